@@ -61,13 +61,6 @@ export interface PoolView extends PoolName {
   readonly queued: Readonly<Record<CapacityClass, number>>;
 }
 
-/** How many places of a pool or an upstream are in use. */
-export interface PlaceUse {
-  readonly held: number;
-  readonly limit: number;
-  readonly isWaitedFor: boolean;
-}
-
 /** What calls of this process hold and wait for at a pool or an upstream. */
 export interface PartUse {
   readonly gate: GateUse | undefined;

@@ -1,15 +1,6 @@
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import type { PlaceUse, PoolName, PoolView } from "./capacity-options.ts";
-import type { PoolGate } from "./pool-gate.ts";
+import type { PoolName, PoolView } from "./capacity-options.ts";
 import type { GateUse } from "./pool-places.ts";
-
-export function useOf(
-  held: number,
-  limit = Infinity,
-  gate?: Pick<PoolGate, "isWaitedFor">,
-): PlaceUse {
-  return { held, limit, isWaitedFor: gate?.isWaitedFor === true };
-}
 
 export function viewOf(place: PoolName, { places, queue }: GateUse): PoolView {
   const count = (of: (capacityClass: CapacityClass) => number) => ({

@@ -6,7 +6,6 @@ import {
   type CapacityGate,
   type ConfiguredPlaces,
   type Draining,
-  type HolderFacts,
   type EnterResult,
   type PlaceAsk,
   type PlaceCandidate,
@@ -15,24 +14,17 @@ import {
 } from "./place.ts";
 import type { HeldPlace } from "./held-place.ts";
 import { boundsOfPool, boundsOfUpstream, type PoolBounds } from "./pool-bounds.ts";
-import type { CapacityOptions, PartUse, PlaceUse, PoolName, PoolView } from "./capacity-options.ts";
-import { useOf, viewOf } from "./capacity-views.ts";
+import type { CapacityOptions, PartUse, PoolName, PoolView } from "./capacity-options.ts";
+import { viewOf } from "./capacity-views.ts";
 import { PoolGate } from "./pool-gate.ts";
 import { RequestPlaces, type RequestTerms } from "../places/request-places.ts";
 import { UpstreamPlaces } from "../places/upstream-places.ts";
 import { Waiter } from "./waiter.ts";
 
-export type { CapacityOptions, PlaceUse, PoolName, PoolView };
+export type { CapacityOptions, PoolName, PoolView };
 
 type Entered = EnterResult<HeldPlace>;
 type NamedUpstream = UpstreamBounds & Pick<Upstream, "name">;
-
-/** A place that was given by another process. */
-export interface GivenPlace {
-  readonly request: HolderFacts;
-  readonly candidate: PlaceCandidate;
-  readonly snapshot: ConfiguredPlaces;
-}
 
 /** A gate and the newest configuration of its pool. */
 interface PoolEntry {
@@ -67,12 +59,6 @@ export class Capacity implements CapacityGate {
 
   enter(ask: PlaceAsk): Entered | Promise<Entered> {
     return this.#try(ask, []);
-  }
-
-  /** Counts a place that was given elsewhere, even above the bounds. */
-  adopt({ request, candidate, snapshot }: GivenPlace): HeldPlace {
-    const { gate, spot } = this.#find(candidate, 0, snapshot);
-    return gate.adopt(request, spot);
   }
 
   requestPlaces(upstream: NamedUpstream, { isBound }: RequestTerms): RequestPlaces {
@@ -140,16 +126,6 @@ export class Capacity implements CapacityGate {
         gate === undefined ? [] : [viewOf({ kind: "upstream", name }, gate.use)],
       ),
     ];
-  }
-
-  /** Undefined if it is not in use. */
-  use({ kind, name }: PoolName): PlaceUse | undefined {
-    if (kind === "pool") {
-      const { gate, source } = this.#pools.get(name) ?? {};
-      return gate && useOf(gate.heldPlaces, source?.maxInFlight, gate);
-    }
-    const { places, gate } = this.#upstreams.get(name) ?? {};
-    return places && useOf(places.count, places.limit, gate);
   }
 
   /** The state of an upstream. */

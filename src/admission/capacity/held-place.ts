@@ -37,11 +37,6 @@ export class HeldPlace extends RequestPlaces implements Place {
     this.#reservation = reservation;
   }
 
-  /** Whether tokens of the pool are reserved for it. */
-  get hasReservation(): boolean {
-    return this.#reservation !== undefined;
-  }
-
   settle(tokens: number): void {
     const reservation = this.#reservation;
     if (reservation === undefined) return;

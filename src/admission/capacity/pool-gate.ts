@@ -123,10 +123,6 @@ export class PoolGate implements PlaceQueue {
     return this.#tryTokens({ taken, reservation }, bounds.openTokens);
   }
 
-  adopt(request: HolderFacts, spot: Spot): HeldPlace {
-    return new HeldPlace(this.#keeper, this.#places.take(this.#holderOf(request), spot));
-  }
-
   newTurn(waiter: Waiter, spots: readonly Spot[]): QueueTurn {
     const holder = this.#holderOf(waiter.request);
     const { accountId, tokens } = waiter.request;

@@ -36,22 +36,6 @@ export class RequestPlaces {
     this.#kept = taken;
   }
 
-  /** Places that are taken at the upstream. */
-  get taken(): number {
-    return this.#taken;
-  }
-
-  /** Whether one more request may be opened without taking a place. */
-  get hasSpare(): boolean {
-    return this.#open < this.#taken;
-  }
-
-  /** Counts places that were given elsewhere, even above the limit. */
-  adopt(count: number): void {
-    for (let taken = 0; taken < count; taken += 1) this.#upstream.take();
-    this.#taken += count;
-  }
-
   /**
    * Takes free places for `count` requests at once; returns how many may run. A promise only where
    * other processes may have some of these places.
