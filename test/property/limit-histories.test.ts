@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
-import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
+import { createMemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { ValkeyClient } from "../../src/store/limits/valkey/client.ts";
-import type { LimitDecision, LimitStore } from "../../src/store/store.ts";
+import type { LimitDecision, LimitStore } from "../../src/store/limits/limit-store.ts";
 import { LimitModel } from "../support/limit-model.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { sizeOf } from "../support/requirement.ts";
