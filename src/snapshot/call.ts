@@ -119,12 +119,12 @@ export function mayUseModel({ allowedModels }: Key, alias: string): boolean {
   return allowedModels === undefined || allowedModels.includes(alias);
 }
 
-export interface ModelFault {
+interface ModelFault {
   readonly endpoints: ModelEndpoints;
   readonly explanation: RefusalExplanation;
 }
 
-export function invalidModel(what: string, who: "you" | "it", fault: ModelFault): GatewayError {
+function invalidModel(what: string, who: "you" | "it", fault: ModelFault): GatewayError {
   const { endpoints, explanation } = fault;
   return new GatewayError("invalid_model", {
     message: `${what} GET ${endpoints.list} lists the models ${who} can use.`,

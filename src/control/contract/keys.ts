@@ -27,7 +27,6 @@ export const secretSchema = z
     id: "Secret",
     description: "One secret of a key. Only its digest is stored.",
   });
-export type SecretView = z.infer<typeof secretSchema>;
 
 export const keyStatuses = [
   "active",

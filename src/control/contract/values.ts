@@ -81,4 +81,3 @@ const limit = z.int().min(1).max(999_999_999_999);
 export const limitsSchema = z
   .strictObject({ requests_per_minute: limit, tokens_per_minute: limit })
   .meta({ id: "Limits", description: "Limits in any 60 seconds." });
-export type LimitsView = z.infer<typeof limitsSchema>;

@@ -2,9 +2,9 @@ import { GatewayError } from "./gateway-error.ts";
 import { retryHeaders } from "../limits/headers.ts";
 
 /** Spread, so that refused callers do not all come back at once. */
-export const shortestRetryMs = 1_000;
+const shortestRetryMs = 1_000;
 
-export const longestRetryMs = 2_000;
+const longestRetryMs = 2_000;
 
 /** The error of a call that is shed under overload; `jitter` is from 0 to 1. */
 export function overloaded(jitter: number): GatewayError {

@@ -82,17 +82,6 @@ export const refusalRules = [
 
 export type RefusalRule = (typeof refusalRules)[number];
 
-/** Of a value that another gateway has written. */
-export function isRefusal(value: unknown): value is Refusal {
-  if (typeof value !== "object" || value === null) return false;
-  const { id, at, status, code, explanation } = value as Partial<Record<keyof Refusal, unknown>>;
-  if (typeof id !== "string" || typeof at !== "number" || typeof status !== "number") return false;
-  if (code !== null && typeof code !== "string") return false;
-  if (typeof explanation !== "object" || explanation === null) return false;
-  const { rule, summary } = explanation as Partial<Record<keyof RefusalExplanation, unknown>>;
-  return typeof rule === "string" && typeof summary === "string";
-}
-
 /** The window of 60 seconds that was full. */
 interface RefusalWindow {
   readonly scopeId: string;

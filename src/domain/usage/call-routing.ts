@@ -37,8 +37,8 @@ export interface AttemptNote {
 }
 
 /** Limits on the attempts and candidates that are stored with a call. */
-export const keptAttempts = 10;
-export const keptCandidates = 64;
+const keptAttempts = 10;
+const keptCandidates = 64;
 const longestText = 200;
 
 /**

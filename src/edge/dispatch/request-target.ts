@@ -1,7 +1,7 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
 /** Where a request goes, read without building a URL: callers write `Host` themselves. */
-export interface RequestTarget {
+interface RequestTarget {
   /** Host name in lower case, without port. */
   readonly host: string;
   /** Path as sent, percent-encoding kept, without query. */
@@ -122,10 +122,10 @@ export type HandleSent = (
   sent: SentPath | undefined,
 ) => Response | Promise<Response>;
 
-export type Handle = (request: Request) => Response | Promise<Response>;
+type Handle = (request: Request) => Response | Promise<Response>;
 
 /** More segments than any route has. */
-export const mostSegments = 12;
+const mostSegments = 12;
 
 /**
  * The runtime (Bun 1.4) matches its routes against the path as it was sent, and normalises only
@@ -152,7 +152,7 @@ export function segmentRoutes(
 }
 
 /** The values are already decoded by the runtime. */
-export function parametersOf(request: Request): SentPath | undefined {
+function parametersOf(request: Request): SentPath | undefined {
   if (!("params" in request) || typeof request.params !== "object") return undefined;
   return { segments: Object.values(request.params ?? {}).map(String) };
 }

@@ -70,7 +70,7 @@ function parseAddress(url: string, settings: ConnectionSettings, proxies: Proxie
   };
 }
 
-export interface Place {
+interface Place {
   readonly hostname: string;
   readonly port: number;
   readonly isSecure: boolean;
@@ -84,7 +84,7 @@ export function proxyFor(place: Place, proxies: Proxies): Proxy | undefined {
 }
 
 /** This machine is never reached through a proxy. */
-export function isOwn({ hostname }: Place): boolean {
+function isOwn({ hostname }: Place): boolean {
   return hostname === "localhost" || hostname === "::1" || /^127(\.\d+){3}$/.test(hostname);
 }
 
@@ -92,7 +92,7 @@ export function isOwn({ hostname }: Place): boolean {
  * As curl and most other programs do: `*` is every host, a name stands for itself and all names
  * below it, with or without a leading dot, and a port may follow.
  */
-export function isExcepted({ hostname, port }: Place, except: readonly string[]): boolean {
+function isExcepted({ hostname, port }: Place, except: readonly string[]): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, "");
   return except.some((entry) => {
     if (entry === "*") return true;

@@ -49,11 +49,6 @@ export function isFaultOfData(error: unknown): boolean {
   return /^2[23]/.test(codeOf(error) ?? "");
 }
 
-/** Whether a statement failed because it waited too long for a lock. */
-export function isLocked(error: unknown): boolean {
-  return error instanceof StorageUnavailable && codeOf(error.cause) === "55P03";
-}
-
 /** Whether the server has no database of that name. */
 export function isMissing(error: unknown): boolean {
   return error instanceof StorageUnavailable && codeOf(error.cause) === "3D000";

@@ -188,7 +188,7 @@ export function hasProperShape(type: KnownEvent, event: JsonObject): boolean {
   }
 }
 
-export function isDelta({ text, toolUse, reasoningContent }: JsonObject): boolean {
+function isDelta({ text, toolUse, reasoningContent }: JsonObject): boolean {
   return (
     isTextOrNone(text) &&
     isNoneOr(toolUse, ({ input }) => isTextOrNone(input)) &&
@@ -198,10 +198,10 @@ export function isDelta({ text, toolUse, reasoningContent }: JsonObject): boolea
   );
 }
 
-export function isTextOrNone(value: unknown): boolean {
+function isTextOrNone(value: unknown): boolean {
   return value === undefined || value === null || typeof value === "string";
 }
 
-export function isNoneOr(value: unknown, isProper: (object: JsonObject) => boolean): boolean {
+function isNoneOr(value: unknown, isProper: (object: JsonObject) => boolean): boolean {
   return value === undefined || value === null || (isObject(value) && isProper(value));
 }

@@ -46,10 +46,10 @@ export function answerContextOf(request: ChatRequest, model: BedrockModel): Answ
 export const textToolField = "input";
 
 /** Describes what is wrong with a whole answer, without quoting it; undefined if nothing is. */
-export type AnswerCheck = (text: string) => UpstreamFailureDetails | undefined;
+type AnswerCheck = (text: string) => UpstreamFailureDetails | undefined;
 
 /** The check of answers to a request; undefined for one that requires no form. */
-export function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
+function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
   const format = request.response_format ?? undefined;
   switch (format?.type) {
     case "json_object":
@@ -70,19 +70,19 @@ export function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
   }
 }
 
-export function unfit(message: string): UpstreamFailureDetails {
+function unfit(message: string): UpstreamFailureDetails {
   return { kind: "unfit-answer", message };
 }
 
 /** Caused by the caller's schema: checking another answer would most likely take as long. */
-export const uncheckable: UpstreamFailureDetails = {
+const uncheckable: UpstreamFailureDetails = {
   kind: "unsupported",
   message:
     "Checking an answer against the JSON schema takes too many steps. Send a simpler schema.",
   param: "response_format",
 };
 
-export function parsed(text: string): unknown {
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
