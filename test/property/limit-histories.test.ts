@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import { createMemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { ValkeyClient } from "../../src/store/limits/valkey/client.ts";
