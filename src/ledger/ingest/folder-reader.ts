@@ -98,6 +98,13 @@ export class FolderReader {
     return this.#hasEnded && this.#segments.length > 0;
   }
 
+  /** Size of the files that a process has left. */
+  get leftBytes(): number {
+    if (!this.#hasEnded) return 0;
+    const sizes = this.#segments.map(({ path }) => statSync(path, { throwIfNoEntry: false })?.size);
+    return sizes.reduce<number>((sum, size = 0) => sum + size, 0);
+  }
+
   /** Whether the process has ended, and all that it wrote is stored. */
   get isFinished(): boolean {
     return this.#isFinished;

@@ -148,6 +148,10 @@ test("what others left does not count towards the limit of a spool", async () =>
   await before.shutDown();
   const writer = bench.writer({ spoolLimitBytes: left });
   expect([writer.hasRoom, writer.spoolBytes]).toEqual([true, 0]);
+  const ingest = bench.ingest();
+  expect(ingest.leftBytes).toBe(left);
+  await ingest.flush();
+  expect(ingest.leftBytes).toBe(0);
 });
 
 test("a long outage with few calls does not make many small files", async () => {

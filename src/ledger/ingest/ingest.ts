@@ -93,6 +93,11 @@ export class Ingest {
     return [...this.#folders.values()].some((folder) => folder.isReplaying);
   }
 
+  /** Size of the files of processes that ended. */
+  get leftBytes(): number {
+    return [...this.#folders.values()].reduce((sum, { leftBytes }) => sum + leftBytes, 0);
+  }
+
   /** How far a process's folder is stored. */
   progressOf(path: string | undefined): Progress {
     const folder = path === undefined ? undefined : this.#folders.get(path);

@@ -223,6 +223,8 @@ export class ControlProcess implements AsyncDisposable {
       programVersion: version,
       gauges: {
         residentBytes: () => process.memoryUsage.rss(),
+        // Each worker reports its own.
+        spoolBytes: () => this.#server.storage.ingest.leftBytes,
         version,
         commit: readCommit(),
         processes: () => [
