@@ -48,7 +48,7 @@ export class SqlControlStore implements ControlStore {
   }
 
   pepperUse(now: number): Promise<PepperUse> {
-    return this.#connection.read((queries) => countPepperUse(queries, now));
+    return countPepperUse(this.#connection, now);
   }
 
   prune(limits: ControlRetention, limit: number): Promise<number> {

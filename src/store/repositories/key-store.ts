@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
 import type { KeySecret } from "../../domain/keys/key.ts";
+import { nextTurn } from "../../domain/waiting/wait.ts";
 import type { EndedKey, KeyChange, KeyChanges, KeyStore, RenewedSecret } from "../store.ts";
 import type { SqlConnection } from "./connection.ts";
 import { bumpKeys, currentEpoch } from "./control/key-epochs.ts";
@@ -12,6 +13,8 @@ import type { Queries } from "./tables.ts";
 const endedSecretsMs = 3_600_000;
 /** The same for keys that may not be used any more. */
 const endedKeysMs = 86_400_000;
+/** Few enough that a statement takes only some milliseconds. */
+const lastUsesAtOnce = 1_000;
 
 /** Keys in a database, for authentication. */
 export class SqlKeyStore implements KeyStore {
@@ -37,11 +40,13 @@ export class SqlKeyStore implements KeyStore {
     });
   }
 
-  recordLastUse(uses: ReadonlyMap<string, number>): Promise<void> {
-    if (uses.size === 0) return Promise.resolve();
-    return this.#connection.change(async (queries) => {
-      await noteLastUse(uses).execute(queries);
-    });
+  async recordLastUse(uses: ReadonlyMap<string, number>): Promise<void> {
+    const all = [...uses];
+    for (let from = 0; from < all.length; from += lastUsesAtOnce) {
+      const some = all.slice(from, from + lastUsesAtOnce);
+      await this.#connection.change((queries) => noteLastUse(some).execute(queries));
+      await nextTurn();
+    }
   }
 
   renewDigest({ publicId, stored, renewed }: RenewedSecret): Promise<void> {
@@ -59,10 +64,10 @@ export class SqlKeyStore implements KeyStore {
 }
 
 /**
- * One statement for any number of secrets, because a gateway has many in use. SQLite and PostgreSQL
- * both read a JSON object; PostgreSQL casts its values only as texts.
+ * One statement for many secrets. SQLite and PostgreSQL both read a JSON object; PostgreSQL casts its
+ * values only as texts.
  */
-function noteLastUse(uses: ReadonlyMap<string, number>): RawBuilder<unknown> {
+function noteLastUse(uses: readonly (readonly [string, number])[]): RawBuilder<unknown> {
   const at = sql`cast(cast(used.value as text) as bigint)`;
   return sql`
     update secrets set last_used_at = ${at}

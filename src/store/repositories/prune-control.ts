@@ -33,12 +33,14 @@ export async function pruneControl(
     const { numAffectedRows } = await connection.change((queries) => old.execute(queries));
     removed += Number(numAffectedRows);
   }
-  await connection.change(pruneRemovals);
+  removed += await connection.change((queries) => pruneRemovals(queries, limit));
   return removed + (await pruneAudit(connection, limits.audit, limit));
 }
 
-async function pruneRemovals(queries: Queries): Promise<void> {
-  const newest = queries.selectFrom("removedKeys").select("changedEpoch");
-  const oldest = newest.orderBy("changedEpoch", "desc").limit(1).offset(removalsKept);
-  await queries.deleteFrom("removedKeys").where("changedEpoch", "<=", oldest).execute();
+async function pruneRemovals(queries: Queries, limit: number): Promise<number> {
+  const epochs = queries.selectFrom("removedKeys").select("changedEpoch");
+  const newest = epochs.orderBy("changedEpoch", "desc").limit(1).offset(removalsKept);
+  const old = epochs.where("changedEpoch", "<=", newest).orderBy("changedEpoch").limit(limit);
+  const removal = queries.deleteFrom("removedKeys").where("changedEpoch", "in", old);
+  return Number((await removal.executeTakeFirst()).numDeletedRows);
 }
