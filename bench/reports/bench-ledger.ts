@@ -1,5 +1,5 @@
 import { systemClock } from "../../src/domain/clock.ts";
-import type { SqlConnection } from "../../src/store/repositories/connection.ts";
+import type { SqlConnection } from "../../src/store/repositories/tables.ts";
 import { SqlUsageReports } from "../../src/store/repositories/usage/usage-reports.ts";
 import type { UsageStore } from "../../src/store/store.ts";
 import { openStores as openServer } from "../../src/store/postgres/open-stores.ts";

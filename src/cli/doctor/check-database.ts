@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { StorageUnavailable, UnreadableUrlFile, WrongDatabase } from "../../store/errors.ts";
-import type { InspectedDatabase } from "../../store/installation.ts";
+import type { InspectedDatabase } from "../../store/store.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
 import { type FoundSchema, refuseOtherSchema } from "../../store/schema-version.ts";

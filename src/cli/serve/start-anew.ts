@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
+import type { DatabaseFacts } from "../../store/store.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { lockFolder, type FolderLock } from "../../ledger/spool/folder-lock.ts";
-import type { DatabaseFacts } from "../../store/installation.ts";
 import { forgetPepper, inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { openStores } from "../../store/sqlite/open-stores.ts";
 import { CommandError, type CommandIo } from "../command.ts";

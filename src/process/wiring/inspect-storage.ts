@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { InspectedDatabase } from "../../store/installation.ts";
+import type { InspectedDatabase } from "../../store/store.ts";
 import { inspectServer } from "../../store/postgres/connection/inspect-server.ts";
 import type { FoundSchema } from "../../store/schema-version.ts";
 import { inspectFile } from "../../store/sqlite/connection/open-database.ts";

@@ -1,9 +1,17 @@
-import { readFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import type { Clock } from "../../domain/clock.ts";
-import type { KeyDigest } from "../../domain/keys/peppers.ts";
-import { StorageUnavailable, UnusableDatabase } from "../errors.ts";
+import type { KeyDigest, Peppers } from "../../domain/keys/peppers.ts";
 import type { KeyChanges, KeyStore } from "../store.ts";
-import { type KeyLine, readKeyLines } from "./key-lines.ts";
+import {
+  KeyFile,
+  type KeyFileOptions,
+  keyFileSeal,
+  type KeyLine,
+  readKeyLines,
+} from "./key-file.ts";
+import { readFile } from "node:fs/promises";
+import { StorageUnavailable, UnusableDatabase } from "../errors.ts";
 
 export interface KnownKeysOptions {
   readonly store: Pick<KeyStore, "loadKeys">;
@@ -64,4 +72,42 @@ function pageOf(lines: readonly KeyLine[], since: number, now: number): KeyChang
     return { changes: page.changes, epoch: page.epoch, hasMore: later.length > 1, ageMs };
   }
   return since === 0 ? { changes: [], epoch: 0, hasMore: false, ageMs } : undefined;
+}
+
+type LoadedKeys = Pick<KeyStore, "loadKeys">;
+
+export interface OpenKeyFileOptions extends Pick<KeyFileOptions, "onFailed" | "onWritten"> {
+  readonly config: {
+    readonly auth: { readonly keepsSnapshot: boolean; readonly snapshotMaxAgeMs: number };
+    readonly dataDir: string;
+    readonly storage: { readonly backend: "sqlite" | "postgres" };
+  };
+  readonly clock: Clock;
+  readonly peppers: Peppers;
+  /** The keys in the database. */
+  readonly store: LoadedKeys;
+}
+
+interface OpenKeyFile {
+  readonly keys: LoadedKeys;
+  readonly file: KeyFile | undefined;
+}
+
+/** The keys with their copy on disk, if the database may be on another machine. */
+export function openKeyFile({ config, peppers, ...parts }: OpenKeyFileOptions): OpenKeyFile {
+  const { auth, dataDir, storage } = config;
+  const { store } = parts;
+  if (storage.backend === "sqlite") return { keys: store, file: undefined };
+  const path = join(dataDir, "keys");
+  if (!auth.keepsSnapshot) {
+    rmSync(path, { force: true });
+    return { keys: store, file: undefined };
+  }
+  const { first, all } = peppers;
+  const digests = all.map(keyFileSeal);
+  const maxAgeMs = auth.snapshotMaxAgeMs;
+  return {
+    keys: new KnownKeys({ ...parts, path, digests, maxAgeMs }),
+    file: new KeyFile({ ...parts, path, digest: keyFileSeal(first) }),
+  };
 }

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Secret } from "../../domain/keys/secret.ts";
 import { WrongDatabase } from "../errors.ts";
-import type { DatabaseFacts } from "../installation.ts";
+import { Installation } from "./installation.ts";
+import type { DatabaseFacts } from "../store.ts";
 import { SqliteConnection } from "../sqlite/connection/connection.ts";
 import { openDatabase } from "../sqlite/connection/open-database.ts";
-import { Installation } from "./installation.ts";
 import { Peppers } from "../../domain/keys/peppers.ts";
 
 const clock = { now: () => 1_000 };

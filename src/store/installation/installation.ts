@@ -1,11 +1,10 @@
+import type { DatabaseClaim, DatabaseFacts, DatabaseOwner } from "../store.ts";
 import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { Peppers } from "../../domain/keys/peppers.ts";
 import type { Secret } from "../../domain/keys/secret.ts";
 import { WrongDatabase } from "../errors.ts";
-import type { DatabaseClaim, DatabaseFacts, DatabaseOwner } from "../installation.ts";
-import { DataFolder } from "./data-folder.ts";
-import { keepPepper, loadPepper, type Pepper } from "./pepper.ts";
+import { DataFolder, keepPepper, loadPepper, type Pepper } from "./data-folder.ts";
 
 /** The settings of an installation. */
 export interface InstallationSettings {

@@ -12,12 +12,10 @@ import type {
   Page,
   PageRequest,
 } from "../control-store.ts";
-import type { SqlConnection } from "./connection.ts";
+import type { AuditRow, Queries, SqlConnection } from "./tables.ts";
 import { decodeSequence, encodeSequence } from "./cursor.ts";
 import { toPage } from "./entity-table.ts";
-import { present } from "./row.ts";
-import { storableText } from "./storable-text.ts";
-import type { AuditRow, Queries } from "./tables.ts";
+import { present, storableText } from "./row.ts";
 
 /** Few enough that a page blocks the event loop for only a few milliseconds. */
 const pageRows = 100;

@@ -10,7 +10,7 @@ import type {
   PepperUse,
 } from "../control-store.ts";
 import { AuditLog, findAuditEnds, verifyAudit } from "./audit.ts";
-import type { SqlConnection } from "./connection.ts";
+import type { Queries, SqlConnection } from "./tables.ts";
 import { Accounts } from "./control/accounts.ts";
 import { Applications } from "./control/applications.ts";
 import { Keys } from "./control/keys.ts";
@@ -21,7 +21,6 @@ import { Tokens } from "./control/tokens.ts";
 import { Users } from "./control/users.ts";
 import { countPepperUse } from "./pepper-use.ts";
 import { pruneControl } from "./prune-control.ts";
-import type { Queries } from "./tables.ts";
 
 /** The control plane in a database. */
 export class SqlControlStore implements ControlStore {

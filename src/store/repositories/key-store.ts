@@ -3,11 +3,10 @@ import type { Clock } from "../../domain/clock.ts";
 import type { KeySecret } from "../../domain/keys/key.ts";
 import { nextTurn } from "../../domain/waiting/wait.ts";
 import type { EndedKey, KeyChange, KeyChanges, KeyStore, RenewedSecret } from "../store.ts";
-import type { SqlConnection } from "./connection.ts";
+import type { Queries, SqlConnection } from "./tables.ts";
 import { bumpKeys, currentEpoch } from "./control/key-epochs.ts";
 import { readKey, selectKeys } from "./control/keys.ts";
 import { present, readLimits } from "./row.ts";
-import type { Queries } from "./tables.ts";
 
 /** How long ended secrets are still loaded, so that their refusals can be explained. */
 const endedSecretsMs = 3_600_000;

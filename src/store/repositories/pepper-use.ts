@@ -1,7 +1,6 @@
 import { nextTurn } from "../../domain/waiting/wait.ts";
 import type { PepperUse } from "../control-store.ts";
-import type { SqlConnection } from "./connection.ts";
-import type { Queries } from "./tables.ts";
+import type { Queries, SqlConnection } from "./tables.ts";
 
 /** Few enough that a page takes only some milliseconds. */
 const pageSecrets = 2_000;

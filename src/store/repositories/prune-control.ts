@@ -1,8 +1,7 @@
 import { sql } from "kysely";
 import type { ControlRetention } from "../control-store.ts";
 import { pruneAudit } from "./audit.ts";
-import type { SqlConnection } from "./connection.ts";
-import type { Queries } from "./tables.ts";
+import type { Queries, SqlConnection } from "./tables.ts";
 
 /** How many records of removed keys are kept; key rings, which load every second, need few. */
 const removalsKept = 10_000;

@@ -10,10 +10,9 @@ import {
   type ReplyStore,
   type WantedClaim,
 } from "../store.ts";
-import type { SqlConnection } from "./connection.ts";
+import type { Queries, SqlConnection, Tables } from "./tables.ts";
 import { isErased } from "./control/accounts.ts";
 import { present } from "./row.ts";
-import type { Queries, Tables } from "./tables.ts";
 
 /** Rows removed in one transaction, few enough that others do not wait long. */
 const removedAtOnce = 200;

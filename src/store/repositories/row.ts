@@ -45,3 +45,11 @@ export function writeLimits(limits: Limits | undefined): LimitsColumns {
     tokensPerMinute: limits?.tokensPerMinute ?? null,
   };
 }
+
+/**
+ * A text that every database returns as it was given: without half a surrogate pair, and without
+ * NUL, which PostgreSQL refuses.
+ */
+export function storableText(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "\ufffd");
+}

@@ -8,7 +8,7 @@ import {
   refuseSource,
 } from "../../repositories/copy-database.ts";
 import { UnusableDatabase } from "../../errors.ts";
-import { storableText } from "../../repositories/storable-text.ts";
+import { storableText } from "../../repositories/row.ts";
 import type { Queries, SqlValue } from "../../repositories/tables.ts";
 import { beginAlone, beginCopying } from "./lanes.ts";
 import { createClient } from "./pool.ts";

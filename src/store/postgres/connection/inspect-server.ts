@@ -1,12 +1,11 @@
 import type { Client } from "pg";
 import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable } from "../../errors.ts";
-import type { InspectedDatabase } from "../../installation.ts";
+import type { InspectedDatabase } from "../../store.ts";
 import type { FoundSchema } from "../../schema-version.ts";
-import { readFacts } from "./installation-row.ts";
+import { readFacts, readVersion } from "./prepare-database.ts";
 import { createClient } from "./pool.ts";
 import { troubleOf } from "./postgres-trouble.ts";
-import { readVersion } from "./prepare-database.ts";
 
 /** What decides whether a gateway can use a server. */
 export interface ServerFacts extends InspectedDatabase {

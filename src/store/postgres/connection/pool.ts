@@ -1,7 +1,7 @@
+import { readFileSync } from "node:fs";
+import { verifiedSslMode, verifiedSslModes } from "../../../domain/addresses/ssl-mode.ts";
+import { UnreadableUrlFile, StorageUnavailable } from "../../errors.ts";
 import type { Client, Pool, PoolClient } from "pg";
-import { StorageUnavailable } from "../../errors.ts";
-import { driverUrl } from "./driver-url.ts";
-import { valueParsers } from "./value-parsers.ts";
 
 export interface PoolOptions {
   readonly url: string;
@@ -89,4 +89,55 @@ function settingsOf(options: PoolOptions) {
     // A frozen server ends no statement by itself.
     query_timeout: statementTimeoutMs + 2_000,
   };
+}
+
+const files = ["sslrootcert", "sslcert", "sslkey"];
+
+/**
+ * The URL of a database as the driver takes it. The driver verifies certificates with each of
+ * several modes, and warns that a later version will not: so they are named as what they are here.
+ * `setting` is where the URL is from. Throws `UnreadableUrlFile`: the driver would not say which
+ * setting names the file.
+ */
+export function driverUrl(url: string, setting: string): string {
+  const { searchParams } = new URL(url);
+  for (const name of files) {
+    const path = searchParams.get(name);
+    if (path !== null && path !== "") refuseUnreadable(path, `${name} of ${setting}`);
+  }
+  return verifiedSslMode(url) === undefined
+    ? url
+    : url.replace(verifiedSslModes, "$<before>verify-full");
+}
+
+function refuseUnreadable(path: string, name: string): void {
+  try {
+    readFileSync(path);
+  } catch (error) {
+    throw new UnreadableUrlFile(name, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Types by their numbers in the server's catalogue, `pg_type`. */
+const [BOOL, BYTEA] = [16, 17];
+const [INT8, INT2, INT4, FLOAT4, FLOAT8, NUMERIC] = [20, 21, 23, 700, 701, 1700];
+
+/**
+ * Whole numbers are read as numbers: counts and milliseconds stay far below 2^53. The driver would
+ * return `bigint`, and sums of it, as text.
+ */
+const numbers: ReadonlySet<number> = new Set([FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC]);
+
+/** Reads the values of the column types that Sluice uses. */
+export const valueParsers = {
+  getTypeParser(type: number): (text: string) => string | number | boolean | Uint8Array {
+    if (numbers.has(type)) return Number;
+    if (type === BYTEA) return readBytes;
+    return type === BOOL ? (text) => text === "t" : (text) => text;
+  },
+};
+
+/** Written by the server as `\x` and hexadecimal digits. */
+function readBytes(text: string): Uint8Array {
+  return Uint8Array.fromHex(text.slice(2));
 }

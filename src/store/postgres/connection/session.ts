@@ -10,7 +10,7 @@ import type { ClientBase } from "pg";
 import { StorageUnavailable } from "../../errors.ts";
 import { inSession as inSqlSession, type SqlDialect } from "../../repositories/session.ts";
 import type { Queries, Tables } from "../../repositories/tables.ts";
-import { storableText } from "../../repositories/storable-text.ts";
+import { storableText } from "../../repositories/row.ts";
 import { meaningOf } from "./postgres-trouble.ts";
 
 const adapter = new PostgresAdapter();

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { UsageDimension, UsageStep } from "../../../domain/usage/usage.ts";
 import type { TotalsQuery } from "../../usage-reports.ts";
-import { withRawRows } from "../raw-rows.ts";
+import { withRawRows } from "../session.ts";
 import type { Queries } from "../tables.ts";
 import { all, callConditions, dimensionColumns, sumConditions } from "./usage-filter.ts";
 import { type RangePiece, stepLengthsMs, stepStart } from "./usage-range.ts";

@@ -12,8 +12,7 @@ import type {
   UsageReports,
   UsageTotal,
 } from "../../usage-reports.ts";
-import type { SqlConnection } from "../connection.ts";
-import type { Queries } from "../tables.ts";
+import type { Queries, SqlConnection } from "../tables.ts";
 import { latestCalls, listCalls } from "./usage-calls.ts";
 import { type GroupSum, readCallSums, readSums, type SumQuestion } from "./usage-groups.ts";
 import { cutRange, type RangePiece, stepLengthsMs, type UsageExtent } from "./usage-range.ts";

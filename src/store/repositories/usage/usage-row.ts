@@ -1,8 +1,7 @@
 import { type CallRouting, keptRouting, readRouting } from "../../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
-import { present } from "../row.ts";
-import { storableText } from "../storable-text.ts";
+import { present, storableText } from "../row.ts";
 import type { UsageRow } from "../tables.ts";
 import type { ColumnTypes } from "./row-set.ts";
 

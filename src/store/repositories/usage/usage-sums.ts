@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { compactLatencies, encodeLatency } from "../../../domain/usage/latency-histogram.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
-import { withRawRows } from "../raw-rows.ts";
+import { withRawRows } from "../session.ts";
 import type { Queries } from "../tables.ts";
 import { type ColumnTypes, namesOf, rowsOf } from "./row-set.ts";
 import { type Grain, grains, stepStart } from "./usage-range.ts";

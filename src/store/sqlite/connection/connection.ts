@@ -3,11 +3,10 @@ import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
-import type { DatabaseOwner } from "../../installation.ts";
+import type { DatabaseOwner } from "../../store.ts";
 import { openDatabase } from "./open-database.ts";
 import { beginChange, beginSnapshot, inSession, undo } from "./session.ts";
-import type { SqlConnection } from "../../repositories/connection.ts";
-import type { Queries } from "../../repositories/tables.ts";
+import type { Queries, SqlConnection } from "../../repositories/tables.ts";
 import { type SqliteTrouble, stopsReading, troubleOf } from "./sqlite-trouble.ts";
 
 export interface SqliteOptions {

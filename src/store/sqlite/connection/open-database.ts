@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { oddKind } from "../../../domain/system-files.ts";
 import { StorageUnavailable, WrongDatabase } from "../../errors.ts";
-import type { DatabaseFacts, DatabaseOwner, InspectedDatabase } from "../../installation.ts";
+import type { DatabaseFacts, DatabaseOwner, InspectedDatabase } from "../../store.ts";
 import { type FoundSchema, refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
 import { schema } from "../schema.ts";
 

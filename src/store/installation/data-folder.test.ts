@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Secret } from "../../domain/keys/secret.ts";
-import { keepPepper, loadPepper } from "./pepper.ts";
+import { keepPepper, loadPepper } from "./data-folder.ts";
 
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
 

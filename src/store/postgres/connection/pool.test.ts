@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { nextTurn } from "../../../domain/waiting/wait.ts";
-import { driverUrl } from "./driver-url.ts";
-import { createClient } from "./pool.ts";
+import { driverUrl, createClient } from "./pool.ts";
 
 const url = "postgres://user:p%23w@db.example:5433/sluice?application_name=a";
 
