@@ -119,11 +119,14 @@ export class SlidingSum {
     return slot;
   }
 
-  /** The counted amounts, at the earliest from this slot. */
-  amountsFrom(earliest: number): SlotAmounts {
-    const slot = Math.max(earliest, this.#slot - this.#counted + 1);
+  /** The counted amounts, from the first slot that has one to the last. */
+  get used(): SlotAmounts {
+    let slot = this.#slot - this.#counted + 1;
+    while (slot < this.#slot && this.#at(slot) === 0) slot++;
     const amounts: number[] = [];
-    for (let each = slot; each <= this.#slot; each++) amounts.push(this.#at(each));
+    for (let last = this.newestUsed, each = slot; each <= last; each++) {
+      amounts.push(this.#at(each));
+    }
     return { slot, amounts };
   }
 

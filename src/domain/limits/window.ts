@@ -158,7 +158,7 @@ export class UsageWindow {
   /** All that it holds; undefined: nothing. */
   get used(): WindowUse | undefined {
     if (this.#used.sum === 0 && this.#debt === 0) return undefined;
-    return { ...this.#used.amountsFrom(this.oldest), debt: this.#debt, limit: this.#limit };
+    return { ...this.#used.used, debt: this.#debt, limit: this.#limit };
   }
 
   /**
