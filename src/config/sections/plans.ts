@@ -55,8 +55,8 @@ const planSchema = z
       .enum(undecidedLimits)
       .default("local")
       .describe(
-        "Calls while `limits.store` does not answer, if it is not `memory`. `local`: each " +
-          "worker grants its share of the limits. `closed`: calls get 503.",
+        "Calls while `limits.store` is lost or has lost data, if it is not `memory`. `local`: each " +
+          "process grants its share of the limits. `closed`: calls get 503.",
       ),
   })
   .superRefine((plan, context) => {
