@@ -12,6 +12,9 @@ import { describeWithValkey, valkeyOfTests, type ValkeyServer } from "../support
 const windowMs = 60_000;
 /** A loss touches what follows it for as long as processes grant their shares. */
 const lossMs = 61_000;
+/** The database of the server's snapshot. */
+const savedIn = "1";
+const sinceKey = "sluice:{0}:since";
 const limit = { requestsPerMinute: 24, tokensPerMinute: 600 };
 
 type Fault = "none" | "unreachable" | "frozen" | "late";
@@ -52,6 +55,10 @@ class Line implements Pick<ValkeyClient, "run" | "shards" | "onConnection"> {
     }
   }
 
+  reconnected(): void {
+    for (const heard of this.#heard) heard(true);
+  }
+
   set fault(fault: Fault) {
     this.#fault = fault;
     if (fault === "none") for (const thaw of this.#frozen.splice(0)) thaw();
@@ -79,6 +86,7 @@ class History {
     [];
   readonly #losses: { atMs: number; untilMs: number }[] = [];
   readonly #errors: unknown[] = [];
+  #isSaved = false;
   #calls = 0;
 
   constructor(server: ValkeyServer, clock: SameClock) {
@@ -88,7 +96,7 @@ class History {
 
   async begin(client: ValkeyClient, count: number, isLeasing: boolean): Promise<void> {
     await this.#server.command("FLUSHALL");
-    await this.#server.command("SET", "sluice:{0}:since", "0::");
+    await this.#server.command("SET", sinceKey, "0::");
     for (let index = 0; index < count; index += 1) {
       const line = new Line(steeredBy(this.#clock, client));
       const limits = await limitsOver(line, {
@@ -137,11 +145,9 @@ class History {
       case "evict": {
         // As if the server had evicted it and counted that: it then knows of one more than before.
         this.#lose(2_000);
-        const keys = await this.#server.command("KEYS", "sluice:{0}:c*");
-        const all = Array.isArray(keys) ? keys.map(String).toSorted() : [];
+        const all = await this.#keys("sluice:{0}:c*");
         const key = all[step.which % Math.max(1, all.length)];
-        const since = String(await this.#server.command("GET", "sluice:{0}:since"));
-        const [at = "", run = "", evicted = "0"] = since.split(":");
+        const [at = "", run = "", evicted = "0"] = (await this.#since()).split(":");
         if (key === undefined || evicted === "0") return;
         await this.#server.command("DEL", key);
         await this.#server.command(
@@ -149,6 +155,23 @@ class History {
           "sluice:{0}:since",
           `${at}:${run}:${Number(evicted) - 1}`,
         );
+        return;
+      }
+      case "save":
+        this.#isSaved = true;
+        for (const key of await this.#keys("*")) {
+          await this.#server.command("COPY", key, key, "DB", savedIn, "REPLACE");
+        }
+        return;
+      case "go-back": {
+        if (!this.#isSaved) return;
+        // As a server that was killed and has read its snapshot: another run, on new connections.
+        this.#lose(2_000);
+        this.#isSaved = false;
+        await this.#server.command("SWAPDB", "0", savedIn);
+        const [at = "", , evicted = ""] = (await this.#since()).split(":");
+        await this.#server.command("SET", sinceKey, `${at}:${"0".repeat(40)}:${evicted}`);
+        for (const { line } of this.#processes) line.reconnected();
         return;
       }
       default:
@@ -174,6 +197,15 @@ class History {
         expect(tokens).toBeLessThanOrEqual(factor * limit.tokensPerMinute);
       }
     }
+  }
+
+  async #keys(pattern: string): Promise<readonly string[]> {
+    const keys = await this.#server.command("KEYS", pattern);
+    return Array.isArray(keys) ? keys.map(String).toSorted() : [];
+  }
+
+  async #since(): Promise<string> {
+    return String(await this.#server.command("GET", sinceKey));
   }
 
   #lose(forMs: number): void {
@@ -268,6 +300,8 @@ const step = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("heal") }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("save") }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("go-back") }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("flush") }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("evict"), which: fc.nat(20) }) },
 );

@@ -23,7 +23,7 @@ import {
   type Demanded,
   type OwnWindow,
 } from "./own-windows.ts";
-import { readDecision } from "./read-reply.ts";
+import { readDecision, type Decided } from "./read-reply.ts";
 import {
   applyHere,
   keysOf,
@@ -55,8 +55,6 @@ export interface ValkeyLimitsOptions
 interface OpenCall {
   readonly account: Account;
   readonly names: RequestWindows;
-  /** Its windows of tokens. */
-  readonly own: readonly OwnWindow[];
   readonly slot: number;
   readonly reserved: number;
   readonly expiresAtMs: number;
@@ -169,7 +167,6 @@ export class ValkeyLimits implements LimitStore {
       this.#calls.set(callId, {
         account: this.#reports.accountOf(names),
         names,
-        own: this.#own.of(names, this.#reports.slot).filter(isOfTokens),
         slot: made.slot,
         reserved: tokens,
         expiresAtMs: this.#options.clock.monotonic() + this.#options.reservationTtlMs,
@@ -191,11 +188,12 @@ export class ValkeyLimits implements LimitStore {
     const overrun = Math.min(more, call.overrun);
     call.charged = tokens;
     call.overrun -= overrun;
-    openOverrun(call.own, -overrun);
+    const own = this.#own.of(call.names, this.#reports.slot).filter(isOfTokens);
+    openOverrun(own, -overrun);
     const step = { kind: "m", slot: this.#reports.slot, amount: more, reserved: 0 } as const;
     return this.#tell(
       call.account,
-      call.own.map((own) => ({ own, ...step })),
+      own.map((of) => ({ own: of, ...step })),
       call.names,
     );
   }
@@ -204,7 +202,8 @@ export class ValkeyLimits implements LimitStore {
     const now = this.#advance();
     const call = this.#calls.take(callId);
     if (call === undefined) return undefined;
-    const { account, names, own, slot, reserved, charged, overrun, expiresAtMs } = call;
+    const { account, names, slot, reserved, charged, overrun, expiresAtMs } = call;
+    const own = this.#own.of(names, this.#reports.slot).filter(isOfTokens);
     // Runs where calls end, so it must not throw: an invalid count keeps the charge.
     const used = now < expiresAtMs && isTokenCount(tokens) ? tokens : charged;
     const difference = used - charged;
@@ -271,14 +270,14 @@ export class ValkeyLimits implements LimitStore {
       of.openToldAtMs = sentAtMs;
     }
     parameters.push(...scopeParameters(scopes, names.numbers));
-    let reply: unknown;
+    let decided: Decided;
     try {
-      reply = await client.run(decideScript, keysOf(account, own), parameters);
+      const reply = await client.run(decideScript, keysOf(account, own), parameters);
+      decided = readDecision(reply, asked, random);
     } catch (error) {
       openOverrun(own, -overrun - more);
       return this.#decideWithout(asked, error);
     }
-    const decided = readDecision(reply, asked, random);
     this.#reports.heard(decided.now);
     for (const { window } of own) window.advance(decided.slot);
     switch (decided.is) {
@@ -356,7 +355,7 @@ export class ValkeyLimits implements LimitStore {
       this.#giveBack({ names, slot: decided.slot, rest: { ...decided.lease, overrun: 0 } });
     };
     if (late === undefined) settle(false);
-    else late.then(read, () => settle(false));
+    else late.then(read).catch(() => settle(false));
     if (outcome === undefined) throw closed;
     return outcome;
   }

@@ -6,7 +6,7 @@ import type { Parameter, ValkeyClient } from "./client.ts";
 import { checkScript, correctScript } from "./limit-scripts.ts";
 import type { Charged, OwnWindow } from "./own-windows.ts";
 import { ValkeyUnavailable } from "./problems.ts";
-import { readCheck, readCorrection, type WindowTold } from "./read-reply.ts";
+import { readCheck, readCorrection, type Corrected, type WindowTold } from "./read-reply.ts";
 import { slotsOf, type RequestWindows } from "./scopes.ts";
 import { trustAfterMs, type Trust } from "./trust.ts";
 
@@ -171,9 +171,9 @@ export class Reports {
     const notHeard = (): void => this.note(account, steps);
     const charging = steps.some(({ amount }) => amount > 0) ? 1 : 0;
     account.charging += charging;
-    let reply: unknown;
+    let corrected: Corrected;
     try {
-      reply = await client.run(correctScript, keysOf(account, own), parameters);
+      corrected = readCorrection(await client.run(correctScript, keysOf(account, own), parameters));
       account.charging -= charging;
     } catch (error) {
       account.charging -= charging;
@@ -182,7 +182,6 @@ export class Reports {
       else late.catch(notHeard);
       return;
     }
-    const corrected = readCorrection(reply);
     this.heard(corrected.now);
     trust.young(corrected.ageMs);
     for (const { window } of own) window.advance(corrected.slot);
