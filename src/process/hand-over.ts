@@ -2,7 +2,6 @@ import { chmodSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "../domain/clock.ts";
-import { countedSlots, slotMs } from "../domain/limits/slots.ts";
 import type { GivenLimits, LimitsNote, OwnLimits } from "./own-limits.ts";
 
 /**
@@ -82,8 +81,6 @@ export function parseGivenLimits(value: unknown): GivenLimits {
 
 /** Longest wait for the process before, which may have ended. */
 const answerLimitMs = 2_000;
-/** By then nothing counts that a process admitted before it ended without a word. */
-const silentGiverMs = countedSlots * slotMs;
 
 /** Takes the limits of the process before, if there is one, and offers them to the next. */
 export class HandOver {
@@ -170,7 +167,7 @@ export class HandOver {
   }
 
   async #follow(lines: AsyncGenerator<string>): Promise<void> {
-    const { limits, clock, onFailed } = this.#options;
+    const { limits, onFailed } = this.#options;
     let isComplete = false;
     try {
       for await (const line of lines) {
@@ -183,7 +180,7 @@ export class HandOver {
       if (!this.#stopping.signal.aborted) onFailed(error);
     }
     if (isComplete) limits.giversEnded();
-    else clock.schedule(() => limits.giversEnded(), silentGiverMs);
+    else limits.giversLost();
   }
 
   #give(signal: AbortSignal): Response {

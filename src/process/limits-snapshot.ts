@@ -137,6 +137,8 @@ export class LimitsSnapshot {
     const { kept } = newest;
     const base = { at: kept.at, now: kept.given.state.now };
     limits.goOn(kept.given, Math.max(0, clock.now() - kept.at));
+    // A process before it may still serve.
+    if (kept.given.givers.length > 0) limits.giversLost();
     this.#replay(newest, base);
     for (const other of others) {
       const { at, given } = other.kept;

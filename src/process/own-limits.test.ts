@@ -108,6 +108,30 @@ test("a process whose successor could not start has everything again", () => {
   expect(admits(before, 650)).toBeDefined();
 });
 
+test("a process that ends without a word keeps its half for another minute", () => {
+  const planned: { run: () => void; delayMs: number }[] = [];
+  const times = new ManualClock();
+  const clock = {
+    now: () => times.now(),
+    monotonic: () => times.monotonic(),
+    schedule(run: () => void, delayMs: number) {
+      planned.push({ run, delayMs });
+      return () => undefined;
+    },
+  };
+  const terms = { random: () => 0, reservationTtlMs: 3_600_000, scopeLimit: 100 };
+  const { after } = handOver(limitsAt(times), times);
+  // Killed too, and started again from what it had kept.
+  const again = new OwnLimits({ clock, ...terms });
+  again.goOn(after.snapshot(), 0);
+  again.giversLost();
+  expect(admitted(again, 60)).toBe(30);
+  times.advance(61_000);
+  expect(planned.map(({ delayMs }) => delayMs)).toEqual([61_000]);
+  for (const { run } of planned) run();
+  expect(admitted(again, 61)).toBe(60);
+});
+
 test("two processes together never exceed a limit, whenever and however often one replaces another", () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ kind: fc.constant("ask" as const), old: fc.boolean() }) },

@@ -1,5 +1,6 @@
 import type { CountedRequest, LimitScope } from "../domain/limits/limit-scope.ts";
 import { nameOf, type NamedScope, type ScopeUse } from "../domain/limits/scope-use.ts";
+import { countedSlots, slotMs } from "../domain/limits/slots.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
@@ -131,6 +132,11 @@ export class OwnLimits implements LimitStore {
     else if ("settle" in note) this.settle(...note.settle);
     else if ("uncount" in note) this.#own.store.uncount(note.uncount);
     else this.include(note.include);
+  }
+
+  /** The processes before have ended without a word: what they granted counts for a minute. */
+  giversLost(): void {
+    this.#options.clock.schedule(() => this.giversEnded(), countedSlots * slotMs);
   }
 
   /** The processes before have ended, and this one grants the whole limits. */
