@@ -150,6 +150,25 @@ describeWithValkey(() => {
     });
   });
 
+  test("without the server, each process has its share, and no call waits for an answer", async () => {
+    await using own = await startValkey();
+    const options = { pool: { maxInFlight: 10 }, processes: 2, timeoutMs: 100 };
+    await using one = await startProcess(own, options);
+    await using other = await startProcess(own, options);
+    expect(await one.enter()).toBeDefined();
+    await own.kill();
+    await until(() => [one, other].every(({ limits }) => !limits.trust.decides));
+    const asked = Array.from({ length: 20 }, (_, index) => [one, other][index % 2]?.enter());
+    await Promise.all(asked);
+    expect([one.held.size, other.held.size]).toEqual([5, 5]);
+    await own.start();
+    await until(() => [one, other].every(({ limits }) => limits.trust.answers));
+    // The server is new, so it does not decide yet; calls go on within the shares.
+    one.leaveAll();
+    await Promise.all(Array.from({ length: 10 }, () => one.enter()));
+    expect([one.held.size, other.held.size]).toEqual([5, 5]);
+  });
+
   test("a gateway that ends gives everything back", async () => {
     const one = await startProcess(server, { pool: { maxInFlight: 5 } });
     const two = await startProcess(server, { pool: { maxInFlight: 5 } });

@@ -2,11 +2,11 @@ import type { PlaceRequest } from "../place.ts";
 import type { PoolBounds } from "../pool-bounds.ts";
 import type { GateUse } from "../pool-places.ts";
 import type { CapacityClass } from "../../../domain/usage/usage.ts";
-import type { Demand, SlotSet } from "./slot-set.ts";
+import type { Demand, SlotSet, SlotSetTerms } from "./slot-set.ts";
 
 export interface PoolSlotsOptions {
   readonly name: string;
-  readonly newSet: (bound: string, demand: () => Demand) => SlotSet;
+  readonly newSet: (terms: SlotSetTerms) => SlotSet;
   readonly use: () => GateUse | undefined;
 }
 
@@ -26,8 +26,10 @@ export class PoolSlots {
   constructor(options: PoolSlotsOptions) {
     this.#options = options;
     const { name, newSet } = options;
-    this.#rest = newSet(`pool ${name}`, () => this.#restDemand());
-    this.#open = newSet(`pool ${name} open`, () => this.#openDemand());
+    const rest = { bound: `pool ${name}`, demand: () => this.#restDemand() };
+    const open = { bound: `pool ${name} open`, demand: () => this.#openDemand() };
+    this.#rest = newSet({ ...rest, leastShare: 1 });
+    this.#open = newSet({ ...open, leastShare: 1 });
   }
 
   /** The bounds of this process, given those of all. */
@@ -112,7 +114,8 @@ export class PoolSlots {
     let own = this.#own.get(keyId);
     if (own === undefined) {
       const { name, newSet } = this.#options;
-      own = newSet(`pool ${name} key ${keyId}`, () => this.#ownDemand(keyId));
+      const bound = `pool ${name} key ${keyId}`;
+      own = newSet({ bound, demand: () => this.#ownDemand(keyId), leastShare: 0 });
       this.#own.set(keyId, own);
     }
     own.limit = this.#ownLimit(keyId);

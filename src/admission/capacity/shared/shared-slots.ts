@@ -6,7 +6,7 @@ import type { BoundParts, PoolName, RefusedPlace } from "../capacity-options.ts"
 import { classAt } from "../place.ts";
 import type { PoolBounds } from "../pool-bounds.ts";
 import { PoolSlots } from "./pool-slots.ts";
-import { SlotSet, type Demand } from "./slot-set.ts";
+import { SlotSet, type Demand, type SlotSetTerms } from "./slot-set.ts";
 
 export interface SharedSlotsOptions {
   readonly clock: Clock;
@@ -74,6 +74,7 @@ export class SharedSlots implements BoundParts {
   }
 
   askMore(upstream: string): Promise<void> | undefined {
+    this.#lookAtStore();
     const set = this.#upstream(upstream);
     set.plan();
     return set.ask();
@@ -82,6 +83,8 @@ export class SharedSlots implements BoundParts {
   /** Asks for what a call lacks; undefined when that is nothing, or asking is in vain. */
   recall({ request, target, why }: RefusedPlace): Promise<void> | undefined {
     if (why.busy !== "full" || why.retryAfterMs === Infinity) return undefined;
+    // The call tries again with what the process may use now.
+    if (this.#lookAtStore()) return Promise.resolve();
     const { upstream, pool } = target;
     const capacityClass = classAt(request, pool);
     const place: PoolName =
@@ -117,14 +120,15 @@ export class SharedSlots implements BoundParts {
   }
 
   /** What a process may use changes when the store begins or ceases to decide. */
-  #lookAtStore(): void {
+  #lookAtStore(): boolean {
     const { decides } = this.#options.store;
-    if (decides === this.#decided) return;
+    if (decides === this.#decided) return false;
     this.#decided = decides;
     for (const name of this.#pools.keys()) this.#capacity?.partChanged({ kind: "pool", name });
     for (const name of this.#upstreams.keys()) {
       this.#capacity?.partChanged({ kind: "upstream", name });
     }
+    return true;
   }
 
   #hasFree(name: string): boolean {
@@ -143,7 +147,7 @@ export class SharedSlots implements BoundParts {
       const place: PoolName = { kind: "pool", name };
       pool = new PoolSlots({
         name,
-        newSet: (bound, demand) => this.#newSet(bound, place, demand),
+        newSet: (own) => this.#newSet(place, own),
         use: () => this.#capacity?.partUse(place).gate,
       });
       this.#pools.set(name, pool);
@@ -155,15 +159,16 @@ export class SharedSlots implements BoundParts {
     let set = this.#upstreams.get(name);
     if (set === undefined) {
       const place: PoolName = { kind: "upstream", name };
-      set = this.#newSet(`upstream ${name}`, place, () => this.#demandAt(place));
+      const demand = (): Demand => this.#demandAt(place);
+      set = this.#newSet(place, { bound: `upstream ${name}`, demand, leastShare: 1 });
       this.#upstreams.set(name, set);
     }
     return set;
   }
 
-  #newSet(bound: string, place: PoolName, demand: () => Demand): SlotSet {
+  #newSet(place: PoolName, own: SlotSetTerms): SlotSet {
     const onChanged = (): void => this.#capacity?.partChanged(place);
-    return new SlotSet({ ...this.#options, bound, demand, onChanged });
+    return new SlotSet({ ...this.#options, ...own, onChanged });
   }
 
   #demandAt(place: PoolName): Demand {

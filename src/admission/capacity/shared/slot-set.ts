@@ -8,11 +8,17 @@ export interface Demand {
   readonly waiting: number;
 }
 
-export interface SlotSetOptions {
-  readonly clock: Clock;
-  readonly store: SlotStore;
+export interface SlotSetTerms {
+  /** What the slots are of. */
   readonly bound: string;
   readonly demand: () => Demand;
+  /** The least share of a process in a loss; 0 for the slots of a key, which has others, too. */
+  readonly leastShare: 0 | 1;
+}
+
+export interface SlotSetOptions extends SlotSetTerms {
+  readonly clock: Clock;
+  readonly store: SlotStore;
   /** There are more or fewer slots than before. */
   readonly onChanged: () => void;
 }
@@ -50,10 +56,11 @@ export class SlotSet {
   /** How many slots calls may use: in a loss, the share of this process, or what it had before. */
   get places(): number {
     if (this.limit === Infinity) return Infinity;
-    const { store, clock } = this.#options;
+    const { store, clock, leastShare } = this.#options;
     if (store.decides) return Math.min(this.#held, this.#cap);
     const held = clock.monotonic() < this.#heldUntilMs ? this.#held : 0;
-    return Math.max(held, shareOf(this.limit, store.processes));
+    const share = Math.max(leastShare, Math.floor(this.limit / store.processes));
+    return Math.max(held, Math.min(this.limit, share));
   }
 
   get #part(): number {
@@ -196,9 +203,4 @@ export class SlotSet {
       if (!isRefused) this.#refusedAtMs = clock.monotonic();
     }
   }
-}
-
-/** The part of a limit that a process has while nobody knows what all hold. */
-function shareOf(limit: number, processes: number): number {
-  return limit < 1 ? 0 : Math.max(1, Math.floor(limit / processes));
 }
