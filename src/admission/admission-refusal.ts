@@ -2,10 +2,9 @@ import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { RefusalExplanation, RefusalRule, WindowSlot } from "../domain/errors/refusal.ts";
 import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../domain/limits/headers.ts";
 import type { LimitDecision } from "../store/limits/limit-store.ts";
-import type { Guarantee } from "./guarantee.ts";
+import { accountScopeId, type Guarantee, isListing } from "./plan-scopes.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation } from "./estimate/estimate.ts";
-import { accountScopeId, isListing } from "./plan-scopes.ts";
 import type { Model } from "../domain/model.ts";
 
 export interface RefusedAdmission {

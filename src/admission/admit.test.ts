@@ -15,8 +15,7 @@ import type { Limits, Plan } from "../domain/limits/plan.ts";
 import { createMemoryLimitStore } from "../store/limits/memory/limit-store.ts";
 import { refusedByShare } from "../store/limits/decision.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
-import { admit, canEverFit, type AdmissionRequest } from "./admit.ts";
-import { countRequest } from "./count-request.ts";
+import { type AdmissionRequest, admit, canEverFit, countRequest } from "./admit.ts";
 import { minuteScopes } from "../domain/limits/limit-scope.ts";
 
 function setUp(limits: Partial<Limits>) {

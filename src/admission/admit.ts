@@ -1,15 +1,26 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { CapacityClass } from "../domain/usage/usage.ts";
-import type { LimitState } from "../domain/limits/limit-state.ts";
-import type { LimitStore } from "../store/limits/limit-store.ts";
+import {
+  type CountedRequest,
+  type LimitState,
+  minuteScopes,
+  type RequestKind,
+} from "../domain/limits/limit-scope.ts";
+import type { CountDecision, LimitStore } from "../store/limits/limit-store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
-import { guaranteeOf, type Guarantee } from "./guarantee.ts";
-import { keyScopeId, planScopes } from "./plan-scopes.ts";
 import {
-  reservationUnder,
+  type Guarantee,
+  guaranteeOf,
+  keyScopeId,
+  listingScopeId,
+  planScopes,
+  scopeTerms,
+} from "./plan-scopes.ts";
+import {
   type ReservationRequest,
+  reservationUnder,
   type TokenReservation,
 } from "./reserve-tokens.ts";
 import type { Model } from "../domain/model.ts";
@@ -30,7 +41,7 @@ export interface AdmissionRequest extends ReservationRequest {
   readonly isCounted?: boolean;
 }
 
-export interface AdmissionServices {
+interface AdmissionServices {
   readonly limits: LimitStore;
   readonly clock: Clock;
 }
@@ -150,4 +161,38 @@ function noGuarantee({ call, model }: AdmissionRequest): GatewayError {
       `provisioned throughput for the model \`${model.alias}\`; use auto.`,
     param: "x-sluice-capacity",
   });
+}
+
+/** A request before its body is read. */
+type ArrivingRequest = Pick<Call, "caller" | "environment" | "snapshot">;
+
+interface CountServices {
+  readonly limits: LimitStore;
+  readonly clock: Clock;
+}
+
+/**
+ * Counts a request of a key on arrival, independent of its outcome. Throws 429, or 503 when nobody
+ * can decide. Undefined: the plan has no request left, but the key has provisioned throughput, whose
+ * requests are not limited.
+ */
+export function countRequest(
+  kind: RequestKind,
+  request: ArrivingRequest,
+  services: CountServices,
+): CountedRequest | undefined | Promise<CountedRequest | undefined> {
+  const isCall = kind === "call";
+  const countedOf = (decision: CountDecision): CountedRequest | undefined => {
+    if (decision.isAdmitted) return decision.counted;
+    if (isCall && request.caller.key.provisionedUnits > 0) return undefined;
+    const now = services.clock.now();
+    throw admissionRefusal({ request: { call: request }, decision, askedTokens: 0, now });
+  };
+  const decision = services.limits.count(isCall ? planScopes(request) : listingScopes(request));
+  return decision instanceof Promise ? decision.then(countedOf) : countedOf(decision);
+}
+
+function listingScopes(request: ArrivingRequest) {
+  const { key, limits } = request.caller;
+  return minuteScopes(listingScopeId(key.limitScope), limits, scopeTerms(request));
 }

@@ -1,8 +1,10 @@
 import type { AttemptNote, CallRouting, CandidateNote } from "../domain/usage/call-routing.ts";
-import type { AttemptTiming } from "../domain/tracing.ts";
+import type { AttemptTiming, CallTiming } from "../domain/tracing.ts";
 import type { CallOutcome } from "../domain/usage/usage.ts";
 import type { Candidate } from "../routing/candidates.ts";
 import type { RunningAttempt } from "./attempts/running-attempt.ts";
+import type { Model } from "../domain/model.ts";
+import type { Call } from "../snapshot/call.ts";
 
 /** Limit on notes of skipped candidates; a queued call makes many. */
 const mostSkipped = 16;
@@ -100,4 +102,29 @@ export class CallPath {
 
 function noteOf({ target, model, why }: Candidate): CandidateNote {
   return { target: target.id, model: model.alias, why };
+}
+
+interface CallTimes {
+  /** Monotonic milliseconds, as `admittedAt`. */
+  readonly parsedAt: number;
+  readonly admittedAt: number | undefined;
+}
+
+/** What a trace shows of a call; undefined where no traces are sent. */
+export function timingOf(
+  { call, model }: { readonly call: Call; readonly model: Model },
+  path: CallPath,
+  { parsedAt, admittedAt }: CallTimes,
+): CallTiming | undefined {
+  const { origin, receivedAt } = call;
+  if (origin?.spans === undefined) return undefined;
+  return {
+    ids: origin.spans,
+    tracestate: origin.trace?.tracestate,
+    kind: model.kind,
+    parsedMs: parsedAt - receivedAt,
+    admittedMs: admittedAt === undefined ? undefined : admittedAt - receivedAt,
+    queuedMs: path.queuedMs,
+    attempts: path.timings,
+  };
 }

@@ -11,7 +11,7 @@ import { type CallWork, checkModels } from "./attempts/call-candidates.ts";
 import { canCount } from "./count-input.ts";
 import { failureError } from "./failure-error.ts";
 import { Meter } from "./metering/meter.ts";
-import { untilEnded } from "./hooks/hooked-call.ts";
+import { untilEnded } from "./hooks.ts";
 import type { CallServices } from "./services.ts";
 import type { RunningAttempt } from "./attempts/running-attempt.ts";
 

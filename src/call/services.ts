@@ -3,7 +3,7 @@ import type { Call } from "../snapshot/call.ts";
 import type { CapacityGate } from "../admission/capacity/place.ts";
 import type { TokenEstimator } from "../admission/estimate/estimate.ts";
 import type { HostProbes } from "../upstream-client/host-probes.ts";
-import type { OnHookFailed } from "./hooks/begin-hooks.ts";
+import type { OnHookFailed } from "./hooks.ts";
 import type { CountingTargets } from "./counting-targets.ts";
 import type { ImageMemory } from "./images/image-memory.ts";
 import type { MeterServices } from "./metering/meter.ts";

@@ -1,4 +1,4 @@
-import { nameOfDatabase } from "../domain/addresses/database-name.ts";
+import { nameOfDatabase } from "../domain/addresses.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { storageSchema } from "../config/sections/server.ts";
 import { StorageUnavailable } from "../store/errors.ts";

@@ -3,7 +3,7 @@ import { convertLiteLlm } from "../config/litellm/convert-litellm.ts";
 import { type ConfigProblem, formatProblems, parseConfig } from "../config/load.ts";
 import { formatPath } from "../config/problems/problem.ts";
 import { interpolate } from "../config/text/interpolate.ts";
-import { writeYaml } from "../config/text/write-yaml.ts";
+import { writeYaml } from "../config/text/yaml-syntax.ts";
 import { parseYaml } from "../config/text/yaml-tree.ts";
 import type { JsonObject } from "../domain/json-object.ts";
 import { exitCodes } from "../process/exit-codes.ts";

@@ -11,9 +11,8 @@ import {
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { guaranteeScopeId } from "../admission/guarantee.ts";
-import { keyScopeId } from "../admission/plan-scopes.ts";
-import { minuteScopes, type LimitScope } from "../domain/limits/limit-scope.ts";
+import { guaranteeScopeId, keyScopeId } from "../admission/plan-scopes.ts";
+import { type LimitScope, minuteScopes } from "../domain/limits/limit-scope.ts";
 import { Ingest } from "../ledger/ingest/ingest.ts";
 import { listProcessFolders, processFolderName } from "../ledger/spool/process-folder.ts";
 import { SpoolWriter } from "../ledger/spool/spool-writer.ts";

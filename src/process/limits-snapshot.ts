@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { guaranteeScopeId } from "../admission/guarantee.ts";
-import { accountScopeId, keyScopeId } from "../admission/plan-scopes.ts";
+import { accountScopeId, guaranteeScopeId, keyScopeId } from "../admission/plan-scopes.ts";
 import type { Clock } from "../domain/clock.ts";
 import { longestGuaranteeSeconds, slotAt, slotMs } from "../domain/limits/slots.ts";
-import type { NamedScope, ScopeUse } from "../domain/limits/scope-use.ts";
+import type { NamedScope, ScopeUse } from "../domain/limits/limit-scope.ts";
 import type { OpenedCall, UsageRecord } from "../domain/usage/usage.ts";
 import { RecordReader } from "../ledger/ingest/record-reader.ts";
 import { clearFolder, listProcessFolders } from "../ledger/spool/process-folder.ts";

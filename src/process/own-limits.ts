@@ -1,10 +1,15 @@
-import type { CountedRequest, LimitScope } from "../domain/limits/limit-scope.ts";
-import { nameOf, type NamedScope, type ScopeUse } from "../domain/limits/scope-use.ts";
+import {
+  type CountedRequest,
+  type LimitScope,
+  type NamedScope,
+  nameOf,
+  type ScopeUse,
+} from "../domain/limits/limit-scope.ts";
 import { countedSlots, slotMs } from "../domain/limits/slots.ts";
 import {
   createMemoryLimitStore,
-  type MemoryLimitStore,
   type LimitsState,
+  type MemoryLimitStore,
   type MemoryLimitStoreOptions,
 } from "../store/limits/memory/limit-store.ts";
 import { refusedByShare, stateOfWhole } from "../store/limits/decision.ts";

@@ -1,8 +1,11 @@
 import { expect } from "bun:test";
 import { ManualClock } from "../support/manual-clock.ts";
 import type { Limits } from "../../src/domain/limits/plan.ts";
-import type { LimitState } from "../../src/domain/limits/limit-state.ts";
-import { minuteScopes, type LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import {
+  type LimitScope,
+  type LimitState,
+  minuteScopes,
+} from "../../src/domain/limits/limit-scope.ts";
 import type { LimitDecision, LimitStore } from "../../src/store/limits/limit-store.ts";
 
 /** What a backend under contract is to be created with. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { createMemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
-import { minuteScopes, type LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import { type LimitScope, minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import type { LimitDecision } from "../../src/store/limits/limit-store.ts";
 import { LimitModel } from "../support/limit-model.ts";
 import { ManualClock } from "../support/manual-clock.ts";

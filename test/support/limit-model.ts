@@ -1,7 +1,6 @@
 import type { WindowSlot } from "../../src/domain/errors/refusal.ts";
-import type { LimitState } from "../../src/domain/limits/limit-state.ts";
+import type { LimitScope, LimitState } from "../../src/domain/limits/limit-scope.ts";
 import { slotAt } from "../../src/domain/limits/slots.ts";
-import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import type {
   LimitDecision,
   LimitRequest,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { parseValkeyUrl } from "../../src/domain/addresses/valkey-address.ts";
+import { parseValkeyUrl } from "../../src/domain/addresses.ts";
 import { systemClock, type Clock } from "../../src/domain/clock.ts";
 import {
   openValkeyClient,

@@ -15,11 +15,12 @@ import {
 import type { HeldPlace } from "./held-place.ts";
 import { boundsOfPool, boundsOfUpstream, type PoolBounds } from "./pool-bounds.ts";
 import type { CapacityOptions, PartUse, PoolName, PoolView } from "./capacity-options.ts";
-import { viewOf } from "./capacity-views.ts";
 import { PoolGate } from "./pool-gate.ts";
 import { RequestPlaces, type RequestTerms } from "../places/request-places.ts";
 import { UpstreamPlaces } from "../places/upstream-places.ts";
 import { Waiter } from "./waiter.ts";
+import type { CapacityClass } from "../../domain/usage/usage.ts";
+import type { GateUse } from "./pool-places.ts";
 
 export type { CapacityOptions, PoolName, PoolView };
 
@@ -257,4 +258,17 @@ function isUnused({ gate, places, readingOn }: UpstreamEntry): boolean {
 
 function isIdle(gate: PoolGate | undefined): boolean {
   return gate === undefined || (gate.heldPlaces === 0 && !gate.isWaitedFor);
+}
+
+function viewOf(place: PoolName, { places, queue }: GateUse): PoolView {
+  const count = (of: (capacityClass: CapacityClass) => number) => ({
+    provisioned: of("provisioned"),
+    spillover: of("spillover"),
+    "on-demand": of("on-demand"),
+  });
+  return {
+    ...place,
+    inFlight: count((capacityClass) => places.of(capacityClass)),
+    queued: count((capacityClass) => queue.count(capacityClass)),
+  };
 }

@@ -1,5 +1,5 @@
 import type { Place, PlaceHolder, Spot } from "./place.ts";
-import type { Reservation } from "./tokens/reservation.ts";
+import type { Reservation } from "./tokens/pool-tokens.ts";
 import { RequestPlaces } from "../places/request-places.ts";
 
 /** The pool that gave a place. */

@@ -2,25 +2,22 @@ import type { Clock } from "../../domain/clock.ts";
 import type { LimitDecision } from "../../store/limits/limit-store.ts";
 import { FairQueue } from "../places/queue/fair-queue.ts";
 import { HeldPlace, type PlaceKeeper, type TakenPlaces } from "./held-place.ts";
-import { GatePoll } from "./gate-poll.ts";
-import { LeavePace } from "./leave-pace.ts";
 import { OpenTurns } from "./open-turns.ts";
 import {
   busy,
-  classAt,
   type BusyPool,
+  classAt,
   type HolderFacts,
   type PlaceHolder,
   type PlaceRequest,
   type Spot,
 } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
-import { PoolPlaces, type GateUse, type PoolPlacesOptions } from "./pool-places.ts";
-import { PoolTokens } from "./tokens/pool-tokens.ts";
-import type { PoolTokensOptions, Reservation } from "./tokens/reservation.ts";
+import { type GateUse, PoolPlaces, type PoolPlacesOptions } from "./pool-places.ts";
+import { PoolTokens, type PoolTokensOptions, type Reservation } from "./tokens/pool-tokens.ts";
 import type { PlaceQueue, QueueTurn, Waited, Waiter } from "./waiter.ts";
 
-export interface PoolGateOptions extends PoolTokensOptions, PoolPlacesOptions {
+interface PoolGateOptions extends PoolTokensOptions, PoolPlacesOptions {
   readonly clock: Clock;
   readonly bounds: () => PoolBounds;
   readonly unitsOf: (keyId: string) => number;
@@ -293,5 +290,69 @@ export class PoolGate implements PlaceQueue {
   #othersFirst(): BusyPool {
     const waitMs = this.#poll.tokensWaitMs;
     return waitMs > 0 ? busy("tokens", waitMs) : busy("full", this.retryAfterMs);
+  }
+}
+
+/** How often the queue is served without an event. */
+const pollMs = 1_000;
+const leastPollMs = 5;
+
+/** Serves the queue again for tokens that come back with time and for changed bounds. */
+class GatePoll {
+  readonly #clock: Clock;
+  readonly #look: () => void;
+  /** When the tokens that were last refused are free, in monotonic milliseconds. */
+  #tokensAt = 0;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, look: () => void) {
+    this.#clock = clock;
+    this.#look = look;
+  }
+
+  /** The time left until then; 0 or less once it has passed. */
+  get tokensWaitMs(): number {
+    return this.#tokensAt - this.#clock.monotonic();
+  }
+
+  tokensFreeIn(waitMs: number): void {
+    this.#tokensAt = this.#clock.monotonic() + waitMs;
+  }
+
+  /** Replaces the earlier plan. */
+  plan(isNeeded: boolean): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    if (!isNeeded) return;
+    const waitMs = this.tokensWaitMs;
+    const delayMs = waitMs > 0 ? Math.min(Math.max(waitMs, leastPollMs), pollMs) : pollMs;
+    this.#cancel = this.#clock.schedule(this.#look, delayMs);
+  }
+}
+
+const shortestRetryAfterMs = 1_000;
+const longestRetryAfterMs = 30_000;
+const longestGapMs = 5_000;
+/** Weight of the newest gap in the average. */
+const newestShare = 0.1;
+
+/** The pace at which places are given back, for the `Retry-After` of calls that find none. */
+class LeavePace {
+  #lastAt: number | undefined;
+  #gapMs: number | undefined;
+
+  left(now: number): void {
+    if (this.#lastAt !== undefined) {
+      // A longer gap means that there were no calls, not that places come back slowly.
+      const gapMs = Math.min(now - this.#lastAt, longestGapMs);
+      this.#gapMs = (this.#gapMs ?? gapMs) * (1 - newestShare) + gapMs * newestShare;
+    }
+    this.#lastAt = now;
+  }
+
+  /** The expected time until a place is free for a call with this many calls ahead of it. */
+  retryAfterMs(waiting: number): number {
+    const expectedMs = (this.#gapMs ?? 0) * (waiting + 1);
+    return Math.min(Math.max(expectedMs, shortestRetryAfterMs), longestRetryAfterMs);
   }
 }

@@ -22,7 +22,7 @@ import type { AnswerMemory, Call } from "../../snapshot/call.ts";
 import type { Place } from "../../admission/capacity/place.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import { EventReader, type OpenStream } from "../../upstream-client/event-reader.ts";
-import { untilEnded } from "../hooks/hooked-call.ts";
+import { untilEnded } from "../hooks.ts";
 import type { Meter } from "../metering/meter.ts";
 import { timeoutsOf, wholeTimeouts } from "../../upstream-client/transport.ts";
 import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";

@@ -20,8 +20,7 @@ import {
   inputReadings,
 } from "./choices.ts";
 import { countInput } from "../count-input.ts";
-import { beginHooks } from "../hooks/begin-hooks.ts";
-import { changedByHooks } from "../hooks/hooked-call.ts";
+import { beginHooks, changedByHooks } from "../hooks.ts";
 import {
   CallerSignal,
   MeteredStream,

@@ -19,8 +19,7 @@ import { measureEmbeddingInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import type { CallServices } from "../services.ts";
 import { type CallWork, possibleTargets } from "../attempts/call-candidates.ts";
-import { beginHooks } from "../hooks/begin-hooks.ts";
-import { changedByHooks } from "../hooks/hooked-call.ts";
+import { beginHooks, changedByHooks } from "../hooks.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 
 export interface EmbeddingCall {

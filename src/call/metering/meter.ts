@@ -24,10 +24,9 @@ import type {
   TokenEstimator,
 } from "../../admission/estimate/estimate.ts";
 import { mayBeBilled } from "../../routing/retry.ts";
-import { CallPath } from "../call-path.ts";
+import { CallPath, timingOf } from "../call-path.ts";
 import { CallUsage, type CountedUsage, sourceOf } from "./call-usage.ts";
 import { attemptEndOf } from "../attempts/running-attempt.ts";
-import { timingOf } from "./timing-of.ts";
 
 export interface MeterServices {
   readonly clock: Clock;

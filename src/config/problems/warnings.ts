@@ -1,4 +1,4 @@
-import { verifiedSslMode } from "../../domain/addresses/ssl-mode.ts";
+import { verifiedSslMode } from "../../domain/addresses.ts";
 import { isLoopback } from "../../domain/network.ts";
 import type { ServedModels } from "../../upstreams/kind.ts";
 import type { Config, UpstreamSettings } from "../config.ts";

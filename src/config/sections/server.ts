@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nameOfDatabase } from "../../domain/addresses/database-name.ts";
+import { nameOfDatabase } from "../../domain/addresses.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import { duration, flag, listenAddress, text, wholeNumber } from "../../settings/values.ts";
 

@@ -1,4 +1,5 @@
-import type { ErrorCode } from "yaml";
+import { type ErrorCode, stringify } from "yaml";
+import type { JsonObject } from "../../domain/json-object.ts";
 
 /** The parser's own texts may quote the file, which may contain secrets. */
 export function describeSyntaxError(code: ErrorCode): string {
@@ -47,4 +48,10 @@ export function describeSyntaxError(code: ErrorCode): string {
       return `is not valid YAML here${String(unknown)}`;
     }
   }
+}
+
+/** A map as YAML, with each comment as a line above it. */
+export function writeYaml(value: JsonObject, comments: readonly string[]): string {
+  const lines = comments.map((comment) => `# ${comment.replaceAll(/\s+/g, " ")}`);
+  return [...lines, stringify(value, { lineWidth: 0 })].join("\n");
 }

@@ -1,4 +1,4 @@
-import type { LimitState } from "./limit-state.ts";
+import type { LimitState } from "./limit-scope.ts";
 
 /**
  * OpenAI's `x-ratelimit-*` headers. Resets are durations as Go prints them. Without a

@@ -1,4 +1,5 @@
 import type { Limits } from "./plan.ts";
+import type { WindowUse } from "./window.ts";
 
 /** The unit of a limit. */
 export type LimitUnit = "requests" | "tokens";
@@ -38,7 +39,7 @@ export type LimitWindow = "minute" | GuaranteeTime;
  * A guarantee favours its owner: use of all of it in every period is never refused. It counts one
  * second less than its period, so in the long run it admits up to 60/59 of its limits.
  */
-export interface GuaranteeTime {
+interface GuaranteeTime {
   /**
    * From 60 to 3600; the tokens grow in proportion. It may change with every request without losing
    * admitted use.
@@ -73,3 +74,43 @@ export function minuteScopes(
 
 /** What the scopes of an account have in common. */
 export type ScopeTerms = Pick<LimitScope, "overrunFactor" | "owner" | "isClosedAlone">;
+
+/** The use in the window of a scope, or a part of it, as reported to another process. */
+export interface ScopeUse extends WindowUse {
+  readonly scope: NamedScope;
+}
+
+/** What identifies a scope. Caps and guarantees of one id count separately. */
+export interface NamedScope {
+  readonly id: string;
+  readonly unit: LimitUnit;
+  /** The period of a guarantee; 0: a minute. */
+  readonly seconds: number;
+}
+
+export function nameOf({
+  id,
+  unit,
+  window,
+}: Pick<LimitScope, "id" | "unit" | "window">): NamedScope {
+  return { id, unit, seconds: window === "minute" ? 0 : window.seconds };
+}
+
+/** What is left in the scopes of one id after a decision, for the `x-ratelimit-*` headers. */
+export interface LimitState {
+  /** `Infinity`: no limit, possible only for requests. */
+  readonly limitRequests: number;
+  readonly limitTokens: number;
+  readonly remainingRequests: number;
+  readonly remainingTokens: number;
+  /** Milliseconds until the whole window is free again, if nothing more is used. */
+  readonly resetRequestsMs: number;
+  readonly resetTokensMs: number;
+}
+
+// Far above any model's answer, yet small enough that sums of a window stay exact integers.
+const largestTokenCount = 2 ** 40;
+
+export function isTokenCount(tokens: number): boolean {
+  return Number.isInteger(tokens) && tokens >= 0 && tokens <= largestTokenCount;
+}

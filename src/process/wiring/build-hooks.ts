@@ -1,4 +1,4 @@
-import { callTags } from "../../call/hooks/call-tags.ts";
+import { callTags } from "../../call/hooks.ts";
 import type { Config } from "../../config/config.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";

@@ -1,6 +1,5 @@
 import type { WindowSlot } from "../../domain/errors/refusal.ts";
-import type { LimitScope, LimitUnit } from "../../domain/limits/limit-scope.ts";
-import type { LimitState } from "../../domain/limits/limit-state.ts";
+import type { LimitScope, LimitState, LimitUnit } from "../../domain/limits/limit-scope.ts";
 import { slotMs } from "../../domain/limits/slots.ts";
 import type { UsageWindow } from "../../domain/limits/window.ts";
 import type { LimitRequest, RefusedByLimit } from "./limit-store.ts";

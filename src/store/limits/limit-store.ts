@@ -1,6 +1,10 @@
 import type { WindowSlot } from "../../domain/errors/refusal.ts";
-import type { CountedRequest, LimitScope, LimitUnit } from "../../domain/limits/limit-scope.ts";
-import type { LimitState } from "../../domain/limits/limit-state.ts";
+import type {
+  CountedRequest,
+  LimitScope,
+  LimitState,
+  LimitUnit,
+} from "../../domain/limits/limit-scope.ts";
 
 /**
  * Limits of calls, in any unit and window. Every backend passes `test/contracts/limit-store-contract.ts`.

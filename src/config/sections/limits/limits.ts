@@ -1,10 +1,6 @@
 import { z } from "zod";
 import { Secret } from "../../../domain/keys/secret.ts";
-import {
-  nameOfValkey,
-  parseValkeyUrl,
-  valkeyUrlForms,
-} from "../../../domain/addresses/valkey-address.ts";
+import { nameOfValkey, parseValkeyUrl, valkeyUrlForms } from "../../../domain/addresses.ts";
 import { duration, text, wholeNumber } from "../../../settings/values.ts";
 import { pemCertificates } from "../upstreams/upstream-connections.ts";
 

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { RandomBytes } from "../../../domain/keys/base62.ts";
 import type { Config } from "../../../config/config.ts";
-import { identityOfValkey } from "../../../domain/addresses/valkey-address.ts";
+import { identityOfValkey } from "../../../domain/addresses.ts";
 import { createKeyDigest, type Peppers } from "../../../domain/keys/peppers.ts";
 import type { ReplicaFacts } from "../../../domain/replica.ts";
 import type { DataFolder } from "../../../store/installation/data-folder.ts";

@@ -2,7 +2,7 @@ import type { Capacity } from "../../../admission/capacity/capacity.ts";
 import type { RefusedPlace } from "../../../admission/capacity/capacity-options.ts";
 import { SharedSlots } from "../../../admission/capacity/shared/shared-slots.ts";
 import type { Config } from "../../../config/config.ts";
-import { parseValkeyUrl } from "../../../domain/addresses/valkey-address.ts";
+import { parseValkeyUrl } from "../../../domain/addresses.ts";
 import { openValkeyClient, type ValkeyClient } from "../../../store/limits/valkey/client.ts";
 import { ValkeyLimits } from "../../../store/limits/valkey/limit-store.ts";
 import { createProcessCount } from "../../../store/limits/valkey/process-count.ts";

@@ -1,9 +1,12 @@
 import type { Clock } from "../../../domain/clock.ts";
-import type { LimitState } from "../../../domain/limits/limit-state.ts";
+import {
+  type CountedRequest,
+  isTokenCount,
+  type LimitScope,
+  type LimitState,
+  type ScopeUse,
+} from "../../../domain/limits/limit-scope.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
-import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
-import type { ScopeUse } from "../../../domain/limits/scope-use.ts";
-import { isTokenCount } from "../../../domain/limits/token-count.ts";
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import { firstOf, refusalFor, stateOf, type Demand } from "../decision.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";

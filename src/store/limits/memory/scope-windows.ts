@@ -1,6 +1,9 @@
-import type { LimitScope, LimitUnit } from "../../../domain/limits/limit-scope.ts";
-import type { LimitState } from "../../../domain/limits/limit-state.ts";
-import type { ScopeUse } from "../../../domain/limits/scope-use.ts";
+import type {
+  LimitScope,
+  LimitState,
+  LimitUnit,
+  ScopeUse,
+} from "../../../domain/limits/limit-scope.ts";
 import {
   countedSlots,
   guaranteeSlots,

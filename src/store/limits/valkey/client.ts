@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import Redis, { Cluster, type RedisOptions } from "iovalkey";
-import type { ValkeyAddress } from "../../../domain/addresses/valkey-address.ts";
+import type { ValkeyAddress } from "../../../domain/addresses.ts";
 import { problemOf, ValkeyUnavailable } from "./problems.ts";
 
 /** A script in Lua. The client sends its digest, and its text to a server that does not know it. */

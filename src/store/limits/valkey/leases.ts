@@ -1,6 +1,5 @@
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
-import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
-import type { LimitState } from "../../../domain/limits/limit-state.ts";
+import type { LimitScope, LimitState } from "../../../domain/limits/limit-scope.ts";
 import { slotMs } from "../../../domain/limits/slots.ts";
 import type { Lease } from "./read-reply.ts";
 import type { RequestWindows } from "./scopes.ts";

@@ -1,7 +1,10 @@
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
-import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
-import type { LimitState } from "../../../domain/limits/limit-state.ts";
-import { isTokenCount } from "../../../domain/limits/token-count.ts";
+import {
+  type CountedRequest,
+  isTokenCount,
+  type LimitScope,
+  type LimitState,
+} from "../../../domain/limits/limit-scope.ts";
 import type {
   CountDecision,
   LimitDecision,

@@ -1,9 +1,8 @@
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
-import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
+import type { LimitScope, LimitState } from "../../../domain/limits/limit-scope.ts";
 import { longestGuaranteeSeconds, slotMs } from "../../../domain/limits/slots.ts";
 import { UsageWindow } from "../../../domain/limits/window.ts";
-import type { LimitState } from "../../../domain/limits/limit-state.ts";
 import { firstOf, refusalFor, stateOf, type ScopeWindow } from "../decision.ts";
 import type { RefusedByLimit } from "../limit-store.ts";
 import { slotsOf, type RequestWindows } from "./scopes.ts";

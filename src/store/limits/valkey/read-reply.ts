@@ -1,5 +1,4 @@
-import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
-import type { LimitState } from "../../../domain/limits/limit-state.ts";
+import type { LimitScope, LimitState } from "../../../domain/limits/limit-scope.ts";
 import { UsageWindow } from "../../../domain/limits/window.ts";
 import {
   firstOf,

@@ -1,5 +1,4 @@
-import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
-import { nameOf } from "../../../domain/limits/scope-use.ts";
+import { type LimitScope, nameOf } from "../../../domain/limits/limit-scope.ts";
 import { countedSlots, guaranteeSlots } from "../../../domain/limits/slots.ts";
 import { heldTo, overrunLimit } from "../decision.ts";
 import type { Parameter } from "./client.ts";

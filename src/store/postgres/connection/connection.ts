@@ -1,6 +1,6 @@
 import type { Client, ClientBase, PoolClient } from "pg";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
-import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
+import { nameOfDatabase } from "../../../domain/addresses.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../store.ts";
 import type { Queries, SqlConnection } from "../../repositories/tables.ts";

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Client } from "pg";
-import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
+import { nameOfDatabase } from "../../../domain/addresses.ts";
 import {
   type CopiedRow,
   CopyRefused,

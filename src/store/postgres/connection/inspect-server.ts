@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
+import { nameOfDatabase } from "../../../domain/addresses.ts";
 import { StorageUnavailable } from "../../errors.ts";
 import type { InspectedDatabase } from "../../store.ts";
 import type { FoundSchema } from "../../schema-version.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { verifiedSslMode, verifiedSslModes } from "../../../domain/addresses/ssl-mode.ts";
-import { UnreadableUrlFile, StorageUnavailable } from "../../errors.ts";
 import type { Client, Pool, PoolClient } from "pg";
+import { verifiedSslMode, verifiedSslModes } from "../../../domain/addresses.ts";
+import { StorageUnavailable, UnreadableUrlFile } from "../../errors.ts";
 
 export interface PoolOptions {
   readonly url: string;

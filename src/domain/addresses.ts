@@ -11,7 +11,7 @@ export interface ValkeyAddress {
   readonly database: number;
 }
 
-export interface HostAndPort {
+interface HostAndPort {
   readonly host: string;
   readonly port: number;
 }
@@ -89,4 +89,19 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** A database's URL for messages: without its password and options. */
+export function nameOfDatabase(url: string): string {
+  const { protocol, username, host, pathname } = new URL(url);
+  return `${protocol}//${username === "" ? "" : `${username}@`}${host}${pathname}`;
+}
+
+/** The modes that mean `verify-full` here, in a URL of PostgreSQL; other programs verify less. */
+export const verifiedSslModes = /(?<before>[?&]sslmode=)(?<mode>prefer|require|verify-ca)(?=&|#|$)/;
+
+/** Such a mode of a URL; undefined if it has none, or asks for the meaning of other programs. */
+export function verifiedSslMode(url: string): string | undefined {
+  if (/[?&]uselibpqcompat=true(?=&|#|$)/.test(url)) return undefined;
+  return verifiedSslModes.exec(url)?.groups?.["mode"];
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nameOfValkey, parseValkeyUrl } from "./valkey-address.ts";
+import { nameOfValkey, parseValkeyUrl } from "./addresses.ts";
 
 test("an address of one server has user, password, database and TLS", () => {
   expect(parseValkeyUrl("rediss://limits:p%40ss@cache.example.com:6390/3")).toEqual({
