@@ -11,8 +11,8 @@ import type { LimitDecision, LimitStore } from "../../src/store/limits/limit-sto
 /** What a backend under contract is to be created with. */
 export const contractReservationTtlMs = 600_000;
 
-/** `catchUp` runs each second where a store has it. */
-export type TimedLimitStore = LimitStore & { catchUp?(): Promise<void> };
+/** `tick` runs each second where a store has it. */
+export type TimedLimitStore = LimitStore & { tick?(): Promise<void> };
 
 export type CreateLimitStore = (clock: ManualClock) => TimedLimitStore | Promise<TimedLimitStore>;
 
@@ -48,7 +48,7 @@ export class LimitStoreFixture {
   async pass(durationMs: number): Promise<void> {
     for (let left = durationMs; left > 0; left -= 1_000) {
       this.clock.advance(Math.min(left, 1_000));
-      await this.#store?.catchUp?.();
+      await this.#store?.tick?.();
     }
   }
 

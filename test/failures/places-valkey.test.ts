@@ -71,7 +71,7 @@ describeWithValkey(() => {
     // Each worker reports once a second, and then knows of all.
     await Bun.sleep(2_500);
     await server.kill();
-    // Without the server each worker has its part, once what it was allotted has run out.
+    // Without the server each worker has its share, once what it held has run out.
     while ((await rush()) === 0) await Bun.sleep(20);
     expect(upstream.takeMost()).toBeLessThanOrEqual(2 * places);
 
