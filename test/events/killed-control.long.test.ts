@@ -35,10 +35,11 @@ test("no event is lost when control is killed, with a receiver that is there or 
   }
   receiver.status = 200;
   await call(gateway, 20);
+  const delivered = () => new Set(receiver.rows.map(({ id }) => id));
+  await until(() => delivered().size > 100);
   const rows = await gateway.stopAndReadRows();
   const stored = new Set(rows.map(({ id }) => id));
   expect(stored.size).toBeGreaterThan(100);
-  const delivered = () => new Set(receiver.rows.map(({ id }) => id));
   // The next one stores and delivers what had no time for that while the gateway ended.
   await using again = await gateway.restart();
   await until(() => stored.isSubsetOf(delivered()));

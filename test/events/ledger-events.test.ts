@@ -54,7 +54,7 @@ test("events wait for a receiver that fails or redirects, and repeats have the s
   receiver.status = 200;
   await until(() => receiver.rows.length >= 4);
   expect(receiver.rows.map(({ id }) => id)).toEqual([...ids, ...more]);
-  const message = "events of the ledger cannot be delivered; they wait on disk";
+  const message = "events of the ledger cannot be delivered; they wait";
   expect(gateway.log.filter((line) => line.includes(message))).toHaveLength(1);
   await until(() => gateway.log.some((line) => line.includes("delivered again")));
   expect(gateway.log.join("\n")).not.toContain(webhookSecret);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { signWebhook } from "../../src/ledger/events/sign-webhook.ts";
+import { signWebhook } from "../../src/ledger/events/webhook-sender.ts";
 import { readDocument } from "../support/documents.ts";
 import { webhookSecret as secret } from "../support/webhook-receiver.ts";
 

@@ -1,23 +1,19 @@
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { StorageUnavailable } from "../../store/errors.ts";
 import type { UsageStore } from "../../store/store.ts";
-
-/** Takes events, one JSON text each. What it has taken survives a crash. */
-export interface EventSink {
-  append(lines: readonly string[]): Promise<void>;
-}
+import type { RotatedFile } from "./rotated-file.ts";
 
 export interface StoredEventsOptions {
   readonly store: UsageStore;
-  readonly sinks: readonly EventSink[];
+  readonly file: Pick<RotatedFile, "append"> | undefined;
   /** The event of a row, without line ends. */
   readonly eventOf: (record: UsageRecord) => string;
-  readonly onAppended: () => void;
+  readonly onStored: () => void;
 }
 
 /**
- * Stores rows, then makes their events. Rows leave the spool only after both, so a crash in between
- * repeats events and loses none.
+ * Stores rows, then appends their events to the file. Rows leave the spool only after both, so a
+ * crash in between repeats events and loses none.
  */
 export class StoredEvents implements UsageStore {
   readonly #options: StoredEventsOptions;
@@ -29,13 +25,14 @@ export class StoredEvents implements UsageStore {
   }
 
   async insert(records: readonly UsageRecord[]): Promise<void> {
-    const { store, eventOf, onAppended } = this.#options;
+    const { store, file, eventOf, onStored } = this.#options;
     await store.insert(records);
+    onStored();
+    if (file === undefined) return;
     const lines = records.map(eventOf);
-    const appended = this.#appending.then(() => this.#append(lines));
+    const appended = this.#appending.then(() => append(file, lines));
     this.#appending = appended.catch(() => undefined);
     await appended;
-    onAppended();
   }
 
   prune(...about: Parameters<UsageStore["prune"]>): Promise<number> {
@@ -45,13 +42,13 @@ export class StoredEvents implements UsageStore {
   erase(...about: Parameters<UsageStore["erase"]>): Promise<number> {
     return this.#options.store.erase(...about);
   }
+}
 
-  async #append(lines: readonly string[]): Promise<void> {
-    try {
-      for (const sink of this.#options.sinks) await sink.append(lines);
-    } catch (cause) {
-      // No row is at fault, so all of them are tried again.
-      throw new StorageUnavailable("the events of the ledger cannot be written", { cause });
-    }
+async function append(file: Pick<RotatedFile, "append">, lines: readonly string[]): Promise<void> {
+  try {
+    await file.append(lines);
+  } catch (cause) {
+    // No row is at fault, so all of them are tried again.
+    throw new StorageUnavailable("the events of the ledger cannot be written", { cause });
   }
 }

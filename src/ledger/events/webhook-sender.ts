@@ -1,10 +1,15 @@
+import { createHash, createHmac } from "node:crypto";
 import type { Clock } from "../../domain/clock.ts";
 import type { WebhookSettings } from "../../domain/settings.ts";
-import type { EventBatch, EventOutbox } from "./event-outbox.ts";
-import { signWebhook } from "./sign-webhook.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { CallBatch, StoredCalls } from "../../store/store.ts";
 
 export interface WebhookSenderOptions {
-  readonly outbox: Pick<EventOutbox, "next" | "confirm">;
+  readonly calls: StoredCalls;
+  /** The event of a call, as JSON. */
+  readonly eventOf: (call: UsageRecord) => string;
+  /** Tells this gateway from others on the database. */
+  readonly holder: string;
   readonly settings: WebhookSettings;
   readonly clock: Clock;
   readonly on: WebhookEvents;
@@ -17,8 +22,15 @@ export interface WebhookEvents {
 }
 
 const firstPauseMs = 1_000;
+/** How often it looks for calls that other gateways have stored. */
+const lookMs = 1_000;
+/** How much longer than a request a gateway keeps its turn, whose clock may differ from others'. */
+const turnMs = 60_000;
 
-/** Posts the events of the outbox in order, one batch at a time, until the receiver has them. */
+/**
+ * Posts the events of calls in the order in which they were stored, one batch at a time, until the
+ * receiver has them.
+ */
 export class WebhookSender {
   readonly #options: WebhookSenderOptions;
   readonly #end = new AbortController();
@@ -54,20 +66,22 @@ export class WebhookSender {
       const hasSent = await this.#sendNext();
       if (hasSent) continue;
       if (this.#failures > 0) await this.#pause();
-      else if (!this.#isWoken) await this.#pause(Infinity);
+      else if (!this.#isWoken) await this.#pause(lookMs);
     }
   }
 
   /** Whether a batch was sent; false if there is none, or if it failed. */
   async #sendNext(): Promise<boolean> {
-    const { outbox, settings, on } = this.#options;
+    const { calls, holder, settings, clock, on } = this.#options;
+    const nowMs = clock.now();
+    const untilMs = nowMs + settings.timeoutMs + turnMs;
     try {
-      const batch = await outbox.next(settings.batchEvents);
+      const batch = await calls.next({ holder, nowMs, untilMs, limit: settings.batchEvents });
       if (batch === undefined) return false;
       await this.#post(batch);
-      await outbox.confirm(batch);
+      await calls.confirm(holder, batch);
       this.#failures = 0;
-      on.eventsSent(batch.lines.length);
+      on.eventsSent(batch.calls.length);
       return true;
     } catch (error) {
       this.#failures += 1;
@@ -76,9 +90,9 @@ export class WebhookSender {
     }
   }
 
-  async #post({ lines }: EventBatch): Promise<void> {
-    const { settings, clock } = this.#options;
-    const body = `{"type":"usage.recorded","data":[${lines.join(",")}]}`;
+  async #post({ calls }: CallBatch): Promise<void> {
+    const { settings, clock, eventOf } = this.#options;
+    const body = `{"type":"usage.recorded","data":[${calls.map(eventOf).join(",")}]}`;
     const message = { body, secret: settings.secret.reveal(), nowMs: clock.now() };
     const response = await fetch(settings.url, {
       method: "POST",
@@ -96,10 +110,9 @@ export class WebhookSender {
     if (this.#end.signal.aborted) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    const cancel =
-      pauseMs === Infinity ? undefined : this.#options.clock.schedule(resolve, pauseMs);
+    const cancel = this.#options.clock.schedule(resolve, pauseMs);
     return promise.finally(() => {
-      cancel?.();
+      cancel();
       this.#wake = undefined;
     });
   }
@@ -108,4 +121,25 @@ export class WebhookSender {
     const { longestPauseMs } = this.#options.settings;
     return Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#failures - 1, 20));
   }
+}
+
+interface WebhookMessage {
+  readonly body: string;
+  /** `whsec_` and the key in base64. */
+  readonly secret: string;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
+}
+
+/** Headers of the specification of Standard Webhooks. An equal body has an equal id. */
+export function signWebhook({ body, secret, nowMs }: WebhookMessage) {
+  const id = `msg_${createHash("sha256").update(body).digest("hex").slice(0, 32)}`;
+  const timestamp = String(Math.floor(nowMs / 1000));
+  const key = Buffer.from(secret.slice("whsec_".length), "base64");
+  const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": timestamp,
+    "webhook-signature": `v1,${signature}`,
+  };
 }

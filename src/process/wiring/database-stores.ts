@@ -4,7 +4,7 @@ import type { ControlStore } from "../../store/control-store.ts";
 import type { ReplicaStore } from "../../store/replicas.ts";
 import { openStores as openPostgres } from "../../store/postgres/open-stores.ts";
 import { openStores as openSqlite, type StoreOptions } from "../../store/sqlite/open-stores.ts";
-import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
+import type { KeyStore, ReplyStore, StoredCalls, UsageStore } from "../../store/store.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
 
 /** All stores of a database of any kind. */
@@ -13,6 +13,7 @@ export interface DatabaseStores {
   readonly control: ControlStore;
   readonly keys: KeyStore;
   readonly usage: UsageStore;
+  readonly storedCalls: StoredCalls;
   readonly replies: ReplyStore;
   readonly reports: UsageReports;
   /** Undefined if only one gateway can use the database. */

@@ -69,7 +69,13 @@ export function openStorage(options: StorageOptions): Storage {
   let isOpen = false;
   const stores = openStores(options, () => isOpen);
   const { connection, control, keys, reports, replies } = stores;
-  const ledger = openLedgerEvents({ config, store: stores.usage, clock, on: ledgerEvents });
+  const ledger = openLedgerEvents({
+    config,
+    store: stores.usage,
+    calls: stores.storedCalls,
+    clock,
+    on: ledgerEvents,
+  });
   const { usage } = ledger;
   const lastUse = new LastUse({
     store: keys,
@@ -110,8 +116,8 @@ export function openStorage(options: StorageOptions): Storage {
       isOpen = true;
     },
     start() {
-      ingest.start();
       ledger.start();
+      ingest.start();
       lastUse.start();
       retention.start();
       checkpoints.start();

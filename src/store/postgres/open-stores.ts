@@ -2,6 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
+import { SqlStoredCalls } from "../repositories/usage/stored-calls.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
 import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
 import type { DroppedRows } from "../store.ts";
@@ -27,6 +28,7 @@ export function openStores(url: string, clock: Clock, options: StoreOptions = {}
     control: new SqlControlStore(connection),
     keys: new SqlKeyStore(connection.inLane("entities"), clock),
     usage: new SqlUsageStore(usage, { isFaultOfData, onDropped }),
+    storedCalls: new SqlStoredCalls(usage),
     replies: new SqlReplyStore({
       replies: connection.inLane("replies"),
       claims: connection.inLane(undefined),

@@ -243,6 +243,7 @@ const replies = `
 /** The ledger and its sums. */
 const usage = `
   CREATE TABLE usage (
+    sequence bigint NOT NULL UNIQUE GENERATED ALWAYS AS IDENTITY,
     id ${text} PRIMARY KEY,
     started_at bigint NOT NULL,
     environment ${text} NOT NULL,
@@ -315,6 +316,13 @@ const usage = `
     at bigint NOT NULL
   );
   INSERT INTO usage_horizons VALUES ('call', 0), ('hour', 0);
+
+  CREATE TABLE event_cursor (
+    place smallint PRIMARY KEY CHECK (place = 1),
+    position bigint NOT NULL,
+    holder ${text} NOT NULL,
+    held_until bigint NOT NULL
+  );
 
   CREATE TABLE erased_accounts (id ${text} PRIMARY KEY, at bigint NOT NULL);
 `;

@@ -36,6 +36,7 @@ export interface Tables {
   usage: UsageRow;
   usageGroups: UsageGroupRow;
   usageSums: UsageSumRow;
+  eventCursor: EventCursorRow;
   /** The time before which single calls, or the sums of hours, were removed. */
   usageHorizons: { step: "call" | "hour"; at: number };
 }
@@ -226,6 +227,8 @@ interface CallReplyRow {
 }
 
 export interface UsageRow {
+  /** Its place in the order of storing. */
+  sequence: number;
   id: string;
   startedAt: number;
   environment: string;
@@ -251,6 +254,16 @@ export interface UsageRow {
   mayBeBilledTwice: number;
   reservedTokens: number | null;
   cacheWriteTokens: number;
+}
+
+/** Up to where calls were delivered to the receiver of events. At most one row. */
+interface EventCursorRow {
+  place: 1;
+  /** `sequence` of the last call. */
+  position: number;
+  /** The gateway that delivers, and until when no other does. */
+  holder: string;
+  heldUntil: number;
 }
 
 /** What calls are told apart by in sums. */

@@ -3,6 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
+import { SqlStoredCalls } from "../repositories/usage/stored-calls.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
 import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
 import { SqliteConnection, type SqliteOptions } from "./connection/connection.ts";
@@ -14,6 +15,7 @@ export interface SqliteStores {
   readonly control: SqlControlStore;
   readonly keys: SqlKeyStore;
   readonly usage: SqlUsageStore;
+  readonly storedCalls: SqlStoredCalls;
   readonly replies: SqlReplyStore;
   readonly reports: SqlUsageReports;
 }
@@ -35,6 +37,7 @@ export function openStores(path: string, clock: Clock, options: StoreOptions = {
     control: new SqlControlStore(connection),
     keys: new SqlKeyStore(connection, clock),
     usage: new SqlUsageStore(connection, { isFaultOfData, onDropped }),
+    storedCalls: new SqlStoredCalls(connection),
     replies: new SqlReplyStore({
       replies: connection,
       claims: connection,

@@ -248,7 +248,9 @@ const replies = `
 /** The ledger and its sums. */
 const usage = `
   CREATE TABLE usage (
-    id TEXT PRIMARY KEY,
+    -- The order of storing.
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
     started_at INTEGER NOT NULL,
     environment TEXT NOT NULL,
     account_id TEXT NOT NULL,
@@ -327,6 +329,14 @@ const usage = `
   -- Up to when calls and the sums of hours were removed, since their time was over.
   CREATE TABLE usage_horizons (step TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
   INSERT INTO usage_horizons VALUES ('call', 0), ('hour', 0);
+
+  -- Up to where calls were delivered to the receiver of events, and which gateway delivers them.
+  CREATE TABLE event_cursor (
+    place INTEGER PRIMARY KEY CHECK (place = 1),
+    position INTEGER NOT NULL,
+    holder TEXT NOT NULL,
+    held_until INTEGER NOT NULL
+  ) STRICT;
 
   -- Calls of these accounts may still be on their way; they are not to be stored any more.
   CREATE TABLE erased_accounts (id TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;

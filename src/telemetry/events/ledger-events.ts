@@ -91,7 +91,7 @@ export class LedgerTelemetry {
 
   eventsFailed(error: unknown): void {
     this.#metrics.counters.add("sluice_ledger_event_failures_total", []);
-    const message = "events of the ledger cannot be delivered; they wait on disk";
+    const message = "events of the ledger cannot be delivered; they wait";
     if (this.#events.failed()) logFault(this.#logger, message, { error });
   }
 

@@ -37,7 +37,7 @@ const webhookSchema = z
     }),
   })
   .optional()
-  .describe("Posts events as signed JSON. They wait on disk until the receiver has them.");
+  .describe("Posts events as signed JSON. They wait in the database until the receiver has them.");
 
 const fileSchema = z
   .strictObject({

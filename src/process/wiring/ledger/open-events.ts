@@ -1,16 +1,18 @@
-import { join } from "node:path";
+import { hostname } from "node:os";
+import { resolve } from "node:path";
 import type { Config } from "../../../config/config.ts";
 import { viewCall } from "../../../control/usage/call-row.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import { EventOutbox } from "../../../ledger/events/event-outbox.ts";
+import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RotatedFile } from "../../../ledger/events/rotated-file.ts";
 import { StoredEvents } from "../../../ledger/events/stored-events.ts";
 import { WebhookSender, type WebhookEvents } from "../../../ledger/events/webhook-sender.ts";
-import type { UsageStore } from "../../../store/store.ts";
+import type { StoredCalls, UsageStore } from "../../../store/store.ts";
 
 export interface LedgerEventOptions {
   readonly config: Pick<Config, "dataDir" | "ledger">;
   readonly store: UsageStore;
+  readonly calls: StoredCalls;
   readonly clock: Clock;
   readonly on: WebhookEvents;
 }
@@ -18,35 +20,29 @@ export interface LedgerEventOptions {
 /** The store of usage that also makes events, and the delivery of these. */
 export interface LedgerEvents {
   readonly usage: UsageStore;
+  /** Called before rows are stored: the first delivery ever begins with the first of them. */
   start(): void;
   close(): Promise<void>;
 }
 
-const segmentBytes = 8 * 1_048_576;
 const operator = { accountId: undefined };
+const eventOf = (call: UsageRecord): string => JSON.stringify(viewCall(call, operator));
 
-export function openLedgerEvents({ config, store, clock, on }: LedgerEventOptions): LedgerEvents {
-  const { webhook, file: fileSettings } = config.ledger.events;
+export function openLedgerEvents(options: LedgerEventOptions): LedgerEvents {
+  const { config, store, calls, clock, on } = options;
+  const { webhook: settings, file: fileSettings } = config.ledger.events;
   const file = fileSettings && new RotatedFile(fileSettings, () => clock.now());
-  const folder = join(config.dataDir, "events");
-  const outbox = webhook && new EventOutbox({ folder, segmentBytes });
-  const sender = webhook && outbox && new WebhookSender({ outbox, settings: webhook, clock, on });
-  const sinks = [file, outbox].filter((sink) => sink !== undefined);
-  if (sinks.length === 0) {
-    return { usage: store, start: () => undefined, close: () => Promise.resolve() };
-  }
-  const usage = new StoredEvents({
-    store,
-    sinks,
-    eventOf: (record) => JSON.stringify(viewCall(record, operator)),
-    onAppended: () => sender?.wake(),
-  });
+  // The same after a restart, which goes on at once.
+  const holder = `${hostname()}:${resolve(config.dataDir)}`;
+  const sender = settings && new WebhookSender({ calls, eventOf, holder, settings, clock, on });
   return {
-    usage,
+    usage:
+      file === undefined && sender === undefined
+        ? store
+        : new StoredEvents({ store, file, eventOf, onStored: () => sender?.wake() }),
     start: () => sender?.start(),
     async close() {
       await sender?.stop();
-      await outbox?.close();
       await file?.close();
     },
   };

@@ -75,10 +75,15 @@ class ServerDatabase implements CopyTarget {
   }
 
   async finish(queries: Queries): Promise<void> {
-    const next = sql`select coalesce(max(id), 0) + 1 from usage_groups`;
-    await sql`select setval(pg_get_serial_sequence('usage_groups', 'id'), (${next}), false)`.execute(
-      queries,
-    );
+    for (const [table, column] of [
+      ["usage_groups", "id"],
+      ["usage", "sequence"],
+    ] as const) {
+      const next = sql`select coalesce(max(${sql.ref(column)}), 0) + 1 from ${sql.table(table)}`;
+      await sql`select setval(pg_get_serial_sequence(${table}, ${column}), (${next}), false)`.execute(
+        queries,
+      );
+    }
     await sql`analyze`.execute(queries);
   }
 

@@ -99,7 +99,14 @@ export function toValues(record: UsageRecord): readonly (string | number | null)
 }
 
 export function toRecord(row: UsageRow): UsageRecord {
-  const { routing, mayBeBilledTwice, reservedTokens, cacheWriteTokens, ...always } = row;
+  const {
+    sequence: _,
+    routing,
+    mayBeBilledTwice,
+    reservedTokens,
+    cacheWriteTokens,
+    ...always
+  } = row;
   return {
     ...present(always),
     isStreamed: row.isStreamed === 1,

@@ -1,9 +1,11 @@
 import type { Ledger } from "../../../../test/contracts/usage-fixtures.ts";
 import { usageHistoryContract } from "../../../../test/contracts/usage-history-contract.ts";
+import { storedCallsContract } from "../../../../test/contracts/stored-calls-contract.ts";
 import { usageReportsContract } from "../../../../test/contracts/usage-reports-contract.ts";
 import { usageStoreContract } from "../../../../test/contracts/usage-store-contract.ts";
 import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
 import { isFaultOfData } from "../../postgres/connection/postgres-trouble.ts";
+import { SqlStoredCalls } from "./stored-calls.ts";
 import { SqlUsageReports } from "./usage-reports.ts";
 import { SqlUsageStore } from "./usage-store.ts";
 
@@ -19,4 +21,9 @@ describeWithPostgres(({ connect }) => {
   usageStoreContract("PostgreSQL", create);
   usageReportsContract("PostgreSQL", create);
   usageHistoryContract("PostgreSQL", create);
+  storedCallsContract("PostgreSQL", async () => {
+    const connection = (await connect()).inLane("usage");
+    const usage = new SqlUsageStore(connection, { isFaultOfData });
+    return { usage, open: () => new SqlStoredCalls(connection) };
+  });
 });

@@ -1,15 +1,22 @@
 import type { Ledger } from "../../../../test/contracts/usage-fixtures.ts";
 import { usageHistoryContract } from "../../../../test/contracts/usage-history-contract.ts";
+import { storedCallsContract } from "../../../../test/contracts/stored-calls-contract.ts";
 import { usageReportsContract } from "../../../../test/contracts/usage-reports-contract.ts";
 import { usageStoreContract } from "../../../../test/contracts/usage-store-contract.ts";
 import { SqliteConnection } from "../../sqlite/connection/connection.ts";
 import { isFaultOfData } from "../../sqlite/connection/sqlite-trouble.ts";
+import { SqlStoredCalls } from "./stored-calls.ts";
 import { SqlUsageReports } from "./usage-reports.ts";
 import { SqlUsageStore } from "./usage-store.ts";
 
 usageStoreContract("SQLite", create);
 usageReportsContract("SQLite", create);
 usageHistoryContract("SQLite", create);
+storedCallsContract("SQLite", () => {
+  const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
+  const usage = new SqlUsageStore(connection, { isFaultOfData });
+  return Promise.resolve({ usage, open: () => new SqlStoredCalls(connection) });
+});
 
 function create(): Ledger {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { signWebhook } from "./sign-webhook.ts";
+import { signWebhook } from "./webhook-sender.ts";
 
 const secret = `whsec_${Buffer.from("a key of at least 24 bytes").toString("base64")}`;
 

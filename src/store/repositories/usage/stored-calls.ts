@@ -1,0 +1,66 @@
+import { sql } from "kysely";
+import type { CallBatch, StoredCalls, StoredCallsRequest } from "../../store.ts";
+import type { Queries, SqlConnection } from "../tables.ts";
+import { toRecord } from "./usage-row.ts";
+
+/** A cursor in the database, over calls whose transactions run one at a time. */
+export class SqlStoredCalls implements StoredCalls {
+  readonly #connection: Pick<SqlConnection, "change" | "read">;
+  #hasBegun = false;
+
+  constructor(connection: Pick<SqlConnection, "change" | "read">) {
+    this.#connection = connection;
+  }
+
+  async next(request: StoredCallsRequest): Promise<CallBatch | undefined> {
+    if (!this.#hasBegun) await this.#connection.change(begin);
+    this.#hasBegun = true;
+    // Most of the time there are none, and nothing is written.
+    if (!(await this.#connection.read(hasMore))) return undefined;
+    return this.#connection.change((queries) => take(queries, request));
+  }
+
+  confirm(holder: string, { end }: CallBatch): Promise<void> {
+    return this.#connection.change(async (queries) => {
+      const update = queries.updateTable("eventCursor").set({ position: end });
+      await update.where("holder", "=", holder).execute();
+    });
+  }
+}
+
+async function begin(queries: Queries): Promise<void> {
+  await sql`
+    insert into event_cursor (place, position, holder, held_until)
+    select 1, coalesce(max(sequence), 0), '', 0 from usage where true
+    on conflict do nothing`.execute(queries);
+}
+
+async function hasMore(queries: Queries): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from usage where sequence > (select position from event_cursor) limit 1`.execute(
+    queries,
+  );
+  return rows.length > 0;
+}
+
+async function take(
+  queries: Queries,
+  { holder, limit, nowMs, untilMs }: StoredCallsRequest,
+): Promise<CallBatch | undefined> {
+  const cursor = await queries
+    .updateTable("eventCursor")
+    .set({ holder, heldUntil: untilMs })
+    .where((row) => row.or([row("holder", "=", holder), row("heldUntil", "<", nowMs)]))
+    .returning("position")
+    .executeTakeFirst();
+  if (cursor === undefined) return undefined;
+  const rows = await queries
+    .selectFrom("usage")
+    .selectAll()
+    .where("sequence", ">", cursor.position)
+    .orderBy("sequence")
+    .limit(limit)
+    .execute();
+  const last = rows.at(-1);
+  return last && { calls: rows.map(toRecord), end: last.sequence };
+}
