@@ -194,11 +194,8 @@ export class ValkeyLimits implements LimitStore {
     const own = this.#own.of(call.names, this.#reports.slot).filter(isOfTokens);
     openOverrun(own, -overrun);
     const step = { kind: "m", slot: this.#reports.slot, amount: more, reserved: 0 } as const;
-    return this.#tell(
-      call.account,
-      own.map((of) => ({ own: of, ...step })),
-      call.names,
-    );
+    const steps = own.map((of) => ({ own: of, ...step }));
+    return this.#tell(call.account, steps, call.names);
   }
 
   settle(callId: string, tokens: number): void | Promise<void> {
