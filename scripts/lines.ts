@@ -20,7 +20,7 @@ const budgets: readonly { readonly rooms: readonly string[]; readonly thousands:
   { rooms: ["telemetry", "keys", "snapshot", "settings", "entry"], thousands: 4 },
 ];
 /** At the end of the work on one kind of process: 72,000 and 7,500. */
-const most = { src: 84_000, simulator: 7700 };
+const most = { src: 84_000, simulator: 7650 };
 
 interface Count {
   lines: number;

@@ -444,7 +444,7 @@ test("models can be listed and read by name, also without /v1", async () => {
     id: "simulator-chat",
     object: "model",
     created: expect.any(Number),
-    owned_by: "sluice-simulator",
+    owned_by: "sluice",
   });
   const one = await fetch(`${simulator.url.replace("/v1", "")}/models/any%2Fname`);
   expect(await one.json()).toMatchObject({ id: "any/name" });

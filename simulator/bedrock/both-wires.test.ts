@@ -231,13 +231,13 @@ describe("the same prompt on both wires", () => {
 });
 
 describe("Bedrock's wire", () => {
+  const arn = "arn:aws:bedrock:us-east-1:123456789012:provisioned-model/a1b2c3d4e5f6";
   const limited: SimulatorOptions = {
-    bedrock: { apiKeys: [demoApiKey], quotas: { notReadyCalls: 1 } },
+    bedrock: { apiKeys: [demoApiKey], quotas: { models: { [arn]: { notReadyCalls: 1 } } } },
   };
 
   test("refuses the first calls of a provisioned model as not ready", async () => {
     await using simulator = startSimulator(limited);
-    const arn = "arn:aws:bedrock:us-east-1:123456789012:provisioned-model/a1b2c3d4e5f6";
     const path = `${encodeURIComponent(arn)}/converse`;
     const first = await post(simulator, path, { messages: said("echo: ok") });
     expect(first.headers.get("x-amzn-errortype")).toStartWith("ModelNotReadyException:");

@@ -1,5 +1,7 @@
 /** What one family of the provider's models supports, and how it refuses the rest. */
-export interface CapabilityRow {
+export type CapabilityRow = Readonly<typeof capabilities> & FamilyRules;
+
+interface FamilyRules {
   readonly api:
     | "chat"
     | "titan-embed-v1"
@@ -12,40 +14,6 @@ export interface CapabilityRow {
     | "imported-mistral"
     | "imported-qwen"
     | "everything";
-  readonly system: boolean;
-  readonly tools: boolean;
-  /** `toolChoice` other than `auto`. */
-  readonly toolChoice: boolean;
-  readonly streamTools: boolean;
-  /** Tool results and other blocks may share a turn. */
-  readonly toolResultsWithText: boolean;
-  /** Ids of tool calls must be nine letters and digits. */
-  readonly hasShortToolIds: boolean;
-  readonly temperature: boolean;
-  readonly topP: boolean;
-  readonly topPWithTemperature: boolean;
-  readonly stop: boolean;
-  /** The conversation may end with an assistant message. */
-  readonly prefill: boolean;
-  readonly images: boolean;
-  readonly toolResultImages: boolean;
-  readonly documents: boolean;
-  readonly jsonSchema: boolean;
-  /** The types that Claude's field `thinking` may have. */
-  readonly thinkingTypes: readonly string[];
-  readonly thinksByDefault: boolean;
-  /** Returns its thoughts only on request, as a summary. */
-  readonly omitsThoughts: boolean;
-  /** What `output_config.effort` may be. */
-  readonly efforts: readonly string[];
-  readonly cachePoints: boolean;
-  /** Cache points are allowed among the tools. */
-  readonly toolCachePoints: boolean;
-  /** Cache points may last an hour. */
-  readonly hourCachePoints: boolean;
-  /** Shorter prefixes of prompts are not cached. */
-  readonly minCachedTokens: number;
-  readonly countTokens: boolean;
   /** Names that `additionalModelRequestFields` may have; undefined allows any. */
   readonly modelFields: readonly string[] | undefined;
   /** Amazon's Nova has rules of its own. */
@@ -57,47 +25,60 @@ export interface CapabilityRow {
   readonly contextTokens: number | undefined;
   /** The family whose error text is used for a prompt that is too long. */
   readonly contextText: "claude" | "nova" | "mistral" | "plain";
-  /** Can be called only through a profile. */
-  readonly isProfileOnly: boolean;
-  /** Has cross-region profiles: `us.` and the like before its id. */
-  readonly hasProfiles: boolean;
   readonly lifecycle: "active" | "legacy" | "end-of-life";
 }
 
-export const allCapableRow: CapabilityRow = {
-  api: "everything",
+/** Of a model that supports everything. */
+const capabilities = {
   system: true,
   tools: true,
+  /** `toolChoice` other than `auto`. */
   toolChoice: true,
   streamTools: true,
+  /** Tool results and other blocks may share a turn. */
   toolResultsWithText: true,
+  /** Ids of tool calls must be nine letters and digits. */
   hasShortToolIds: false,
   temperature: true,
   topP: true,
   topPWithTemperature: true,
   stop: true,
+  /** The conversation may end with an assistant message. */
   prefill: true,
   images: true,
   toolResultImages: true,
   documents: true,
   jsonSchema: true,
+  /** The types that Claude's field `thinking` may have. */
   thinkingTypes: ["enabled", "adaptive", "disabled"],
   thinksByDefault: false,
+  /** Returns its thoughts only on request, as a summary. */
   omitsThoughts: false,
+  /** What `output_config.effort` may be. */
   efforts: ["low", "medium", "high", "xhigh", "max"],
   cachePoints: true,
+  /** Cache points are allowed among the tools. */
   toolCachePoints: true,
+  /** Cache points may last an hour. */
   hourCachePoints: true,
+  /** Shorter prefixes of prompts are not cached. */
   minCachedTokens: 1024,
   countTokens: true,
+  /** Can be called only through a profile. */
+  isProfileOnly: false,
+  /** Has cross-region profiles: `us.` and the like before its id. */
+  hasProfiles: true,
+};
+
+export const allCapableRow: CapabilityRow = {
+  ...capabilities,
+  api: "everything",
   modelFields: undefined,
   novaGeneration: undefined,
   maxOutputTokens: undefined,
   defaultMaxTokens: undefined,
   contextTokens: undefined,
   contextText: "plain",
-  isProfileOnly: false,
-  hasProfiles: true,
   lifecycle: "active",
 };
 

@@ -99,7 +99,7 @@ test("gzip-bomb of a whole answer is white space before its JSON", async () => {
 });
 
 test("a quota throttles requests above its limit", async () => {
-  const bedrock = { quotas: { requestsPerMinute: 1 } };
+  const bedrock = { quotas: { models: { "simulated-model": { requestsPerMinute: 1 } } } };
   await using limited = startSimulator({ bedrock });
   expect((await receive(await ask("ok", "converse-stream", limited))).isBroken).toBe(false);
   const refused = await ask("ok", "converse-stream", limited);

@@ -45,98 +45,59 @@ export function createBedrock(options: BedrockOptions, clock: Clock): BedrockSer
 interface ModelQuota {
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
-  /** A provisioned or imported model refuses this many calls before it is ready. Default 0. */
+  /** The model refuses this many calls before it is ready. Default 0. */
   readonly notReadyCalls?: number;
 }
 
-export interface QuotaOptions extends ModelQuota {
-  /** By id or ARN, in place of the limits for all models. */
+export interface QuotaOptions {
+  /** By id or ARN. Other models have no limits. */
   readonly models?: Readonly<Record<string, ModelQuota>>;
 }
 
-/**
- * The provider's limits, in token buckets of each model that hold a minute's worth. A call takes
- * its input and its longest possible output.
- */
+/** The provider's limits in fixed minutes. A call takes its input and its longest possible output. */
 export class Quota {
-  readonly #options: QuotaOptions;
+  readonly #models: ReadonlyMap<string, ModelState>;
   readonly #clock: Clock;
-  readonly #models = new Map<string, ModelState>();
 
-  constructor(options: QuotaOptions, clock: Clock) {
-    this.#options = options;
+  constructor({ models = {} }: QuotaOptions, clock: Clock) {
     this.#clock = clock;
+    this.#models = new Map(
+      Object.entries(models).map(([model, quota]) => [
+        model,
+        { quota, refused: 0, beganAtMs: clock.monotonic(), requests: 0, tokens: 0 },
+      ]),
+    );
   }
 
   /** Takes a request and its tokens, or takes nothing and returns the refusal. */
   refusal(model: string, tokens: number): BedrockError | undefined {
-    const state = this.#stateOf(model);
-    if (state.notReadyCalls > 0) {
-      state.notReadyCalls -= 1;
+    const state = this.#models.get(model);
+    if (state === undefined) return undefined;
+    const { requestsPerMinute, tokensPerMinute, notReadyCalls = 0 } = state.quota;
+    if (state.refused < notReadyCalls) {
+      state.refused += 1;
       return new BedrockError("ModelNotReadyException", texts.notReady);
     }
     const nowMs = this.#clock.monotonic();
-    if (!state.requests.has(1, nowMs)) {
+    if (nowMs - state.beganAtMs >= 60_000) {
+      Object.assign(state, { beganAtMs: nowMs, requests: 0, tokens: 0 });
+    }
+    if (state.requests + 1 > (requestsPerMinute ?? Infinity)) {
       return new BedrockError("ThrottlingException", texts.tooManyRequests);
     }
-    if (!state.tokens.has(tokens, nowMs)) {
+    if (state.tokens + tokens > (tokensPerMinute ?? Infinity)) {
       return new BedrockError("ThrottlingException", texts.tooManyTokens);
     }
-    state.requests.take(1);
-    state.tokens.take(tokens);
+    state.requests += 1;
+    state.tokens += tokens;
     return undefined;
   }
-
-  #stateOf(model: string): ModelState {
-    const known = this.#models.get(model);
-    if (known !== undefined) return known;
-    const quota = this.#options.models?.[model] ?? this.#options;
-    const nowMs = this.#clock.monotonic();
-    const state: ModelState = {
-      requests: new Bucket(quota.requestsPerMinute, nowMs),
-      tokens: new Bucket(quota.tokensPerMinute, nowMs),
-      notReadyCalls: isLoaded(model) ? (quota.notReadyCalls ?? 0) : 0,
-    };
-    // Callers choose the names of models, so the map is bounded.
-    if (this.#models.size >= modelsLimit) this.#models.clear();
-    this.#models.set(model, state);
-    return state;
-  }
 }
-
-const modelsLimit = 10_000;
 
 interface ModelState {
-  readonly requests: Bucket;
-  readonly tokens: Bucket;
-  notReadyCalls: number;
-}
-
-function isLoaded(model: string): boolean {
-  return /:(?:provisioned|imported)-model\//.test(model);
-}
-
-/** A token bucket, full at first. */
-class Bucket {
-  readonly #capacity: number;
-  #level: number;
-  #filledAtMs: number;
-
-  constructor(perMinute: number | undefined, nowMs: number) {
-    this.#capacity = perMinute ?? Number.POSITIVE_INFINITY;
-    this.#level = this.#capacity;
-    this.#filledAtMs = nowMs;
-  }
-
-  has(amount: number, nowMs: number): boolean {
-    if (this.#capacity === Number.POSITIVE_INFINITY) return true;
-    const refilled = ((nowMs - this.#filledAtMs) * this.#capacity) / 60_000;
-    this.#level = Math.min(this.#capacity, this.#level + refilled);
-    this.#filledAtMs = nowMs;
-    return this.#level >= amount;
-  }
-
-  take(amount: number): void {
-    this.#level -= amount;
-  }
+  readonly quota: ModelQuota;
+  refused: number;
+  beganAtMs: number;
+  requests: number;
+  tokens: number;
 }

@@ -59,16 +59,16 @@ export function unknownUrl(request: Request): WireError {
   return new WireError(404, { message });
 }
 
-/** The models that are listed; calls may name any other. */
-const shownModels = ["simulator-chat", "simulator-reason", "simulator-embed"];
-
+/** Calls may name any model; a list has one. */
 function modelsReply(model: string | undefined): Reply {
-  const list = { object: "list", data: shownModels.map(modelBody) };
-  return jsonReply(JSON.stringify(model === undefined ? list : modelBody(model)));
-}
-
-function modelBody(id: string): object {
-  return { id, object: "model", created: 1_700_000_000, owned_by: "sluice-simulator" };
+  const body = {
+    id: model ?? "simulator-chat",
+    object: "model",
+    created: 1_700_000_000,
+    owned_by: "sluice",
+  };
+  const list = { object: "list", data: [body] };
+  return jsonReply(JSON.stringify(model === undefined ? list : body));
 }
 
 function checkKey(request: Request, apiKeys: ReadonlySet<string> | undefined): void {
@@ -85,12 +85,7 @@ async function readBody(request: Request, call: OpenCall): Promise<JsonRecord> {
   try {
     body = parseJson(text);
   } catch {
-    throw new WireError(400, {
-      message:
-        "We could not parse the JSON body of your request. (HINT: This likely means you aren't " +
-        "using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was " +
-        "sent was not valid JSON.)",
-    });
+    throw new WireError(400, { message: "We could not parse the JSON body of your request." });
   }
   if (!isRecord(body)) throw wrongType("body", "an object", body);
   return body;
