@@ -60,14 +60,15 @@ function transactionContract(create: () => ControlStore | Promise<ControlStore>)
       expect(await store.read((view) => view.applications.get("app_a"))).toBeUndefined();
     });
 
-    test("what was refused inside may be caught, and the rest is kept", async () => {
-      await store.change(async (transaction) => {
+    test("what was refused inside undoes the whole change, even if it is caught", async () => {
+      const failing = store.change(async (transaction) => {
         await transaction.accounts.insert(accountOf("acct_a"));
         await transaction.accounts.insert(accountOf("acct_a")).catch(() => undefined);
-        await transaction.accounts.insert(accountOf("acct_b"));
       });
+      expect(failing).rejects.toThrow();
+      await failing.catch(() => undefined);
       const { items } = await store.read((view) => view.accounts.list({}, { limit: 10 }));
-      expect(items).toHaveLength(2);
+      expect(items).toEqual([]);
     });
 
     test("changes run one after another, however long each takes", async () => {

@@ -9,6 +9,7 @@ import {
   Kysely,
   type QueryResult,
 } from "kysely";
+import { StorageUnavailable } from "../errors.ts";
 import type { Queries } from "./tables.ts";
 
 /** How a SQL dialect writes statements; they run on a connection of our own. */
@@ -19,14 +20,19 @@ export type RunStatement = <Row>(query: CompiledQuery) => Promise<QueryResult<Ro
 
 const plugins = [new CamelCasePlugin()];
 
-/** Runs the statements of `work` by `run`, which must be in a transaction. */
+/**
+ * Runs the statements of `work` by `run`, which must be in a transaction. A statement that fails ends
+ * it, as PostgreSQL does by itself, even if `work` catches the error.
+ */
 export async function inSession<Result>(
   parts: SessionParts,
   work: (queries: Queries) => Promise<Result>,
 ): Promise<Result> {
   const session = new Session(parts);
   try {
-    return await work(session.queries);
+    const result = await work(session.queries);
+    if (session.hasFailed) throw new StorageUnavailable("a statement of the transaction failed");
+    return result;
   } finally {
     session.end();
   }
@@ -42,6 +48,7 @@ class Session implements DatabaseConnection {
   readonly queries: Queries;
   readonly #run: RunStatement;
   #hasEnded = false;
+  #hasFailed = false;
 
   constructor({ dialect: parts, run }: SessionParts) {
     this.#run = run;
@@ -64,13 +71,22 @@ class Session implements DatabaseConnection {
     });
   }
 
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
   end(): void {
     this.#hasEnded = true;
   }
 
-  executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    if (this.#hasEnded) return Promise.reject(new Error("the transaction has ended"));
-    return this.#run(query);
+  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    if (this.#hasEnded) throw new Error("the transaction has ended");
+    try {
+      return await this.#run(query);
+    } catch (error) {
+      this.#hasFailed = true;
+      throw error;
+    }
   }
 
   async *streamQuery<Row>(query: CompiledQuery): AsyncGenerator<QueryResult<Row>> {

@@ -127,7 +127,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     let isBroken = false;
     try {
       await ask(client, begin);
-      const result = await inSession(client, work, { mayGoOn: begin === beginEntities });
+      const result = await inSession(client, work);
       // A statement that failed has rolled back all others, even if `work` caught its error.
       if ((await ask(client, begin === beginEntities ? tellAndCommit : "COMMIT")) !== "COMMIT") {
         throw new StorageUnavailable("the transaction was rolled back");

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
-import pg from "pg";
 import { accountOf } from "../../../../test/contracts/control-fixtures.ts";
 import { recordOf } from "../../../../test/contracts/usage-fixtures.ts";
 import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
@@ -9,7 +8,6 @@ import { SqlControlStore } from "../../repositories/control-store.ts";
 import { SqlUsageStore } from "../../repositories/usage/usage-store.ts";
 import { LaneQueue } from "./lanes.ts";
 import { isFaultOfData, meaningOf, troubleOf } from "./postgres-trouble.ts";
-import { inSession } from "./session.ts";
 
 describeWithPostgres((databases) => {
   test("a full disk is one trouble until a change works, however many reads work meanwhile", async () => {
@@ -38,36 +36,6 @@ describeWithPostgres((databases) => {
     expect(events).toEqual(["has no space left", "recovered"]);
     await insert("acct_c");
     expect(events).toHaveLength(2);
-  });
-
-  test("a connection lost while a refused statement is undone is an outage", async () => {
-    const url = await databases.server.createDatabase();
-    await (await databases.connect({ url })).open();
-    const [client, other] = [1, 2].map(() => new pg.Client({ connectionString: url }));
-    if (client === undefined || other === undefined) throw new Error("there are two clients");
-    client.on("error", () => undefined);
-    await Promise.all([client.connect(), other.connect()]);
-    const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
-    await client.query("BEGIN");
-    const query = client.query.bind(client);
-    const losing = Object.assign(Object.create(client) as pg.Client, {
-      async query(statement: string, values?: unknown[]) {
-        if (statement.startsWith("ROLLBACK TO")) {
-          await other.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
-        }
-        return query(statement, values);
-      },
-    });
-    const twice = inSession(
-      losing,
-      async (queries) => {
-        const insert = sql`insert into epochs values ('keys', 1)`;
-        await insert.execute(queries);
-      },
-      { mayGoOn: true },
-    );
-    expect(await twice.catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
-    await Promise.all([other.end(), client.end().catch(() => undefined)]);
   });
 
   test("a call may have more attempts than a small number holds", async () => {
