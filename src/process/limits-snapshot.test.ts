@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   closedCall,
@@ -209,4 +209,6 @@ test("limits that cannot be read are reported, and the process starts", async ()
   await after.snapshot.start();
   expect(after.failures).toHaveLength(1);
   expect(after.left()).toBe(1_000);
+  // Only once.
+  expect(existsSync(join(left, name))).toBe(false);
 });

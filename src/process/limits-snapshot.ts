@@ -3,7 +3,7 @@ import { rename, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { accountScopeId, guaranteeScopeId, keyScopeId } from "../admission/plan-scopes.ts";
 import type { Clock } from "../domain/clock.ts";
-import { longestGuaranteeSeconds, slotAt, slotMs } from "../domain/limits/slots.ts";
+import { longestGuaranteeSeconds, slotAt } from "../domain/limits/slots.ts";
 import type { NamedScope, ScopeUse } from "../domain/limits/limit-scope.ts";
 import type { OpenedCall, UsageRecord } from "../domain/usage/usage.ts";
 import { RecordReader } from "../ledger/ingest/record-reader.ts";
@@ -36,8 +36,6 @@ interface KeptLimits {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly given: GivenLimits;
-  /** Folders whose limits are included. */
-  readonly includes: readonly string[];
 }
 
 /**
@@ -48,7 +46,8 @@ export class LimitsSnapshot {
   readonly #options: LimitsSnapshotOptions;
   #stopTimer = (): void => undefined;
   #writing = Promise.resolve();
-  #includes: readonly string[] = [];
+  /** Folders whose limits this process has now. */
+  #left: readonly string[] = [];
   #isStopped = false;
 
   constructor(options: LimitsSnapshotOptions) {
@@ -58,8 +57,10 @@ export class LimitsSnapshot {
   /** Continues with the limits of processes that have ended. Call it if none gave its own. */
   restore(): void {
     const { root, spool, onFailed } = this.#options;
-    const found = listProcessFolders(root).flatMap((folder) => {
-      if (folder === spool.folder) return [];
+    this.#left = listProcessFolders(root).filter(
+      (folder) => folder !== spool.folder && readSnapshotNumber(folder) !== undefined,
+    );
+    const found = this.#left.flatMap((folder) => {
       try {
         return readKept(folder) ?? [];
       } catch (error) {
@@ -67,20 +68,16 @@ export class LimitsSnapshot {
         return [];
       }
     });
-    const included = new Set(found.flatMap(({ kept }) => kept.includes));
-    const left = found
-      .filter(({ folder }) => !included.has(basename(folder)))
-      .toSorted((one, other) => other.kept.at - one.kept.at);
-    const [newest, ...others] = left;
-    if (newest !== undefined) this.#restore(newest, others);
-    this.#includes = found.map(({ folder }) => basename(folder));
+    // Each process that had limits went on where the one before had ended.
+    const [newest] = found.toSorted((one, other) => other.kept.at - one.kept.at);
+    if (newest !== undefined) this.#restore(newest);
   }
 
   /** Keeps the limits from now on. The first time, they replace those that were restored. */
   async start(): Promise<void> {
     await this.#keep();
-    for (const name of this.#includes) forget(join(this.#options.root, name));
-    this.#includes = [];
+    for (const folder of this.#left) forget(folder);
+    this.#left = [];
     this.#plan();
   }
 
@@ -119,7 +116,7 @@ export class LimitsSnapshot {
     // A process that has admitted nothing leaves nothing.
     const isEmpty = uses.length + calls.length === 0;
     if (isEmpty && this.#isStopped) return this.#afterWriting(() => removeSnapshots(folder));
-    const kept: KeptLimits = { at: clock.now(), given, includes: this.#includes };
+    const kept: KeptLimits = { at: clock.now(), given };
     // No record follows the last one.
     const number = this.#isStopped ? begun + 1 : begun;
     const text = JSON.stringify(kept);
@@ -131,33 +128,26 @@ export class LimitsSnapshot {
     return this.#writing;
   }
 
-  #restore(newest: FoundLimits, others: readonly FoundLimits[]): void {
+  #restore({ folder, number, kept }: FoundLimits): void {
     const { limits, clock } = this.#options;
-    const { kept } = newest;
-    const base = { at: kept.at, now: kept.given.state.now };
     limits.goOn(kept.given, Math.max(0, clock.now() - kept.at));
     // A process before it may still serve.
     if (kept.given.givers.length > 0) limits.giversLost();
-    this.#replay(newest, base);
-    for (const other of others) {
-      const { at, given } = other.kept;
-      const differenceMs = at - base.at - (given.state.now - base.now);
-      limits.include(given.state.uses.map((use) => movedBy(use, differenceMs)));
-      this.#replay(other, base);
-    }
+    this.#replay(laterCalls(folder, number, kept.at), kept);
   }
 
   /** Charges what was admitted after the limits were kept, and settles what ended after that. */
-  #replay({ folder, number, kept }: FoundLimits, base: Moment): void {
+  #replay(later: Iterable<LaterCall>, { at, given }: KeptLimits): void {
     const { limits } = this.#options;
-    const known = new Set(kept.given.state.calls.map(({ callId }) => callId));
-    for (const call of laterCalls(folder, number, kept.at)) {
+    const { now, calls } = given.state;
+    const known = new Set(calls.map(({ callId }) => callId));
+    for (const call of later) {
       if (known.has(call.id)) settle(limits, call);
-      else limits.include(this.#usesOf(call, base));
+      else limits.include(this.#usesOf(call, now - at));
     }
   }
 
-  #usesOf({ opened, tokens, admittedAt }: LaterCall, base: Moment): readonly ScopeUse[] {
+  #usesOf({ opened, tokens, admittedAt }: LaterCall, aheadMs: number): readonly ScopeUse[] {
     if (opened === undefined || tokens === undefined) return [];
     const { keyId, accountId, capacityClass, reservedTokens = tokens } = opened;
     const limitScope = this.#options.limitScopeOf(keyId) ?? keyId;
@@ -167,7 +157,7 @@ export class LimitsSnapshot {
       ? [guaranteeScopeId(limitScope)]
       : [keyScopeId(limitScope), accountScopeId(accountId)];
     // Admission came after the arrival: plans count it later, in the operator's favour.
-    const slot = slotAt(base.now + admittedAt - base.at) + (isGuarantee ? 0 : 1);
+    const slot = slotAt(admittedAt + aheadMs) + (isGuarantee ? 0 : 1);
     const within = Math.min(tokens, reservedTokens);
     const use = (scope: NamedScope, amount: number, debt: number): ScopeUse => ({
       scope,
@@ -181,13 +171,6 @@ export class LimitsSnapshot {
       use({ id, unit: "tokens", seconds }, within, tokens - within),
     ]);
   }
-}
-
-interface Moment {
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  /** The same in the time in which slots are counted. */
-  readonly now: number;
 }
 
 interface FoundLimits {
@@ -207,10 +190,9 @@ function readKept(folder: string): FoundLimits | undefined {
 
 function parseKept(value: unknown): KeptLimits {
   if (typeof value !== "object" || value === null) throw new TypeError("no limits");
-  const { at, given, includes }: Record<string, unknown> = { ...value };
-  const isKept = typeof at === "number" && Array.isArray(includes);
-  if (!isKept) throw new TypeError("the kept limits are of another form");
-  return { at, given: parseGivenLimits(given), includes: includes.map(String) };
+  const { at, given }: Record<string, unknown> = { ...value };
+  if (typeof at !== "number") throw new TypeError("the kept limits are of another form");
+  return { at, given: parseGivenLimits(given) };
 }
 
 async function writeSnapshot(folder: string, number: number, text: string): Promise<void> {
@@ -290,11 +272,4 @@ function settle(limits: OwnLimits, { id, ended, delivered, tokens, opened }: Lat
   else if (delivered !== undefined && opened !== undefined && tokens !== undefined) {
     limits.use(id, tokens);
   }
-}
-
-/** In another process's time. Caps count it no earlier than it was, guarantees no later. */
-function movedBy(use: ScopeUse, differenceMs: number): ScopeUse {
-  const slots = differenceMs / slotMs;
-  const moved = use.scope.seconds === 0 ? Math.ceil(slots) : Math.floor(slots);
-  return { ...use, slot: use.slot + moved };
 }
