@@ -6,9 +6,8 @@ import { recordOf } from "../../test/contracts/usage-store-contract.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { zeroGauges } from "../../test/support/zero-gauges.ts";
 import { TelemetryEvents } from "./events/events.ts";
-import { createLogger, type LogLevel } from "./log/logger.ts";
+import { createLogger, describeError, type LogLevel } from "./log/logger.ts";
 import { Metrics } from "./metrics/metrics.ts";
-import { describeError } from "./log/redact.ts";
 
 function setUp(
   level: LogLevel = "debug",

@@ -2,8 +2,12 @@ import { format } from "node:util";
 import type { Clock } from "../../domain/clock.ts";
 import { errorCode } from "../../domain/system-files.ts";
 import { abortable } from "../../domain/waiting/wait.ts";
-import { LogOutput } from "../../telemetry/log/log-output.ts";
-import { OutputQueue, standardError, standardOutput } from "../../telemetry/log/output-queue.ts";
+import {
+  LogOutput,
+  OutputQueue,
+  standardError,
+  standardOutput,
+} from "../../telemetry/log/log-output.ts";
 import type { StandardInput } from "../command.ts";
 
 /** How long the last lines may wait for a reader. */

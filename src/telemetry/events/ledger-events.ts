@@ -1,5 +1,4 @@
-import { logFault, logRecovery } from "../log/log-outage.ts";
-import { Outage } from "../log/outage.ts";
+import { logFault, logRecovery, Outage } from "../log/outage.ts";
 import type { EventOptions } from "./event-options.ts";
 
 /** What was found in the spool of a process that ended. */

@@ -1,7 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Logger } from "../log/logger.ts";
-import { logFault, logRecovery } from "../log/log-outage.ts";
-import { Outage } from "../log/outage.ts";
+import { logFault, logRecovery, Outage } from "../log/outage.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 
 export interface OtlpEventOptions {

@@ -1,6 +1,5 @@
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import { logRecovery } from "../log/log-outage.ts";
-import { Outage } from "../log/outage.ts";
+import { logRecovery, Outage } from "../log/outage.ts";
 import type { EventOptions } from "./event-options.ts";
 
 /** Calls shed under overload: each one is counted, and the log gets a line per overload. */

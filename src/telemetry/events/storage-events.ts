@@ -1,7 +1,5 @@
-import type { Logger } from "../log/logger.ts";
-import { describeError } from "../log/redact.ts";
-import { logFault, logRecovery } from "../log/log-outage.ts";
-import { Outage } from "../log/outage.ts";
+import { describeError, type Logger } from "../log/logger.ts";
+import { logFault, logRecovery, Outage } from "../log/outage.ts";
 import type { EventOptions } from "./event-options.ts";
 
 /** Calls that were not stored, by reason. */

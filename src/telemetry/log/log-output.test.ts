@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualTimers } from "../../../test/support/manual-timers.ts";
-import { LogOutput } from "./log-output.ts";
-import { OutputQueue } from "./output-queue.ts";
+import { LogOutput, OutputQueue } from "./log-output.ts";
 
 /** A log whose reader the test controls. */
 class StagedLog {

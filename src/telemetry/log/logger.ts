@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
+import { apiKeyPattern } from "../../domain/keys/api-key.ts";
 
-export const logLevels = ["debug", "info", "warn", "error", "off"] as const;
+const logLevels = ["debug", "info", "warn", "error", "off"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** Fields of every line; other fields must not use these names. */
@@ -77,4 +78,30 @@ function formatText({ time, level, message }: LogHead, fields: LogFields): strin
 /** Quotes values whose spaces or control characters would break the line. */
 function quote(value: string): string {
   return /^[\w.:/@+%-]+$/.test(value) ? value : JSON.stringify(value);
+}
+
+const deepestCause = 4;
+
+/** Names, messages and top stack frames of an error and its causes, with secrets removed. */
+export function describeError(error: unknown): string {
+  const parts: string[] = [];
+  let current: unknown = error;
+  for (let depth = 0; depth < deepestCause && current !== undefined; depth += 1) {
+    parts.push(describeOne(current));
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return redact(parts.join(" <- "));
+}
+
+export function redact(text: string): string {
+  return text
+    .replaceAll(new RegExp(apiKeyPattern, "g"), "[key]")
+    .replaceAll(/\bslc-(?:mgt|local)_[0-9A-Za-z_]+/g, "[token]")
+    .replaceAll(/\bBearer\s+[^\s"']+/gi, "Bearer [removed]");
+}
+
+function describeOne(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error === "string" ? error : typeof error;
+  const frame = error.stack?.split("\n").find((line) => line.trimStart().startsWith("at "));
+  return `${error.name}: ${error.message}${frame === undefined ? "" : ` (${frame.trim()})`}`;
 }

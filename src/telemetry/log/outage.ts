@@ -1,4 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
+import { describeError, type Logger } from "./logger.ts";
 
 /** Interval between log lines during an outage. */
 const reminderMs = 60_000;
@@ -29,4 +30,19 @@ export class Outage {
     this.#beganAt = undefined;
     return lastedMs;
   }
+}
+
+export interface Fault {
+  readonly error: unknown;
+  readonly fields?: Readonly<Record<string, string | number>>;
+}
+
+export function logFault(logger: Logger, message: string, { error, fields }: Fault): void {
+  logger.log("error", message, { ...fields, cause: describeError(error) });
+}
+
+/** Logs a recovery, if there was an outage. */
+export function logRecovery(logger: Logger, outage: Outage, message: string): void {
+  const lastedMs = outage.recovered();
+  if (lastedMs !== undefined) logger.log("info", message, { afterMs: Math.round(lastedMs) });
 }

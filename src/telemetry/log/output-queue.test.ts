@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualTimers } from "../../../test/support/manual-timers.ts";
-import { OutputQueue } from "./output-queue.ts";
+import { OutputQueue } from "./log-output.ts";
 
 const busy = Object.assign(new Error("busy"), { code: "EAGAIN" });
 const full = Object.assign(new Error("full"), { code: "ENOSPC" });

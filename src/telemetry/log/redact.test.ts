@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { describeError, redact } from "./redact.ts";
+import { describeError, redact } from "./logger.ts";
 
 test("tokens of the control plane are masked, local ones too", () => {
   const local = `slc-local_${"a".repeat(43)}`;

@@ -1,8 +1,9 @@
 import type { ModelKind } from "../../domain/model.ts";
 import type { OtlpSettings } from "../../domain/settings.ts";
-import { exporterOptions, resourceAttributes, type OtlpIdentity } from "./exporter-options.ts";
 import { MetricBuilder } from "./metric-builder.ts";
 import { readPage } from "./read-page.ts";
+import { hostname } from "node:os";
+import { names } from "./conventions.ts";
 
 /** Sends pages of metrics to a collector. */
 export interface MetricsSender {
@@ -37,5 +38,35 @@ export async function openMetricsSender(
         });
       }),
     close: () => exporter.shutdown(),
+  };
+}
+
+/** The process that sends telemetry. */
+export interface OtlpIdentity {
+  /** Number of the worker, or `control`. */
+  readonly worker: string;
+  readonly version: string | undefined;
+}
+
+/** Options of the exporter of a signal. */
+export function exporterOptions(settings: OtlpSettings, signal: "traces" | "metrics") {
+  const { endpoint, headers, timeoutMs } = settings;
+  return {
+    url: `${endpoint}/v1/${signal}`,
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value.reveal()]),
+    ),
+    timeoutMillis: timeoutMs,
+  };
+}
+
+export function resourceAttributes({ worker, version }: OtlpIdentity) {
+  const host = hostname();
+  return {
+    [names.serviceName]: "sluice",
+    [names.serviceInstanceId]: `${host}/${process.pid}/${worker}`,
+    [names.hostName]: host,
+    [names.processPid]: process.pid,
+    ...(version !== undefined && { [names.serviceVersion]: version }),
   };
 }

@@ -2,16 +2,16 @@ import type { Clock } from "../../domain/clock.ts";
 import { isSameValue } from "../../domain/json-object.ts";
 import type { OtlpSettings } from "../../domain/settings.ts";
 import { hasSettledWithin } from "../../domain/waiting/wait.ts";
-import { isServerError, type Span, type TracedCall } from "./span-builder.ts";
-import type { TraceSender } from "./trace-sender.ts";
+import { isServerError, type Span, SpanBuilder, type TracedCall } from "./span-builder.ts";
+import { exporterOptions, type OtlpIdentity, resourceAttributes } from "./metrics-sender.ts";
 
-export interface TraceExportOptions {
+interface TraceExportOptions {
   readonly clock: Clock;
   readonly open: (settings: OtlpSettings) => Promise<TraceSender>;
   readonly on: TraceExportEvents;
 }
 
-export interface TraceExportEvents {
+interface TraceExportEvents {
   sent(calls: number): void;
   failed(calls: number, error: unknown): void;
   /** As many calls as are allowed were waiting already. */
@@ -151,4 +151,37 @@ export class TraceExport {
 
 function isKept({ record, timing }: TracedCall, { slowCallMs }: OtlpSettings): boolean {
   return timing.ids.isSampled || isServerError(record) || record.durationMs > slowCallMs;
+}
+
+/** Sends spans to a collector. */
+interface TraceSender {
+  readonly builder: SpanBuilder;
+  /** Resolves once the collector has them; rejects if it does not within the timeout. */
+  send(spans: readonly Span[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Loads the packages of OpenTelemetry, which takes 20 MB and 0.1 s, and opens an exporter. */
+export async function openTraceSender(
+  settings: OtlpSettings,
+  identity: OtlpIdentity,
+): Promise<TraceSender> {
+  const [api, { resourceFromAttributes }, { OTLPTraceExporter }] = await Promise.all([
+    import("@opentelemetry/api"),
+    import("@opentelemetry/resources"),
+    import("@opentelemetry/exporter-trace-otlp-proto"),
+  ]);
+  const exporter = new OTLPTraceExporter(exporterOptions(settings, "traces"));
+  const resource = resourceFromAttributes(resourceAttributes(identity));
+  return {
+    builder: new SpanBuilder({ api, resource, version: identity.version }),
+    send: (spans) =>
+      new Promise((resolve, reject) => {
+        exporter.export([...spans], ({ code, error }) => {
+          if (code === 0) resolve();
+          else reject(error ?? new Error("the collector did not take the spans"));
+        });
+      }),
+    close: () => exporter.shutdown(),
+  };
 }
