@@ -135,8 +135,8 @@ function eventFiles(): readonly string[] {
   return [
     ...new Bun.Glob("src/telemetry/events/*-events.ts").scanSync(root),
     "src/telemetry/events/events.ts",
-    "src/process/supervisor/run-supervisor.ts",
-    "src/process/supervisor/restart/restarts.ts",
+    "src/process/parent/run-parent.ts",
+    "src/process/parent/restart-socket.ts",
   ];
 }
 
@@ -160,7 +160,7 @@ function messagesIn(path: string): readonly RegExp[] {
     );
 }
 
-const partsOfMessages = ["the built-in demo", "a worker"];
+const partsOfMessages = ["the built-in demo", "the gateway ended meanwhile"];
 
 const documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
 documents.push(...new Bun.Glob("docs/**/*.md").scanSync(new URL("..", import.meta.url).pathname));

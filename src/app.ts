@@ -1,200 +1,119 @@
-import { readOwnProcess } from "./process/process-readings.ts";
 import type { Config } from "./config/config.ts";
-import { systemClock, type Clock } from "./domain/clock.ts";
-import type { ProcessStatus } from "./domain/process-status.ts";
-import { Shutdown } from "./edge/shutdown.ts";
-import { ControlServer } from "./process/control/control-server.ts";
+import { issueDemoKey } from "./cli/serve/introduce-demo.ts";
+import type { RunningControl } from "./process/control-client.ts";
+import { ControlSide } from "./process/control/control-side.ts";
+import { GatewayProcess } from "./process/gateway-process.ts";
+import type { ToControl, ToMain } from "./process/messages.ts";
+import { portsInThread, ThreadLink } from "./process/thread-link.ts";
 import type { App, AppOverrides } from "./process/wiring/app-interface.ts";
-import { loadSharedLimits } from "./process/wiring/limits/load-shared-limits.ts";
-import type { NewSharedLimits } from "./process/wiring/limits/shared-limit-store.ts";
-import { DataServer } from "./process/worker/data-server.ts";
-import type { AdminServices } from "./control/services.ts";
-import type { TelemetryEvents } from "./telemetry/events/events.ts";
-import type { SpoolWriter } from "./ledger/spool/spool-writer.ts";
-import { openSpool } from "./process/wiring/ledger/open-spool.ts";
+import { systemClock } from "./domain/clock.ts";
 import { noLog } from "./telemetry/log/log-output.ts";
-import { readCommit } from "./process/program-commit.ts";
-import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
+import { createTelemetry } from "./telemetry/telemetry.ts";
 
 export type { App, AppOverrides } from "./process/wiring/app-interface.ts";
 
-/** Builds the gateway: opens storage, loads the keys and listens. Throws when a step fails. */
-export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
-  const app = new SingleProcess(config, overrides, await loadSharedLimits(config));
+/**
+ * Builds a gateway process whose control side is in this thread, over the same messages: clocks and hooks of
+ * tests cannot be copied to another one. Throws when a step of the start fails.
+ */
+export async function createApp(
+  config: Config,
+  overrides: AppOverrides = {},
+  number = 1,
+): Promise<App> {
+  let thrown: unknown;
+  const sides: ControlSide[] = [];
+  const process = new GatewayProcess({
+    config,
+    number,
+    portUse: "alone",
+    overrides,
+    startControl() {
+      const { running, side } = startControlSide(config, { ...overrides, number }, (error) => {
+        thrown = error;
+      });
+      sides.push(side);
+      return running;
+    },
+    configOf: () => undefined,
+    onBootstrapToken: overrides.onBootstrapToken,
+    onGivenUp: () => undefined,
+  });
+  const side = (): ControlSide => {
+    const last = sides.at(-1);
+    if (last === undefined) throw new Error("the control side was not started");
+    return last;
+  };
   try {
-    await app.start();
+    await process.start();
   } catch (error) {
-    await app[Symbol.asyncDispose]();
-    throw error;
+    await process[Symbol.asyncDispose]();
+    throw thrown ?? error;
   }
-  return app;
+  process.events.started({
+    data: process.dataUrl,
+    admin: process.adminUrl,
+    config: overrides.configPath,
+  });
+  return {
+    get dataUrl() {
+      return process.dataUrl;
+    },
+    get adminUrl() {
+      return process.adminUrl;
+    },
+    events: process.events,
+    get admin() {
+      return side().admin;
+    },
+    reconfigure(next) {
+      side().reconfigure(next);
+      process.reconfigure(next);
+    },
+    flushUsage: () => process.flushUsage(),
+    drain: (options) => process.drain(options),
+    [Symbol.asyncDispose]: () => process[Symbol.asyncDispose](),
+  };
 }
 
-/** Control and a data server in one process, connected directly. */
-class SingleProcess implements App {
-  readonly #telemetry: Telemetry;
-  readonly #shutdown = new Shutdown();
-  readonly #control: ControlServer;
-  readonly #ledger: SpoolWriter;
-  readonly #data: DataServer;
-  readonly #clock: Clock;
-  readonly #startedAt: number;
-  readonly #overrides: AppOverrides;
-  #config: Config;
-  #configuredAt: number;
+interface SideOverrides extends AppOverrides {
+  readonly number: number;
+}
 
-  constructor(
-    config: Config,
-    overrides: AppOverrides,
-    newSharedLimits: NewSharedLimits | undefined,
-  ) {
-    this.#config = config;
-    this.#overrides = overrides;
-    const { clock = systemClock } = overrides;
-    this.#clock = clock;
-    this.#startedAt = this.#configuredAt = clock.now();
-    const randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
-    const telemetry = (this.#telemetry = this.#createTelemetry(overrides));
-    const shutdown = this.#shutdown;
-    const shared = { config, telemetry, shutdown, clock, randomBytes };
-    this.#control = new ControlServer({
-      ...shared,
-      pid: process.pid,
-      onBootstrapToken: overrides.onBootstrapToken ?? ((): undefined => undefined),
-      passwords: overrides.passwords,
-      reloadKeys: () => this.#reloadKeys(),
-      replica: () => ({
-        configuredAt: this.#configuredAt,
-        configText: undefined,
-        keysEpoch: this.#data.facts.keysGeneration,
-        workers: 1,
-        notReady: this.#data.whyNotReady(),
-        degraded: this.#data.facts.degraded,
-      }),
-      renderMetrics: () => telemetry.metrics.render(),
-      whyNotReady: () => this.#data.whyNotReady(),
-      howDegraded: () => this.#data.facts.degraded,
-      countWaiting: () => this.#waitingRows,
-      processes: () => [this.#status],
-    });
-    const { port: control, storage, installation } = this.#control;
-    const { peppers } = installation;
-    const whyNotReady = (): string | undefined => storage.whyNotReady();
-    const ledger = (this.#ledger = openSpool({
-      config,
-      clock,
-      number: 1,
-      on: telemetry.ledger,
-      direct: storage.usage,
-      onBatch: () => storage.ingest.wake(),
-    }));
-    const parts = { control, ledger, peppers, overrides, whyNotReady, newSharedLimits };
-    this.#data = new DataServer({ ...shared, ...parts });
-  }
-
-  get dataUrl(): string {
-    return this.#data.url;
-  }
-
-  get adminUrl(): string {
-    return this.#control.url;
-  }
-
-  get events(): TelemetryEvents {
-    return this.#telemetry.events;
-  }
-
-  get admin(): AdminServices {
-    return this.#control.admin;
-  }
-
-  async start(): Promise<void> {
-    const { storage } = this.#control;
-    await storage.open();
-    await this.#data.start();
-    await this.#control.listen();
-    await this.#control.begin();
-    const { configPath: config } = this.#overrides;
-    this.events.started({ data: this.dataUrl, admin: this.adminUrl, config });
-  }
-
-  reconfigure(config: Config): void {
-    this.#config = config;
-    this.#configuredAt = this.#clock.now();
-    this.#control.reconfigure(config);
-    this.#data.reconfigure(config);
-  }
-
-  async flushUsage(): Promise<void> {
-    await this.#ledger.maintain();
-    await this.#control.storage.ingest.flush();
-    await this.#ledger.maintain();
-  }
-
-  async drain({ isAnnounced = true } = {}): Promise<void> {
-    if (this.#shutdown.hasBegun || this.dataUrl === "") return;
-    this.events.draining(this.#data.openRequests);
-    await this.#shutdown.drain({
-      ...this.#config.shutdown,
-      isAnnounced,
-      openCalls: () => this.#data.openCalls,
-      endCalls: () => this.#data.endCalls(),
-    });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#shutdown.refuse();
-    await Promise.all([this.#data[Symbol.asyncDispose](), this.#control.cut()]);
-    await this.#telemetry.traces.stop();
-    await this.#control[Symbol.asyncDispose]();
-  }
-
-  get #status(): ProcessStatus {
-    const { facts } = this.#data;
-    return {
-      role: "worker",
-      number: 1,
-      notReady: this.#data.whyNotReady(),
-      facts: {
-        ...facts,
-        waitingRows: this.#waitingRows,
-        droppedLogLines: (this.#overrides.log ?? noLog).droppedLines,
-        startedAt: this.#startedAt,
-        configuredAt: this.#configuredAt,
-      },
-    };
-  }
-
-  async #reloadKeys(): Promise<boolean> {
-    await this.#data.reloadKeys();
-    return true;
-  }
-
-  get #waitingRows(): number {
-    const { ingest } = this.#control.storage;
-    return this.#ledger.countWaiting(ingest.progressOf(this.#ledger.folder));
-  }
-
-  #createTelemetry({ clock = systemClock, log = noLog, version }: AppOverrides): Telemetry {
-    const { logLevel: level, logFormat: format, ...settings } = this.#config.telemetry;
-    return createTelemetry({
+function startControlSide(
+  config: Config,
+  { clock = systemClock, log = noLog, version, passwords, randomBytes, number }: SideOverrides,
+  onStartFailed: (error: unknown) => void,
+): { readonly running: RunningControl; readonly side: ControlSide } {
+  const [port, other] = portsInThread();
+  const { logLevel: level, logFormat: format, ...settings } = config.telemetry;
+  const side: ControlSide = new ControlSide({
+    config,
+    text: undefined,
+    link: new ThreadLink<ToMain, ToControl>(other, clock),
+    telemetry: createTelemetry({
       ...settings,
       level,
       format,
       clock,
       log,
+      process: number,
       programVersion: version,
-      worker: "1",
-      gauges: {
-        openRequests: () => this.#data.openRequests,
-        queuedUsageRows: () => this.#waitingRows,
-        spoolBytes: () => this.#ledger.spoolBytes,
-        keysAgeSeconds: () => this.#data.keysAgeMs / 1000,
-        residentBytes: () => process.memoryUsage.rss(),
-        version,
-        commit: readCommit(),
-        processes: () => [readOwnProcess("1")],
-      },
-    });
-  }
+      gauges: { spoolBytes: () => side.leftSpoolBytes },
+    }),
+    clock,
+    randomBytes: randomBytes ?? ((target) => crypto.getRandomValues(target)),
+    number,
+    portUse: "alone",
+    pid: globalThis.process.pid,
+    passwords,
+    async explain(error) {
+      onStartFailed(error);
+      return error instanceof Error ? error.message : String(error);
+    },
+    reload: () => undefined,
+    issueDemoKey,
+  });
+  const running = { port, ended: new Promise<string>(() => undefined), terminate: () => undefined };
+  return { running, side };
 }

@@ -5,14 +5,14 @@ import { AskedToEnd, type CommandIo, type EndSignal } from "./cli/command.ts";
 import { forbidCoreDumps } from "./cli/serve/core-dumps.ts";
 import { StopSignals } from "./process/stop-signals.ts";
 import { createProcessInput, StandardStreams } from "./cli/serve/standard-streams.ts";
-import { failureFacts } from "./process/supervisor/failure-facts.ts";
+import { failureFacts } from "./process/failure-facts.ts";
 import { nameProcess } from "./process/name-process.ts";
 import {
-  connectToSupervisor,
-  disconnectFromSupervisor,
-  type SupervisorLink,
-} from "./process/supervisor/supervisor-link.ts";
-import { asksForSupervisor, runSupervisor } from "./process/supervisor/run-supervisor.ts";
+  connectToParent,
+  disconnectFromParent,
+  type ParentLink,
+} from "./process/parent/parent-link.ts";
+import { runParent, startsGateway } from "./process/parent/run-parent.ts";
 import { readEnvironment, type ProcessEnvironment } from "./config/environment.ts";
 import { systemClock } from "./domain/clock.ts";
 
@@ -25,36 +25,33 @@ await end(await run(process.argv.slice(2), readEnvironment()));
 
 async function run(args: readonly string[], environment: ProcessEnvironment): Promise<number> {
   const { version } = packageJson;
-  const isWorker = environment.isWorker === true && process.send !== undefined;
-  if (!isWorker && asksForSupervisor(args)) {
+  const isChild = environment.isGatewayProcess === true && process.send !== undefined;
+  if (!isChild && startsGateway(args)) {
     streams.outliveReaders();
     nameProcess("sluice");
-    return runSupervisor({ environment, version, log: streams.log });
+    return runParent({ environment, version, log: streams.log });
   }
-  const io = createIo(environment, isWorker);
-  // Loaded late, to keep the supervisor small.
-  if (io.supervisor !== undefined) return runChild(args, { ...io, supervisor: io.supervisor });
+  const io = createIo(environment, isChild);
+  // Loaded late, to keep the parent small.
+  if (io.parent !== undefined) return runChild(args, { ...io, parent: io.parent });
   const { runCommandLine } = await import("./cli/run-command-line.ts");
   return runCommandLine(args, io);
 }
 
 interface ChildIo extends CommandIo {
-  readonly supervisor: SupervisorLink;
+  readonly parent: ParentLink;
 }
 
-/** Loads only the modules of `serve`, because callers are waiting for a worker. */
+/** Loads only the modules of `serve`, because callers are waiting. */
 async function runChild([, ...args]: readonly string[], io: ChildIo): Promise<number> {
   io.outliveReaders();
   const { reportError } = await import("./cli/mistakes.ts");
-  const { rehearseServe, serveAs } = await import("./cli/serve/serve.ts");
-  const { prepareMeanwhile } = await import("./process/supervisor/prepare-meanwhile.ts");
-  const { begun } = io.supervisor;
-  const known = await prepareMeanwhile(begun, () => rehearseServe(args, io));
-  const { role, addresses, portUse } = await begun;
-  nameProcess(role.kind === "control" ? "sluice-control" : `sluice-work-${role.number}`);
-  const serving = serveAs({ role, portUse }, [...args, ...addresses], { io, known });
+  const { serve } = await import("./cli/serve/serve.ts");
+  const beginning = await io.parent.begun;
+  nameProcess(`sluice-${beginning.number}`);
+  const serving = serve(beginning, [...args, ...beginning.addresses], io);
   const exitCode = await serving.catch((error: unknown) => reportError(error, "serve", io));
-  disconnectFromSupervisor();
+  disconnectFromParent();
   return exitCode;
 }
 
@@ -76,15 +73,15 @@ function askToEnd(by: EndSignal): void {
   asked.abort(new AskedToEnd(by));
 }
 
-function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo {
+function createIo(environment: ProcessEnvironment, isChild: boolean): CommandIo {
   let reload: () => void = () => undefined;
-  const supervisor = isWorker
-    ? connectToSupervisor({
+  const parent = isChild
+    ? connectToParent({
         onSignal: (signal) => (signal === "SIGHUP" ? reload() : askToEnd(signal)),
         endNow: () => process.exit(exitCodes.failed),
       })
     : undefined;
-  if (!isWorker) {
+  if (!isChild) {
     const stopSignals = new StopSignals(systemClock);
     for (const name of ["SIGTERM", "SIGINT"] as const) {
       process.on(name, () => stopSignals.counts() && askToEnd(name));
@@ -104,11 +101,11 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
       isService = true;
       streams.outliveReaders();
       endOnFailure((thrown) => {
-        supervisor?.tellFailure(thrown);
-        // Once the gateway serves, messages may quote prompts. A supervisor reports the crash
+        parent?.tellFailure(thrown);
+        // Once the gateway serves, messages may quote prompts. The parent reports the crash
         // itself.
         if (!hasStarted) streams.report(Bun.inspect(thrown));
-        else if (supervisor === undefined) streams.report(describeFailure(thrown));
+        else if (parent === undefined) streams.report(describeFailure(thrown));
       });
     },
     input: createProcessInput(asked.signal),
@@ -119,13 +116,13 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
       reload = callback;
       // Without a handler the signal ends the process, which is right if there is nothing to
       // reload.
-      if (!isWorker) process.on("SIGHUP", callback);
+      if (!isChild) process.on("SIGHUP", callback);
     },
     tellStarted(addresses) {
       hasStarted = true;
-      supervisor?.tellStarted(addresses);
+      parent?.tellStarted(addresses);
     },
-    supervisor,
+    parent,
   };
 }
 

@@ -1,3 +1,4 @@
+import { metricsOf } from "./support/metrics-of.ts";
 import { afterEach, describe, expect, test } from "bun:test";
 import { GatewayError } from "../src/domain/errors/gateway-error.ts";
 import type { HookPoints } from "../src/snapshot/call-hooks.ts";
@@ -133,7 +134,7 @@ test("a hook that fails after the caller has left does not end the reading of th
 
 /** Whether no caller waits any more. */
 async function isRead(gateway: TestGateway): Promise<boolean> {
-  const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  const page = await metricsOf(gateway.adminUrl);
   return /^sluice_open_requests 0$/m.test(page);
 }
 

@@ -26,7 +26,7 @@ export async function measureGarbage(context: FigureContext): Promise<readonly F
   };
   // Compiled code makes fewer objects.
   await drive(plan.warmUpCalls);
-  const worker = [pidOf(sluice, "sluice-work-1")];
+  const worker = [pidOf(sluice, "sluice-1")];
   const before = residentBytes(worker);
   const calls = await drive(plan.garbageCalls);
   return [

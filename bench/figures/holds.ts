@@ -40,7 +40,7 @@ export async function measureHolds(context: FigureContext): Promise<readonly Fig
   const load = { destination: sluice, request, connections, everyMs };
   await warmUp(sluice, context);
   await driveCalls({ ...load, durationMs: leadMs }, driver);
-  const worker = pidOf(sluice, "sluice-work-1");
+  const worker = pidOf(sluice, "sluice-1");
   await takeSamples(worker, stand.folder);
   progress("holds: calls, and reports of 30 days");
   const reading = new AbortController();

@@ -39,7 +39,6 @@ export interface SluiceGateway extends Gateway {
 const program = join(import.meta.dir, "../../src/main.ts");
 const startLimitMs = 15_000;
 const pauseMs = 20;
-const standbyLoadMs = 1_500;
 
 /** The gateway as operators run it, with everything on: key, limits, ledger on a file, metrics. */
 export async function startSluice(options: SluiceOptions): Promise<SluiceGateway> {
@@ -96,16 +95,14 @@ export async function startSluice(options: SluiceOptions): Promise<SluiceGateway
   };
 }
 
-/** Resolves when all processes run, and the standby too. */
+/** Resolves when all processes run. */
 async function untilComplete(pids: () => readonly number[], processes: number): Promise<void> {
-  const wanted = ["sluice", "sluice-control", "standby"].length + processes;
+  const wanted = 1 + processes;
   const deadline = performance.now() + startLimitMs;
   while (pids().length < wanted) {
     if (performance.now() > deadline) throw new Error("a process of the gateway did not start");
     await Bun.sleep(pauseMs);
   }
-  // The standby loads its program.
-  await Bun.sleep(standbyLoadMs);
 }
 
 /** One key of a custom plan whose limits no load of this suite reaches. */

@@ -84,7 +84,7 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
   { name: "commander", in: /^src\/cli\// },
   {
     name: "zod",
-    in: /^src\/(?:(?:config|control|settings)\/|process\/hand-over|upstreams\/(?:kind\.ts$|\w+\/config[/.]))/,
+    in: /^src\/(?:(?:config|control|settings)\/|process\/(?:hand-over|control\/process-pages)|upstreams\/(?:kind\.ts$|\w+\/config[/.]))/,
   },
   { name: "iovalkey", in: /^src\/store\/limits\/valkey\// },
   { name: "ipaddr.js", in: /^src\/(call\/images|control\/sign-in\/guard)\// },
@@ -117,13 +117,13 @@ export const onlyHere: readonly {
   },
   {
     pattern: /\bBun\.serve\(/,
-    in: /^(src\/edge\/listen|src\/process\/hand-over|simulator\/.*)\.ts$/,
-    rule: "only edge/listen and the hand-over serve",
+    in: /^(src\/edge\/listen|src\/process\/(hand-over|control\/siblings|parent\/restart-socket)|simulator\/.*)\.ts$/,
+    rule: "only edge/listen serves callers; processes of a machine ask each other",
   },
   {
     pattern: /\bprocess\.exit\(/,
-    in: /^src\/main\.ts$/,
-    rule: "only main may end the process",
+    in: /^src\/(main|cli\/serve\/control-thread)\.ts$/,
+    rule: "only main may end the process, and the control thread itself",
   },
   {
     pattern: /\b(?:kind [!=]== |case )"(?:openai|bedrock)"/,

@@ -4,7 +4,7 @@ import { errorCode } from "../domain/system-files.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
-import type { SupervisorLink } from "../process/supervisor/supervisor-link.ts";
+import type { ParentLink } from "../process/parent/parent-link.ts";
 
 /** The parts of the process that a command may use. */
 export interface CommandIo {
@@ -33,8 +33,8 @@ export interface CommandIo {
    * same addresses. From then on uncaught exceptions are reported without their message.
    */
   readonly tellStarted: (addresses: readonly string[]) => void;
-  /** The process that restarts this one after a crash. */
-  readonly supervisor?: SupervisorLink | undefined;
+  /** The process that starts this one again after a crash. */
+  readonly parent?: ParentLink | undefined;
 }
 
 export interface StandardInput {

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { exitCodes } from "../process/exit-codes.ts";
-import { askForRestart, restartSocketPath } from "../process/supervisor/restart/restart-socket.ts";
+import { askForRestart } from "../process/parent/restart-socket.ts";
 import { findDataDir } from "./client/connect.ts";
 import { CommandError, type Command } from "./command.ts";
 import { addSettingsOptions, exitCodeHelp, settingsOf, type SettingsTyped } from "./program.ts";
@@ -8,13 +8,11 @@ import { addSettingsOptions, exitCodeHelp, settingsOf, type SettingsTyped } from
 export const restartCommand: Command = (made, { io, action }) => {
   addSettingsOptions(made)
     .description(
-      "Replaces the control process and the workers of the running gateway, one by one, with the " +
-        "program that is installed now; they reload the configuration. Calls continue: new " +
-        "connections go to the new processes, and the old ones finish theirs within " +
-        "shutdown.drain_timeout. The control plane pauses for a moment. The new control process " +
-        "checks the configuration and the database before the old one ends. If a new process does " +
-        "not start, the old ones keep running, and the reason is printed. The command ends when " +
-        "the new processes serve.",
+      "Replaces the processes of the running gateway, one by one, with the program that is " +
+        "installed now; they reload the configuration. Calls continue: new connections go to the " +
+        "new processes, and the old ones finish theirs within shutdown.drain_timeout. If a new " +
+        "process does not start, the old ones keep running, and the reason is printed. The " +
+        "command ends when the new processes serve.",
     )
     .addHelpText("after", exitCodeHelp("restarted", "not restarted"))
     .action(
@@ -31,10 +29,10 @@ export const restartCommand: Command = (made, { io, action }) => {
 
 async function ask(dataDir: string): Promise<string | undefined> {
   try {
-    return await askForRestart(restartSocketPath(dataDir));
+    return await askForRestart(dataDir);
   } catch {
     throw new CommandError(
-      `no gateway with a supervisor runs on ${dataDir}; if one runs, name its --data-dir or --config`,
+      `no gateway runs on ${dataDir}; if one runs, name its --data-dir or --config`,
     );
   }
 }

@@ -9,8 +9,8 @@ export interface ProcessEnvironment {
   readonly adminUrl: string | undefined;
   /** `SLUICE_ADMIN_TOKEN`: management token that the command line signs in with. */
   readonly adminToken: Secret | undefined;
-  /** `SLUICE_WORKER`, set by a supervisor for the processes that it starts. */
-  readonly isWorker?: boolean;
+  /** `SLUICE_PROCESS`, set by the parent for the gateway processes that it starts. */
+  readonly isGatewayProcess?: boolean;
   /** Every variable, for `${NAME}` in the file. */
   readonly variables: Readonly<Record<string, string | undefined>>;
 }
@@ -22,7 +22,7 @@ export function readEnvironment(): ProcessEnvironment {
     configPath: readText(variables["SLUICE_CONFIG"]) ?? findConfig(),
     adminUrl: readText(variables["SLUICE_ADMIN_URL"]),
     adminToken: readSecret(variables["SLUICE_ADMIN_TOKEN"]),
-    isWorker: variables["SLUICE_WORKER"] === "1",
+    isGatewayProcess: variables["SLUICE_PROCESS"] === "1",
     variables,
   };
 }

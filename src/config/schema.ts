@@ -9,7 +9,7 @@ import { environmentsSchema } from "./sections/environments.ts";
 import { modelsSchema } from "./sections/models.ts";
 import { plansSchema } from "./sections/plans.ts";
 import { overloadSchema, poolsSchema, routingSchema } from "./sections/routing.ts";
-import { processesSchema, supervisorSchema, upstreamRequestsSchema } from "./sections/process.ts";
+import { processesSchema, upstreamRequestsSchema } from "./sections/process.ts";
 import {
   authSchema,
   dataDirectorySchema,
@@ -46,7 +46,6 @@ export function configFileSchema(kinds: readonly UpstreamKind[]) {
     telemetry: telemetrySchema,
     upstream_requests: upstreamRequestsSchema,
     processes: processesSchema,
-    supervisor: supervisorSchema,
     image_fetch: imageFetchSchema,
     routing: routingSchema,
     overload: overloadSchema,

@@ -22,16 +22,16 @@ export interface AdminServices {
   readonly peppers: Peppers;
   /** The current configuration, which a reload changes. */
   readonly platform: () => Platform;
-  /** The processes of this gateway; empty if none is running. */
-  readonly processes: () => readonly ProcessStatus[];
+  /** The processes of this machine; empty if none is running. */
+  readonly processes: () => Promise<readonly ProcessStatus[]>;
   /** When a secret was last used, if that is not stored yet. */
   readonly lastUse: (publicId: string) => number | undefined;
   /**
-   * Applies changed keys in this gateway, and waits up to a second for the others on the database.
+   * Applies changed keys in this process, and waits up to a second for the others on the database.
    * Undefined if nobody can tell how many have applied them.
    */
   readonly onKeysChanged: () => Promise<KeysApplied | undefined>;
-  /** The gateways on the database; empty if none is running. Throws `StorageUnavailable`. */
+  /** The processes on the database; empty if none is running. Throws `StorageUnavailable`. */
   readonly replicas: () => Promise<readonly Replica[]>;
 }
 

@@ -1,11 +1,12 @@
-/** A process of a gateway, as operators see it. */
+/** A gateway process, as operators see it. */
 export interface ProcessStatus {
-  readonly role: "control" | "worker";
-  /** Number of a worker, from 1; undefined for other processes. */
-  readonly number: number | undefined;
+  /** Among those of its machine, from 1. */
+  readonly number: number;
+  /** Whether it has the admin listener and the jobs of its machine. */
+  readonly leads: boolean;
   /** Why it cannot serve; undefined when it can. */
   readonly notReady: string | undefined;
-  /** Undefined while the process is not running. */
+  /** Undefined while it starts. */
   readonly facts: ProcessFacts | undefined;
 }
 
@@ -16,7 +17,7 @@ export interface ProcessFacts {
   readonly degraded: string | undefined;
   /** Version of its program, which differs between processes while they are being replaced. */
   readonly version: string;
-  /** When it took its role, in milliseconds since the epoch. */
+  /** When it started, in milliseconds since the epoch. */
   readonly startedAt: number;
   readonly residentBytes: number;
   /** The longest delay of the event loop in the last minute. */
@@ -35,7 +36,7 @@ export interface ProcessFacts {
   /** Epoch of the newest key change that it knows. */
   readonly keysGeneration: number;
   /**
-   * When control loaded the configuration that the process uses, in milliseconds since the epoch.
+   * When it loaded the configuration that the process uses, in milliseconds since the epoch.
    */
   readonly configuredAt: number;
 }

@@ -1,17 +1,25 @@
-import { copyMark, isLive, type Replica } from "./replica.ts";
+import { isLive, placeOf, type Replica } from "./replica.ts";
 
 /** Something that gateways on one database must have in common and have not, or the reverse. */
 export interface ReplicaDifference {
-  readonly kind: "limits-in-memory" | "limits-differ" | "peppers-differ" | "folder-copied";
+  readonly kind: "limits-in-memory" | "limits-differ" | "peppers-differ";
   /** What it means and what to do, for operators. */
   readonly text: string;
 }
 
 /** Compares the gateways that give signs. Those of versions that do not tell are left out. */
 export function replicaDifferences(replicas: readonly Replica[]): readonly ReplicaDifference[] {
-  const live = replicas.filter(isLive);
-  const all = [limitsInMemory(live), limitsDiffer(live), peppersDiffer(live), folderCopied(live)];
+  const live = newestOfPlaces(replicas.filter(isLive));
+  const all = [limitsInMemory(live), limitsDiffer(live), peppersDiffer(live)];
   return all.filter((difference) => difference !== undefined);
+}
+
+/** Without those that are being replaced. */
+function newestOfPlaces(live: readonly Replica[]): readonly Replica[] {
+  const byPlace = Map.groupBy(live, placeOf);
+  return [...byPlace.values()].flatMap(
+    (those) => those.toSorted((one, other) => other.startedAt - one.startedAt)[0] ?? [],
+  );
 }
 
 const advice = "Set limits.store of all of them to the same server, and restart them.";
@@ -20,7 +28,7 @@ function limitsInMemory(live: readonly Replica[]): ReplicaDifference | undefined
   const alone = live.filter(({ limitsDigest }) => limitsDigest === "memory");
   if (alone.length === 0 || live.length === 1) return undefined;
   const text =
-    `${live.length} gateways use this database, but limits are in the memory of ` +
+    `${live.length} processes use this database, but limits are in the memory of ` +
     `${namesOf(alone)}, which grants every plan in full by itself. ${advice}`;
   return { kind: "limits-in-memory", text };
 }
@@ -52,16 +60,6 @@ function peppersDiffer(live: readonly Replica[]): ReplicaDifference | undefined 
   return { kind: "peppers-differ", text };
 }
 
-function folderCopied(live: readonly Replica[]): ReplicaDifference | undefined {
-  const byFolder = Map.groupBy(live, ({ id }) => id.split(copyMark)[0]);
-  const copies = [...byFolder.values()].filter(({ length }) => length > 1);
-  if (copies.length === 0) return undefined;
-  const text =
-    `data_dir of one gateway is a copy of another one's (${copies.map(namesOf).join("; ")}). Stop ` +
-    "the one with the copy, remove the file `replica` from its data_dir, and start it again.";
-  return { kind: "folder-copied", text };
-}
-
 function namesOf(replicas: readonly Replica[]): string {
-  return replicas.map(({ name, adminUrl }) => `${name} (${adminUrl})`).join(", ");
+  return replicas.map(({ name, number }) => `process ${number} of ${name}`).join(", ");
 }

@@ -1,11 +1,15 @@
-/** What a gateway tells the others on its database. Times are milliseconds since the epoch. */
+/**
+ * What a gateway process tells the others on its database. Times are milliseconds since the epoch.
+ */
 export interface ReplicaFacts {
-  /** Of its data directory and host; with `copyMark` and a number if another gateway uses the same. */
+  /** Of its data directory, host and process id. */
   readonly id: string;
   /** Name of its host. */
   readonly name: string;
+  /** Among the processes of its machine, from 1. */
+  readonly number: number;
   readonly version: string;
-  /** When its control process began. */
+  /** When it started. */
   readonly startedAt: number;
   /** When it loaded its configuration. */
   readonly configuredAt: number;
@@ -18,9 +22,8 @@ export interface ReplicaFacts {
   readonly limitsDigest: string | undefined;
   /** A mark of each of its peppers, the first in front, with commas. Undefined: as above. */
   readonly pepperMarks: string | undefined;
-  /** The newest change of keys that all its workers have; undefined while one is missing. */
+  /** The newest change of keys that its calls see; undefined while none is known. */
   readonly keysEpoch: number | undefined;
-  readonly workers: number;
   readonly adminUrl: string;
   /** Why it cannot serve; undefined when it can. */
   readonly notReady: string | undefined;
@@ -28,32 +31,34 @@ export interface ReplicaFacts {
   readonly degraded: string | undefined;
 }
 
-/** In the id of a gateway whose data directory was copied, before the time when it began. */
-export const copyMark = "+";
-
-/** A gateway, as the database knows it. */
+/** A process, as the database knows it. */
 export interface Replica extends ReplicaFacts {
   /** Since its last sign, by the clock of the database. */
   readonly silentMs: number;
 }
 
-/** A gateway that gave no sign for this long may have ended. */
+/** What a process has in common with the one that it replaces: its folder, host and number. */
+export function placeOf({ id }: Pick<Replica, "id">): string {
+  return id.slice(0, id.lastIndexOf("-"));
+}
+
+/** A process that gave no sign for this long may have ended. */
 const silenceLimitMs = 10_000;
 
 export function isLive({ silentMs }: Pick<Replica, "silentMs">): boolean {
   return silentMs <= silenceLimitMs;
 }
 
-/** How many gateways have a change of keys. */
+/** How many processes have a change of keys. */
 export interface KeysApplied {
   readonly replicas: number;
-  /** All gateways that give signs. */
+  /** All processes that give signs. */
   readonly of: number;
   /** Others that neither ended in order nor gave a sign lately. */
   readonly silent: number;
 }
 
-/** Counts the gateways that have all changes of keys up to an epoch. */
+/** Counts the processes that have all changes of keys up to an epoch. */
 export function countApplied(replicas: readonly Replica[], epoch: number): KeysApplied {
   const live = replicas.filter(isLive);
   const applied = live.filter(({ keysEpoch }) => keysEpoch !== undefined && keysEpoch >= epoch);

@@ -1,11 +1,7 @@
-import type { Refusal } from "../domain/errors/refusal.ts";
 import type { Config } from "../config/config.ts";
-import type { CallClaims, KeyStore, RenewedSecret } from "../store/store.ts";
+import type { CallClaims, KeyStore, RenewedSecret, UsageStore } from "../store/store.ts";
 
-/**
- * What a data server needs from control, which alone has the database: called directly within one
- * process, over a link between two.
- */
+/** What serving calls needs from the control side, which alone has the database. */
 export interface ControlPort {
   readonly keys: Pick<KeyStore, "loadKeys">;
   /** Who makes a call with an `Idempotency-Key`, and its kept answer. */
@@ -14,8 +10,8 @@ export interface ControlPort {
   noteUse(publicId: string, at: number): void;
   /** A secret matched under an older pepper. */
   renewDigest(secret: RenewedSecret): void;
-  /** The gateway itself refused a request. */
-  recordRefusal(refusal: Refusal): void;
+  /** Takes rows that do not fit into the spool. */
+  readonly usage: Pick<UsageStore, "insert">;
 }
 
 /** What control needs from a data server. */

@@ -1,20 +1,20 @@
 import type { Replica, ReplicaFacts } from "../domain/replica.ts";
 
-/** The gateways on one database, of a backend that can have several. */
+/** The processes on one database. */
 export interface ReplicaStore {
   /**
-   * Stores the facts of this gateway and forgets gateways that are silent for longer than
+   * Stores the facts of this process and forgets those that are silent for longer than
    * `keptMs`. Throws `StorageUnavailable`.
    */
   sign(own: ReplicaFacts, keptMs: number): Promise<ReplicasSeen>;
-  /** Removes this gateway, unless a later process of it has signed. */
-  leave(own: Pick<ReplicaFacts, "id" | "startedAt">): Promise<void>;
+  /** Removes the row of a process. */
+  leave(id: string): Promise<void>;
   /** Tells of changes by any gateway until it is stopped, and after each time it may have missed any. */
   watch(watcher: ReplicaWatcher): ReplicaWatch;
 }
 
 export interface ReplicasSeen {
-  /** This gateway included. */
+  /** This process included. */
   readonly replicas: readonly Replica[];
   /** Epoch of the newest change of keys. */
   readonly keysEpoch: number;
@@ -23,8 +23,6 @@ export interface ReplicasSeen {
 export interface ReplicaWatcher {
   /** `epoch` is undefined when changes may have been missed. */
   keysChanged(epoch: number | undefined): void;
-  /** A gateway has applied changes of keys. */
-  replicasChanged(): void;
   /** Called once when the messages stop, and when they are back. */
   lost(error: unknown): void;
   back(): void;

@@ -20,13 +20,13 @@ export interface TelemetrySetup {
   readonly logsAccess: boolean;
   readonly clock: Clock;
   readonly log: LogSink;
-  /** The label `worker` of metrics about the process: the number of a worker, or `control`. */
-  readonly worker: string;
+  /** Number of the process, for traces and exported metrics. */
+  readonly process: number;
   /** Limit on log bytes waiting for a slow reader. */
   readonly logBufferBytes: number;
   /** Version of the program, for traces. */
   readonly programVersion?: string | undefined;
-  readonly gauges: Omit<Gauges, "droppedLogLines" | "worker">;
+  readonly gauges: Omit<Gauges, "droppedLogLines">;
 }
 
 /** Log and metrics, by the part of the process that reports to them. */
@@ -55,10 +55,9 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
   const logger = createLogger({ level, format, clock, write: (line) => log.write(line) });
   const metrics = new Metrics({
     ...setup.gauges,
-    worker: setup.worker,
     droppedLogLines: () => log.droppedLines,
   });
-  const identity = { worker: setup.worker, version: setup.programVersion };
+  const identity = { process: setup.process, version: setup.programVersion };
   const traces = new TraceExport({
     clock,
     open: (settings) => openTraceSender(settings, identity),

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chatOf, errorOf } from "../support/bodies.ts";
 import { startGateway, targetAt, type TestGateway } from "../support/gateway.ts";
@@ -48,7 +49,7 @@ test.each(faults)(
     const lines = gateway.log.filter((line) => line.includes(`fault-exception-${fault}`));
     expect(lines.filter((line) => line.includes('"hint"')).length).toBeGreaterThanOrEqual(2);
     expect(lines.join("\n")).toContain('"code":"ValidationException"');
-    const metrics = await (await gateway.admin("GET", "/metrics")).text();
+    const metrics = await metricsOf(gateway.adminUrl);
     expect(metrics).toMatch(
       /sluice_attempt_failures_total\{[^}]*kind="bad-credential"[^}]*\} [1-9]/,
     );

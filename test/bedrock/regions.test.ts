@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { demoCredentials, type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import { chatOf, errorOf } from "../support/bodies.ts";
@@ -87,7 +88,7 @@ async function targets(): Promise<(string | undefined)[]> {
 
 /** Ejections of a target, for all keys and for single ones. */
 async function ejections(target: string): Promise<number> {
-  const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  const text = await metricsOf(gateway.adminUrl);
   const start = `sluice_target_ejections_total{target="${target}",`;
   const counts = text.split("\n").filter((line) => line.startsWith(start));
   return counts.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);

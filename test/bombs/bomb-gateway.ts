@@ -41,7 +41,7 @@ export async function startBombGateway(kind: UpstreamKind = "openai"): Promise<B
   const pinging = new Worker(new URL("ping-loop.ts", import.meta.url), {
     workerData: { port: fault.port },
   });
-  const proc = `/proc/${fault.serving.workerPid}`;
+  const proc = `/proc/${fault.serving.processPid}`;
   return {
     async send({ path, encoding, body }) {
       const response = await fetch(`${fault.serving.dataUrl}${path}`, {

@@ -50,7 +50,7 @@ test("a running gateway without its server of limits is told to be degraded, and
   await using _gateway = await startServing(["--config", path, ...anyPort]);
   const lack = "degraded: limits.store cannot be asked; limits are not shared To do: what is wrong";
   await until("doctor tells it", async () => (await examine(path)).text.includes(lack));
-  expect((await examine(path)).text).toContain(`warning gateway worker 1 is ${lack}`);
+  expect((await examine(path)).text).toContain(`warning gateway process 1 is ${lack}`);
 });
 
 describeWithValkey(() => {

@@ -162,7 +162,7 @@ models:
       await until(() => simulator.openCalls === 200);
       await Promise.all(connections.map((connection) => expectCounted(connection, 40)));
       await until(() => simulator.openCalls === 0);
-      residentBytes.push(residentBytesOf(serving.workerPid));
+      residentBytes.push(residentBytesOf(serving.processPid));
     }
     // Resident memory varies with the collector; a leak also raises its minimum.
     const [earlier, later] = [residentBytes.slice(0, 4), residentBytes.slice(4)];

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { Random } from "../../simulator/answer/random.ts";
@@ -120,7 +121,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   });
 
   test("nothing stays open or reserved", async () => {
-    const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+    const text = await metricsOf(gateway.adminUrl);
     expect(text).toMatch(/^sluice_open_requests 0$/m);
     const messages = [{ role: "user", content: "count: 1" }];
     const next = await gateway.post("/v1/chat/completions", { model: "steady", messages });

@@ -73,7 +73,8 @@ models:${models()}
   /** Everything the process writes: log, files, metrics. */
   async searchAll(when: string): Promise<void> {
     this.search.search(`log ${when}`, this.gateway?.text() ?? "");
-    this.search.searchFiles(this.folder, ["sluice.yaml"]);
+    // The file itself, and its last good text, hold what the operator wrote into it.
+    this.search.searchFiles(this.folder, ["sluice.yaml", "config.last-good"]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

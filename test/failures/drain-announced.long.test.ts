@@ -99,7 +99,7 @@ test("SIGINT, as from a terminal, skips the announcement and refuses calls at on
 
 test("a SIGINT after a SIGTERM ends the announcement and every stream at once", async () => {
   serving = await start("{ pre_stop: 10m, drain_timeout: 10m }");
-  const { workerPid } = serving;
+  const { processPid } = serving;
   const response = await bench.fetch(serving, longCall());
   const reading = response.text().catch(() => "cut");
   serving.signal("SIGTERM");
@@ -108,7 +108,7 @@ test("a SIGINT after a SIGTERM ends the announcement and every stream at once", 
   serving.signal("SIGINT");
   expect(await serving.exited).toBe(1);
   await reading;
-  expect(() => process.kill(workerPid, 0)).toThrow("ESRCH");
+  expect(() => process.kill(processPid, 0)).toThrow("ESRCH");
 });
 
 test("a stream that outlasts announcement and drain time ends with an error frame and a row", async () => {

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { errorOf, parseStream } from "../support/bodies.ts";
@@ -228,7 +229,7 @@ describe("an Idempotency-Key", () => {
 
   test("is counted by the result of its call", async () => {
     const counts = async (): Promise<ReadonlyMap<string, number>> => {
-      const text = await (await bench.gateway.admin("GET", "/metrics")).text();
+      const text = await metricsOf(bench.gateway.adminUrl);
       const rows = text.matchAll(/^sluice_idempotent_answers_total\{result="(\w+)"\} (\d+)$/gm);
       return new Map(Array.from(rows, ([, result = "", count]) => [result, Number(count)]));
     };

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { expect, test } from "bun:test";
 import { errorOf } from "../support/bodies.ts";
 import { startGateway } from "../support/gateway.ts";
@@ -52,7 +53,7 @@ test("an unknown host is refused before the key is checked", async () => {
 test("10,000 junk model names and paths add no metric series", async () => {
   await using gateway = await startGateway();
   const seriesOf = async (): Promise<number> => {
-    const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+    const page = await metricsOf(gateway.adminUrl);
     return page.split("\n").filter((line) => line !== "" && !line.startsWith("#")).length;
   };
   const send = async (index: number): Promise<void> => {

@@ -78,16 +78,16 @@ testMounting(
 );
 
 testNeeding("prlimit")("calls are refused while files cannot grow, and none is lost", async () => {
-  await suffer({}, ({ workerPid }) => ({
-    begin: () => limitFileSize(workerPid, 4_096),
-    end: () => limitFileSize(workerPid),
+  await suffer({}, ({ processPid }) => ({
+    begin: () => limitFileSize(processPid, 4_096),
+    end: () => limitFileSize(processPid),
   }));
 });
 
 testWhere(canTrace, "system calls cannot be traced")(
   "a spool that becomes read-only turns calls away and loses none",
   async () => {
-    await suffer({}, ({ workerPid }, { folder }) => {
+    await suffer({}, ({ processPid }, { folder }) => {
       const names = Array.from({ length: 99 }, (_, index) => String(index + 1).padStart(8, "0"));
       const spool = join(folder, "data", "spool");
       const [own = ""] = listProcessFolders(spool);
@@ -95,7 +95,7 @@ testWhere(canTrace, "system calls cannot be traced")(
       let end = (): Promise<void> => Promise.resolve();
       return {
         begin: async () => {
-          end = await makeReadOnly(workerPid, paths);
+          end = await makeReadOnly(processPid, paths);
         },
         end: () => end(),
       };

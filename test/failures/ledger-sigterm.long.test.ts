@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -118,7 +119,7 @@ function openStreams(serving: ServingProcess, mix: readonly MixPart[]): Promise<
 }
 
 async function queuedRows({ adminUrl }: ServingProcess): Promise<number> {
-  const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+  const metrics = await metricsOf(adminUrl);
   return Number(/^sluice_ledger_queue_rows (\d+)$/m.exec(metrics)?.[1]);
 }
 

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { Random } from "../../simulator/answer/random.ts";
@@ -69,7 +70,7 @@ describe(`${callCount} mixed calls, ${callersAtOnce} at a time,`, () => {
   });
 
   test("have the same numbers in the metrics and the ledger", async () => {
-    const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+    const text = await metricsOf(gateway.adminUrl);
     expect(metricsIn(text, "sluice_calls_total")).toEqual(
       countRows(rows, (row) => [
         [

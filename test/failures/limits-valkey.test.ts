@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { expect, test } from "bun:test";
 import { refusalSchema } from "../../src/control/contract/refusals.ts";
 import { statusSchema } from "../../src/control/contract/status.ts";
@@ -106,7 +107,7 @@ async function expectClosed(gateway: TestGateway, key: string): Promise<void> {
   expect(refusal.rule).toBe("limits_unavailable");
   expect(refusal.key_id).toStartWith("key_");
   expect(gateway.log.find((line) => line.includes(id))).toContain('"rule":"limits_unavailable"');
-  const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  const page = await metricsOf(gateway.adminUrl);
   expect(page).toMatch(/^sluice_refusals_total\{rule="limits_unavailable"\} 1$/m);
 }
 
@@ -119,8 +120,7 @@ async function expectTold(gateway: TestGateway): Promise<void> {
   await eventually("each worker says so", async () => {
     const answer = await gateway.admin("GET", "/admin/v1/status");
     const { data } = statusSchema.parse(await answer.json());
-    const serving = data.filter(({ process }) => process !== "control");
-    return serving.every(({ ready, degraded }) => ready && degraded === lack);
+    return data.every(({ ready, degraded }) => ready && degraded === lack);
   });
 }
 
@@ -143,6 +143,6 @@ async function admittedOf(gateway: TestGateway, calls: number): Promise<number> 
 }
 
 async function isDegraded({ adminUrl }: TestGateway): Promise<boolean> {
-  const page = await (await fetch(`${adminUrl}/metrics`)).text();
+  const page = await metricsOf(adminUrl);
   return /^sluice_limits_degraded\S* 1$/m.test(page);
 }

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { expect, test } from "bun:test";
 import { errorOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
@@ -166,7 +167,7 @@ test("every request counts on arrival, even if it fails", async () => {
   const models = await Promise.all(Array.from({ length: 8 }, () => gateway.get("/v1/models")));
   const listed = models.map(({ status }) => status).toSorted((one, other) => one - other);
   expect(listed).toEqual([200, 200, 200, 200, 200, 200, 429, 429]);
-  const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  const metrics = await metricsOf(gateway.adminUrl);
   expect(metrics).toMatch(/sluice_repeated_refusals_total\{of="key"\} [12]\b/);
   clock.advance(61_000);
   expect(await send(chat("echo: a", { max_tokens: 1 }))).toBe(200);

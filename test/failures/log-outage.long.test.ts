@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +7,7 @@ import { freePort } from "../support/free-port.ts";
 import { canMount, mountDisk } from "../support/ledger-truth-disk.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
 import { ReadablePipe } from "../support/readable-pipe.ts";
-import { runSluice, workerOf } from "../support/sluice-process.ts";
+import { runSluice, processOf } from "../support/sluice-process.ts";
 import { testWhere } from "../support/requirement.ts";
 import { serveCommand, TerminalSession } from "../support/terminal-session.ts";
 
@@ -58,8 +59,8 @@ class LoggingGateway implements AsyncDisposable {
     });
   }
 
-  get workerPid(): number | undefined {
-    return workerOf(this.#child.pid);
+  get processPid(): number | undefined {
+    return processOf(this.#child.pid);
   }
 
   get exited(): Promise<number> {
@@ -71,7 +72,7 @@ class LoggingGateway implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const worker = this.#child.exitCode === null ? this.workerPid : undefined;
+    const worker = this.#child.exitCode === null ? this.processPid : undefined;
     this.#child.kill("SIGKILL");
     await this.#child.exited;
     // The worker ends after its supervisor and keeps the log open until then.
@@ -94,7 +95,7 @@ async function askOften({ dataUrl }: Place, times: number): Promise<void> {
 }
 
 async function droppedLines({ adminUrl }: Place): Promise<number> {
-  const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+  const metrics = await metricsOf(adminUrl);
   return Number(/^sluice_log_lines_dropped_total (\d+)$/m.exec(metrics)?.[1]);
 }
 
@@ -122,16 +123,16 @@ async function untilTold(gateway: Place, read: () => string): Promise<void> {
 describe("a log that cannot be written ends no process, and reports lost lines afterwards", () => {
   test("a full device: calls are answered, and a crash is recovered and reported", async () => {
     await using gateway = await LoggingGateway.start(openSync("/dev/full", "a"));
-    const before = gateway.workerPid;
+    const before = gateway.processPid;
     await askOften(gateway, 200);
-    expect(gateway.workerPid).toBe(before);
+    expect(gateway.processPid).toBe(before);
     await until("all are dropped", async () => (await droppedLines(gateway)) >= 200);
     await until("doctor tells it", async () => {
       const line = ["doctor", "--config", bench.configPath, "--no-targets"];
       return /\blog +\d+ lines have been dropped/.test((await runSluice(line)).output);
     });
     process.kill(before ?? 0, "SIGKILL");
-    await until("another one is there", () => ![before, undefined].includes(gateway.workerPid));
+    await until("another one is there", () => ![before, undefined].includes(gateway.processPid));
     await gateway.untilReady();
     await askOften(gateway, 50);
     expect(readdirSync(join(bench.folder, "data", "crashes"))).toHaveLength(1);
@@ -145,7 +146,7 @@ describe("a log that cannot be written ends no process, and reports lost lines a
       using disk = mountDisk("64k");
       const path = join(disk.path, "log");
       await using gateway = await LoggingGateway.start(openSync(path, "a"));
-      const before = gateway.workerPid;
+      const before = gateway.processPid;
       const read = (): string => readFileSync(path, "utf8");
       disk.fill();
       await askOften(gateway, 500);
@@ -162,28 +163,28 @@ describe("a log that cannot be written ends no process, and reports lost lines a
         const last = read().trimEnd().split("\n").at(-1);
         return last !== undefined && isWritten(last);
       });
-      expect(gateway.workerPid).toBe(before);
+      expect(gateway.processPid).toBe(before);
     },
   );
 
   test("a pipe whose reader is replaced by another", async () => {
     using pipe = new ReadablePipe(bench.folder);
     await using gateway = await LoggingGateway.start(pipe.openWriter());
-    const before = gateway.workerPid;
+    const before = gateway.processPid;
     pipe.read();
     pipe.close();
     await askOften(gateway, 200);
     await until("all are dropped", async () => (await droppedLines(gateway)) >= 200);
     pipe.open();
     await untilTold(gateway, () => pipe.read());
-    expect(gateway.workerPid).toBe(before);
+    expect(gateway.processPid).toBe(before);
     linesOf(pipe.read());
   });
 
   test("a pipe whose reader pauses: the queue is bounded", async () => {
     using pipe = new ReadablePipe(bench.folder);
     await using gateway = await LoggingGateway.start(pipe.openWriter());
-    const before = gateway.workerPid;
+    const before = gateway.processPid;
     const readBefore = pipe.read().length;
     await askOften(gateway, 3_000);
     const dropped = await droppedLines(gateway);
@@ -198,7 +199,7 @@ describe("a log that cannot be written ends no process, and reports lost lines a
     const waited = JSON.stringify(inTime).length - readBefore;
     expect(waited).toBeGreaterThan(64 * 1024);
     expect(waited).toBeLessThan((64 + 64 + 16) * 1024);
-    expect(gateway.workerPid).toBe(before);
+    expect(gateway.processPid).toBe(before);
   });
 
   test("a gateway ends on request although nobody reads its log", async () => {

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chunk, rawStream, ScriptedUpstream, type Piece } from "../golden/scripted-upstream.ts";
 import { encodeFrame, frameOf, textHeaders } from "../support/bedrock-frames.ts";
@@ -124,7 +125,7 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
   async function logged(upstream: ScriptedUpstream, act: () => Promise<unknown>) {
     const { gateway } = upstream;
     const count = async (): Promise<number> => {
-      const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+      const page = await metricsOf(gateway.adminUrl);
       const pattern = /^sluice_malformed_events_total\{upstream="scripted"\} (\d+)$/m;
       return Number(pattern.exec(page)?.[1] ?? 0);
     };

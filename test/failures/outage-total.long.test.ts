@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { describe, expect, test } from "bun:test";
 import type { FaultMode } from "../../simulator/simulator.ts";
 import { sendCalls } from "../support/fault-load.ts";
@@ -84,7 +85,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
 });
 
 async function probesOf({ adminUrl }: Pick<TestGateway, "adminUrl">): Promise<number> {
-  const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+  const metrics = await metricsOf(adminUrl);
   const counts = metrics.matchAll(/^sluice_target_probes_total\{.*\} (\d+)$/gm);
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }

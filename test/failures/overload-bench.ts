@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -65,7 +66,7 @@ export class OverloadBench implements AsyncDisposable {
 
   /** The value of a metric; without labels, of any labels. */
   async metric(name: string): Promise<number> {
-    const page = await (await fetch(`${this.gateway.adminUrl}/metrics`)).text();
+    const page = await metricsOf(this.gateway.adminUrl);
     const line = page.split("\n").find((each) => each.startsWith(`${name} `));
     return Number(line?.slice(name.length + 1));
   }

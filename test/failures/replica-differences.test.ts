@@ -29,13 +29,15 @@ describeWithPostgres((databases) => {
       await using _second = await start(url, {});
       await until(async () => (await warningsOf(first)).length > 0);
       const [warning] = await warningsOf(first);
-      expect(warning).toStartWith("2 gateways use this database, but limits are in the memory of ");
+      expect(warning).toStartWith(
+        "2 processes use this database, but limits are in the memory of ",
+      );
       await until(async () => countOf(first, told) > 0);
       const place = ["--data-dir", first.config.dataDir];
       const listed = await runHere(["replicas", ...place]);
       expect(listed.errors).toContain(`Warning: ${warning}`);
       const doctor = await runHere(["doctor", "--no-targets", ...place]);
-      expect(doctor.output).toMatch(/FAILED +gateways +2 gateways use this database/);
+      expect(doctor.output).toMatch(/FAILED +gateways +2 processes use this database/);
       expect(doctor.exitCode).toBe(1);
     }
     await until(async () => countOf(first, "configured alike again") > 0);

@@ -57,10 +57,10 @@ test("a key gets its minute only once while the only worker is replaced under lo
     }
   };
   const callers = Array.from({ length: 8 }, (_, index) => index);
-  const { workerPid } = serving;
+  const { processPid } = serving;
   const underWay = Promise.all(callers.map((caller) => callOn(caller % 2 === 0)));
   const { exitCode } = await runSluice(["restart", "--config", bench.configPath]);
-  expect([exitCode, serving.workerPid === workerPid]).toEqual([0, false]);
+  expect([exitCode, serving.processPid === processPid]).toEqual([0, false]);
   pauseMs = 0;
   // The process that leaves has kept some of it for its connections, until it ends.
   await until("the limit is reached", () => answers[200] >= requestsPerMinute);

@@ -10,9 +10,8 @@ import { sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import {
   childrenOf,
-  standbysOf,
   startServing,
-  workersOf,
+  processesOf,
   type ServingProcess,
 } from "../support/sluice-process.ts";
 import { startValkey, type ValkeyServer } from "../support/valkey-server.ts";
@@ -133,9 +132,8 @@ test("a killed worker ends its own calls alone; its calls are stored at once, an
   const { serving } = load;
   const backMs: number[] = [];
   for (let kill = 0; kill < kills; kill += 1) {
-    await until("there is a standby", () => standbysOf(serving.pid).length === 1);
     const before = { lost: load.countOf("lost"), rows: await load.interrupted() };
-    const victim = workersOf(serving.pid)[kill % workers] ?? 0;
+    const victim = processesOf(serving.pid)[kill % workers] ?? 0;
     const killedAt = performance.now();
     process.kill(victim, "SIGKILL");
     await until("it has gone", () => listeners(serving) === workers - 1);
@@ -160,27 +158,11 @@ test("a killed worker ends its own calls alone; its calls are stored at once, an
   });
 }, 300_000);
 
-test("while control is killed calls go on; none is lost, doubled or turned away", async () => {
-  await using load = await Load.start();
-  const { serving } = load;
-  for (let kill = 0; kill < kills; kill += 1) {
-    await until("there is a standby", () => standbysOf(serving.pid).length === 1);
-    const { controlPid: victim } = serving;
-    process.kill(victim, "SIGKILL");
-    await until("it is back", () => ![victim, serving.pid].includes(serving.controlPid));
-    await until("it listens", () => isAnswering(serving));
-    await load.untilMoreEnded();
-  }
-  expect(workersOf(serving.pid)).toHaveLength(workers);
-  await load.judge();
-  expect([load.countOf("lost"), load.countOf("turned-away")]).toEqual([0, 0]);
-}, 300_000);
-
 test("when the parent is killed all end with it, and the next start has every call", async () => {
   await using load = await Load.start();
   const { bench, serving } = load;
   const children = childrenOf(serving.pid);
-  expect(children.length).toBeGreaterThanOrEqual(1 + workers);
+  expect(children.length).toBeGreaterThanOrEqual(workers);
   process.kill(serving.pid, "SIGKILL");
   await until("all have ended", () => children.every((pid) => !isRunning(pid)));
   await load.stop();
@@ -202,11 +184,6 @@ test("workers that are asked to end while they start do, though control has left
   serving.signal("SIGTERM");
   expect(await serving.exited).toBe(0);
 }, 60_000);
-
-async function isAnswering({ adminUrl }: ServingProcess): Promise<boolean> {
-  const response = await fetch(`${adminUrl}/readyz`, { keepalive: false }).catch(() => undefined);
-  return response?.ok === true;
-}
 
 function isRunning(pid: number): boolean {
   try {

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chatOf, parseStream } from "../support/bodies.ts";
 import type { TestGateway } from "../support/gateway.ts";
@@ -112,7 +113,7 @@ describe("an unknown word", () => {
     const told = own.log.filter((line) => line.includes("banana"));
     expect(told).toHaveLength(1);
     expect(told[0]).toContain("provider-1");
-    const metrics = await (await own.admin("GET", "/metrics")).text();
+    const metrics = await metricsOf(own.adminUrl);
     expect(metrics).toContain('sluice_upstream_troubles_total{upstream="provider-1"} 1');
     expect(metrics).not.toContain("banana");
   });

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { expect, test } from "bun:test";
 import { rawServer, type RawPeer } from "../support/raw-server.ts";
 import { completion, gatewayOf } from "./provider.ts";
@@ -57,7 +58,7 @@ test.each(["resets", "closes"] as const)(
     expect(world.server.peers).toHaveLength(40);
     expect(await world.ask(40)).toEqual(Array.from({ length: 40 }, () => 200));
     // The retry budget has no part in it, nor has the health of the target.
-    const metrics = await (await world.gateway.admin("GET", "/metrics")).text();
+    const metrics = await metricsOf(world.gateway.adminUrl);
     expect(metrics.match(/sluice_attempts_total\{.*/g)).toEqual([
       'sluice_attempts_total{target="provider-1/provider-model",outcome="answered"} 80',
     ]);

@@ -85,10 +85,7 @@ interface Frozen {
   readonly what: string;
   readonly pidOf: (process: ServingProcess) => number;
 }
-const frozen: readonly Frozen[] = [
-  { what: "control process", pidOf: ({ controlPid }) => controlPid },
-  { what: "worker", pidOf: ({ workerPid }) => workerPid },
-];
+const frozen: readonly Frozen[] = [{ what: "process", pidOf: ({ processPid }) => processPid }];
 
 for (const { what, pidOf } of frozen) {
   testWithReplicas(

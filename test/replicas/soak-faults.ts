@@ -1,7 +1,7 @@
 import { appendFileSync } from "node:fs";
 import type { Random } from "../../simulator/answer/random.ts";
 import type { FaultMode } from "../../simulator/simulator.ts";
-import { workersOf } from "../support/sluice-process.ts";
+import { processesOf } from "../support/sluice-process.ts";
 import { beginStream } from "./mixed-calls.ts";
 import type { ReplicaStack } from "./replica-stack.ts";
 
@@ -29,11 +29,11 @@ const upstreamFaults = [
 
 export const soakFaults: Readonly<Record<string, SoakFault>> = {
   "a worker is killed": async ({ stack, random }) => {
-    const pid = random.pickAny(workersOf(pickReplica(stack, random).process.pid));
+    const pid = random.pickAny(processesOf(pickReplica(stack, random).process.pid));
     if (pid !== undefined) process.kill(pid, "SIGKILL");
   },
   "a control process is killed": async ({ stack, random }) => {
-    process.kill(pickReplica(stack, random).process.controlPid, "SIGKILL");
+    process.kill(pickReplica(stack, random).process.processPid, "SIGKILL");
   },
   "a supervisor is killed": async ({ stack, random }) => {
     const index = random.integer(0, stack.replicas.length - 1);

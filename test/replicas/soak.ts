@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import pg from "pg";
 import { Random } from "../../simulator/answer/random.ts";
 import type { TruthEntry } from "../../simulator/simulator.ts";
@@ -142,7 +143,7 @@ async function untilIdle(stack: ReplicaStack): Promise<void> {
 async function untilStored({ replicas }: ReplicaStack, rows: number): Promise<void> {
   for (const { process } of replicas) {
     const waiting = async () => {
-      const page = await fetch(`${process.adminUrl}/metrics`).then((answer) => answer.text());
+      const page = await metricsOf(process.adminUrl);
       return Number(/^sluice_ledger_queue_rows (\d+)$/m.exec(page)?.[1] ?? Number.NaN);
     };
     while (!((await waiting().catch(() => Number.NaN)) <= rows)) await Bun.sleep(100);

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { expect, test } from "bun:test";
 import { chatOf, errorOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
@@ -145,7 +146,7 @@ test("a full pool lets calls wait their turn as long as their plan allows, and r
 
 /** Calls that hold a place and calls that wait for one. */
 async function callsAtPools({ adminUrl }: TestGateway): Promise<number> {
-  const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+  const metrics = await metricsOf(adminUrl);
   const counts = metrics.matchAll(/^sluice_pool_(?:in_flight|queued)\{pool="pool:.*\} (\d+)$/gm);
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }

@@ -146,7 +146,7 @@ export class GatewayProcess {
       clock,
       log: noLog,
       logBufferBytes: 0,
-      worker: "1",
+      process: 1,
       gauges: {
         openRequests: none,
         queuedUsageRows: none,

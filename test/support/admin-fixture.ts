@@ -101,7 +101,7 @@ export class AdminFixture implements AsyncDisposable {
     random: (target) => crypto.getRandomValues(target),
     peppers: testPeppers(),
     platform: () => this.platform,
-    processes: () => this.processes,
+    processes: () => Promise.resolve(this.processes),
     lastUse: (publicId) => this.lastUses.get(publicId),
     onKeysChanged: () => {
       this.keyChanges += 1;

@@ -1,3 +1,4 @@
+import { metricsOf } from "./metrics-of.ts";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,7 +54,7 @@ export async function startFaultProcess(
   const keys = created.map(({ text }) => text);
   const [key = ""] = keys;
   const serving = await startServing(["--config", configPath]);
-  const metrics = async (): Promise<string> => (await fetch(`${serving.adminUrl}/metrics`)).text();
+  const metrics = async (): Promise<string> => metricsOf(serving.adminUrl);
   return {
     serving,
     port: Number(new URL(serving.dataUrl).port),

@@ -81,7 +81,13 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const build = (sections: Readonly<Record<string, string>>): Config => {
     const base = baseSections(simulator, kind, dataDir);
     return parseTestConfig(
-      { ...base, processes: String(workers ?? 1), ...options.sections, ...sections },
+      {
+        ...base,
+        ...(workers !== undefined && { storage: `{ url: "sqlite:${dataDir}/sluice.db" }` }),
+        processes: String(workers ?? 1),
+        ...options.sections,
+        ...sections,
+      },
       options.kinds,
     );
   };

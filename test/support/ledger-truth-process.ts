@@ -1,3 +1,4 @@
+import { metricsOf } from "./metrics-of.ts";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -152,7 +153,7 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
 /** Until the database has all rows of the gateway, and the spool is empty. */
 export function untilStored({ adminUrl }: ServingProcess): Promise<void> {
   return until("the spool is empty", async () => {
-    const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+    const metrics = await metricsOf(adminUrl);
     return /^sluice_ledger_queue_rows 0$/m.test(metrics) && spoolBytesIn(metrics) === 0;
   });
 }

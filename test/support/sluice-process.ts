@@ -26,12 +26,10 @@ export async function runSluice(
 
 /** A gateway in a process of its own, reachable once this resolves. */
 export interface ServingProcess extends AsyncDisposable {
-  /** The supervisor, which is the target of signals. */
+  /** The parent, which is the target of signals. */
   readonly pid: number;
-  /** The current first worker. */
-  readonly workerPid: number;
-  /** The current control process. */
-  readonly controlPid: number;
+  /** The current first gateway process. */
+  readonly processPid: number;
   readonly dataUrl: string;
   readonly adminUrl: string;
   /** Everything printed so far, standard error included. */
@@ -71,11 +69,8 @@ export async function startServing(
   const { dataUrl, adminUrl } = await listening.promise;
   return {
     pid: child.pid,
-    get workerPid() {
-      return workerOf(child.pid) ?? child.pid;
-    },
-    get controlPid() {
-      return controlOf(child.pid) ?? child.pid;
+    get processPid() {
+      return processOf(child.pid) ?? child.pid;
     },
     dataUrl,
     adminUrl,
@@ -90,7 +85,7 @@ export async function startServing(
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;
-      // Ends with the worker, which holds the other ends of the streams.
+      // Ends with the process, which holds the other ends of the streams.
       await collecting;
     },
   };
@@ -123,23 +118,14 @@ export function addressesIn(text: string): Addresses | undefined {
   return undefined;
 }
 
-/** The first worker of a gateway, not one that it replaced. Undefined without one. */
-export function workerOf(pid: number): number | undefined {
-  return childNamed(pid, "sluice-work-1");
+/** The first process of a gateway, not one that it replaced. Undefined without one. */
+export function processOf(pid: number): number | undefined {
+  return childNamed(pid, "sluice-1");
 }
 
-/** All workers that have begun to serve or are about to. */
-export function workersOf(pid: number): readonly number[] {
-  return childrenOf(pid).filter((child) => nameOf(child)?.startsWith("sluice-work-"));
-}
-
-export function controlOf(pid: number): number | undefined {
-  return childNamed(pid, "sluice-control");
-}
-
-/** Processes that wait for a role. */
-export function standbysOf(pid: number): readonly number[] {
-  return childrenOf(pid).filter((child) => !(nameOf(child) ?? "sluice-").startsWith("sluice-"));
+/** All processes that have begun to serve or are about to. */
+export function processesOf(pid: number): readonly number[] {
+  return childrenOf(pid).filter((child) => nameOf(child)?.startsWith("sluice-"));
 }
 
 function childNamed(pid: number, name: string): number | undefined {

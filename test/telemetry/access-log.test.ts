@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { z } from "zod";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
@@ -124,7 +125,7 @@ test("refusals of a flood beyond those that get an answer of their own have no l
   const asked = Array.from({ length: 300 }, () => gateway.get("/v1/models", { headers }));
   const answers = await Promise.all(asked);
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
-  const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  const page = await metricsOf(gateway.adminUrl);
   const repeated = Number(/sluice_repeated_refusals_total\{of="address"\} (\d+)/.exec(page)?.[1]);
   expect(repeated).toBeGreaterThan(0);
   const lines = gateway.log.slice(before).filter((line) => line.includes('"status":401'));

@@ -14,13 +14,12 @@ const pools = `
 const plans = `
   patient: { requests_per_minute: 1000, tokens_per_minute: 1000000, queue_timeout: 60s }`;
 
-/** A gateway of control and a worker. */
+/** A gateway of one process. */
 export function startMeasured(): Promise<TestGateway> {
   return startGateway({
     sections: { models, pools, plans },
     key: { plan: "patient" },
     overrides: { version: "1.2.3" },
-    workers: 1,
   });
 }
 

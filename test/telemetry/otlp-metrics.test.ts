@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { expect, test } from "bun:test";
 import { startGateway } from "../support/gateway.ts";
 import {
@@ -47,7 +48,7 @@ test("the metrics of the page are sent with their names, types, labels and value
     status: "200",
     outcome: "completed",
   });
-  const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  const page = await metricsOf(gateway.adminUrl);
   const expected = readPage(page).flatMap(({ name, samples }) =>
     samples.length > 0 ? [name] : [],
   );

@@ -1,3 +1,4 @@
+import { metricsOf } from "../support/metrics-of.ts";
 import { expect, test } from "bun:test";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { startOtlpReceiver, type ReceiverMood } from "../support/otlp-receiver.ts";
@@ -26,7 +27,7 @@ async function call(gateway: TestGateway, times: number): Promise<void> {
 
 /** The calls whose traces were sent, failed or dropped. */
 async function countCalls({ adminUrl }: TestGateway): Promise<Record<string, number>> {
-  const page = await (await fetch(`${adminUrl}/metrics`)).text();
+  const page = await metricsOf(adminUrl);
   const counts = page.matchAll(/^sluice_trace_calls_total\{result="(\w+)"\} (\d+)$/gm);
   return Object.fromEntries([...counts].map(([, result = "", count]) => [result, Number(count)]));
 }

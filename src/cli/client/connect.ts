@@ -10,7 +10,7 @@ import { commandLine, settingsOptions } from "../program.ts";
 import { readTextFile } from "../read-input.ts";
 import type { SettingsArguments } from "../serve/load-settings.ts";
 import { readRecord, readText } from "../output/reply-fields.ts";
-import { hasSupervisor } from "../../process/supervisor/restart/restart-socket.ts";
+import { hasParent } from "../../process/parent/restart-socket.ts";
 import { demoDataDir } from "../../config/demo.ts";
 
 /** Options of every command that uses the control plane, with their help texts. */
@@ -142,7 +142,7 @@ function parseAccess(text: string, path: string): { url: string; token: string }
   }
 }
 
-/** A gateway whose workers serve and whose control process does not. */
+/** A gateway that serves calls, but whose admin listener does not answer. */
 interface LostControl {
   /** A sentence without its first word, "The gateway", and its full stop. */
   readonly text: string;
@@ -152,15 +152,15 @@ interface LostControl {
 
 const lostControl: LostControl = {
   text:
-    "runs, but its control process does not answer: calls go on with the keys and settings that the " +
-    "workers have",
+    "runs, but its admin listener does not answer: calls go on with the keys and settings that its " +
+    "processes have",
   advice:
-    "read the reason at the end of the gateway's log. Once it is corrected, control starts by itself",
+    "read the reason at the end of the gateway's log. Once it is corrected, the listener starts by itself",
 };
 
 /** Explains why control does not answer; undefined if no gateway runs on the data directory. */
 export async function findLostControl(dataDir: string): Promise<LostControl | undefined> {
-  return (await hasSupervisor(dataDir)) ? lostControl : undefined;
+  return (await hasParent(dataDir)) ? lostControl : undefined;
 }
 
 /**

@@ -93,7 +93,7 @@ function droppedOf(processes: readonly ReplyRecord[]): readonly Finding[] {
 const adviceOnProcess = "what is wrong is among these findings, or at the end of the gateway's log";
 
 function nameOf(process: ReplyRecord): string {
-  return `${cellOf(process, "process")} ${cellOf(process, "number")}`.replace(" -", "");
+  return `process ${cellOf(process, "process")}`;
 }
 
 function notReady(process: ReplyRecord): Finding {

@@ -5,9 +5,9 @@ import type { ResourceSpec } from "../verbs/verb-command.ts";
 export const replicas: ResourceSpec = {
   name: "replicas",
   about:
-    "Shows each gateway on the database. KEYS is the number of the last change of keys that all its " +
-    "workers have, CONFIGURATION a digest that is equal for equal files, LIMITS one that is equal for " +
-    "equal servers of limits.store. A degraded gateway serves calls but lacks something. One that " +
+    "Shows each gateway process on the database. KEYS is the number of the last change of keys that it " +
+    "has, CONFIGURATION a digest that is equal for equal files, LIMITS one that is equal for equal " +
+    "servers of limits.store. A degraded process serves calls but lacks something. One that " +
     "has been silent for 10 s may have ended, or may be cut off from the database.",
   verbs: [
     {
@@ -15,16 +15,16 @@ export const replicas: ResourceSpec = {
       operation: "listReplicas",
       columns: [
         "name",
+        "number",
         { title: "STATE", of: stateOf },
         "version",
-        "workers",
         { title: "KEYS", of: "keys_epoch" },
         { title: "CONFIGURATION", of: "config_digest" },
         { title: "LIMITS", of: "limits_digest" },
         "configured_at",
         "admin_url",
       ],
-      whenEmpty: "No gateway is running on this database.",
+      whenEmpty: "No gateway process runs on this database.",
       notes: (_, answer) => [
         ...replicaWarnings(answer).map((text) => `Warning: ${text}`),
         ...(answer["config_differs"] === true

@@ -6,10 +6,7 @@ import type { Column } from "../output/show-reply.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 const columns: readonly (string | Column)[] = [
-  {
-    title: "PROCESS",
-    of: nameOf,
-  },
+  "process",
   { title: "PID", of: "pid" },
   { title: "AGE", of: ({ age_ms }) => (typeof age_ms === "number" ? formatDuration(age_ms) : "-") },
   {
@@ -27,7 +24,7 @@ const columns: readonly (string | Column)[] = [
 ];
 
 function nameOf(record: ReplyRecord): string {
-  return `${cellOf(record, "process")} ${cellOf(record, "number")}`.replace(" -", "");
+  return `process ${cellOf(record, "process")}`;
 }
 
 function stateOf(record: ReplyRecord): string | number {
@@ -50,12 +47,12 @@ function inUnit(record: ReplyRecord, name: string, unit: number): string | numbe
 export const status: ResourceSpec = {
   name: "status",
   about:
-    "Shows the processes of the gateway as they were a second ago at most, and the last calls that " +
+    "Shows the gateway processes of the machine as they were a second ago at most, and the last calls that " +
     "failed through no fault of their callers. OPEN counts the calls in progress, CALLS all calls since " +
     "the process started. MB is its memory. DELAY is the longest delay of its event loop in the last " +
     "minute, P99 the 99th percentile, both in milliseconds. KB is the size of its spool, ROWS the usage " +
-    "rows in it that are not stored yet. Processes whose keys or configuration differ from control's " +
-    "are listed below the table; after a change they should agree within a second.",
+    "rows in it that are not stored yet. Processes whose keys or version differ from those of " +
+    "the first are listed below the table; after a change they should agree within a second.",
   verbs: [
     {
       name: "status",
@@ -95,17 +92,13 @@ async function showStatus(call: VerbCall): Promise<number> {
   return exitCode;
 }
 
-/** Processes that have not followed control yet. */
+/** Processes that differ from the first. */
 function differences(processes: readonly ReplyRecord[]): readonly string[] {
-  const [control, ...others] = processes;
-  if (control === undefined) return [];
+  const [first, ...others] = processes;
+  if (first === undefined) return [];
   const late = (what: string, names: readonly string[]): readonly string[] =>
     others
-      .filter((each) => each["pid"] !== null && names.some((name) => each[name] !== control[name]))
-      .map((each) => `${nameOf(each)} does not have the ${what} of ${nameOf(control)} yet.`);
-  return [
-    ...late("keys", ["keys_generation"]),
-    ...late("configuration", ["configured_at"]),
-    ...late("version", ["version"]),
-  ];
+      .filter((each) => each["pid"] !== null && names.some((name) => each[name] !== first[name]))
+      .map((each) => `${nameOf(each)} does not have the ${what} of ${nameOf(first)} yet.`);
+  return [...late("keys", ["keys_generation"]), ...late("version", ["version"])];
 }

@@ -12,17 +12,17 @@ export interface FollowOptions {
 
 /** Follows the changes of the file; undefined for the demo, which has none. */
 export function followFile(
-  { path, text, fileConfig }: Settings,
-  io: CommandIo,
+  { path, text, fileConfig }: Pick<Settings, "path" | "text" | "fileConfig">,
+  env: CommandIo["environment"]["variables"],
   { events, onConfig }: FollowOptions,
 ): ConfigWatch | undefined {
   if (path === undefined) return undefined;
   return watchConfig({
     path,
     text,
-    env: io.environment.variables,
+    env,
     current: fileConfig,
-    now: () => io.clock.now(),
+    now: () => Date.now(),
     onConfig(next, nextText) {
       onConfig(next, nextText);
       events.configAccepted(path);

@@ -1,33 +1,37 @@
 import { ensureApplication } from "../../control/accounts/ensure-application.ts";
 import { issueKey } from "../../control/keys/issue-key.ts";
 import { keyStatus } from "../../control/keys/key-view.ts";
-import type { App } from "../../app.ts";
+import type { AdminServices } from "../../control/services.ts";
 import type { CommandIo } from "../command.ts";
 import type { SettingsArguments } from "./load-settings.ts";
 import { commandLine } from "../program.ts";
 
-export interface DemoIntroduction {
-  readonly app: Pick<App, "admin" | "dataUrl" | "adminUrl">;
-  readonly values: SettingsArguments;
+export interface IntroducedDemo {
+  readonly dataUrl: string;
+  readonly adminUrl: string;
+  readonly control: { issueDemoKey(): Promise<string | undefined> };
 }
 
 /** Prints a key on the first start, two ways to use it, and the addresses. */
-export async function introduceDemo(demo: DemoIntroduction, io: CommandIo): Promise<void> {
-  const { app } = demo;
-  const key = await issueFirstKey(app);
+export async function introduceDemo(
+  { dataUrl, adminUrl, control }: IntroducedDemo,
+  values: SettingsArguments,
+  io: CommandIo,
+): Promise<void> {
+  const key = await control.issueDemoKey();
   io.print("Sluice demo: every model is simulated, nothing leaves this machine.\n");
-  if (key === undefined) io.print(explainMissingKey(demo.values));
+  if (key === undefined) io.print(explainMissingKey(values));
   else io.print(`  API key  ${key}   (shown only now)\n`);
-  io.print(curlExample(app.dataUrl, key ?? "$SLUICE_KEY"));
-  io.print(`  API      ${app.dataUrl}/v1
-  Admin    ${app.adminUrl}/admin/v1/docs
-  Metrics  ${app.adminUrl}/metrics
+  io.print(curlExample(dataUrl, key ?? "$SLUICE_KEY"));
+  io.print(`  API      ${dataUrl}/v1
+  Admin    ${adminUrl}/admin/v1/docs
+  Metrics  ${adminUrl}/metrics
 `);
-  io.print(sdkExample(app.dataUrl, key ?? "YOUR_KEY"));
+  io.print(sdkExample(dataUrl, key ?? "YOUR_KEY"));
 }
 
 /** Issues the key of the demo at the first start; its text is not available later. */
-async function issueFirstKey({ admin }: Pick<App, "admin">): Promise<string | undefined> {
+export async function issueDemoKey(admin: AdminServices): Promise<string | undefined> {
   const environment = "local";
   const { items } = await admin.store.read((view) =>
     view.keys.list({ environment }, { limit: 500 }),

@@ -1,4 +1,5 @@
 import { join, resolve } from "node:path";
+import { readLastGood } from "../../process/last-good.ts";
 import type { Config } from "../../config/config.ts";
 import { demoConfigText, demoDataDir } from "../../config/demo.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
@@ -34,22 +35,42 @@ type DemoProvider = Pick<Simulator, "origin" | "credential">;
 export interface SettingsSources {
   /** The demo's provider. */
   readonly simulator?: DemoProvider;
-  /** Settings that were read before; an unchanged text is not checked again. */
-  readonly known?: Settings | undefined;
+  /**
+   * The data directory of a process that crashed: if the file is broken now, the configuration that
+   * worked last is used.
+   */
+  readonly lastGoodIn?: string | undefined;
 }
 
 /** Loads the configuration: the named file, else that of the environment, else the demo. */
 export function loadSettings(
   chosen: SettingsArguments,
   io: CommandIo,
-  { simulator = noSimulator, known }: SettingsSources = {},
+  { simulator = noSimulator, lastGoodIn }: SettingsSources = {},
 ): Settings {
   proxiesOf(io.environment);
   const path = chosen.config ?? io.environment.configPath;
   const text = path === undefined ? demoText(chosen, simulator) : readConfigFile(path);
-  const isKnown = known?.text === text && known.path === path;
-  const fileConfig = isKnown ? known.fileConfig : checkConfig(text, path, io);
-  return { config: withDataDir(fileConfig, chosen, path), fileConfig, path, text };
+  try {
+    return { ...parseServed({ path, text }, chosen, io.environment.variables), path, text };
+  } catch (error) {
+    const lastGood = lastGoodIn === undefined ? undefined : readLastGood(lastGoodIn);
+    if (lastGood === undefined) throw error;
+    const served = parseServed({ path, text: lastGood }, chosen, io.environment.variables);
+    return { ...served, path, text: lastGood };
+  }
+}
+
+/** Parses a configuration with the data directory of the command line. Throws `CommandError`. */
+export function parseServed(
+  { path, text }: Pick<Settings, "path" | "text">,
+  chosen: SettingsArguments,
+  env: CommandIo["environment"]["variables"],
+): Pick<Settings, "config" | "fileConfig"> {
+  const name = path ?? "built-in demo";
+  const result = parseConfig(text, { name, env });
+  if (!result.ok) throw new CommandError(formatProblems(name, result.problems));
+  return { config: withDataDir(result.config, chosen, path), fileConfig: result.config };
 }
 
 /** The proxies that the environment names. Throws `CommandError`. */
@@ -59,13 +80,6 @@ export function proxiesOf({ variables }: CommandIo["environment"]): Proxies {
   } catch (error) {
     throw error instanceof ProxyProblem ? new CommandError(error.message) : error;
   }
-}
-
-function checkConfig(text: string, path: string | undefined, { environment }: CommandIo): Config {
-  const name = path ?? "built-in demo";
-  const result = parseConfig(text, { name, env: environment.variables });
-  if (!result.ok) throw new CommandError(formatProblems(name, result.problems));
-  return result.config;
 }
 
 /** Reads `HOST:PORT`. */

@@ -54,7 +54,7 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     random,
     peppers,
     platform: () => platformOf(config),
-    processes: () => [],
+    processes: () => Promise.resolve([]),
     lastUse: () => undefined,
     // Running gateways poll the database.
     onKeysChanged: () => Promise.resolve(undefined),

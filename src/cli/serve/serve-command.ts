@@ -1,14 +1,14 @@
 import type { Command } from "../command.ts";
 import { addSettingsOptions, exitCodeHelp } from "../program.ts";
 
-/** The help of `serve`. The supervisor runs it, and `serve-options.ts` reads its options. */
+/** The help of `serve`. The parent runs it, and `serve-options.ts` reads its options. */
 export const serveCommand: Command = (made) => {
   addSettingsOptions(made)
     .description(
       "Without a configuration file a demo starts: every alias is served by a built-in simulator, " +
-        "and a key to try it with is printed once.\n\nThe gateway consists of a control process and " +
-        "workers. This process restarts those that crash, and writes a report of each crash to " +
-        "DIR/crashes. `status` shows the processes.",
+        "and a key to try it with is printed once.\n\nThis process starts the gateway processes " +
+        "(`processes` in the file) and starts those that crash again, with a report in " +
+        "DIR/crashes. `status` shows them.",
     )
     .option("--data <host:port>", "Address of the API, instead of the configured one.")
     .option(

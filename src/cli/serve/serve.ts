@@ -1,26 +1,38 @@
-import type { Beginning } from "../../process/supervisor/messages.ts";
-import { CommandError, UsageError, type CommandIo } from "../command.ts";
-import { loadSettings, type Settings } from "./load-settings.ts";
-import { readServeArguments } from "./serve-options.ts";
-import { StartError } from "./start-messages.ts";
+import { resolve } from "node:path";
+import type { Config } from "../../config/config.ts";
+import { parseConfig } from "../../config/load.ts";
+import { keepRestartSettings } from "../../config/restart-settings.ts";
+import type { IssuedToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
+import { FolderInUse } from "../../ledger/spool/folder-lock.ts";
+import { exitCodes } from "../../process/exit-codes.ts";
+import { GatewayProcess, StartProblem } from "../../process/gateway-process.ts";
+import type { Beginning } from "../../process/parent/child.ts";
+import type { ParentLink } from "../../process/parent/parent-link.ts";
+import { hasParent } from "../../process/parent/restart-socket.ts";
+import { CommandError, UsageError, untilAsked, type CommandIo } from "../command.ts";
+import { checkAddresses } from "./check-addresses.ts";
+import { loadSettings, proxiesOf, withDataDir, type Settings } from "./load-settings.ts";
+import {
+  fixedAddress,
+  isAskedByPerson,
+  readServeArguments,
+  withListeners,
+  type ServeArguments,
+} from "./serve-options.ts";
+import { startControlThread } from "./start-control-thread.ts";
+import { printBootstrap, StartError, startError, startErrorOf } from "./start-messages.ts";
 
-interface RoleContext {
-  readonly io: CommandIo;
-  /** Settings that were read on standby. */
-  readonly known: Settings | undefined;
-}
-
-/** Runs a process of the gateway in its role. Tells the supervisor why it does not start. */
-export async function serveAs(
-  beginning: Pick<Beginning, "role" | "portUse">,
+/** Runs a gateway process. Tells the parent why it does not start. */
+export async function serve(
+  beginning: Beginning,
   args: readonly string[],
-  context: RoleContext,
+  io: CommandIo & { readonly parent: ParentLink },
 ): Promise<number> {
   try {
-    return await serveIn(beginning, args, context);
+    return await serveUntilAsked(beginning, args, io);
   } catch (error) {
     const reason = reasonToTell(error);
-    if (reason !== undefined) context.io.supervisor?.tellNotStarted(reason);
+    if (reason !== undefined) io.parent.tellNotStarted(reason);
     throw error;
   }
 }
@@ -31,36 +43,166 @@ function reasonToTell(error: unknown): string | undefined {
   return error instanceof CommandError || error instanceof UsageError ? error.message : undefined;
 }
 
-async function serveIn(
-  { role, portUse }: Pick<Beginning, "role" | "portUse">,
-  args: readonly string[],
-  { io, known }: RoleContext,
+async function serveUntilAsked(
+  { number, portUse, crashedIn }: Beginning,
+  texts: readonly string[],
+  io: CommandIo & { readonly parent: ParentLink },
 ): Promise<number> {
-  const values = readServeArguments(args);
-  const { supervisor } = io;
-  if (supervisor === undefined) throw new Error("only the supervisor assigns a role");
-  // A worker must not load modules that open the database.
-  if (role.kind === "control") {
-    const { serveControl } = await import("./serve-control.ts");
-    return serveControl(values, { supervisor, known, portUse }, io);
+  const args = readServeArguments(texts);
+  const reload = { now: (): void => undefined };
+  const first = loadSettings(args, io, { lastGoodIn: crashedIn });
+  // Registered early, because the signal ends a process that has no handler. The demo has no file to
+  // reload and ends with its terminal.
+  if (first.path !== undefined) io.onReload(() => reload.now());
+  if (portUse === "first") await checkFirst(first, args, io);
+  const simulator = first.path === undefined ? await startDemoSimulator() : undefined;
+  // The demo's settings depend on the address of its simulator.
+  const settings = simulator === undefined ? first : loadSettings(args, io, { simulator });
+  const config = withListeners(settings.config, args);
+  tellSettings(settings, io.parent);
+  if (args.begins) {
+    const { startAnew } = await import("./start-anew.ts");
+    await startAnew(config, io);
   }
-  const { serveWorker } = await import("./serve-worker.ts");
-  return serveWorker(values, { role, supervisor, known, portUse }, io);
+  const introduced = Promise.withResolvers<void>();
+  const given = new AbortController();
+  const gateway = newGateway({
+    settings,
+    config,
+    args,
+    texts,
+    number,
+    portUse,
+    io,
+    onBootstrapToken: (token) =>
+      void introduced.promise.then(() => {
+        printBootstrap(token, { values: args, config }, io);
+        io.tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
+      }),
+    onGivenUp: () => given.abort(),
+  });
+  await using _ = gateway;
+  await start(gateway, config, io);
+  reload.now = () => gateway.control.reload();
+  if (simulator !== undefined && args.introduced !== true) {
+    const { introduceDemo } = await import("./introduce-demo.ts");
+    await introduceDemo(gateway, args, io);
+  }
+  const { dataUrl, adminUrl } = gateway;
+  io.tellStarted([
+    ...fixedAddress("data", config.listen.data.port, dataUrl),
+    ...(adminUrl === "" ? [] : fixedAddress("admin", config.listen.admin.port, adminUrl)),
+    ...(args.begins ? ["--no-init"] : []),
+    ...(simulator === undefined ? [] : ["--introduced"]),
+  ]);
+  gateway.events.started({
+    data: dataUrl,
+    ...(adminUrl !== "" && { admin: adminUrl }),
+    config: settings.path,
+  });
+  introduced.resolve();
+  // Awaited here, before the gateway is disposed of.
+  return await serveOn(gateway, given.signal, io);
 }
 
-/**
- * Prepares a standby: reads the configuration and loads the modules of a worker. At its start, the
- * process reads the configuration again, and checks it only if it has changed.
- */
-export async function rehearseServe(
-  args: readonly string[],
-  io: CommandIo,
-): Promise<Settings | undefined> {
-  await import("./serve-worker.ts");
+async function serveOn(
+  gateway: GatewayProcess,
+  given: AbortSignal,
+  io: CommandIo & { readonly parent: ParentLink },
+): Promise<number> {
+  const asked = Promise.race([untilAsked(io.signal), untilAsked(given)]);
+  await Promise.race([asked, io.parent.replaced]);
+  const isAsked = io.signal.aborted || given.aborted;
+  if (!isAsked) await Promise.race([asked, gateway.leave()]);
+  await gateway.drain({ isAnnounced: io.signal.aborted && !isAskedByPerson(io.signal) });
+  return given.aborted ? exitCodes.failed : exitCodes.ok;
+}
+
+/** Nothing of the gateway runs yet: the addresses and the data directory must be free. */
+async function checkFirst(settings: Settings, args: ServeArguments, io: CommandIo): Promise<void> {
+  await checkAddresses(settings, args, io);
+  const { config } = settings;
+  if (!(await hasParent(resolve(config.dataDir)))) return;
+  throw await startError(new FolderInUse("another gateway uses the data directory"), config, io);
+}
+
+function tellSettings({ config, path }: Settings, parent: ParentLink): void {
+  const { logLevel, logFormat } = config.telemetry;
+  parent.tellSettings({
+    dataDir: resolve(config.dataDir),
+    logLevel,
+    logFormat,
+    processes: config.processes,
+    isReloadable: path !== undefined,
+  });
+}
+
+interface Served {
+  readonly settings: Settings;
+  readonly config: Config;
+  readonly args: ServeArguments;
+  readonly texts: readonly string[];
+  readonly number: number;
+  readonly portUse: Beginning["portUse"];
+  readonly io: CommandIo;
+  readonly onBootstrapToken: (token: IssuedToken) => void;
+  readonly onGivenUp: () => void;
+}
+
+function newGateway({ settings, config, args, texts, number, portUse, io, ...on }: Served) {
+  const { path } = settings;
+  let { text } = settings;
+  return new GatewayProcess({
+    config,
+    number,
+    portUse,
+    overrides: { version: io.version, log: io.log, proxies: proxiesOf(io.environment) },
+    startControl: () =>
+      startControlThread({
+        config: { path, text, loadedAt: io.clock.now() },
+        args: texts,
+        variables: io.environment.variables,
+        version: io.version,
+        number,
+        portUse,
+        parentPid: process.ppid,
+        shownToken: args.shownToken,
+      }),
+    configOf(next, current) {
+      text = next;
+      const parsed = parseConfig(next, {
+        name: path ?? "built-in demo",
+        env: io.environment.variables,
+      });
+      if (!parsed.ok) return undefined;
+      const served = withListeners(withDataDir(parsed.config, args, path), args);
+      return keepRestartSettings(current, served).config;
+    },
+    ...on,
+  });
+}
+
+async function start(gateway: GatewayProcess, config: Config, io: CommandIo): Promise<void> {
   try {
-    return loadSettings(readServeArguments(args), io);
-  } catch {
-    // Control reports the problem if it persists.
-    return undefined;
+    await gateway.start();
+  } catch (error) {
+    throw error instanceof StartProblem
+      ? startErrorOf(error.message, config, io)
+      : await startError(error, config, io);
   }
+}
+
+interface DemoSimulator {
+  readonly origin: string;
+  readonly credential: { readonly accessKeyId: string; readonly secretAccessKey: string };
+}
+
+/** The provider of the demo, in a thread of its own that ends with the process. */
+function startDemoSimulator(): Promise<DemoSimulator> {
+  const thread = new Worker(new URL("./demo-simulator-thread.ts", import.meta.url).href);
+  thread.unref();
+  const { promise, resolve: started, reject } = Promise.withResolvers<DemoSimulator>();
+  thread.onmessage = ({ data }: MessageEvent<DemoSimulator>) => started(data);
+  thread.onerror = ({ message }) => reject(new Error(message));
+  return promise;
 }

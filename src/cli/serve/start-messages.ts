@@ -55,7 +55,7 @@ export async function startError(
   config: LogForm & Pick<Config, "dataDir">,
   io: CommandIo,
 ): Promise<StartError> {
-  return startErrorOf(await startFailure(error, config.dataDir), config, io);
+  return startErrorOf(await explainStart(error, config.dataDir), config, io);
 }
 
 export function startErrorOf(reason: string, config: LogForm, io: CommandIo): StartError {
@@ -74,7 +74,7 @@ function loggerOf({ telemetry }: LogForm, clock: Clock, write: (line: string) =>
 }
 
 /** Why the start failed. */
-async function startFailure(error: unknown, dataDir: string): Promise<string> {
+export async function explainStart(error: unknown, dataDir: string): Promise<string> {
   if (error instanceof FolderInUse) return whoUses(dataDir);
   if (isAbout(error, dataDir)) {
     return (

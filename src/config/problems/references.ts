@@ -54,6 +54,7 @@ const outlineSchema = z.object({
     .optional()
     .catch(undefined),
   limits: z.object({ store: textOrNothing }).optional().catch(undefined),
+  storage: z.object({ url: textOrNothing }).optional().catch(undefined),
   environments: z.array(environment.catch({ name: undefined, hosts: [], models: [] })).catch([]),
 });
 
@@ -61,10 +62,14 @@ interface Outline extends z.output<typeof outlineSchema> {
   readonly kinds: readonly UpstreamKind[];
 }
 
-/** Limits in the memory of one process are unknown to the others. */
-function processProblems({ processes, limits }: Outline): readonly SettingProblem[] {
+/** What is in the memory of one process is unknown to the others. */
+function processProblems({ processes, limits, storage }: Outline): readonly SettingProblem[] {
   const count = processes === "auto" ? availableParallelism() : (processes ?? 1);
   const { store = "memory" } = limits ?? {};
+  if (count > 1 && storage?.url === "sqlite::memory:") {
+    const message = `${count} processes need a database that all of them can open: name a file`;
+    return [{ path: ["storage", "url"], message }];
+  }
   if (count <= 1 || store !== "memory") return [];
   const message =
     `${count} processes need a server that counts for all of them: set limits.store to one, such ` +

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { z } from "zod";
-import { flag, wholeNumber } from "../../settings/values.ts";
+import { wholeNumber } from "../../settings/values.ts";
 
 /** The processes of a gateway. */
 
@@ -11,17 +11,6 @@ export const upstreamRequestsSchema = wholeNumber({
   initial: 8192,
 });
 
-export const supervisorSchema = z
-  .strictObject({
-    standby: flag(
-      "Whether a preloaded process waits to replace one that ends. It needs 30 MB of memory.",
-      true,
-    ),
-  })
-  .prefault({})
-  .describe("The process that restarts the others.")
-  .transform(({ standby }) => ({ hasStandby: standby }));
-
 const mostProcesses = 64;
 
 export const processesSchema = z
@@ -30,9 +19,8 @@ export const processesSchema = z
   })
   .default(1)
   .describe(
-    "Number of processes that serve calls. Several need a server in `limits.store`. They divide " +
-      "`overload.max_calls`, `http.body_memory` and `idempotency.memory_limit`. `auto`: one " +
-      "per core.",
+    "Number of gateway processes. Several need a server in `limits.store`. Each has " +
+      "`overload.max_calls`, `http.body_memory` and the like for itself. `auto`: one per core.",
   )
   .transform((processes) =>
     processes === "auto" ? Math.min(availableParallelism(), mostProcesses) : processes,

@@ -5,8 +5,8 @@ import { timeSchema } from "./values.ts";
 export const receiptFields = {
   applied: z
     .object({
-      replicas: z.int().describe("Gateways that have applied the change."),
-      of: z.int().describe("All gateways that report to the database."),
+      replicas: z.int().describe("Processes that have applied the change."),
+      of: z.int().describe("All processes that report to the database."),
       silent: z
         .int()
         .describe(
@@ -17,7 +17,7 @@ export const receiptFields = {
     .meta({ id: "Applied" })
     .optional()
     .describe(
-      "How many gateways had the change within a second. A repeated request counts anew. Absent if " +
+      "How many processes had the change within a second. A repeated request counts anew. Absent if " +
         "nobody can tell.",
     ),
 };
@@ -26,6 +26,7 @@ const replicaSchema = z
   .object({
     id: z.string().meta({ examples: ["rep_5Jm2kLx0Qa8fT1Zd@host-a"] }),
     name: z.string().describe("Name of its host."),
+    number: z.int().describe("Among the processes of its host, from 1."),
     version: z.string(),
     live: z.boolean().describe("False if it has been silent for 10 s."),
     silent_ms: z.number().describe("Since it last reported."),
@@ -33,11 +34,10 @@ const replicaSchema = z
     not_ready: z.string().nullable().describe("Why it cannot serve."),
     degraded: z.string().nullable().describe("What it lacks although it can serve."),
     started_at: timeSchema,
-    workers: z.int(),
     keys_epoch: z
       .int()
       .nullable()
-      .describe("Number of the last change of keys that all its workers have."),
+      .describe("Number of the last change of keys that its calls see."),
     configured_at: timeSchema.describe("When it loaded its configuration."),
     config_digest: z.string().nullable().describe("Equal for equal files. Null without a file."),
     limits_digest: z
@@ -48,20 +48,22 @@ const replicaSchema = z
       .string()
       .nullable()
       .describe("An identifier of each of its peppers, in their order. Null: not reported."),
-    admin_url: z.string().describe("Address of its admin listener."),
+    admin_url: z
+      .string()
+      .describe("Address of the admin listener of its host; empty if another process has it."),
   })
-  .meta({ id: "Replica", description: "A gateway on the database." });
+  .meta({ id: "Replica", description: "A gateway process on the database." });
 export type ReplicaView = z.infer<typeof replicaSchema>;
 
 export const replicasSchema = z.object({
   data: z.array(replicaSchema),
   config_differs: z
     .boolean()
-    .describe("Whether live gateways have loaded different configurations."),
+    .describe("Whether live processes have loaded different configurations."),
   warnings: z
     .array(z.string())
     .describe(
-      "What live gateways must have in common and have not (limits, peppers), must not share and do " +
-        "(a data directory), or lack although they can serve.",
+      "What live processes must have in common and have not (limits, peppers), or lack although they " +
+        "can serve.",
     ),
 });

@@ -8,6 +8,7 @@ function replicaOf(id: string, more: Partial<Replica> = {}): Replica {
   return {
     id,
     name: "host",
+    number: 1,
     version: "1.2.3",
     startedAt: 0,
     configuredAt: 0,
@@ -15,7 +16,6 @@ function replicaOf(id: string, more: Partial<Replica> = {}): Replica {
     limitsDigest: "def",
     pepperMarks: "one,two",
     keysEpoch: 7,
-    workers: 2,
     adminUrl: "http://127.0.0.1:8081",
     notReady: undefined,
     degraded: undefined,
@@ -26,14 +26,17 @@ function replicaOf(id: string, more: Partial<Replica> = {}): Replica {
 
 test("gateways are shown with their signs, and different configurations are reported", async () => {
   await using fixture = new AdminFixture();
-  const differing = { configDigest: "def", notReady: "starting", keysEpoch: undefined };
+  const second = { name: "other", number: 2, adminUrl: "" };
+  const differing = { ...second, configDigest: "def", notReady: "starting", keysEpoch: undefined };
   fixture.replicas = [replicaOf("rep_a"), replicaOf("rep_b", { ...differing, silentMs: 11_000 })];
   const list = () => fixture.run(replicasSchema, "listReplicas");
   const { data, config_differs: differs } = await list();
   expect(data).toMatchObject([
-    { id: "rep_a", live: true, ready: true, not_ready: null, keys_epoch: 7 },
-    { id: "rep_b", live: false, ready: false, not_ready: "starting", keys_epoch: null },
+    { id: "rep_a", name: "host", number: 1, live: true, ready: true, not_ready: null },
+    { id: "rep_b", name: "other", number: 2, live: false, ready: false, not_ready: "starting" },
   ]);
+  expect(data.map((replica) => replica.keys_epoch)).toEqual([7, null]);
+  expect(data.map((replica) => replica.admin_url)).toEqual(["http://127.0.0.1:8081", ""]);
   expect(data[0]?.configured_at).toBe("1970-01-01T00:00:00.000Z");
   expect(differs).toBe(false);
   fixture.replicas = [replicaOf("rep_a"), replicaOf("rep_b", differing)];
@@ -48,7 +51,7 @@ test("a gateway that serves and lacks something is told, unless it is silent", a
   fixture.replicas = [replicaOf("rep_a", { degraded }), silent, replicaOf("rep_c")];
   const { data, warnings } = await fixture.run(replicasSchema, "listReplicas");
   expect(data.map((replica) => replica.degraded)).toEqual([degraded, degraded, null]);
-  expect(warnings).toEqual([`host (http://127.0.0.1:8081) is degraded: ${degraded}.`]);
+  expect(warnings).toEqual([`process 1 of host is degraded: ${degraded}.`]);
 });
 
 test("a revocation tells how many gateways apply it, also when it is repeated", async () => {

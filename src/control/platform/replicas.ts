@@ -44,10 +44,10 @@ function viewReplica({ notReady, degraded, ...replica }: Replica): ReplicaView {
 }
 
 function lackOf(replica: Replica): readonly string[] {
-  const { name, adminUrl, degraded } = replica;
+  const { name, number, degraded } = replica;
   return degraded === undefined || !isLive(replica)
     ? []
-    : [`${name} (${adminUrl}) is degraded: ${degraded}.`];
+    : [`process ${number} of ${name} is degraded: ${degraded}.`];
 }
 
 function differs(replicas: readonly Replica[]): boolean {

@@ -24,14 +24,14 @@ test("each process is shown with what it said, one that is not there without", a
   await using fixture = new AdminFixture();
   const now = fixture.clock.now();
   fixture.processes = [
-    { role: "worker", number: 1, notReady: undefined, facts: { ...facts, startedAt: now - 1_500 } },
-    { role: "worker", number: 2, notReady: "not connected", facts: undefined },
+    { number: 1, leads: true, notReady: undefined, facts: { ...facts, startedAt: now - 1_500 } },
+    { number: 2, leads: false, notReady: "starting", facts: undefined },
   ];
   const { data } = statusSchema.parse((await fixture.result("getStatus")).body);
   const [one, other] = data;
   expect(one).toEqual({
-    process: "worker",
-    number: 1,
+    process: 1,
+    leads: true,
     ready: true,
     not_ready: null,
     degraded: "limits are not shared",
@@ -51,9 +51,10 @@ test("each process is shown with what it said, one that is not there without", a
     configured_at: "1970-01-01T00:00:00.000Z",
   });
   expect(other).toMatchObject({
-    number: 2,
+    process: 2,
+    leads: false,
     ready: false,
-    not_ready: "not connected",
+    not_ready: "starting",
     pid: null,
     age_ms: null,
     configured_at: null,

@@ -7,7 +7,7 @@ import { requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
 
-/** The processes of the gateway that answers. */
+/** The processes of the machine that answers. */
 export function statusOperations({ processes, clock }: AdminServices): readonly Operation[] {
   return [
     defineOperation({
@@ -15,25 +15,26 @@ export function statusOperations({ processes, clock }: AdminServices): readonly 
       method: "GET",
       path: "/admin/v1/status",
       resource: "Platform",
-      summary: "Show the processes of the gateway",
+      summary: "Show the gateway processes of the machine",
       ...permissions.observe,
       answer: statusSchema,
-      run({ call }) {
+      async run({ call }) {
         requireUnbound(call.principal);
+        const found = await processes();
         const now = clock.now();
-        return { data: processes().map((process) => viewProcess(process, now)) };
+        return { data: found.map((process) => viewProcess(process, now)) };
       },
     }),
   ];
 }
 
-function viewProcess({ role, number, notReady, facts }: ProcessStatus, now: number): ProcessView {
+function viewProcess({ number, leads, notReady, facts }: ProcessStatus, now: number): ProcessView {
   return viewAs(
     processSchema,
     { ...facts },
     {
-      process: role,
-      number: number ?? null,
+      process: number,
+      leads,
       ready: notReady === undefined,
       not_ready: notReady ?? null,
       age_ms: facts === undefined ? null : Math.max(0, now - facts.startedAt),

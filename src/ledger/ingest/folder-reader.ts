@@ -39,8 +39,6 @@ export interface FolderEvents {
 
 export interface FolderReaderOptions {
   readonly path: string;
-  /** The folder has only files of ended processes, and is not removed. */
-  readonly isFlat: boolean;
   readonly sync: "none" | "group";
   readonly files: SpoolFiles;
   readonly on: FolderEvents;
@@ -162,9 +160,9 @@ export class FolderReader {
 
   /** The first file that the next process still needs for its limits; infinite: it needs none. */
   #keptSince(): number {
-    const { path, isFlat } = this.#options;
+    const { path } = this.#options;
     try {
-      const number = isFlat ? undefined : readSnapshotNumber(path);
+      const number = readSnapshotNumber(path);
       if (number === undefined) return Number.POSITIVE_INFINITY;
       const { mtimeMs } = statSync(snapshotPath(path, number));
       return Date.now() - mtimeMs < limitHistoryMs ? number : Number.POSITIVE_INFINITY;
@@ -180,7 +178,7 @@ export class FolderReader {
   }
 
   get #hasEnded(): boolean {
-    return this.#options.isFlat || this.#lock?.isTaken === true;
+    return this.#lock?.isTaken === true;
   }
 
   /** A running process numbers its files without gaps. */
@@ -191,8 +189,7 @@ export class FolderReader {
 
   /** A process that ends removes its folder if no open call is left in it. */
   get #isGone(): boolean {
-    const { isFlat, path } = this.#options;
-    return !isFlat && this.#open.size === 0 && !existsSync(path);
+    return this.#open.size === 0 && !existsSync(this.#options.path);
   }
 
   #tryLock(): void {

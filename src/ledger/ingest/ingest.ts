@@ -2,7 +2,6 @@ import { existsSync, mkdirSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { UsageStore } from "../../store/store.ts";
-import { lockFolder, type FolderLock } from "../spool/folder-lock.ts";
 import { listProcessFolders } from "../spool/process-folder.ts";
 import { systemFiles, type SpoolFiles } from "../spool/spool-files.ts";
 import type { Progress } from "../spool/spool.ts";
@@ -11,7 +10,8 @@ import { writeDeadLetter } from "./dead-letter.ts";
 import { FolderReader, type FolderEvents } from "./folder-reader.ts";
 
 export interface IngestOptions {
-  /** Folder of the spools of all processes; created if missing, used by one ingest only. */
+  /** Folder of the spools of all processes; created if missing. Its caller sees to it that no
+   * other process ingests it. */
   readonly root: string;
   readonly store: UsageStore;
   readonly settings: IngestSettings;
@@ -50,7 +50,6 @@ const rowsAtEnd = 100_000;
  */
 export class Ingest {
   readonly #options: IngestOptions;
-  readonly #lock: FolderLock;
   readonly #store: BatchStore;
   /** Folders by path. */
   readonly #folders = new Map<string, FolderReader>();
@@ -68,7 +67,7 @@ export class Ingest {
   /** Why a file could not be opened in this pass. */
   #unreadable: Error | undefined;
 
-  /** Throws when the folder is unusable or another process ingests it. */
+  /** Throws when the folder is unusable. */
   constructor(options: IngestOptions) {
     const { root, store, clock, on } = options;
     this.#options = options;
@@ -77,15 +76,7 @@ export class Ingest {
       on.deadLettered(record.id, error);
     });
     mkdirSync(root, { recursive: true, mode: 0o700 });
-    this.#lock = lockFolder(root);
-    try {
-      // Earlier versions put all files into the root.
-      this.#add(root, true);
-      this.#look();
-    } catch (error) {
-      this.#lock.release();
-      throw error;
-    }
+    this.#look();
   }
 
   /** Whether rows of a process that ended are still being stored. */
@@ -138,18 +129,17 @@ export class Ingest {
     // A start that was refused must not change anything.
     if (wasStarted) await this.#pass();
     for (const folder of this.#folders.values()) folder.abandon();
-    this.#lock.release();
   }
 
-  #add(path: string, isFlat: boolean): void {
+  #add(path: string): void {
     const { files = systemFiles, on, settings } = this.#options;
     const { sync } = settings;
-    this.#folders.set(path, new FolderReader({ path, isFlat, sync, files, on }));
+    this.#folders.set(path, new FolderReader({ path, sync, files, on }));
   }
 
   #look(): void {
     for (const path of listProcessFolders(this.#options.root)) {
-      if (!this.#folders.has(path) && !this.#finished.has(path)) this.#add(path, false);
+      if (!this.#folders.has(path) && !this.#finished.has(path)) this.#add(path);
     }
     for (const folder of this.#folders.values()) folder.look();
   }

@@ -17,8 +17,8 @@ export class FolderLock {
   #isTaken = false;
 
   /** Opens the lock's file without taking the lock. Throws when it is not writable. */
-  constructor(folder: string) {
-    this.path = join(folder, "lock");
+  constructor(folder: string, name = "lock") {
+    this.path = join(folder, name);
     refuseOddFile(this.path);
     this.#database = new Database(this.path, { create: true });
     this.#database.run("PRAGMA busy_timeout = 0");
@@ -49,8 +49,8 @@ export class FolderLock {
 }
 
 /** Throws `FolderInUse` when another process holds the lock, other errors when it is not writable. */
-export function lockFolder(folder: string): FolderLock {
-  const lock = new FolderLock(folder);
+export function lockFolder(folder: string, name?: string): FolderLock {
+  const lock = new FolderLock(folder, name);
   try {
     if (lock.take()) return lock;
   } catch (error) {
@@ -58,8 +58,11 @@ export function lockFolder(folder: string): FolderLock {
     throw error;
   }
   lock.release();
-  throw new FolderInUse(`another process uses the spool in ${folder}`);
+  throw new FolderInUse(`another process uses ${folder}`);
 }
+
+/** The lock in a data directory of the process that leads its machine. */
+export const leaderLock = "leader.lock";
 
 /** An odd file must not be replaced, because all processes must use the same lock. */
 function refuseOddFile(path: string): void {

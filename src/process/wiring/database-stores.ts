@@ -16,8 +16,7 @@ export interface DatabaseStores {
   readonly storedCalls: StoredCalls;
   readonly replies: ReplyStore;
   readonly reports: UsageReports;
-  /** Undefined if only one gateway can use the database. */
-  readonly replicas?: ReplicaStore | undefined;
+  readonly replicas: ReplicaStore;
 }
 
 interface DatabaseConnection {

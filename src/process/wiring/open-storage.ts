@@ -28,11 +28,22 @@ export interface StorageOptions {
   /** The expected owner of the database. */
   readonly owner: DatabaseOwner & { readonly peppers: Peppers };
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
-  /** Rows that data servers have written and that are not stored yet, for the log. */
+  /** Rows of this process that are not stored yet, for the log. */
   readonly countWaiting: () => number;
 }
 
-/** The database, the spool and their background jobs. */
+/** What one process of a machine does for all. */
+export interface LeaderJobs {
+  /** Takes rows, and makes events of them. */
+  readonly usage: UsageStore;
+  /** Stores the contents of the spools. */
+  readonly ingest: Ingest;
+  /** Starts them. They read all of the database. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** The database of a process. */
 export interface Storage {
   readonly control: ControlStore;
   readonly usage: UsageStore;
@@ -43,57 +54,39 @@ export interface Storage {
   readonly keys: Pick<KeyStore, "loadKeys">;
   /** Undefined if there is none. */
   readonly keyFile: KeyFile | undefined;
-  /** Undefined if only this gateway can use the database. */
-  readonly replicas: ReplicaStore | undefined;
+  readonly replicas: ReplicaStore;
   readonly lastUse: LastUse;
   readonly renewal: DigestRenewal;
-  /** Stores the contents of the data servers' spools. */
-  readonly ingest: Ingest;
   /** Undefined while the database can be used, or may recover by itself. */
   whyNotReady(): string | undefined;
   /** Throws if the database can never be used; an unavailable one may recover. */
   open(): Promise<void>;
-  /** Starts the jobs, which read all of the database. */
+  /** The keys have been read: what reads all of the database may begin. */
   start(): void;
+  /** Call when this process leads its machine. Throws if a spool cannot be read. */
+  lead(): LeaderJobs;
   /** Called after the last call has ended. */
   close(): Promise<void>;
 }
 
 const lastUseIntervalMs = 2_000;
 
-/** Throws if another process has the spool. The database is not opened yet. */
+/** The database is not opened yet. */
 export function openStorage(options: StorageOptions): Storage {
-  const { settings, clock, telemetry } = options;
+  const { settings, telemetry } = options;
   const config = settings();
-  const { storage: events, ledger: ledgerEvents } = telemetry;
+  const { storage: events } = telemetry;
   let isOpen = false;
   const stores = openStores(options, () => isOpen);
   const { connection, control, keys, reports, replies } = stores;
-  const ledger = openLedgerEvents({
-    config,
-    store: stores.usage,
-    calls: stores.storedCalls,
-    clock,
-    on: ledgerEvents,
-  });
-  const { usage } = ledger;
+  const { usage } = stores;
   const lastUse = new LastUse({
     store: keys,
     intervalMs: lastUseIntervalMs,
     onStored: () => events.lastUseStored(),
     onFailed: (error) => events.lastUseFailed(error),
   });
-  const ingest = new Ingest({
-    root: spoolRoot(config.dataDir),
-    store: usage,
-    settings: config.ledger,
-    clock,
-    on: ledgerEvents,
-    countWaiting: options.countWaiting,
-  });
-  const retention = createRetention(options, stores, () => ingest.isReplaying);
   const renewal = new DigestRenewal(keys);
-  const checkpoints = createCheckpoints(options, control);
   const known = keysWithFile(options, keys);
   return {
     control,
@@ -105,7 +98,6 @@ export function openStorage(options: StorageOptions): Storage {
     replicas: stores.replicas,
     lastUse,
     renewal,
-    ingest,
     whyNotReady() {
       const { needsRestore } = connection;
       return needsRestore && `the database ${needsRestore}: it has to be restored`;
@@ -116,21 +108,48 @@ export function openStorage(options: StorageOptions): Storage {
       isOpen = true;
     },
     start() {
-      ledger.start();
-      ingest.start();
       lastUse.start();
+    },
+    lead: () => openJobs(options, stores),
+    async close() {
+      await known.file?.stop();
+      await lastUse.stop();
+      await renewal.stop();
+      await connection.close();
+    },
+  };
+}
+
+function openJobs(options: StorageOptions, stores: DatabaseStores): LeaderJobs {
+  const { settings, clock, telemetry, countWaiting } = options;
+  const config = settings();
+  const { ledger: on } = telemetry;
+  const { usage: store, storedCalls: calls } = stores;
+  const events = openLedgerEvents({ config, store, calls, clock, on });
+  const ingest = new Ingest({
+    root: spoolRoot(config.dataDir),
+    store: events.usage,
+    settings: config.ledger,
+    clock,
+    on,
+    countWaiting,
+  });
+  const retention = createRetention(options, stores, () => ingest.isReplaying);
+  const checkpoints = createCheckpoints(options, stores.control);
+  return {
+    usage: events.usage,
+    ingest,
+    start() {
+      events.start();
+      ingest.start();
       retention.start();
       checkpoints.start();
     },
-    async close() {
-      await known.file?.stop();
+    async stop() {
       await retention.stop();
-      if (isOpen) await checkpoints.stop();
-      await lastUse.stop();
-      await renewal.stop();
+      await checkpoints.stop();
       await ingest.stop();
-      await ledger.close();
-      await connection.close();
+      await events.close();
     },
   };
 }

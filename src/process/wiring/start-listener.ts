@@ -4,7 +4,6 @@ import type { DispatchOptions } from "../../edge/dispatch/dispatch-options.ts";
 import { errorReply, toGatewayError } from "../../edge/replies/error-reply.ts";
 import { listen, type Listener, type PortUse } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
-import type { Door } from "./door.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
@@ -15,8 +14,6 @@ export interface ListenerPlan extends Omit<
   readonly address: ListenAddress;
   readonly idleTimeoutMs: number;
   readonly portUse?: PortUse | undefined;
-  /** A listener that is already open at the address. */
-  readonly door?: Door | undefined;
   readonly shutdown: Shutdown;
   readonly events: TelemetryEvents;
   readonly refusals: Pick<RefusalLog, "record">;
@@ -24,7 +21,7 @@ export interface ListenerPlan extends Omit<
 
 /** Opens a listener with its routes. Throws if the address is taken. */
 export function startListener(options: ListenerPlan): Listener {
-  const { address, idleTimeoutMs, portUse, door, shutdown, events, refusals, ...plan } = options;
+  const { address, idleTimeoutMs, portUse, shutdown, events, refusals, ...plan } = options;
   const onHandled: DispatchOptions["onHandled"] = (event) => {
     events.requestHandled(event);
     if (event.refusal !== undefined) refusals.record(event.refusal);
@@ -39,6 +36,5 @@ export function startListener(options: ListenerPlan): Listener {
     return new Response(body, { status, headers: { ...headers, "x-request-id": id } });
   };
   const paths = plan.routes.plainPaths;
-  if (door !== undefined) return door.open(handle);
   return listen({ ...address, paths, idleTimeoutMs, portUse, handle, onError });
 }

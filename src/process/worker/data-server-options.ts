@@ -1,3 +1,4 @@
+import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
@@ -16,6 +17,7 @@ export interface DataServerOptions {
   readonly ledger: SpoolWriter;
   readonly telemetry: Telemetry;
   readonly shutdown: Shutdown;
+  readonly refusals: RefusalLog;
   readonly peppers: Peppers;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;

@@ -11,7 +11,7 @@ import { howDegraded, keyPollMs, KeyRing } from "../../keys/key-ring.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
-import { LinkLost } from "../link/link-errors.ts";
+import { ThreadLost } from "../thread-link.ts";
 import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import { openLimits, type ProcessLimits } from "./open-limits.ts";
@@ -198,14 +198,14 @@ export class DataServer implements DataPort, AsyncDisposable {
         this.#services.capacity.unitsChanged();
       },
       onReloadFailed: (error) => {
-        // The loss of control is reported once.
-        if (!(error instanceof LinkLost)) telemetry.storage.keysReloadFailed(error);
+        // The loss of the control thread is reported once.
+        if (!(error instanceof ThreadLost)) telemetry.storage.keysReloadFailed(error);
       },
     });
   }
 
   #buildServices(): BuiltServices {
-    const { config, control, clock, ledger, telemetry, overrides } = this.#options;
+    const { config, clock, ledger, telemetry, overrides } = this.#options;
     return buildServices({
       ...overrides,
       limits: this.#limits.store,
@@ -215,7 +215,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       ledger,
       events: telemetry.events,
       running: this.#running,
-      refusals: { record: (refusal) => control.recordRefusal(refusal) },
+      refusals: this.#options.refusals,
       routing: () => this.#config.routing,
       routingEvents: telemetry.routing,
       units: this.#keyRing,
@@ -228,7 +228,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   }
 
   #listen(): Listener {
-    const { control, telemetry, clock, randomBytes, shutdown } = this.#options;
+    const { telemetry, clock, randomBytes, shutdown } = this.#options;
     const { overload, count } = this.#services;
     return startListener({
       address: this.#config.listen.data,
@@ -242,7 +242,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       },
       idleTimeoutMs: this.#config.http.idleTimeoutMs,
       events: telemetry.events,
-      refusals: { record: (refusal) => control.recordRefusal(refusal) },
+      refusals: this.#options.refusals,
       clock,
       newRequestId: requestIds(() => clock.now(), randomBytes),
       portUse: this.#options.portUse,

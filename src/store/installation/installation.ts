@@ -33,6 +33,7 @@ export class Installation implements DatabaseOwner {
   /** Whether the data directory was used before this process. */
   readonly #wasUsed: boolean;
   readonly #isShared: boolean;
+  readonly #older: readonly Secret[];
   #pepper: Pepper;
   #id: string | undefined;
 
@@ -46,9 +47,15 @@ export class Installation implements DatabaseOwner {
     this.#clock = clock;
     const [configured, ...older] = auth.peppers;
     this.#pepper = loadPepper({ configured, dataDir, random });
+    this.#older = older;
     this.peppers = new Peppers(this.#pepper.secret, older);
     this.#wasUsed = this.folder.wasUsed;
     this.#id = this.folder.readId();
+  }
+
+  /** The peppers as texts, the first of which digests. */
+  get secrets(): readonly Secret[] {
+    return [this.#pepper.secret, ...this.#older];
   }
 
   get pepper(): Pepper {

@@ -8,7 +8,7 @@ import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import type { PostgresConnection } from "./connection/connection.ts";
-import { serverTime } from "./replica-store.ts";
+import { serverTime } from "./open-stores.ts";
 
 describeWithPostgres(({ connect }) => {
   controlStoreContract("PostgreSQL", async () => new SqlControlStore(await connect()));

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
@@ -6,9 +7,13 @@ import { SqlStoredCalls } from "../repositories/usage/stored-calls.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
 import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
 import type { DroppedRows } from "../store.ts";
-import { PostgresReplicaStore, serverTime } from "./replica-store.ts";
+import { SqlReplicaStore } from "../repositories/replica-store.ts";
+import { NoticeListener } from "./connection/notices.ts";
 import { PostgresConnection, type PostgresOptions } from "./connection/connection.ts";
 import { isFaultOfData } from "./connection/postgres-trouble.ts";
+
+/** The clocks of processes differ. */
+export const serverTime = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 export interface StoreOptions extends Pick<
   PostgresOptions,
@@ -35,6 +40,11 @@ export function openStores(url: string, clock: Clock, options: StoreOptions = {}
       now: () => serverTime,
     }),
     reports: new SqlUsageReports(usage),
-    replicas: new PostgresReplicaStore(connection, { url }, clock),
+    replicas: new SqlReplicaStore({
+      // Each process writes its own row, so a frozen one must not stop the others.
+      connection: connection.inLane(undefined),
+      now: () => serverTime,
+      watch: (watcher) => new NoticeListener({ connection: { url }, clock, watcher }),
+    }),
   };
 }

@@ -343,6 +343,7 @@ const owners = `
   CREATE TABLE replicas (
     id ${text} PRIMARY KEY,
     name ${text} NOT NULL,
+    number bigint NOT NULL,
     version ${text} NOT NULL,
     started_at bigint NOT NULL,
     configured_at bigint NOT NULL,
@@ -350,9 +351,8 @@ const owners = `
     -- What gateways must have in common.
     limits_digest ${text},
     pepper_marks ${text},
-    -- NULL: not all of its workers have keys.
+    -- NULL: it has no keys yet.
     keys_epoch bigint,
-    workers bigint NOT NULL,
     admin_url ${text} NOT NULL,
     -- NULL: it can serve.
     not_ready ${text},

@@ -56,6 +56,7 @@ export interface CallClaimRow {
 export interface ReplicaRow {
   id: string;
   name: string;
+  number: number;
   version: string;
   startedAt: number;
   configuredAt: number;
@@ -63,7 +64,6 @@ export interface ReplicaRow {
   limitsDigest: string | null;
   pepperMarks: string | null;
   keysEpoch: number | null;
-  workers: number;
   adminUrl: string;
   notReady: string | null;
   degraded: string | null;

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
+import { SqlReplicaStore } from "../repositories/replica-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqlStoredCalls } from "../repositories/usage/stored-calls.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
@@ -18,6 +19,7 @@ export interface SqliteStores {
   readonly storedCalls: SqlStoredCalls;
   readonly replies: SqlReplyStore;
   readonly reports: SqlUsageReports;
+  readonly replicas: SqlReplicaStore;
 }
 
 export interface StoreOptions extends Pick<SqliteOptions, "owner" | "onTrouble" | "onRecovered"> {
@@ -45,5 +47,11 @@ export function openStores(path: string, clock: Clock, options: StoreOptions = {
       now: () => sql<number>`${clock.now()}`,
     }),
     reports: new SqlUsageReports(connection),
+    replicas: new SqlReplicaStore({
+      connection,
+      now: () => sql<number>`${clock.now()}`,
+      // Nobody announces changes in a file.
+      watch: () => ({ stop: () => undefined }),
+    }),
   };
 }

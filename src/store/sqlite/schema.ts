@@ -352,10 +352,11 @@ const owners = `
     pepper_since INTEGER
   ) STRICT;
 
-  -- The gateways on a database; a database in a file has one, which does not sign here.
+  -- The gateway processes on the database.
   CREATE TABLE replicas (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
+    number INTEGER NOT NULL,
     version TEXT NOT NULL,
     started_at INTEGER NOT NULL,
     configured_at INTEGER NOT NULL,
@@ -363,7 +364,6 @@ const owners = `
     limits_digest TEXT,
     pepper_marks TEXT,
     keys_epoch INTEGER,
-    workers INTEGER NOT NULL,
     admin_url TEXT NOT NULL,
     not_ready TEXT,
     degraded TEXT,

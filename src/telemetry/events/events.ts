@@ -39,11 +39,11 @@ export interface TaggedCallEvent {
   readonly parts: number;
 }
 
-/** A gateway that has begun to serve. */
+/** A process that has begun to serve. */
 export interface StartedGateway {
-  /** Addresses of its listeners. */
+  /** Addresses of its listeners; that of the admin listener is in the process that leads. */
   readonly data: string;
-  readonly admin: string;
+  readonly admin?: string;
   /** Path of its configuration; undefined for the demo. */
   readonly config: string | undefined;
 }
@@ -69,6 +69,7 @@ interface FailureAtTarget {
 export class TelemetryEvents {
   readonly #options: TelemetryOptions;
   readonly #logger: Logger;
+  #leadProblem: string | undefined;
   readonly #metrics: Metrics;
   readonly #access: AccessLog;
 
@@ -192,18 +193,41 @@ export class TelemetryEvents {
     this.#logger.log("info", "listening", { ...addresses, config });
   }
 
-  /** The control process is gone: keys and configuration stay as they are. */
-  controlLost(reason: Error): void {
-    const message = "control is lost: calls continue with the last keys and configuration";
-    this.#logger.log("warn", message, { reason: reason.message });
+  /** The control thread is gone: keys and configuration stay as they are. */
+  controlLost(reason: string): void {
+    const message =
+      "the control thread has ended: calls continue with the last keys and configuration";
+    this.#logger.log("error", message, { reason });
   }
 
   controlBack(): void {
-    this.#logger.log("info", "control is back");
+    this.#logger.log("info", "the control thread is back");
   }
 
-  controlReplaced(): void {
-    this.#logger.log("info", "another control process has taken over");
+  controlGivenUp(deaths: number): void {
+    this.#logger.log("error", "the control thread ends again and again: this process ends", {
+      deaths,
+    });
+  }
+
+  /** A start after a crash has only the file itself. */
+  lastGoodFailed(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#logger.log("warn", "the last good configuration cannot be kept", { reason });
+  }
+
+  /** Processes of one machine cannot ask each other. */
+  siblingsFailed(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#logger.log("warn", "metrics, status and explain know this process alone", { reason });
+  }
+
+  /** The process should lead its machine and cannot; it tries again. */
+  leadFailed(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (reason === this.#leadProblem) return;
+    this.#leadProblem = reason;
+    this.#logger.log("error", "the admin listener and the jobs cannot start here", { reason });
   }
 
   draining(openRequests: number): void {

@@ -1,13 +1,5 @@
-/** Gauges whose largest value is used; all others are summed. */
-const largestCounts = new Set([
-  "sluice_keys_age_seconds",
-  "sluice_event_loop_delay_seconds",
-  "sluice_target_ejected",
-  "sluice_build_info",
-  // Two workers have one number while one replaces the other.
-  "process_max_fds",
-  "process_start_time_seconds",
-]);
+/** Gauges of which both threads have one; all others are summed. */
+const largestCounts = new Set(["sluice_event_loop_delay_seconds", "sluice_target_ejected"]);
 
 interface Family {
   readonly head: string[];
@@ -17,26 +9,37 @@ interface Family {
 }
 
 /**
- * Merges the pages of several processes, in the Prometheus text format: counters, histograms and
- * most gauges are summed, minus the counts in `before`. Reads only pages that this program renders.
+ * Merges the pages of the two threads of a process, in the Prometheus text format: counters,
+ * histograms and most gauges are summed. Reads only pages that this program renders.
  */
-export function mergePages(pages: readonly string[], before: readonly string[] = []): string {
+export function mergePages(pages: readonly string[]): string {
   const families = new Map<string, Family>();
   for (const page of pages) addPage(families, page);
-  for (const page of before) addPage(families, page, -1);
   return render(families.values());
 }
 
-/**
- * The same without gauges: the part that remains of an ended process, so that no counter decreases.
- */
-export function mergeEnded(pages: readonly string[]): string {
-  const families = new Map<string, Family>();
-  for (const page of pages) addPage(families, page);
-  return render([...families.values()].filter(({ type }) => type !== "gauge"));
+/** Gives each series of a page the label `process`. */
+export function labelPage(page: string, process: string): string {
+  const label = `process="${process}"`;
+  const lines = page.split("\n").map((line) => {
+    if (line === "" || line.startsWith("#")) return line;
+    const [brace, space] = [line.indexOf("{"), line.indexOf(" ")];
+    const hasLabels = brace !== -1 && brace < space;
+    return hasLabels
+      ? `${line.slice(0, brace + 1)}${label},${line.slice(brace + 1)}`
+      : `${line.slice(0, space)}{${label}}${line.slice(space)}`;
+  });
+  return lines.join("\n");
 }
 
-function addPage(families: Map<string, Family>, page: string, factor = 1): void {
+/** Joins the labelled pages of several processes, the series of a metric together. */
+export function joinPages(pages: readonly string[]): string {
+  const families = new Map<string, Family>();
+  for (const page of pages) addPage(families, page);
+  return render(families.values());
+}
+
+function addPage(families: Map<string, Family>, page: string): void {
   let family: Family | undefined;
   let name = "";
   let help = "";
@@ -47,21 +50,20 @@ function addPage(families: Map<string, Family>, page: string, factor = 1): void 
       name = named;
       family = families.get(name) ?? { head: [help, line], type, samples: new Map() };
       families.set(name, family);
-    } else if (line !== "" && family !== undefined) addSample(family, { name, line, factor });
+    } else if (line !== "" && family !== undefined) addSample(family, { name, line });
   }
 }
 
 interface Sample {
   readonly name: string;
   readonly line: string;
-  readonly factor: number;
 }
 
-function addSample({ samples }: Family, { name, line, factor }: Sample): void {
+function addSample({ samples }: Family, { name, line }: Sample): void {
   // A label may contain spaces; a value has none.
   const end = line.lastIndexOf(" ");
   const key = line.slice(0, end);
-  const value = factor * Number(line.slice(end + 1));
+  const value = Number(line.slice(end + 1));
   const before = samples.get(key);
   if (before === undefined) samples.set(key, value);
   else samples.set(key, largestCounts.has(name) ? Math.max(before, value) : before + value);

@@ -8,22 +8,20 @@ import { DurationHistogram } from "./duration-histogram.ts";
 import { EjectedTargets } from "./ejected-targets.ts";
 import { KeyMetrics } from "./key-metrics.ts";
 import { renderBuild, renderProcesses, type ProcessReading } from "./process-metrics.ts";
-import { formatLabels, renderMetric } from "./text-format.ts";
+import { renderMetric } from "./text-format.ts";
 
 /** Values read at each scrape; each process has only some of them. */
 export interface Gauges {
-  /** The label `worker` of metrics about one process. */
-  readonly worker?: string;
   readonly openRequests?: () => number;
   readonly queuedUsageRows?: () => number;
   readonly spoolBytes?: () => number;
   /** Age of the key snapshot; it grows during an outage. */
   readonly keysAgeSeconds?: () => number;
   readonly residentBytes?: () => number;
-  /** Version of the program; undefined in a process whose page is merged into another. */
+  /** Version of the program; undefined in a thread whose page is merged into another. */
   readonly version?: string | undefined;
   readonly commit?: string | undefined;
-  /** What the system reports about this process, and about others that have no page. */
+  /** What the system reports about this process. */
   readonly processes?: () => readonly ProcessReading[];
   /** Lines dropped since the start; never decreases. */
   readonly droppedLogLines?: () => number;
@@ -73,7 +71,7 @@ export class Metrics {
     this.#loopDelayMs = delayMs;
   }
 
-  /** Sets whether this worker decides alone about limits that it shares, read at each scrape. */
+  /** Sets whether this process decides alone about limits that it shares, read at each scrape. */
   followLimits(isAlone: () => boolean): void {
     this.#limitsDegraded = () => (isAlone() ? 1 : 0);
   }
@@ -99,24 +97,23 @@ export class Metrics {
 
   #renderGauges(): readonly string[] {
     const { openRequests, queuedUsageRows, spoolBytes, keysAgeSeconds, ...rest } = this.#gauges;
-    const worker = rest.worker === undefined ? "" : formatLabels(["worker"], [rest.worker]);
     const dropped = "Log lines that could not be written or were not read in time.";
-    const alone = "Whether the worker decides alone, because limits.store does not answer.";
+    const alone = "Whether the process decides alone, because limits.store does not answer.";
     const delay = "Longest delay of the event loop in the last five to ten seconds.";
     const gauges = [
-      ["sluice_event_loop_delay_seconds", delay, () => this.#loopDelayMs() / 1000, worker],
+      ["sluice_event_loop_delay_seconds", delay, () => this.#loopDelayMs() / 1000],
       ["sluice_open_requests", "Requests being handled.", openRequests],
       ["sluice_ledger_queue_rows", "Usage rows not yet stored.", queuedUsageRows],
       ["sluice_ledger_spool_bytes", "Size of the spool.", spoolBytes],
       ["sluice_keys_age_seconds", "Time since the keys were last read.", keysAgeSeconds],
-      ["sluice_limits_degraded", alone, this.#limitsDegraded, worker],
-      ["sluice_resident_memory_bytes", "Resident memory.", rest.residentBytes, worker],
+      ["sluice_limits_degraded", alone, this.#limitsDegraded],
+      ["sluice_resident_memory_bytes", "Resident memory.", rest.residentBytes],
       ["sluice_log_lines_dropped_total", dropped, rest.droppedLogLines],
     ] as const;
-    return gauges.flatMap(([name, help, read, labels = ""]) => {
+    return gauges.flatMap(([name, help, read]) => {
       if (read === undefined) return [];
       const type = name.endsWith("_total") ? "counter" : "gauge";
-      return [renderMetric(type, { name, help }, [[labels, read()]])];
+      return [renderMetric(type, { name, help }, [["", read()]])];
     });
   }
 }

@@ -2,8 +2,6 @@ import { formatLabels, renderMetric } from "./text-format.ts";
 
 /** What the system reports about a process. Undefined: it does not report this. */
 export interface ProcessReading {
-  /** The label `worker`. */
-  readonly worker: string;
   /** CPU time in user and system mode since its start. */
   readonly cpuSeconds: number;
   readonly residentBytes: number;
@@ -27,9 +25,7 @@ export function renderProcesses(processes: readonly ProcessReading[]): readonly 
     const type = name.endsWith("_total") ? "counter" : "gauge";
     const values = processes.flatMap((reading) => {
       const value = reading[field];
-      return value === undefined
-        ? []
-        : [[formatLabels(["worker"], [reading.worker]), value] as const];
+      return value === undefined ? [] : [["", value] as const];
     });
     return renderMetric(type, { name, help }, values);
   });

@@ -43,8 +43,8 @@ export async function openMetricsSender(
 
 /** The process that sends telemetry. */
 export interface OtlpIdentity {
-  /** Number of the worker, or `control`. */
-  readonly worker: string;
+  /** Number of the process. */
+  readonly process: number;
   readonly version: string | undefined;
 }
 
@@ -60,11 +60,11 @@ export function exporterOptions(settings: OtlpSettings, signal: "traces" | "metr
   };
 }
 
-export function resourceAttributes({ worker, version }: OtlpIdentity) {
+export function resourceAttributes({ process: number, version }: OtlpIdentity) {
   const host = hostname();
   return {
     [names.serviceName]: "sluice",
-    [names.serviceInstanceId]: `${host}/${process.pid}/${worker}`,
+    [names.serviceInstanceId]: `${host}/${process.pid}/${number}`,
     [names.hostName]: host,
     [names.processPid]: process.pid,
     ...(version !== undefined && { [names.serviceVersion]: version }),

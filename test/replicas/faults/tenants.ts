@@ -1,3 +1,4 @@
+import { metricsOf } from "../../support/metrics-of.ts";
 import { z } from "zod";
 import { issuedKeySchema } from "../../../src/control/contract/keys.ts";
 import { type Replica, type ReplicaStack, statusOf } from "../replica-stack.ts";
@@ -47,7 +48,7 @@ export async function untilKnown(url: string, key: string): Promise<void> {
 
 /** Whether a worker of a gateway decides about limits by itself. */
 export async function isDegraded({ process }: Replica): Promise<boolean> {
-  const page = await (await fetch(`${process.adminUrl}/metrics`)).text();
+  const page = await metricsOf(process.adminUrl);
   return /^sluice_limits_degraded\S* 1$/m.test(page);
 }
 

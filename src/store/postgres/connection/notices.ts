@@ -4,13 +4,9 @@ import type { ReplicaWatch, ReplicaWatcher } from "../../replicas.ts";
 import { createClient, type PoolOptions } from "./pool.ts";
 
 const keysChannel = "sluice_keys";
-const replicasChannel = "sluice_replicas";
 
 /** Tells all gateways the newest epoch of keys; those that have it do nothing. */
 export const tellEpoch = `SELECT pg_notify('${keysChannel}', value::text) FROM epochs WHERE name = 'keys'`;
-/** Tells all gateways that one of them has applied changes. */
-export const tellReplicas = `SELECT pg_notify('${replicasChannel}', '')`;
-
 const reconnectMs = 500;
 /** A connection that has broken without a word is found out by a statement. */
 const checkIntervalMs = 5_000;
@@ -49,7 +45,7 @@ export class NoticeListener implements ReplicaWatch {
       client.on("notification", (notice) => this.#hear(notice));
       client.on("end", () => this.#lost(client, new Error("the server closed the connection")));
       await client.connect();
-      await client.query(`LISTEN ${keysChannel}; LISTEN ${replicasChannel}`);
+      await client.query(`LISTEN ${keysChannel}`);
       if (this.#isLost) watcher.back();
       this.#isLost = false;
       // Nothing was heard until now.
@@ -69,10 +65,8 @@ export class NoticeListener implements ReplicaWatch {
     }, checkIntervalMs);
   }
 
-  #hear({ channel, payload }: Notification): void {
-    const { watcher } = this.#options;
-    if (channel === replicasChannel) watcher.replicasChanged();
-    else watcher.keysChanged(Number(payload));
+  #hear({ payload }: Notification): void {
+    this.#options.watcher.keysChanged(Number(payload));
   }
 
   #lost(client: Client | undefined, error: unknown): void {

@@ -1,0 +1,118 @@
+import { writeSync } from "node:fs";
+import type { Config } from "../../config/config.ts";
+import { readServeArguments, withListeners, type ServeArguments } from "./serve-options.ts";
+import { parseServed, withDataDir } from "./load-settings.ts";
+import { followFile } from "./follow-file.ts";
+import { issueDemoKey } from "./introduce-demo.ts";
+import { explainStart } from "./start-messages.ts";
+import { systemClock } from "../../domain/clock.ts";
+import type { LogSink } from "../../telemetry/log/log-output.ts";
+import { createTelemetry } from "../../telemetry/telemetry.ts";
+import { failureFacts } from "../../process/failure-facts.ts";
+import type { ControlStart, ToControl, ToMain } from "../../process/messages.ts";
+import { ThreadLink, type Message, type Port } from "../../process/thread-link.ts";
+import { ControlSide } from "../../process/control/control-side.ts";
+import { MainWatch } from "../../process/control/main-watch.ts";
+
+declare const self: Worker;
+const standardError = 2;
+
+/* The control thread of a gateway process. */
+const waiting: Message[] = [];
+let hear: (message: Message) => void = (message) => void waiting.push(message);
+// The first message says with what it begins.
+self.onmessage = ({ data }: MessageEvent<ControlStart>) => {
+  self.onmessage = (event: MessageEvent<Message>) => hear(event.data);
+  begin(data);
+};
+
+/** Begins; a problem is the answer to the first question of the main thread. */
+function begin(start: ControlStart): void {
+  const port: Port = {
+    post: (message) => self.postMessage(message),
+    listen(heard) {
+      hear = heard;
+      for (const message of waiting.splice(0)) heard(message);
+    },
+  };
+  const link = new ThreadLink<ToMain, ToControl>(port, systemClock);
+  const log: LogSink = {
+    write: (line) => link.tell("log", line),
+    droppedLines: 0,
+    configure: () => undefined,
+  };
+  const fail = (thrown: unknown): void => {
+    const { error, positions } = failureFacts(thrown);
+    const at = positions.map((position) => `\n    at ${position}`).join("");
+    writeSync(standardError, `sluice: the control thread crashed: ${error}${at}\n`);
+    // Ends the thread alone; the main thread starts another one.
+    // oxlint-disable-next-line unicorn/no-process-exit
+    process.exit(1);
+  };
+  process.on("uncaughtException", fail);
+  process.on("unhandledRejection", fail);
+  const args = readServeArguments(start.args);
+  const parsed = parseServed(start.config, args, start.variables);
+  const config = withListeners(parsed.config, args);
+  try {
+    open({ start, args, config, fileConfig: parsed.fileConfig, link, log });
+  } catch (error) {
+    link.handleOnly({
+      open: async () => ({ peppers: [], problem: await explainStart(error, config.dataDir) }),
+    });
+  }
+}
+
+interface Opened {
+  readonly start: ControlStart;
+  readonly args: ServeArguments;
+  readonly config: Config;
+  readonly fileConfig: Config;
+  readonly link: ThreadLink<ToMain, ToControl>;
+  readonly log: LogSink;
+}
+
+function open({ start, args, config, fileConfig, link, log }: Opened): void {
+  const { path, text } = start.config;
+  const { logLevel: level, logFormat: format, ...settings } = config.telemetry;
+  const telemetry = createTelemetry({
+    ...settings,
+    level,
+    format,
+    clock: systemClock,
+    log,
+    process: start.number,
+    programVersion: start.version,
+    // Each main thread reports its own.
+    gauges: { spoolBytes: () => side.leftSpoolBytes },
+  });
+  const watch = new MainWatch(() => {
+    writeSync(standardError, "sluice: the main thread hangs: the process is ended\n");
+    process.kill(process.pid, "SIGKILL");
+  });
+  const file = followFile({ path, text, fileConfig }, start.variables, {
+    events: telemetry.events,
+    onConfig: (next, nextText) =>
+      side.reconfigure(withListeners(withDataDir(next, args, path), args), nextText),
+  });
+  const side = new ControlSide({
+    config,
+    text: start.config,
+    link,
+    telemetry,
+    clock: systemClock,
+    randomBytes: (target) => crypto.getRandomValues(target),
+    number: start.number,
+    portUse: start.portUse,
+    pid: start.parentPid,
+    shownToken: start.shownToken,
+    explain: (error) => explainStart(error, config.dataDir),
+    reload: () => file?.reload(),
+    issueDemoKey,
+    onTick: () => watch.tick(),
+    onStopped: () => {
+      watch.stop();
+      file?.[Symbol.dispose]();
+    },
+  });
+}

@@ -1,0 +1,29 @@
+import type { RunningControl } from "../../process/control-client.ts";
+import type { ControlStart } from "../../process/messages.ts";
+import type { Message } from "../../process/thread-link.ts";
+
+/** Starts a control thread. Whoever uses it sends messages through the port. */
+export function startControlThread(start: ControlStart): RunningControl {
+  const thread = new Worker(new URL("./control-thread.ts", import.meta.url).href);
+  const ended = Promise.withResolvers<string>();
+  let hear: (message: Message) => void = () => undefined;
+  let reason = "it ended without a word";
+  thread.onmessage = ({ data }: MessageEvent<Message>) => hear(data);
+  // Its message may quote anything; the thread itself has told where it failed.
+  thread.onerror = (event) => {
+    event.preventDefault();
+    reason = "of an uncaught exception";
+  };
+  thread.addEventListener("close", () => ended.resolve(reason));
+  thread.postMessage(start);
+  return {
+    port: {
+      post: (message) => thread.postMessage(message),
+      listen(heard) {
+        hear = heard;
+      },
+    },
+    ended: ended.promise,
+    terminate: () => thread.terminate(),
+  };
+}

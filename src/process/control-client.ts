@@ -1,0 +1,230 @@
+import type { Clock } from "../domain/clock.ts";
+import { LastUse } from "../keys/last-use.ts";
+import type { ControlPort } from "./control-port.ts";
+import type { MainState, StorageState, ToControl, ToMain } from "./messages.ts";
+import { ThreadLink, ThreadLost, type Handlers, type Port } from "./thread-link.ts";
+
+/** A control side that runs: a thread, or in tests the same code in this one. */
+export interface RunningControl {
+  readonly port: Port;
+  /** Resolves to the reason when it has ended by itself. */
+  readonly ended: Promise<string>;
+  /** Ends it at once. */
+  terminate(): void;
+}
+
+export interface ControlClientOptions {
+  readonly start: () => RunningControl;
+  readonly clock: Clock;
+  readonly state: () => MainState;
+  /** The same as in the state, but cheaper. */
+  readonly whyNotReady: () => string | undefined;
+  readonly handlers: Omit<Handlers<ToMain>, "storage">;
+  /** Called when the control thread has ended, and when another one serves. */
+  readonly onLost: (reason: string) => void;
+  readonly onBack: () => void;
+  /** It ended too often: the process should end. */
+  readonly onGivenUp: (deaths: number) => void;
+}
+
+type Link = ThreadLink<ToControl, ToMain>;
+
+const stateIntervalMs = 1_000;
+/** How soon the control thread learns that the process can serve, or no longer can. */
+const readinessIntervalMs = 50;
+const usesIntervalMs = 500;
+/** Secrets whose first use was reported. Beyond this number, all are forgotten and told again. */
+const toldLimit = 100_000;
+const restartPauseMs = 100;
+const mostDeaths = 5;
+/** After this long without a death, earlier ones no longer count. */
+const healthyMs = 60_000;
+/** Longest time to open the database, read the spools and listen. */
+const beginTimeoutMs = 60_000;
+/** Longest time to store what is in the spools and close the database. */
+const stopTimeoutMs = 30_000;
+
+/**
+ * The main thread's side of the control thread. While there is none, what needs it fails as with an
+ * unavailable database; calls continue with what the process has.
+ */
+export class ControlClient {
+  readonly port: ControlPort;
+  readonly #options: ControlClientOptions;
+  readonly #uses: LastUse;
+  readonly #told = new Set<string>();
+  #link: Link | undefined;
+  #running: RunningControl | undefined;
+  #storage: StorageState = { notReady: undefined, stored: undefined };
+  #spool: string | undefined;
+  #deaths = 0;
+  #diedAt = -Infinity;
+  #isStopping = false;
+  #toldNotReady: string | undefined;
+  #toldAt = -Infinity;
+  #stopTimer = (): void => undefined;
+
+  constructor(options: ControlClientOptions) {
+    this.#options = options;
+    this.#uses = new LastUse({
+      store: { recordLastUse: async (uses) => this.#linked().tell("keys.used", uses) },
+      intervalMs: usesIntervalMs,
+      // The loss of the thread is reported once.
+      onFailed: () => undefined,
+    });
+    this.port = this.#createPort();
+    this.#begin();
+  }
+
+  /** What the control thread last said about storage. */
+  get storage(): StorageState {
+    return this.#storage;
+  }
+
+  /** Opens the database. */
+  open(): Promise<ToControl["open"]["answer"]> {
+    this.#uses.start();
+    // Ticks show the control thread from now on that this one lives.
+    this.#watchReadiness();
+    return this.#linked().ask("open", undefined, beginTimeoutMs);
+  }
+
+  /** The process serves. Resolves to the address of the admin listener, if it is here. */
+  serve(spool: string | undefined): Promise<ToControl["serve"]["answer"]> {
+    this.#spool = spool;
+    this.tellState();
+    return this.#linked().ask("serve", { spool }, beginTimeoutMs);
+  }
+
+  tellState(): void {
+    const state = this.#options.state();
+    this.#toldNotReady = state.notReady;
+    this.#toldAt = this.#options.clock.monotonic();
+    this.#link?.tell("state", state);
+  }
+
+  /** Rows of the spool may be stored. */
+  wake(): void {
+    this.#link?.tell("usage.written", undefined);
+  }
+
+  reload(): void {
+    this.#link?.tell("reload", undefined);
+  }
+
+  flushUsage(): Promise<void> {
+    return this.#linked().ask("usage.flush", undefined, beginTimeoutMs);
+  }
+
+  issueDemoKey(): Promise<string | undefined> {
+    return this.#linked().ask("demo.issue-key", undefined);
+  }
+
+  /** Lets another process lead. */
+  async leave(): Promise<void> {
+    await this.#link?.ask("leave", undefined, stopTimeoutMs).catch(() => undefined);
+  }
+
+  /** Stores what can be stored, and ends the control side. */
+  async stop(): Promise<void> {
+    this.#stopTimer();
+    await this.#uses.stop();
+    this.#isStopping = true;
+    await this.#link?.ask("stop", undefined, stopTimeoutMs).catch(() => undefined);
+    this.#link?.lose("the process ends");
+    this.#running?.terminate();
+  }
+
+  #begin(): Link {
+    const { start, clock, handlers } = this.#options;
+    const running = start();
+    const link: Link = new ThreadLink<ToControl, ToMain>(running.port, clock);
+    link.handle({
+      ...handlers,
+      storage: (state) => {
+        this.#storage = state;
+      },
+    });
+    this.#running = running;
+    this.#link = link;
+    void running.ended.then((reason) => this.#lost(link, reason));
+    return link;
+  }
+
+  #lost(link: Link, reason: string): void {
+    link.lose("the control thread has ended");
+    if (this.#isStopping || this.#link !== link) return;
+    this.#link = undefined;
+    const { clock, onLost, onGivenUp } = this.#options;
+    const now = clock.monotonic();
+    this.#deaths = now - this.#diedAt < healthyMs ? this.#deaths + 1 : 1;
+    this.#diedAt = now;
+    this.#storage = { notReady: undefined, stored: undefined };
+    onLost(reason);
+    if (this.#deaths >= mostDeaths) return onGivenUp(this.#deaths);
+    clock.schedule(() => void this.#restart(), restartPauseMs * 2 ** this.#deaths);
+  }
+
+  async #restart(): Promise<void> {
+    if (this.#isStopping) return;
+    const link = this.#begin();
+    try {
+      const { problem } = await link.ask("open", undefined, beginTimeoutMs);
+      if (problem !== undefined) throw new Error(problem);
+      this.tellState();
+      const served = await link.ask("serve", { spool: this.#spool }, beginTimeoutMs);
+      if (served.problem !== undefined) throw new Error(served.problem);
+      this.#options.onBack();
+    } catch (error) {
+      // It may have died again, which counts by itself.
+      if (this.#link !== link) return;
+      this.#running?.terminate();
+      this.#lost(link, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #createPort(): ControlPort {
+    const ask: Link["ask"] = (kind, body, timeoutMs) =>
+      this.#link?.ask(kind, body, timeoutMs) ?? Promise.reject(noThread());
+    return {
+      keys: { loadKeys: (since, limit) => ask("keys.load", { since, limit }) },
+      claims: {
+        claim: (wanted) => ask("claims.claim", wanted),
+        confirm: (held) => ask("claims.confirm", held),
+        release: (held) => ask("claims.release", held),
+        keep: (answered) => ask("claims.keep", answered),
+      },
+      usage: { insert: (records) => ask("usage.insert", records) },
+      noteUse: (publicId, at) => this.#noteUse(publicId, at),
+      renewDigest: (secret) => this.#link?.tell("keys.outdated", secret),
+    };
+  }
+
+  /** A first use is told at once, because a rotation ends a secret that was never used. */
+  #noteUse(publicId: string, at: number): void {
+    this.#uses.note(publicId, at);
+    if (this.#link === undefined || this.#told.has(publicId)) return;
+    if (this.#told.size >= toldLimit) this.#told.clear();
+    this.#told.add(publicId);
+    this.#link.tell("keys.used", new Map([[publicId, at]]));
+  }
+
+  #linked(): Link {
+    if (this.#link === undefined) throw noThread();
+    return this.#link;
+  }
+
+  /** Reports the state when it is due, and at once when the process begins or ceases to be ready. */
+  #watchReadiness(): void {
+    const { clock, whyNotReady } = this.#options;
+    this.#stopTimer = clock.schedule(() => {
+      const isDue = clock.monotonic() - this.#toldAt >= stateIntervalMs;
+      if (isDue || whyNotReady() !== this.#toldNotReady) this.tellState();
+      this.#watchReadiness();
+    }, readinessIntervalMs);
+  }
+}
+
+function noThread(): ThreadLost {
+  return new ThreadLost("the control thread is not running");
+}

@@ -1,0 +1,356 @@
+import type { Config } from "../../config/config.ts";
+import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
+import type { ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
+import type { AdminServices } from "../../control/services.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { RandomBytes } from "../../domain/keys/base62.ts";
+import type { ProcessStatus } from "../../domain/process-status.ts";
+import type { PortUse } from "../../edge/listen.ts";
+import { Shutdown } from "../../edge/shutdown.ts";
+import { FolderLock, leaderLock } from "../../ledger/spool/folder-lock.ts";
+import { Installation } from "../../store/installation/installation.ts";
+import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
+import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { MainState, ToControl, ToMain } from "../messages.ts";
+import type { Handlers, ThreadLink } from "../thread-link.ts";
+import { platformOf } from "../wiring/control-plane.ts";
+import { openStorage, type Storage } from "../wiring/open-storage.ts";
+import { keepLastGood } from "../last-good.ts";
+import { Leader } from "./leader.ts";
+import { ProcessPages } from "./process-pages.ts";
+import { ProcessRows } from "./process-rows.ts";
+
+export interface ControlSideOptions {
+  readonly config: Config;
+  /** The text of the configuration, and when it was loaded; undefined: of a test. */
+  readonly text: { readonly text: string; readonly loadedAt: number } | undefined;
+  readonly link: ThreadLink<ToMain, ToControl>;
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  readonly number: number;
+  readonly portUse: PortUse;
+  /** The process whose end ends the gateway. */
+  readonly pid: number;
+  readonly shownToken?: ShownToken | undefined;
+  readonly passwords?: Passwords | undefined;
+  /** Explains why the process cannot start. */
+  readonly explain: (error: unknown) => Promise<string>;
+  /** Reads the file again. */
+  readonly reload: () => void;
+  /** The main thread lives. */
+  readonly onTick?: () => void;
+  /** Called when the process ends. */
+  readonly onStopped?: () => void;
+  readonly issueDemoKey: (admin: AdminServices) => Promise<string | undefined>;
+}
+
+/** How often a process tries to lead, and how often it tells the main thread about storage. */
+const lookIntervalMs = 250;
+
+/**
+ * The control plane of a gateway process: the database, the feed of keys and, in the process that
+ * leads its machine, the admin listener and the jobs.
+ */
+export class ControlSide implements AsyncDisposable {
+  readonly admin: AdminServices;
+  readonly installation: Installation;
+  readonly storage: Storage;
+  readonly #options: ControlSideOptions;
+  readonly #refusals = new RefusalLog();
+  readonly #pages: ProcessPages;
+  readonly #rows: ProcessRows;
+  readonly #shutdown = new Shutdown();
+  readonly #export: MetricsExport;
+  #config: Config;
+  #loadedAt: number;
+  #text: string | undefined;
+  #main: MainState | undefined;
+  #spool: string | undefined;
+  #lock: FolderLock | undefined;
+  #leader: Leader | undefined;
+  #mayLead = true;
+  #stopTimer = (): void => undefined;
+  #closing: Promise<void> | undefined;
+
+  /** The database is not opened yet. */
+  constructor(options: ControlSideOptions) {
+    const { config, clock, randomBytes, telemetry, link, number, text } = options;
+    this.#options = options;
+    this.#config = config;
+    this.#text = text?.text;
+    this.#loadedAt = text?.loadedAt ?? clock.now();
+    this.installation = new Installation(config, { random: randomBytes, clock });
+    this.storage = openStorage({
+      settings: () => this.#config,
+      clock,
+      owner: this.installation,
+      telemetry,
+      countWaiting: () => this.#main?.waitingRows ?? 0,
+    });
+    this.#pages = new ProcessPages({
+      dataDir: config.dataDir,
+      number,
+      refusals: this.#refusals,
+      link,
+      metrics: telemetry.metrics,
+      status: () => this.#status,
+      followKeys: () => this.#rows.follow(),
+      progressOf: (path) => this.#leader?.progressOf(path),
+    });
+    this.#rows = this.#createRows();
+    this.#export = telemetry.exportOf({
+      page: () => this.#pages.renderOwn(),
+      kindOf: (alias) => kindOf(this.#config, alias),
+    });
+    this.admin = this.#createServices();
+    link.handle(this.#handlers());
+  }
+
+  /** Empty while another process has the admin listener. */
+  get adminUrl(): string {
+    return this.#leader?.url ?? "";
+  }
+
+  /** Size of what ended processes have left in the spools, if this process stores them. */
+  get leftSpoolBytes(): number {
+    return this.#leader?.leftSpoolBytes ?? 0;
+  }
+
+  /** Applies a validated configuration. */
+  reconfigure(config: Config, text?: string): void {
+    const { clock, link } = this.#options;
+    this.#config = config;
+    this.#text = text;
+    this.#loadedAt = clock.now();
+    this.#leader?.reconfigure(config);
+    this.#export.configure(config.telemetry.otlp);
+    if (text === undefined) return;
+    link.tell("config.changed", { text, loadedAt: this.#loadedAt });
+    if (this.#leader !== undefined) this.#keepLastGood();
+  }
+
+  /** Opens the database. Throws if it can never be used. */
+  open(): Promise<void> {
+    return this.storage.open();
+  }
+
+  /** Begins once the process serves. Throws if the address of the admin listener is taken. */
+  async serve(spool: string | undefined): Promise<void> {
+    this.#spool = spool;
+    this.#pages.start((error) => this.#options.telemetry.events.siblingsFailed(error));
+    this.#rows.start();
+    this.storage.start();
+    this.#export.configure(this.#config.telemetry.otlp);
+    await this.#look();
+  }
+
+  /** Lets another process lead, and serves open requests until it does. */
+  async leave(): Promise<void> {
+    this.#mayLead = false;
+    this.#pages.leave();
+    const leader = this.#leader;
+    this.#leader = undefined;
+    await leader?.leave();
+    this.#release();
+  }
+
+  /** Stores what can be stored, and closes the database. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#mayLead = false;
+    this.#stopTimer();
+    this.#shutdown.refuse();
+    await this.#export.stop();
+    await this.#leader?.stop();
+    this.#leader = undefined;
+    await this.#rows.stop();
+    this.#pages.stop();
+    this.#release();
+    await this.storage.close();
+  }
+
+  #release(): void {
+    this.#lock?.release();
+    this.#lock = undefined;
+  }
+
+  /** Tries to lead, and tells the main thread about storage. Runs again and again. */
+  async #look(): Promise<void> {
+    const { clock, link } = this.#options;
+    try {
+      await this.#tryToLead();
+    } finally {
+      const notReady = this.storage.whyNotReady();
+      link.tell("storage", { notReady, stored: await this.#storedProgress() });
+      if (this.#closing === undefined) {
+        this.#stopTimer = clock.schedule(() => void this.#lookAgain(), lookIntervalMs);
+      }
+    }
+  }
+
+  async #lookAgain(): Promise<void> {
+    // The reason is in the log, and the next look tries again.
+    await this.#look().catch((error: unknown) => this.#options.telemetry.events.leadFailed(error));
+  }
+
+  async #tryToLead(): Promise<void> {
+    if (this.#leader !== undefined || !this.#mayLead) return;
+    this.#lock ??= new FolderLock(this.#config.dataDir, leaderLock);
+    if (!this.#lock.isTaken && !this.#lock.take()) return;
+    const leader = new Leader({
+      ...this.#options,
+      config: this.#config,
+      shutdown: this.#shutdown,
+      services: this.admin,
+      jobs: this.storage.lead(),
+      refusals: this.#refusals,
+      renderMetrics: () => this.#pages.renderAll(),
+      whyNotReady: () => this.#whyNotReady(),
+      howDegraded: () => this.#main?.degraded,
+    });
+    try {
+      await leader.start();
+    } catch (error) {
+      await leader.stop();
+      throw error;
+    }
+    this.#leader = leader;
+    this.#keepLastGood();
+    this.#options.link.tell("leads", { adminUrl: leader.url });
+  }
+
+  #keepLastGood(): void {
+    if (this.#text === undefined) return;
+    keepLastGood(this.#config.dataDir, this.#text).catch((error: unknown) =>
+      this.#options.telemetry.events.lastGoodFailed(error),
+    );
+  }
+
+  async #storedProgress() {
+    if (this.#spool === undefined) return undefined;
+    return this.#leader?.progressOf(this.#spool) ?? this.#pages.askProgress(this.#spool);
+  }
+
+  #whyNotReady(): string | undefined {
+    if (this.#shutdown.hasBegun) return "shutting down";
+    const main = this.#main;
+    return this.storage.whyNotReady() ?? (main === undefined ? "starting" : main.notReady);
+  }
+
+  get #status(): ProcessStatus {
+    const { number } = this.#options;
+    const main = this.#main;
+    if (main === undefined) return { number, leads: false, notReady: "starting", facts: undefined };
+    const leads = this.#leader !== undefined;
+    return { number, leads, notReady: this.#whyNotReady(), facts: main };
+  }
+
+  #handlers(): Handlers<ToControl> {
+    const { explain, reload, issueDemoKey, telemetry, onTick, onStopped } = this.#options;
+    const { keys, replies, lastUse, renewal, usage } = this.storage;
+    return {
+      open: async () => {
+        const peppers = this.installation.secrets.map((secret) => secret.reveal());
+        try {
+          await this.open();
+          return { peppers };
+        } catch (error) {
+          return { peppers, problem: await explain(error) };
+        }
+      },
+      serve: async ({ spool }) => {
+        try {
+          await this.serve(spool);
+          return { adminUrl: this.#leader?.url };
+        } catch (error) {
+          return { adminUrl: undefined, problem: await explain(error) };
+        }
+      },
+      state: (state) => {
+        this.#main = state;
+        onTick?.();
+      },
+      "keys.load": ({ since, limit }) => keys.loadKeys(since, limit),
+      "keys.used": (uses) => {
+        for (const [publicId, at] of uses) lastUse.note(publicId, at);
+      },
+      "keys.outdated": (secret) => renewal.note(secret),
+      "claims.claim": (wanted) => replies.claim(wanted),
+      "claims.confirm": (held) => replies.confirm(held),
+      "claims.release": (held) => replies.release(held),
+      "claims.keep": (answered) => replies.keep(answered),
+      "usage.insert": (records) => (this.#leader?.usage ?? usage).insert(records),
+      "usage.written": () => this.#leader?.wake(),
+      "usage.flush": () => this.#leader?.flush(),
+      reload,
+      "demo.issue-key": () => issueDemoKey(this.admin),
+      leave: () => this.leave(),
+      stop: async () => {
+        onStopped?.();
+        await this[Symbol.asyncDispose]();
+        await telemetry.traces.stop();
+      },
+    };
+  }
+
+  #createRows(): ProcessRows {
+    const { clock, randomBytes, telemetry, link } = this.#options;
+    const { storage: events } = telemetry;
+    return new ProcessRows({
+      store: this.storage.replicas,
+      clock,
+      folder: this.installation.folder,
+      peppers: this.installation.peppers,
+      limitStore: this.#config.limits.store,
+      random: randomBytes,
+      number: this.#options.number,
+      state: () => ({
+        loadedAt: this.#loadedAt,
+        text: this.#text,
+        main: this.#main,
+        notReady: this.#whyNotReady(),
+        adminUrl: this.#config.admin.publicUrl ?? this.adminUrl,
+      }),
+      // Until then, a process that is cut off may still accept keys.
+      keptMs: this.#config.auth.snapshotMaxAgeMs,
+      reloadKeys: () => link.ask("keys.reload", undefined),
+      tellSiblings: () => this.#pages.tellKeysChanged(),
+      keepKeys: async (epoch) => {
+        if (this.#leader !== undefined) await this.storage.keyFile?.follow(epoch);
+      },
+      onMessagesLost: (error) => events.keyMessagesLost(error),
+      onMessagesBack: () => events.keyMessagesBack(),
+      onDifference: (text) => events.replicasDiffer(text),
+      onSame: () => events.replicasSame(),
+    });
+  }
+
+  #createServices(): AdminServices {
+    const { control: store, reports, usage, lastUse } = this.storage;
+    const { clock, randomBytes } = this.#options;
+    return {
+      store,
+      reports,
+      usage,
+      refusals: this.#pages,
+      clock,
+      random: randomBytes,
+      peppers: this.installation.peppers,
+      platform: () => platformOf(this.#config),
+      processes: () => this.#pages.statuses(),
+      lastUse: (publicId) => lastUse.of(publicId),
+      onKeysChanged: () => this.#rows.applied(),
+      replicas: () => this.#rows.list(),
+    };
+  }
+}
+
+function kindOf({ environments }: Pick<Config, "environments">, alias: string) {
+  return environments.find(({ models }) => models.has(alias))?.models.get(alias)?.kind;
+}

@@ -1,0 +1,170 @@
+import { z } from "zod";
+import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
+import type { RefusalFinder } from "../../control/services.ts";
+import type { Refusal, RefusalFilter } from "../../domain/errors/refusal.ts";
+import type { ProcessStatus } from "../../domain/process-status.ts";
+import type { Progress } from "../../ledger/spool/spool.ts";
+import { joinPages, labelPage, mergePages } from "../../telemetry/metrics/merge-pages.ts";
+import type { ToControl, ToMain } from "../messages.ts";
+import type { ThreadLink } from "../thread-link.ts";
+import { askSiblings, serveSiblings } from "./siblings.ts";
+
+export interface ProcessPagesOptions {
+  readonly dataDir: string;
+  readonly number: number;
+  /** Refusals of this thread's own listener. */
+  readonly refusals: RefusalLog;
+  readonly link: ThreadLink<ToMain, ToControl>;
+  /** The metrics of this thread. */
+  readonly metrics: { render(): string };
+  readonly status: () => ProcessStatus;
+  /** Applies changes of keys. */
+  readonly followKeys: () => Promise<unknown>;
+  /** How far a spool is stored; undefined unless this process stores it. */
+  readonly progressOf: (spool: string) => Progress | undefined;
+}
+
+/** Processes of one machine run one version, but for the time of a restart. */
+const statusShape = z.custom<ProcessStatus>((value) => hasField(value, "number"));
+const refusalShape = z.custom<Refusal>((value) => hasField(value, "explanation"));
+
+const metricsTimeoutMs = 2_000;
+const refusalsTimeoutMs = 1_000;
+
+/**
+ * What this process knows for operators (metrics, status, refusals), and the same of all processes
+ * of the machine, which ask each other.
+ */
+export class ProcessPages implements RefusalFinder {
+  readonly #options: ProcessPagesOptions;
+  #socket: Disposable | undefined;
+  #isLeaving = false;
+
+  constructor(options: ProcessPagesOptions) {
+    this.#options = options;
+  }
+
+  /** Answers the other processes. `onFailed`: they cannot ask, and this process serves on. */
+  start(onFailed: (error: unknown) => void): void {
+    const { status, progressOf, followKeys } = this.#options;
+    try {
+      this.#socket = serveSiblings(this.#options, {
+        "/metrics": () => this.#ownPage(),
+        "/keys-changed": () => followKeys().then(() => true),
+        "/status": () => status(),
+        "/refusals": (query) => this.#ownList(filterOf(query), Number(query.get("limit"))),
+        "/refusal": (query) => this.#ownFind(query.get("id") ?? ""),
+        "/progress": (query) => progressOf(query.get("spool") ?? ""),
+      });
+    } catch (error) {
+      onFailed(error);
+    }
+  }
+
+  /** A successor serves. */
+  leave(): void {
+    this.#isLeaving = true;
+  }
+
+  stop(): void {
+    this.#socket?.[Symbol.dispose]();
+    this.#socket = undefined;
+  }
+
+  /** The metrics of all processes of the machine, each series with a label `process`. */
+  async renderAll(): Promise<string> {
+    const [own, others] = await Promise.all([this.#ownPage(), this.#ask("/metrics", z.string())]);
+    return joinPages([own, ...others]);
+  }
+
+  /** All processes of the machine. */
+  async statuses(): Promise<readonly ProcessStatus[]> {
+    const others = await this.#ask("/status", statusShape);
+    const all = [this.#options.status(), ...others];
+    return all.toSorted((one, other) => one.number - other.number);
+  }
+
+  async find(id: string): Promise<Refusal | undefined> {
+    const own = await this.#ownFind(id);
+    if (own !== undefined) return own;
+    const query = new URLSearchParams({ id }).toString();
+    const [found] = await this.#ask(`/refusal?${query}`, refusalShape);
+    return found;
+  }
+
+  async list(filter: RefusalFilter, limit: number): Promise<readonly Refusal[]> {
+    const query = queryOf(filter, limit);
+    const [own, others] = await Promise.all([
+      this.#ownList(filter, limit),
+      this.#ask(`/refusals?${query.toString()}`, z.array(refusalShape)),
+    ]);
+    return newest([...own, ...others.flat()], limit);
+  }
+
+  /** Resolves when the other processes of the machine have applied changed keys, or do not answer. */
+  async tellKeysChanged(): Promise<void> {
+    await this.#ask("/keys-changed", z.unknown());
+  }
+
+  /** How far the leader has stored a spool; undefined if nobody says. */
+  async askProgress(spool: string): Promise<Progress | undefined> {
+    const query = new URLSearchParams({ spool }).toString();
+    const shape = z.object({ segment: z.number(), closes: z.number() });
+    const [progress] = await this.#ask(`/progress?${query}`, shape);
+    return progress;
+  }
+
+  /** The metrics of both threads of this process. */
+  async renderOwn(): Promise<string> {
+    const { link, metrics } = this.#options;
+    const main = await link.ask("metrics.read", undefined, metricsTimeoutMs).catch(() => "");
+    return mergePages([main, metrics.render()]);
+  }
+
+  /** A successor has the number of a process that leaves, and would seem to count on from there. */
+  async #ownPage(): Promise<string> {
+    const { number } = this.#options;
+    return labelPage(await this.renderOwn(), this.#isLeaving ? `${number} leaving` : `${number}`);
+  }
+
+  async #ownFind(id: string): Promise<Refusal | undefined> {
+    const { link, refusals } = this.#options;
+    const ofCalls = link.ask("refusals.find", id, refusalsTimeoutMs).catch(() => undefined);
+    return refusals.find(id) ?? ofCalls;
+  }
+
+  async #ownList(filter: RefusalFilter, limit: number): Promise<readonly Refusal[]> {
+    const { link, refusals } = this.#options;
+    const asked = link.ask("refusals.list", { filter, limit }, refusalsTimeoutMs);
+    return newest([...refusals.list(filter, limit), ...(await asked.catch(() => []))], limit);
+  }
+
+  /** Answers of another form, as of another version of the program, are left out. */
+  async #ask<Shape>(path: string, shape: z.ZodType<Shape>): Promise<readonly Shape[]> {
+    const answers = await askSiblings(this.#options, path);
+    return answers.flatMap((answer) => {
+      const parsed = shape.safeParse(answer);
+      return parsed.success ? [parsed.data] : [];
+    });
+  }
+}
+
+function queryOf({ keyId, accountId }: RefusalFilter, limit: number): URLSearchParams {
+  const query = new URLSearchParams({ limit: String(limit) });
+  if (keyId !== undefined) query.set("keyId", keyId);
+  if (accountId !== undefined) query.set("accountId", accountId);
+  return query;
+}
+
+function filterOf(query: URLSearchParams): RefusalFilter {
+  const [keyId, accountId] = [query.get("keyId"), query.get("accountId")];
+  return { keyId: keyId ?? undefined, accountId: accountId ?? undefined };
+}
+
+function hasField(value: unknown, name: string): boolean {
+  return typeof value === "object" && value !== null && name in value;
+}
+
+function newest(refusals: readonly Refusal[], limit: number): readonly Refusal[] {
+  return refusals.toSorted((one, other) => other.at - one.at).slice(0, limit);
+}

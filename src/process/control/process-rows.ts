@@ -1,0 +1,262 @@
+import { hostname } from "node:os";
+import packageJson from "../../../package.json" with { type: "json" };
+import type { Config } from "../../config/config.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { RandomBytes } from "../../domain/keys/base62.ts";
+import { errorCode } from "../../domain/system-files.ts";
+import { createKeyDigest, type Peppers } from "../../domain/keys/peppers.ts";
+import {
+  countApplied,
+  type KeysApplied,
+  type Replica,
+  type ReplicaFacts,
+} from "../../domain/replica.ts";
+import { replicaDifferences } from "../../domain/replica-differences.ts";
+import { Coalesced } from "../../domain/waiting/in-parallel.ts";
+import { hasSettledWithin, wait } from "../../domain/waiting/wait.ts";
+import { identityOfValkey } from "../../domain/addresses.ts";
+import { StorageUnavailable } from "../../store/errors.ts";
+import type { DataFolder } from "../../store/installation/data-folder.ts";
+import type { ReplicasSeen, ReplicaStore, ReplicaWatch } from "../../store/replicas.ts";
+import type { MainState } from "../messages.ts";
+
+/** What changes while a process runs. */
+export interface RowState {
+  /** Milliseconds since the epoch. */
+  readonly loadedAt: number;
+  /** The text of the configuration; undefined if there is no file. */
+  readonly text: string | undefined;
+  readonly main: MainState | undefined;
+  readonly notReady: string | undefined;
+  readonly adminUrl: string;
+}
+
+export interface ProcessRowsOptions {
+  readonly store: ReplicaStore;
+  readonly clock: Clock;
+  readonly folder: DataFolder;
+  readonly peppers: Peppers;
+  readonly limitStore: Config["limits"]["store"];
+  readonly random: RandomBytes;
+  readonly number: number;
+  readonly state: () => RowState;
+  /** How long the row of a process that gives no sign is kept. */
+  readonly keptMs: number;
+  /** Resolves to the epoch of the keys when calls see every change committed before. */
+  readonly reloadKeys: () => Promise<number>;
+  /** Lets the other processes of the machine apply changes at once. */
+  readonly tellSiblings: () => Promise<void>;
+  /** Puts the changes up to an epoch on disk, before this process tells that it has them. */
+  readonly keepKeys: (epoch: number) => Promise<void>;
+  /** Called once when changes are no longer announced, and when they are again. */
+  readonly onMessagesLost: (error: unknown) => void;
+  readonly onMessagesBack: () => void;
+  /** Called once when processes turn out to differ, and when none does any more. */
+  readonly onDifference: (text: string) => void;
+  readonly onSame: () => void;
+}
+
+const signIntervalMs = 1_000;
+/** Longest wait for the other processes after a change. */
+const appliedWaitMs = 1_000;
+/** Longest wait for the disk: a file with many keys is written anew now and then. */
+const keepWaitMs = 500;
+/** Interval between looks at the other rows after a change. */
+const lookIntervalMs = 50;
+const digestLength = 12;
+
+/**
+ * The row of this process among those of all processes on the database. It is written every second,
+ * and at once when the process has new keys; the rows tell who has a change, and who differs.
+ */
+export class ProcessRows {
+  readonly #options: ProcessRowsOptions;
+  readonly #startedAt: number;
+  readonly #id: string;
+  readonly #pepperMarks: string;
+  readonly #stopping = new AbortController();
+  readonly #signing = new Coalesced(() => this.#sign());
+  readonly #following = new Coalesced(() => this.#follow());
+  #differing: ReadonlySet<string> = new Set();
+  #watch: ReplicaWatch | undefined;
+  #keysEpoch: number | undefined;
+  #digest = { text: "", digest: "" };
+  #limitsDigest: string | undefined;
+
+  constructor(options: ProcessRowsOptions) {
+    const { clock, folder, random, peppers, number } = options;
+    this.#options = options;
+    this.#startedAt = clock.now();
+    // With the host's name, as data directories may be copied with an image.
+    this.#id = `${folder.replicaId(random)}@${hostname()}/${number}-${process.pid}`;
+    this.#pepperMarks = peppers.all.map(({ mark }) => mark.slice(0, digestLength)).join(",");
+  }
+
+  start(): void {
+    const { store, onMessagesLost, onMessagesBack } = this.#options;
+    this.#watch = store.watch({
+      keysChanged: (epoch) => this.#keysChanged(epoch),
+      lost: onMessagesLost,
+      back: onMessagesBack,
+    });
+    void this.#keepSigning();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    if (this.#watch === undefined) return;
+    this.#watch.stop();
+    await this.#signing.idle();
+    await this.#options.store.leave(this.#id).catch(() => undefined);
+  }
+
+  /** All processes, as the database has them now. Throws `StorageUnavailable`. */
+  async list(): Promise<readonly Replica[]> {
+    return (await this.#signing.run()).replicas;
+  }
+
+  /**
+   * Applies all committed changes of keys here and waits, up to a second, until all other processes
+   * have. Undefined if the database cannot tell who has.
+   */
+  async applied(): Promise<KeysApplied | undefined> {
+    const siblings = this.#options.tellSiblings();
+    await this.#reload().catch(() => undefined);
+    await hasSettledWithin(siblings, appliedWaitMs, this.#options.clock);
+    const deadline = this.#options.clock.monotonic() + appliedWaitMs;
+    let applied: KeysApplied | undefined;
+    const seeing = this.#seeUntilAll(deadline, (seen) => {
+      applied = seen;
+    });
+    // The database may have frozen.
+    await hasSettledWithin(seeing, appliedWaitMs, this.#options.clock);
+    return applied;
+  }
+
+  /** Applies changes that another process has made. Rejects when that fails. */
+  follow(): Promise<void> {
+    return this.#following.run();
+  }
+
+  async #seeUntilAll(deadline: number, note: (applied: KeysApplied) => void): Promise<void> {
+    const { clock } = this.#options;
+    for (;;) {
+      const { keysEpoch, replicas } = await this.#signing.run();
+      const applied = countApplied(replicas, keysEpoch);
+      note(applied);
+      if (applied.replicas >= applied.of || clock.monotonic() >= deadline) return;
+      await wait(lookIntervalMs, this.#stopping.signal, clock);
+    }
+  }
+
+  async #keepSigning(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const seen = await this.#signing.run().catch(() => undefined);
+      // A message may have been lost.
+      if (seen !== undefined) {
+        this.#keysChanged(seen.keysEpoch);
+        this.#compare(seen.replicas);
+        await this.#forgetDead(seen.replicas);
+      }
+      await wait(signIntervalMs, signal, this.#options.clock);
+    }
+  }
+
+  /** Processes of this machine that were killed have left their rows. */
+  async #forgetDead(replicas: readonly Replica[]): Promise<void> {
+    const machine = machineOf(this.#id);
+    for (const { id } of replicas) {
+      if (machineOf(id) === machine && !isRunning(Number(id.slice(id.lastIndexOf("-") + 1)))) {
+        await this.#options.store.leave(id).catch(() => undefined);
+      }
+    }
+  }
+
+  #keysChanged(epoch: number | undefined): void {
+    if (epoch !== undefined && epoch === this.#keysEpoch) return;
+    this.#following.run().catch(() => undefined);
+  }
+
+  #compare(replicas: readonly Replica[]): void {
+    const differences = replicaDifferences(replicas);
+    for (const { kind, text } of differences) {
+      if (!this.#differing.has(kind)) this.#options.onDifference(text);
+    }
+    if (this.#differing.size > 0 && differences.length === 0) this.#options.onSame();
+    this.#differing = new Set(differences.map(({ kind }) => kind));
+  }
+
+  async #follow(): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    await this.#reload();
+    await this.#signing.run();
+  }
+
+  async #reload(): Promise<void> {
+    this.#keysEpoch = await this.#options.reloadKeys();
+  }
+
+  async #sign(): Promise<ReplicasSeen> {
+    const { store, keptMs, keepKeys, clock, state } = this.#options;
+    if (this.#stopping.signal.aborted) throw new StorageUnavailable("this process is ending");
+    const facts = this.#factsOf(state());
+    if (facts.keysEpoch !== undefined) {
+      await hasSettledWithin(keepKeys(facts.keysEpoch), keepWaitMs, clock);
+    }
+    return store.sign(facts, keptMs);
+  }
+
+  #factsOf({ loadedAt, text, main, notReady, adminUrl }: RowState): ReplicaFacts {
+    const { folder, limitStore, number } = this.#options;
+    this.#limitsDigest ??= digestOfLimits(limitStore, folder.readId());
+    const known = [this.#keysEpoch, main?.keysGeneration].filter((epoch) => epoch !== undefined);
+    return {
+      id: this.#id,
+      name: hostname(),
+      number,
+      version: packageJson.version,
+      startedAt: this.#startedAt,
+      configuredAt: loadedAt,
+      configDigest: text === undefined ? undefined : this.#digestOf(text),
+      limitsDigest: this.#limitsDigest,
+      pepperMarks: this.#pepperMarks,
+      keysEpoch: known.length === 0 ? undefined : Math.max(...known),
+      adminUrl,
+      notReady,
+      degraded: main?.degraded,
+    };
+  }
+
+  /** Keyed, because a file may contain secrets. */
+  #digestOf(text: string): string {
+    if (this.#digest.text !== text) {
+      const bytes = this.#options.peppers.first.digest(`configuration ${text}`);
+      this.#digest = { text, digest: Buffer.from(bytes).toString("hex").slice(0, digestLength) };
+    }
+    return this.#digest.digest;
+  }
+}
+
+function machineOf(id: string): string {
+  return id.slice(0, id.lastIndexOf("/"));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return errorCode(error) !== "ESRCH";
+  }
+}
+
+/** Keyed by what all processes on the database have in common, even if their peppers differ. */
+function digestOfLimits(
+  store: Config["limits"]["store"],
+  installation: string | undefined,
+): string | undefined {
+  if (store === "memory") return store;
+  if (installation === undefined) return undefined;
+  const bytes = createKeyDigest(installation)(`limits ${identityOfValkey(store.url.reveal())}`);
+  return Buffer.from(bytes).toString("hex").slice(0, digestLength);
+}

@@ -1,0 +1,107 @@
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { errorCode } from "../../domain/system-files.ts";
+
+/** What a process tells the others of its machine, by path. Undefined: not found. */
+export type SiblingPages = Readonly<Record<string, (query: URLSearchParams) => unknown>>;
+
+/** A process among those of its machine. */
+export interface SiblingPlace {
+  readonly dataDir: string;
+  readonly number: number;
+}
+
+/** Longest wait for a sibling, which may hang. */
+const answerTimeoutMs = 2_000;
+/** Longer than between binding a socket and listening there. */
+const startMs = 5_000;
+/** Longest path of a socket on macOS, in bytes. On Linux the runtime accepts any length. */
+const longestPath = 103;
+
+/** Two processes have one number while one replaces the other. */
+const nameOf = ({ number }: SiblingPlace): string => `${number}-${process.pid}.sock`;
+const folderOf = (dataDir: string): string => join(dataDir, "processes");
+
+/**
+ * Serves JSON to the other gateway processes of the machine, over HTTP on a Unix socket that only
+ * this user may open. Throws an error that says what to do.
+ */
+export function serveSiblings(place: SiblingPlace, pages: SiblingPages): Disposable {
+  const folder = folderOf(place.dataDir);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, nameOf(place));
+  rmSync(path, { force: true });
+  const server = listen(path, pages);
+  chmodSync(path, 0o600);
+  return {
+    [Symbol.dispose]() {
+      void server.stop(true);
+      rmSync(path, { force: true });
+    },
+  };
+}
+
+function listen(path: string, pages: SiblingPages) {
+  try {
+    return Bun.serve({
+      unix: path,
+      development: false,
+      async fetch(request) {
+        const { pathname, searchParams } = new URL(request.url);
+        const answer = Object.hasOwn(pages, pathname)
+          ? await pages[pathname]?.(searchParams)
+          : undefined;
+        if (answer === undefined) return new Response(undefined, { status: 404 });
+        return Response.json(answer);
+      },
+      error: () => new Response(undefined, { status: 500 }),
+    });
+  } catch (cause) {
+    const isLong = Buffer.byteLength(path) > longestPath;
+    const advice = isLong ? " (its path may be too long here: use a shorter data_dir)" : "";
+    throw new Error(`the processes of the gateway cannot communicate over ${path}${advice}`, {
+      cause,
+    });
+  }
+}
+
+/**
+ * Asks all other gateway processes of the machine. Those that do not answer, or have nothing at the
+ * path, are left out.
+ */
+export async function askSiblings(place: SiblingPlace, path: string): Promise<readonly unknown[]> {
+  const folder = folderOf(place.dataDir);
+  const others = namesIn(folder).filter((name) => name.endsWith(".sock") && name !== nameOf(place));
+  const answers = await Promise.all(others.map((name) => ask(join(folder, name), path)));
+  return answers.filter((answer) => answer !== undefined);
+}
+
+async function ask(socket: string, path: string): Promise<unknown> {
+  try {
+    const signal = AbortSignal.timeout(answerTimeoutMs);
+    const response = await fetch(`http://process${path}`, { unix: socket, signal });
+    return response.ok ? await response.json() : undefined;
+  } catch (error) {
+    // Its process was killed; the next one has a socket of its own.
+    if (isGone(error) && isOld(socket)) rmSync(socket, { force: true });
+    return undefined;
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return ["ConnectionRefused", "ECONNREFUSED"].includes(errorCode(error) ?? "");
+}
+
+/** Not one that is bound and about to listen. */
+function isOld(path: string): boolean {
+  const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: 0 };
+  return Date.now() - mtimeMs > startMs;
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,262 @@
+import { RefusalLog } from "../admission/refusals/refusal-log.ts";
+import type { Config } from "../config/config.ts";
+import type { IssuedToken } from "../control/sign-in/bootstrap/bootstrap.ts";
+import { systemClock, type Clock } from "../domain/clock.ts";
+import { Peppers } from "../domain/keys/peppers.ts";
+import { Secret } from "../domain/keys/secret.ts";
+import type { PortUse } from "../edge/listen.ts";
+import { Shutdown } from "../edge/shutdown.ts";
+import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
+import type { TelemetryEvents } from "../telemetry/events/events.ts";
+import { noLog } from "../telemetry/log/log-output.ts";
+import { createTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
+import { ControlClient, type RunningControl } from "./control-client.ts";
+import type { ConfigText, MainState } from "./messages.ts";
+import { ownFacts } from "./own-facts.ts";
+import { readOwnProcess } from "./process-readings.ts";
+import { readCommit } from "./program-commit.ts";
+import type { AppOverrides } from "./wiring/app-interface.ts";
+import { openSpool } from "./wiring/ledger/open-spool.ts";
+import { loadSharedLimits } from "./wiring/limits/load-shared-limits.ts";
+import { DataServer } from "./worker/data-server.ts";
+
+export interface GatewayProcessOptions {
+  readonly config: Config;
+  /** Number of this process among those of the machine, from 1. */
+  readonly number: number;
+  readonly portUse: PortUse;
+  readonly overrides: AppOverrides;
+  /** Starts the control side, again after each of its deaths. */
+  readonly startControl: () => RunningControl;
+  /** Reads a configuration that the control side has checked; undefined if it cannot be read here. */
+  readonly configOf: (text: string, current: Config) => Config | undefined;
+  readonly onBootstrapToken?: ((token: IssuedToken) => void) | undefined;
+  /** The control side ends again and again: the process should end. */
+  readonly onGivenUp: () => void;
+}
+
+/** Longer than a process with an idle connection takes to close it. */
+const idleSlackMs = 8_000;
+
+/**
+ * A gateway process: its main thread serves calls, and its control side, a thread of its own, has the
+ * database.
+ */
+export class GatewayProcess implements AsyncDisposable {
+  readonly #options: GatewayProcessOptions;
+  readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
+  readonly #shutdown = new Shutdown();
+  readonly #refusals = new RefusalLog();
+  readonly #startedAt: number;
+  readonly #control: ControlClient;
+  #config: Config;
+  #configuredAt: number;
+  #ledger: SpoolWriter | undefined;
+  #data: DataServer | undefined;
+  #adminUrl = "";
+
+  constructor(options: GatewayProcessOptions) {
+    const { config, overrides, startControl } = options;
+    const { clock = systemClock } = overrides;
+    this.#options = options;
+    this.#config = config;
+    this.#clock = clock;
+    this.#startedAt = this.#configuredAt = clock.now();
+    const telemetry = (this.#telemetry = this.#createTelemetry());
+    const { events } = telemetry;
+    this.#control = new ControlClient({
+      start: startControl,
+      clock,
+      state: () => this.#state,
+      whyNotReady: () => this.#whyNotReady(),
+      handlers: {
+        "keys.reload": () => this.#data?.reloadKeys() ?? 0,
+        "config.changed": (text) => this.#follow(text),
+        "metrics.read": () => telemetry.metrics.render(),
+        "refusals.find": (id) => this.#refusals.find(id),
+        "refusals.list": ({ filter, limit }) => this.#refusals.list(filter, limit),
+        leads: (told) => {
+          this.#adminUrl = told?.adminUrl ?? "";
+        },
+        bootstrap: (token) => options.onBootstrapToken?.(token),
+        log: (line) => this.#log.write(line),
+      },
+      onLost: (reason) => events.controlLost(reason),
+      onBack: () => events.controlBack(),
+      onGivenUp(deaths) {
+        events.controlGivenUp(deaths);
+        options.onGivenUp();
+      },
+    });
+  }
+
+  get dataUrl(): string {
+    return this.#data?.url ?? "";
+  }
+
+  /** Empty while another process has the admin listener. */
+  get adminUrl(): string {
+    return this.#adminUrl;
+  }
+
+  get events(): TelemetryEvents {
+    return this.#telemetry.events;
+  }
+
+  get control(): Pick<ControlClient, "reload" | "issueDemoKey"> {
+    return this.#control;
+  }
+
+  /** Opens the database and listens. Throws when a step fails; `StartProblem` from the other thread. */
+  async start(): Promise<void> {
+    const { overrides, number, portUse } = this.#options;
+    const { clock = systemClock, randomBytes = (target) => crypto.getRandomValues(target) } =
+      overrides;
+    const config = this.#config;
+    const opened = await this.#control.open();
+    refuse(opened.problem);
+    const peppers = peppersOf(opened.peppers);
+    const control = this.#control.port;
+    this.#ledger = openSpool({
+      config,
+      clock,
+      number,
+      on: this.#telemetry.ledger,
+      direct: control.usage,
+      onBatch: () => this.#control.wake(),
+    });
+    const data = new DataServer({
+      config,
+      control,
+      ledger: this.#ledger,
+      telemetry: this.#telemetry,
+      shutdown: this.#shutdown,
+      refusals: this.#refusals,
+      peppers,
+      clock,
+      randomBytes,
+      overrides,
+      newSharedLimits: await loadSharedLimits(config),
+      number,
+      whyNotReady: () => this.#control.storage.notReady,
+      portUse,
+    });
+    this.#data = data;
+    await data.start();
+    const { adminUrl, problem } = await this.#control.serve(this.#ledger.folder);
+    refuse(problem);
+    this.#adminUrl = adminUrl ?? "";
+  }
+
+  /** Applies a validated configuration to calls. Listeners and storage are not changed. */
+  reconfigure(config: Config, loadedAt: number = this.#clock.now()): void {
+    this.#config = config;
+    this.#configuredAt = loadedAt;
+    this.#data?.reconfigure(config);
+    this.#control.tellState();
+  }
+
+  /** Stores all usage of the ledger in the database. */
+  async flushUsage(): Promise<void> {
+    await this.#ledger?.maintain();
+    await this.#control.flushUsage();
+    await this.#ledger?.maintain();
+  }
+
+  /** Serves the connections that it has until they are idle, while a successor gets the new ones. */
+  async leave(): Promise<void> {
+    const leaving = this.#control.leave();
+    await this.#data?.leave(this.#config.http.idleTimeoutMs + idleSlackMs);
+    await leaving;
+  }
+
+  async drain({ isAnnounced = true } = {}): Promise<void> {
+    const data = this.#data;
+    if (this.#shutdown.hasBegun || data === undefined || data.url === "") return;
+    this.events.draining(data.openRequests);
+    const drained = this.#shutdown.drain({
+      ...this.#config.shutdown,
+      isAnnounced,
+      openCalls: () => data.openCalls,
+      endCalls: () => data.endCalls(),
+    });
+    this.#control.tellState();
+    await drained;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#shutdown.refuse();
+    await this.#data?.[Symbol.asyncDispose]();
+    await this.#telemetry.traces.stop();
+    await this.#control.stop();
+  }
+
+  #follow({ text, loadedAt }: Omit<ConfigText, "path">): void {
+    const config = this.#options.configOf(text, this.#config);
+    if (config !== undefined) this.reconfigure(config, loadedAt);
+  }
+
+  get #state(): MainState {
+    return {
+      ...(this.#data?.facts ?? ownFacts()),
+      startedAt: this.#startedAt,
+      notReady: this.#whyNotReady(),
+      configuredAt: this.#configuredAt,
+      waitingRows: this.#waitingRows,
+      droppedLogLines: this.#log.droppedLines,
+    };
+  }
+
+  #whyNotReady(): string | undefined {
+    return this.#data === undefined ? "starting" : this.#data.whyNotReady();
+  }
+
+  /** Undefined while nobody says how far the spool is stored. */
+  get #waitingRows(): number | undefined {
+    const { stored } = this.#control.storage;
+    return stored && this.#ledger?.countWaiting(stored);
+  }
+
+  get #log() {
+    return this.#options.overrides.log ?? noLog;
+  }
+
+  #createTelemetry(): Telemetry {
+    const { logLevel: level, logFormat: format, ...settings } = this.#config.telemetry;
+    const { number, overrides } = this.#options;
+    const { version } = overrides;
+    return createTelemetry({
+      ...settings,
+      level,
+      format,
+      clock: this.#clock,
+      log: this.#log,
+      programVersion: version,
+      process: number,
+      gauges: {
+        openRequests: () => this.#data?.openRequests ?? 0,
+        queuedUsageRows: () => this.#waitingRows ?? 0,
+        spoolBytes: () => this.#ledger?.spoolBytes ?? 0,
+        keysAgeSeconds: () => (this.#data?.keysAgeMs ?? 0) / 1000,
+        residentBytes: () => process.memoryUsage.rss(),
+        version,
+        commit: readCommit(),
+        processes: () => [readOwnProcess()],
+      },
+    });
+  }
+}
+
+function peppersOf(texts: readonly string[]): Peppers {
+  const [first, ...older] = texts.map((text) => new Secret(text));
+  if (first === undefined) throw new Error("there is no pepper");
+  return new Peppers(first, older);
+}
+
+/** Why the control side cannot start, in words for the operator. */
+export class StartProblem extends Error {}
+
+function refuse(problem: string | undefined): void {
+  if (problem !== undefined) throw new StartProblem(problem);
+}

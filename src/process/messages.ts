@@ -1,0 +1,122 @@
+import type { IssuedToken, ShownToken } from "../control/sign-in/bootstrap/bootstrap.ts";
+import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
+import type { ProcessFacts } from "../domain/process-status.ts";
+import type { UsageRecord } from "../domain/usage/usage.ts";
+import type { PortUse } from "../edge/listen.ts";
+import type { Progress } from "../ledger/spool/spool.ts";
+import type {
+  AnsweredClaim,
+  ClaimAnswer,
+  HeldClaim,
+  KeyChanges,
+  RenewedSecret,
+  WantedClaim,
+} from "../store/store.ts";
+
+/*
+ * Every message between the two threads of a gateway process: the main thread, which serves calls,
+ * and the control thread, which has the database. Values are copied. One without `answer` is a note.
+ */
+
+/** A configuration as text: each thread parses it, because secrets are not copied. */
+export interface ConfigText {
+  /** Path of the file; undefined for the demo. */
+  readonly path: string | undefined;
+  readonly text: string;
+  /** When the process loaded it, in milliseconds since the epoch. */
+  readonly loadedAt: number;
+}
+
+/** What the control thread needs to begin. */
+export interface ControlStart {
+  readonly config: ConfigText;
+  /** The arguments of `serve`, whose addresses and data directory precede the file's. */
+  readonly args: readonly string[];
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  /** Number of this process among those of the machine, from 1. */
+  readonly number: number;
+  readonly portUse: PortUse;
+  /** The process that started this one, whose end ends the gateway. */
+  readonly parentPid: number;
+  /** The bootstrap token that an earlier process has printed. */
+  readonly shownToken: ShownToken | undefined;
+}
+
+/** What a process knows of itself beside what its control thread knows. */
+export interface MainState extends ProcessFacts {
+  /** Undefined when it can serve. */
+  readonly notReady: string | undefined;
+}
+
+/** What the control thread reports about storage. */
+export interface StorageState {
+  /** Why the process cannot serve; undefined when it can. */
+  readonly notReady: string | undefined;
+  /** How far the spool of this process is stored; undefined while another process stores it. */
+  readonly stored: Progress | undefined;
+}
+
+/** Sent by the main thread. */
+export type ToControl = {
+  /** Opens the database. Answered with the peppers, the first digests; or why the process cannot start. */
+  readonly open: {
+    readonly ask: undefined;
+    readonly answer: { readonly peppers: readonly string[]; readonly problem?: string };
+  };
+  /** The process serves. Answered with the address of the admin listener, if it is here. */
+  readonly serve: {
+    /** Path of the spool; undefined while it cannot be written. */
+    readonly ask: { readonly spool: string | undefined };
+    readonly answer: { readonly adminUrl: string | undefined; readonly problem?: string };
+  };
+  /** Every second, and at once when the process becomes ready or ceases to be. Shows that it lives. */
+  readonly state: { readonly ask: MainState };
+  readonly "keys.load": {
+    readonly ask: { readonly since: number; readonly limit: number };
+    readonly answer: KeyChanges;
+  };
+  /** Times of use by public id, in milliseconds since the epoch. */
+  readonly "keys.used": { readonly ask: ReadonlyMap<string, number> };
+  /** A secret matched under an older pepper. */
+  readonly "keys.outdated": { readonly ask: RenewedSecret };
+  readonly "claims.claim": { readonly ask: WantedClaim; readonly answer: ClaimAnswer };
+  readonly "claims.confirm": { readonly ask: readonly HeldClaim[]; readonly answer: void };
+  readonly "claims.release": { readonly ask: HeldClaim; readonly answer: void };
+  readonly "claims.keep": { readonly ask: AnsweredClaim; readonly answer: number };
+  /** Rows that do not fit into the spool. */
+  readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
+  /** Rows are in the spool. */
+  readonly "usage.written": { readonly ask: undefined };
+  /** Stores what is in the spools. */
+  readonly "usage.flush": { readonly ask: undefined; readonly answer: void };
+  /** Reads the file again. */
+  readonly reload: { readonly ask: undefined };
+  /** Issues the key of the demo. Answered with its text, or undefined if there is a key. */
+  readonly "demo.issue-key": { readonly ask: undefined; readonly answer: string | undefined };
+  /** A successor serves: another process may lead. */
+  readonly leave: { readonly ask: undefined; readonly answer: void };
+  /** The process ends: answered when everything is stored that can be, and closed. */
+  readonly stop: { readonly ask: undefined; readonly answer: void };
+};
+
+/** Sent by the control thread. */
+export type ToMain = {
+  readonly storage: { readonly ask: StorageState };
+  /** Answered with the epoch when calls see every change of keys committed before. */
+  readonly "keys.reload": { readonly ask: undefined; readonly answer: number };
+  readonly "config.changed": { readonly ask: Omit<ConfigText, "path"> };
+  /** The main thread's page in the Prometheus text format. */
+  readonly "metrics.read": { readonly ask: undefined; readonly answer: string };
+  /** Refusals of calls, for `explain`. */
+  readonly "refusals.find": { readonly ask: string; readonly answer: Refusal | undefined };
+  readonly "refusals.list": {
+    readonly ask: { readonly filter: RefusalFilter; readonly limit: number };
+    readonly answer: readonly Refusal[];
+  };
+  /** This process leads its machine; undefined: no longer. */
+  readonly leads: { readonly ask: { readonly adminUrl: string } | undefined };
+  readonly bootstrap: { readonly ask: IssuedToken };
+  /** Lines of the log. */
+  readonly log: { readonly ask: string };
+};

@@ -1,0 +1,134 @@
+import type { PortUse } from "../../edge/listen.ts";
+import type { LogLevel } from "../../telemetry/log/logger.ts";
+import type { FailureFacts } from "../failure-facts.ts";
+import { runtimeSettings } from "./runtime-settings.ts";
+
+/* The parent and its gateway processes: messages, sent as JSON over the runtime's channel. */
+
+/** With what a process begins. Until then it opens nothing. */
+export interface Beginning {
+  /** Among the processes of this gateway, from 1. */
+  readonly number: number;
+  readonly portUse: Exclude<PortUse, "alone">;
+  /** Arguments added to those of the command line. */
+  readonly addresses: readonly string[];
+  /** The data directory of a process that crashed: the last good configuration is there. */
+  readonly crashedIn: string | undefined;
+}
+
+/** What the parent needs of the configuration, which it does not read itself. */
+export interface GatewaySettings {
+  /** Absolute. */
+  readonly dataDir: string;
+  readonly logLevel: LogLevel;
+  readonly logFormat: "text" | "json";
+  /** Number of processes to run. */
+  readonly processes: number;
+  /** Whether there is a configuration file to reload; without one, SIGHUP ends the gateway. */
+  readonly isReloadable: boolean;
+}
+
+export type ChildMessage =
+  | ({ readonly kind: "settings" } & GatewaySettings)
+  /** The process serves; others get these arguments to listen on the same addresses. */
+  | { readonly kind: "started"; readonly addresses: readonly string[] }
+  /** The process ends before it serves, for this reason. */
+  | { readonly kind: "not-started"; readonly reason: string }
+  /** An uncaught exception ends the process. */
+  | ({ readonly kind: "failure"; readonly residentBytes: number } & FailureFacts);
+
+/** Signals that the parent forwards; terminals and init systems may signal its processes too. */
+export type PassedSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
+
+export type ParentMessage =
+  | ({ readonly kind: "begin" } & Beginning)
+  | { readonly kind: "signal"; readonly name: PassedSignal }
+  /** A successor serves: finish what is open, then end. */
+  | { readonly kind: "replaced" };
+
+/** What a process reported about the exception that ended it. */
+export type ChildFailure = Extract<ChildMessage, { kind: "failure" }>;
+
+/** A gateway process, as its parent sees it. */
+export interface Child {
+  readonly pid: number;
+  /** Resolves when it has ended, after its last message. */
+  readonly ended: Promise<ChildEnd>;
+  /** These do nothing once it has ended. */
+  begin(beginning: Beginning): void;
+  replaced(): void;
+  pass(signal: PassedSignal): void;
+  kill(): void;
+}
+
+export interface ChildEnd {
+  /** As in a shell: 128 plus the number of the signal that ended it. */
+  readonly exitCode: number;
+  readonly signal: string | undefined;
+  readonly peakResidentBytes: number | undefined;
+}
+
+export interface ChildProgram {
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+const lastMessageMs = 100;
+
+/** Starts a process with this one's standard streams. It waits for `begin`. */
+export function startChild(
+  { command, environment }: ChildProgram,
+  onMessage: (message: ChildMessage) => void,
+): Child {
+  const disconnected = Promise.withResolvers<void>();
+  const child = Bun.spawn([...command], {
+    stdio: ["inherit", "inherit", "inherit"],
+    env: { ...runtimeSettings, ...environment },
+    // Its own process group, so that a terminal's signals reach only the parent, which forwards
+    // them.
+    detached: true,
+    serialization: "json",
+    ipc(value: unknown) {
+      if (isChildMessage(value)) onMessage(value);
+    },
+    onDisconnect: () => disconnected.resolve(),
+  });
+  const send = (message: ParentMessage): void => {
+    try {
+      child.send(message);
+    } catch {
+      // It has ended or is about to, which `ended` reports.
+    }
+  };
+  return {
+    pid: child.pid,
+    ended: child.exited.then(async (exitCode) => {
+      // Its last message may still be in the channel, which its own children may keep open.
+      await Promise.race([disconnected.promise, Bun.sleep(lastMessageMs)]);
+      return {
+        exitCode,
+        signal: child.signalCode === null ? undefined : String(child.signalCode),
+        peakResidentBytes: child.resourceUsage()?.maxRSS,
+      };
+    }),
+    begin: (beginning) => send({ kind: "begin", ...beginning }),
+    replaced: () => send({ kind: "replaced" }),
+    pass: (name) => send({ kind: "signal", name }),
+    kill: () => child.kill("SIGKILL"),
+  };
+}
+
+/** Both ends run the same version and nothing else uses the channel, so the kind is proof enough. */
+function isChildMessage(value: unknown): value is ChildMessage {
+  return isOfKind(value, ["settings", "started", "not-started", "failure"]);
+}
+
+export function isParentMessage(value: unknown): value is ParentMessage {
+  return isOfKind(value, ["begin", "signal", "replaced"]);
+}
+
+function isOfKind(value: unknown, kinds: readonly unknown[]): boolean {
+  return (
+    typeof value === "object" && value !== null && "kind" in value && kinds.includes(value.kind)
+  );
+}

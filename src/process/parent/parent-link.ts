@@ -1,0 +1,75 @@
+import { failureFacts } from "../failure-facts.ts";
+import {
+  isParentMessage,
+  type Beginning,
+  type ChildMessage,
+  type GatewaySettings,
+  type PassedSignal,
+} from "./child.ts";
+
+/** Connects a gateway process to its parent. */
+export interface ParentLink {
+  /** Resolves once this process may serve. */
+  readonly begun: Promise<Beginning>;
+  /** Resolves once a successor serves. */
+  readonly replaced: Promise<void>;
+  tellSettings(settings: GatewaySettings): void;
+  /** Reports that the process serves. */
+  tellStarted(addresses: readonly string[]): void;
+  /** Reports why the process ends before it serves. */
+  tellNotStarted(reason: string): void;
+  /** Reports an uncaught exception, which ends the process. */
+  tellFailure(thrown: unknown): void;
+}
+
+export interface LinkOptions {
+  readonly onSignal: (signal: PassedSignal) => void;
+  /** Exits this process as failed. */
+  readonly endNow: () => void;
+}
+
+/**
+ * Connects this process to its parent: it takes signals only from there and exits when the parent is
+ * gone. Must run before any await, or an early signal is lost.
+ */
+export function connectToParent({ onSignal, endNow }: LinkOptions): ParentLink {
+  const begun = Promise.withResolvers<Beginning>();
+  const replaced = Promise.withResolvers<void>();
+  const tell = (message: ChildMessage): void => void process.send?.(message);
+  process.on("message", (value: unknown) => {
+    if (!isParentMessage(value)) return;
+    switch (value.kind) {
+      case "begin":
+        return begun.resolve(value);
+      case "replaced":
+        return replaced.resolve();
+      case "signal":
+        return onSignal(value.name);
+    }
+  });
+  // Running calls are in the spool, and an orphaned gateway must not continue unnoticed.
+  process.on("disconnect", endNow);
+  ignoreOwnSignals();
+  return {
+    begun: begun.promise,
+    replaced: replaced.promise,
+    tellSettings: (settings) => tell({ kind: "settings", ...settings }),
+    tellStarted: (addresses) => tell({ kind: "started", addresses }),
+    tellNotStarted: (reason) => tell({ kind: "not-started", reason }),
+    tellFailure(thrown) {
+      const residentBytes = process.memoryUsage.rss();
+      tell({ kind: "failure", residentBytes, ...failureFacts(thrown) });
+    },
+  };
+}
+
+/** Terminals and init systems signal the whole group: the copy would count as a second request. */
+function ignoreOwnSignals(): void {
+  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
+}
+
+/** Otherwise the open channel keeps an idle process alive. */
+export function disconnectFromParent(): void {
+  process.removeAllListeners("disconnect");
+  if (process.connected) process.disconnect?.();
+}

@@ -1,0 +1,201 @@
+import type { Clock } from "../domain/clock.ts";
+import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
+
+/** The messages that one side sends, by kind. A note has no answer. */
+export type Messages = Readonly<
+  Record<string, { readonly ask: unknown; readonly answer?: unknown }>
+>;
+
+/** What a side does with the messages that it gets. What a handler throws answers an ask. */
+export type Handlers<Heard extends Messages> = {
+  readonly [Kind in keyof Heard]: (
+    body: Heard[Kind]["ask"],
+  ) => Heard[Kind]["answer"] | Promise<Heard[Kind]["answer"]>;
+};
+
+/** One end of a channel that copies messages, as the runtime does between threads. */
+export interface Port {
+  /** Does nothing once the other side has ended. */
+  post(message: Message): void;
+  /** Called once. Messages that came before are handed over then. */
+  listen(hear: (message: Message) => void): void;
+}
+
+/** The other thread has ended, or gave no answer in time; it is unknown whether it acted. */
+export class ThreadLost extends StorageUnavailable {
+  override readonly name = "ThreadLost";
+}
+
+/** Longest wait for an answer. A message to a thread that has died is lost without a sign. */
+const answerTimeoutMs = 5_000;
+
+/** As it is sent: only links read what is in it. */
+export type Message =
+  | readonly [type: "note", kind: string, body: unknown]
+  | readonly [type: "ask", kind: string, body: unknown, id: number]
+  | readonly [type: "answer", body: unknown, id: number]
+  | readonly [type: "failure", facts: ErrorFacts, id: number];
+
+interface OpenAsk {
+  resolve(answer: unknown): void;
+  reject(error: unknown): void;
+  stopTimer(): void;
+}
+
+/** One end of the link between the two threads of a gateway process. */
+export class ThreadLink<Sent extends Messages, Heard extends Messages> {
+  readonly #port: Port;
+  readonly #clock: Pick<Clock, "schedule">;
+  readonly #asks = new Map<number, OpenAsk>();
+  #handlers: Partial<Handlers<Heard>> = {};
+  #lastId = 0;
+  #lost: ThreadLost | undefined;
+
+  constructor(port: Port, clock: Pick<Clock, "schedule">) {
+    this.#port = port;
+    this.#clock = clock;
+  }
+
+  /** Begins to handle messages; those that came before waited. */
+  handle(handlers: Handlers<Heard>): void {
+    this.handleOnly(handlers);
+  }
+
+  /** The same for some kinds; asks of other kinds fail. */
+  handleOnly(handlers: Partial<Handlers<Heard>>): void {
+    this.#handlers = handlers;
+    this.#port.listen((message) => this.#hear(message));
+  }
+
+  /** Rejects with what the handler threw, or with `ThreadLost`. */
+  ask<Kind extends keyof Sent & string>(
+    kind: Kind,
+    body: Sent[Kind]["ask"],
+    timeoutMs: number = answerTimeoutMs,
+  ): Promise<Sent[Kind]["answer"]> {
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    const id = (this.#lastId += 1);
+    const { promise, resolve, reject } = Promise.withResolvers<Sent[Kind]["answer"]>();
+    const stopTimer = this.#clock.schedule(() => {
+      this.#asks.delete(id);
+      reject(new ThreadLost("no answer came in time"));
+    }, timeoutMs);
+    this.#asks.set(id, { resolve, reject, stopTimer });
+    try {
+      this.#post(["ask", kind, body, id]);
+    } catch (error) {
+      // It cannot be copied.
+      this.#take(id)?.reject(error);
+    }
+    return promise;
+  }
+
+  tell<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["ask"]): void {
+    if (this.#lost === undefined) this.#post(["note", kind, body]);
+  }
+
+  /** The other side has ended: what is open fails, and so does what is asked from now on. */
+  lose(reason: string): void {
+    this.#lost ??= new ThreadLost(reason);
+    for (const ask of this.#asks.values()) {
+      ask.stopTimer();
+      ask.reject(this.#lost);
+    }
+    this.#asks.clear();
+  }
+
+  #post(message: Message): void {
+    this.#port.post(message);
+  }
+
+  #hear(message: Message): void {
+    if (this.#lost !== undefined) return;
+    switch (message[0]) {
+      case "note":
+        void this.#run(message[1], message[2]).catch(() => undefined);
+        return;
+      case "ask": {
+        const [, kind, body, id] = message;
+        const fail = (error: unknown): void => this.#post(["failure", factsOf(error), id]);
+        void this.#run(kind, body)
+          .then((answer) => this.#post(["answer", answer, id]))
+          .catch(fail);
+        return;
+      }
+      case "answer":
+        return this.#take(message[2])?.resolve(message[1]);
+      case "failure":
+        return this.#take(message[2])?.reject(errorOf(message[1]));
+    }
+  }
+
+  async #run(kind: string, body: unknown): Promise<unknown> {
+    const handler = this.#handlers[kind];
+    if (handler === undefined) throw new Error(`there is no answer to ${kind}`);
+    return handler(body);
+  }
+
+  /** Undefined for one that was given up. */
+  #take(id: number): OpenAsk | undefined {
+    const ask = this.#asks.get(id);
+    this.#asks.delete(id);
+    ask?.stopTimer();
+    return ask;
+  }
+}
+
+/** An error as it is sent. Its class is kept where callers depend on it. */
+interface ErrorFacts {
+  readonly name: string;
+  readonly message: string;
+}
+
+function factsOf(error: unknown): ErrorFacts {
+  if (error instanceof RefusedRows) return { name: "RefusedRows", message: error.message };
+  if (error instanceof StorageUnavailable) {
+    return { name: "StorageUnavailable", message: error.message };
+  }
+  return error instanceof Error
+    ? { name: error.name, message: error.message }
+    : { name: "Error", message: String(error) };
+}
+
+function errorOf({ name, message }: ErrorFacts): Error {
+  switch (name) {
+    case "RefusedRows":
+      return new RefusedRows(message);
+    case "StorageUnavailable":
+      return new StorageUnavailable(message);
+    default:
+      return new Error(message);
+  }
+}
+
+/** Both ends of a link within one thread, for tests: values are copied as between threads. */
+export function portsInThread(): readonly [Port, Port] {
+  const [one, other] = [new ThreadPort(), new ThreadPort()];
+  one.other = other;
+  other.other = one;
+  return [one, other];
+}
+
+class ThreadPort implements Port {
+  other: ThreadPort | undefined;
+  #hear: ((message: Message) => void) | undefined;
+  readonly #waiting: Message[] = [];
+
+  post(message: Message): void {
+    const copy = structuredClone(message);
+    queueMicrotask(() => this.other?.receive(copy));
+  }
+
+  listen(hear: (message: Message) => void): void {
+    this.#hear = hear;
+    for (const message of this.#waiting.splice(0)) hear(message);
+  }
+
+  receive(message: Message): void {
+    if (this.#hear === undefined) this.#waiting.push(message);
+    else this.#hear(message);
+  }
+}
