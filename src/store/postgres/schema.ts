@@ -165,6 +165,7 @@ const audit = `
     previous_digest ${text} NOT NULL,
     digest ${text} NOT NULL
   );
+  CREATE INDEX audit_by_time ON audit (at, sequence);
   CREATE INDEX audit_by_account ON audit (account_id, sequence);
   CREATE INDEX audit_by_subject ON audit (subject_id, sequence);
   CREATE INDEX audit_by_actor ON audit (actor_id, sequence);

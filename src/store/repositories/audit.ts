@@ -31,6 +31,7 @@ export class AuditLog {
   async list(filter: AuditFilter, { limit, after }: PageRequest): Promise<Page<AuditRecord>> {
     const { accountId, actorId, action, subjectId, since, until } = filter;
     const before = after === undefined ? undefined : decodeSequence(after);
+    const range = await this.#rangeOf(filter);
     const rows = await this.#queries
       .selectFrom("audit")
       .selectAll()
@@ -43,12 +44,25 @@ export class AuditLog {
           ...(since === undefined ? [] : [eb("at", ">=", since)]),
           ...(until === undefined ? [] : [eb("at", "<", until)]),
           ...(before === undefined ? [] : [eb("sequence", "<", before)]),
+          ...(range === undefined ? [] : [eb.between("sequence", range.first, range.last)]),
         ]),
       )
       .orderBy("sequence", "desc")
       .limit(limit + 1)
       .execute();
     return toPage(rows.map(readRecord), limit, ({ sequence }) => encodeSequence(sequence));
+  }
+
+  /** The entries of a time, found by an index: a list by sequence would read all that are newer. */
+  async #rangeOf({ since, until }: AuditFilter) {
+    if (since === undefined && until === undefined) return undefined;
+    const range = await this.#queries
+      .selectFrom("audit")
+      .select((eb) => [eb.fn.min("sequence").as("first"), eb.fn.max("sequence").as("last")])
+      .where("at", ">=", since ?? 0)
+      .where("at", "<", until ?? Number.MAX_SAFE_INTEGER)
+      .executeTakeFirst();
+    return { first: range?.first ?? 0, last: range?.last ?? 0 };
   }
 
   /** Continues from the last entry, which is never removed. */
