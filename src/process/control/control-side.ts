@@ -9,6 +9,7 @@ import type { PortUse } from "../../edge/listen.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import { FolderLock, leaderLock } from "../../ledger/spool/folder-lock.ts";
 import { Installation } from "../../store/installation/installation.ts";
+import { keepProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -324,6 +325,7 @@ export class ControlSide implements AsyncDisposable {
       keepKeys: async (epoch) => {
         if (this.#leader !== undefined) await this.storage.keyFile?.follow(epoch);
       },
+      onCounted: (processes) => void keepProcessCount(this.#config.dataDir, processes),
       onMessagesLost: (error) => events.keyMessagesLost(error),
       onMessagesBack: () => events.keyMessagesBack(),
       onDifference: (text) => events.replicasDiffer(text),

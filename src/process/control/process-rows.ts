@@ -51,6 +51,8 @@ export interface ProcessRowsOptions {
   /** Called once when changes are no longer announced, and when they are again. */
   readonly onMessagesLost: (error: unknown) => void;
   readonly onMessagesBack: () => void;
+  /** Called every second with the number of all processes. */
+  readonly onCounted: (processes: number) => void;
   /** Called once when processes turn out to differ, and when none does any more. */
   readonly onDifference: (text: string) => void;
   readonly onSame: () => void;
@@ -156,6 +158,7 @@ export class ProcessRows {
       // A message may have been lost.
       if (seen !== undefined) {
         this.#keysChanged(seen.keysEpoch);
+        this.#options.onCounted(seen.replicas.length);
         this.#compare(seen.replicas);
         await this.#forgetDead(seen.replicas);
       }

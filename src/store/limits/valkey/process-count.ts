@@ -35,9 +35,11 @@ export function createProcessCount({ dataDir, own, clock }: ProcessCountOptions)
 export async function keepProcessCount(dataDir: string, count: number): Promise<void> {
   const path = join(dataDir, fileName);
   if (readCount(path) === count) return;
+  // Processes of one gateway keep it in the same place.
+  const draft = `${path}.${process.pid}`;
   try {
-    await writeFile(`${path}.new`, `${count}\n`, { mode: 0o600 });
-    await rename(`${path}.new`, path);
+    await writeFile(draft, `${count}\n`, { mode: 0o600 });
+    await rename(draft, path);
   } catch {
     // The disk is looked after by others.
   }
