@@ -71,7 +71,7 @@ export interface StoredSecret {
 /** Writes the ledger. Every backend passes `test/contracts/usage-store-contract.ts`. */
 export interface UsageStore {
   /**
-   * Writes all records and their roll-ups in one transaction. Idempotent: a record whose id is
+   * Writes all records and their sums in one transaction. Idempotent: a record whose id is
    * stored is skipped. Throws `RefusedRows` for invalid data, `StorageUnavailable` for transient
    * failures.
    */

@@ -9,7 +9,7 @@ import type { Page, PageRequest } from "./control-store.ts";
 
 /** Reads the ledger. Every backend passes `test/contracts/usage-reports-contract.ts`. */
 export interface UsageReports {
-  /** Sums over a time range by dimensions, from the roll-ups. At most `limit` groups. */
+  /** Sums over a time range by dimensions. At most `limit` groups. */
   totals(query: TotalsQuery): Promise<readonly UsageTotal[]>;
   /** The same for each step of time, without steps that have no calls. */
   series(query: SeriesQuery): Promise<readonly UsagePoint[]>;
@@ -20,7 +20,7 @@ export interface UsageReports {
 
 /**
  * Matches every field. Totals and series widen the times to whole minutes, or to whole hours or
- * days where minutes are no longer kept.
+ * days where calls or hours are no longer kept.
  */
 export interface UsageFilter {
   /** Milliseconds since the epoch, included. */

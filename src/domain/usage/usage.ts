@@ -119,6 +119,6 @@ export const usageDimensions = [
 ] as const;
 export type UsageDimension = (typeof usageDimensions)[number];
 
-/** Step lengths, for which roll-ups exist. */
+/** Steps of reports. Sums are stored by hour and by day. */
 export const usageSteps = ["minute", "hour", "day"] as const;
 export type UsageStep = (typeof usageSteps)[number];
