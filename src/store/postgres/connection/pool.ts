@@ -79,6 +79,9 @@ function settingsOf(options: PoolOptions) {
   return {
     connectionString: driverUrl(options.url, options.setting ?? "storage.url"),
     application_name: "sluice",
+    // Reports group by hashes instead of sorting on disk, and compiling their statements takes longer
+    // than running them.
+    options: "-c work_mem=64MB -c jit=off",
     types: valueParsers,
     keepAlive: true,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 2_000,
