@@ -228,7 +228,7 @@ test("files that cannot be removed are removed at the next start", async () => {
   expect(store.rows.size).toBe(9);
   const again = await replay(folder);
   expect(again.rows.size).toBe(9);
-  expect(readdirSync(folder.path)).toEqual(["lock"]);
+  expect(readdirSync(folder.path)).toEqual([]);
 });
 
 test("a folder that is a file is refused by name", () => {

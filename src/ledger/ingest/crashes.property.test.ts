@@ -244,6 +244,6 @@ for (let seed = 1; seed <= 30; seed += 1) {
       else expect(record).toEqual(wanted ?? closedCall("none expected"));
     }
     expect([history.log.of("fileSkipped"), history.log.of("damaged")]).toEqual([[], []]);
-    expect(readdirSync(history.root.path)).toEqual(["lock"]);
+    expect(readdirSync(history.root.path)).toEqual([]);
   });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, renameSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import {
   closedCall,
@@ -8,7 +8,6 @@ import {
   LedgerLog,
   openedCall,
   spoolNames,
-  spoolPaths,
   TestFolder,
 } from "../../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
@@ -90,7 +89,7 @@ test("the folder of a process that ended is removed, that of a running one is ke
   await ingest.flush();
   expect([...bench.store.rows.values()]).toMatchObject([{ id: "req_1", outcome: "interrupted" }]);
   expect(bench.log.of("replayed")).toEqual([[{ closed: 0, interrupted: 1, skippedBytes: 0 }]]);
-  const kept = [basename(running.folder ?? ""), "lock"];
+  const kept = [basename(running.folder ?? "")];
   expect(readdirSync(bench.root.path).toSorted()).toEqual(kept);
 });
 
@@ -119,25 +118,7 @@ test("an ingest that ends between insert and removal leaves its rows to the next
   expect([...bench.store.rows.values()]).toEqual(
     Array.from({ length: 20 }, (_, call) => closedCall(`req_${call}`)),
   );
-  expect(readdirSync(bench.root.path)).toEqual(["lock"]);
-});
-
-test("files of an earlier version, which lie in the folder itself, are replayed", async () => {
-  await using bench = new IngestBench();
-  const writer = bench.writer({ segmentBytes: 1_000 });
-  for (let call = 0; call < 12; call += 1) void writer.open(openedCall(`req_${call}`));
-  for (let call = 0; call < 9; call += 1) void writer.close(closedCall(`req_${call}`));
-  await writer.shutDown();
-  const paths = spoolPaths(bench.root.path);
-  for (const path of paths) renameSync(path, join(bench.root.path, basename(path)));
-  expect(paths.length).toBeGreaterThan(2);
-  const ingest = bench.ingest();
-  expect(ingest.isReplaying).toBe(true);
-  await ingest.flush();
-  expect(ingest.isReplaying).toBe(false);
-  expect(bench.store.rows.size).toBe(12);
-  expect(bench.log.of("replayed")).toEqual([[{ closed: 9, interrupted: 3, skippedBytes: 0 }]]);
-  expect(readdirSync(bench.root.path)).toEqual(["lock"]);
+  expect(readdirSync(bench.root.path)).toEqual([]);
 });
 
 test("what others left does not count towards the limit of a spool", async () => {
@@ -324,7 +305,7 @@ test("the rows of a killed writer appear while another one goes on", async () =>
     await other.kill();
     await ingest.flush();
     checkRows(other.lines, bench.store);
-    expect(readdirSync(bench.root.path)).toEqual(["lock"]);
+    expect(readdirSync(bench.root.path)).toEqual([]);
   } finally {
     await Promise.all([one.kill(), other.kill()]);
   }
