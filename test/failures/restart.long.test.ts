@@ -181,6 +181,6 @@ test("where no gateway runs, or a demo, a restart says so", async () => {
   await using demo = await startServing([...demoOptions, ...anyPort]);
   const { exitCode, errors } = await runSluice(["restart", ...demoOptions]);
   expect(exitCode).toBe(1);
-  expect(errors).toContain("simulated provider is in one of its processes");
+  expect(errors).toContain("simulated provider is in its process");
   expect((await fetch(`${demo.dataUrl}/readyz`)).status).toBe(200);
 });
