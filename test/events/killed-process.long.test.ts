@@ -16,6 +16,14 @@ async function call(gateway: FaultProcess, times: number): Promise<void> {
   }
 }
 
+async function untilServing({ serving }: FaultProcess): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`${serving.dataUrl}/readyz`).catch(() => undefined);
+    if (answer?.status === 200) return;
+    await Bun.sleep(10);
+  }
+}
+
 test("no event is lost when the process is killed, with a receiver that is there or away", async () => {
   await using simulator = startSimulator();
   await using receiver = startWebhookReceiver();
@@ -32,9 +40,7 @@ test("no event is lost when the process is killed, with a receiver that is there
     await until(() => receiver.messages.length > known);
     process.kill(processPid, "SIGKILL");
     await calls;
-    // While there is none, this is the parent.
-    const before = [processPid, gateway.serving.pid];
-    await until(() => !before.includes(gateway.serving.processPid));
+    await untilServing(gateway);
   }
   receiver.status = 200;
   await call(gateway, 20);

@@ -10,7 +10,7 @@ const limits = { requestsPerMinute: 20, tokensPerMinute: 1_000_000 };
 const ask = { model: "chat-model", messages: [{ role: "user", content: "Hello" }], max_tokens: 5 };
 
 describeWithValkey(() => {
-  test.each([1, 2])("a gateway of %d workers keeps its limits in the server", async (workers) => {
+  test.each([1, 2])("a gateway of %d processes keeps its limits in the server", async (workers) => {
     await using server = await startValkey();
     await using gateway = await startGateway({
       workers,
@@ -40,7 +40,7 @@ describeWithValkey(() => {
     await eventually("it answers, and does not decide", () =>
       gateway.log.some((line) => line.includes("it has lost its data, or is new")),
     );
-    // The server has lost everything, and the workers have not.
+    // The server has lost everything, and the processes have not.
     expect(20 + alone + (await admittedOf(gateway, 60))).toBeLessThanOrEqual(40 - 20 / workers);
     expect(await statusOf(gateway)).toBe(429);
     expect(await statusOf(gateway, strict.text)).toBe(503);

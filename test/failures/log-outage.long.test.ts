@@ -72,11 +72,11 @@ class LoggingGateway implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const worker = this.#child.exitCode === null ? this.processPid : undefined;
+    const pid = this.#child.exitCode === null ? this.processPid : undefined;
     this.#child.kill("SIGKILL");
     await this.#child.exited;
-    // The worker ends after its supervisor and keeps the log open until then.
-    await until("its worker has ended", () => !existsSync(`/proc/${worker}`));
+    // The process ends after its parent and keeps the log open until then.
+    await until("its process has ended", () => !existsSync(`/proc/${pid}`));
   }
 }
 

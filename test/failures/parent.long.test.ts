@@ -55,18 +55,18 @@ function hasEnded(pid: number): boolean {
   }
 }
 
-/** Kills the worker, perhaps with calls under way, and waits until another one serves. */
-async function killWorker(serving: ServingProcess): Promise<void> {
+/** Kills the process, perhaps with calls under way, and waits until another one serves. */
+async function killProcess(serving: ServingProcess): Promise<void> {
   const victim = serving.processPid;
   expect(victim).not.toBe(serving.pid);
   process.kill(victim, "SIGKILL");
-  await until("the worker is gone", () => hasEnded(victim));
+  await until("the process is gone", () => hasEnded(victim));
   await until("somebody serves", () => isServing(serving));
   expect(serving.processPid).not.toBe(victim);
 }
 
 test(
-  "a worker that is killed under load is replaced at the same address, and no call is lost",
+  "a process that is killed under load is replaced at the same address, and no call is lost",
   async () => {
     await using bench = await createBench();
     await using serving = await bench.serve();
@@ -85,7 +85,7 @@ test(
     for (let kill = 1; kill <= kills; kill += 1) {
       await until("streams are open", () => bench.simulator.openCalls >= streams);
       await Bun.sleep(300);
-      await killWorker(serving);
+      await killProcess(serving);
     }
     const before = bench.calls.length;
     await until("calls end again", () => bench.calls.length > before + 50);
@@ -104,7 +104,7 @@ test(
     const { rows, rollUps } = await bench.stored();
     const ledger = checkLedger({ calls: bench.calls, rows, truth: bench.simulator.truth.entries });
     const wrong = ledger.missing + ledger.extra + ledger.wrongEnds + ledger.wrongTokens;
-    const name = "kill -9 of the worker under load: rows wrong or missing";
+    const name = "kill -9 of the process under load: rows wrong or missing";
     report({ check: 15, name, value: wrong, limit: 0, isMet: wrong === 0 });
     expect(ledger.problems).toEqual([]);
     expect(rollUps).toEqual(sumRows(rows));
@@ -125,7 +125,7 @@ test(
   isComplete ? 300_000 : 60_000,
 );
 
-test("a supervisor that is killed takes its worker along, and the port is free", async () => {
+test("a parent that is killed takes its process along, and the port is free", async () => {
   await using bench = await createBench();
   await using serving = await bench.serve();
   const { processPid, dataUrl } = serving;
@@ -133,9 +133,9 @@ test("a supervisor that is killed takes its worker along, and the port is free",
   await until("the streams are open", () => bench.simulator.openCalls >= 4);
   const killedAt = performance.now();
   serving.signal("SIGKILL");
-  await until("the worker is gone", () => hasEnded(processPid));
+  await until("the process is gone", () => hasEnded(processPid));
   const goneMs = Math.round(performance.now() - killedAt);
-  process.stdout.write(`the worker is gone ${goneMs} ms after its supervisor\n`);
+  process.stdout.write(`the process is gone ${goneMs} ms after its parent\n`);
   await calling;
   await using next = await startServing([
     "--config",
@@ -164,13 +164,13 @@ test("an exception that nobody catches is told by class and place, and never by 
   });
   const before = serving.processPid;
   await Bun.write(bomb, `${prompt}\n    at ${prompt} (${preload}:1:1)`);
-  const isOfWorker = (path: string): boolean => path.endsWith(`-${before}.json`);
-  await until("there is a report", () => reportsIn(bench).some(isOfWorker));
+  const isOfVictim = (path: string): boolean => path.endsWith(`-${before}.json`);
+  await until("there is a report", () => reportsIn(bench).some(isOfVictim));
   rmSync(bomb);
-  await until("another worker serves", async () => {
+  await until("another process serves", async () => {
     return serving.processPid !== before && (await isServing(serving));
   });
-  const text = readFileSync(reportsIn(bench).find(isOfWorker) ?? "", "utf8");
+  const text = readFileSync(reportsIn(bench).find(isOfVictim) ?? "", "utf8");
   expect(JSON.parse(text)).toMatchObject({
     pid: before,
     exit_code: 1,
@@ -181,6 +181,26 @@ test("an exception that nobody catches is told by class and place, and never by 
   expect(text).not.toContain(prompt);
   expect(serving.text()).toContain("process crashed process=1");
   expect(serving.text()).not.toContain(prompt);
+  serving.signal("SIGINT");
+  expect(await serving.exited).toBe(0);
+});
+
+test("a process whose main thread hangs is ended by its control thread, and is back", async () => {
+  await using bench = await createBench();
+  const bomb = join(bench.folder, "bomb");
+  const preload = fileURLToPath(new URL("parent-bomb.ts", import.meta.url));
+  await using serving = await startServing(["--config", bench.configPath], {
+    SLUICE_TEST_BOMB: bomb,
+    BUN_OPTIONS: `--preload ${preload}`,
+  });
+  const victim = serving.processPid;
+  await Bun.write(bomb, "hang");
+  await until("it is ended", () => hasEnded(victim));
+  rmSync(bomb);
+  await until("another process serves", async () => {
+    return ![victim, serving.pid].includes(serving.processPid) && (await isServing(serving));
+  });
+  expect(serving.text()).toContain("the main thread hangs");
   serving.signal("SIGINT");
   expect(await serving.exited).toBe(0);
 });
@@ -212,12 +232,12 @@ test("SIGHUP ends a demo, whose terminal is gone, and nothing else", async () =>
   expect(await isServing(serving)).toBe(true);
 });
 
-test("a supervisor needs a small part of a worker's memory", async () => {
+test("a parent needs a small part of a process's memory", async () => {
   await using bench = await createBench();
   await using serving = await bench.serve();
   const own = residentBytesOf(serving.pid);
   const megabytes = Math.round(own / 1_000_000);
-  process.stdout.write(`the supervisor has ${megabytes} MB\n`);
+  process.stdout.write(`the parent has ${megabytes} MB\n`);
   expect(own).toBeLessThan(residentBytesOf(serving.processPid) / 2);
 });
 

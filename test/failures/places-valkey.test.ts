@@ -46,7 +46,7 @@ function start(server: ValkeyServer, url: string, workers: number): Promise<Test
 }
 
 describeWithValkey(() => {
-  test("two gateways of three workers never hold more places than there are", async () => {
+  test("two gateways of three processes never hold more places than there are", async () => {
     await using server = await startValkey();
     await using upstream = startUpstream();
     await using one = await start(server, upstream.url, 1);

@@ -54,7 +54,7 @@ class Load {
     }
   }
 
-  /** Streams one after the other, each longer than a restart of a worker. */
+  /** Streams one after the other, each longer than a restart of a process. */
   async stream(): Promise<void> {
     while (!this.isOver) {
       const text = await this.#call({ keepalive: true, tokens: 60 });

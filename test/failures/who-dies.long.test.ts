@@ -17,7 +17,7 @@ import {
 import { startValkey, type ValkeyServer } from "../support/valkey-server.ts";
 import { makeProcessFolder } from "./outage-process.ts";
 
-const workers = 3;
+const processes = 3;
 const streams = 30;
 const callers = 16;
 const kills = sizeOf({ quick: 2, all: 5, measured: 10 });
@@ -27,7 +27,7 @@ const shortMix = wholeMix.map(({ tokens, ...part }) =>
 );
 const streamMix = longStreams.map((part) => ({ ...part, tokens: [60, 120] as const }));
 
-/** Three workers under streams and short calls, until it is told to stop. */
+/** Three processes under streams and short calls, until it is told to stop. */
 class Load implements AsyncDisposable {
   readonly bench: ProcessBench;
   readonly serving: ServingProcess;
@@ -56,10 +56,10 @@ class Load implements AsyncDisposable {
     const bench = await ProcessBench.create({
       keys: streams + callers,
       simulator: { tokensPerSecond: 40 },
-      sections: { processes: String(workers), limits: `{ store: "${limits.url}" }` },
+      sections: { processes: String(processes), limits: `{ store: "${limits.url}" }` },
     });
     const serving = await bench.serve();
-    await until("all workers serve", () => listeners(serving) === workers);
+    await until("all processes serve", () => listeners(serving) === processes);
     const load = new Load(bench, serving, limits);
     await load.untilMoreEnded();
     return load;
@@ -118,7 +118,7 @@ class Load implements AsyncDisposable {
   }
 }
 
-/** Sockets that listen at the address of the workers. */
+/** Sockets that listen at the address of the processes. */
 function listeners({ dataUrl }: ServingProcess): number {
   const port = Number(new URL(dataUrl).port).toString(16).toUpperCase().padStart(4, "0");
   const isListening = new RegExp(`:${port} [0-9A-F]+:0000 0A `);
@@ -127,17 +127,17 @@ function listeners({ dataUrl }: ServingProcess): number {
     .filter((line) => isListening.test(line)).length;
 }
 
-test("a killed worker ends its own calls alone; its calls are stored at once, and it is back", async () => {
+test("a killed process ends its own calls alone; its calls are stored at once, and it is back", async () => {
   await using load = await Load.start();
   const { serving } = load;
   const backMs: number[] = [];
   for (let kill = 0; kill < kills; kill += 1) {
     const before = { lost: load.countOf("lost"), rows: await load.interrupted() };
-    const victim = processesOf(serving.pid)[kill % workers] ?? 0;
+    const victim = processesOf(serving.pid)[kill % processes] ?? 0;
     const killedAt = performance.now();
     process.kill(victim, "SIGKILL");
-    await until("it has gone", () => listeners(serving) === workers - 1);
-    await until("it is back", () => listeners(serving) === workers);
+    await until("it has gone", () => listeners(serving) === processes - 1);
+    await until("it is back", () => listeners(serving) === processes);
     backMs.push(performance.now() - killedAt);
     await until("its calls are stored", async () => (await load.interrupted()) > before.rows);
     await load.untilMoreEnded();
@@ -151,7 +151,7 @@ test("a killed worker ends its own calls alone; its calls are stored at once, an
   const longestMs = Math.round(Math.max(...backMs));
   report({
     check: 15,
-    name: `${kills} times kill -9 of one of ${workers} workers under load: back after, at most`,
+    name: `${kills} times kill -9 of one of ${processes} processes under load: back after, at most`,
     value: `${longestMs} ms`,
     limit: "<= 1000 ms",
     isMet: longestMs <= 1_000,
@@ -162,7 +162,7 @@ test("when the parent is killed all end with it, and the next start has every ca
   await using load = await Load.start();
   const { bench, serving } = load;
   const children = childrenOf(serving.pid);
-  expect(children.length).toBeGreaterThanOrEqual(workers);
+  expect(children.length).toBeGreaterThanOrEqual(processes);
   process.kill(serving.pid, "SIGKILL");
   await until("all have ended", () => children.every((pid) => !isRunning(pid)));
   await load.stop();
@@ -175,12 +175,12 @@ test("when the parent is killed all end with it, and the next start has every ca
   expect(judged).toMatchObject({ missing: 0, extra: 0, wrongEnds: 0, wrongTokens: 0 });
 }, 120_000);
 
-test("workers that are asked to end while they start do, though control has left", async () => {
+test("processes that are asked to end while they start do", async () => {
   await using limits = await startValkey();
   const settings = `limits: { store: "${limits.url}" }`;
-  await using folder = makeProcessFolder({ processes: workers, settings });
+  await using folder = makeProcessFolder({ processes, settings });
   await using serving = await startServing(["--config", folder.configPath]);
-  // The first worker serves; the others are about to start.
+  // The first process serves; the others are about to start.
   serving.signal("SIGTERM");
   expect(await serving.exited).toBe(0);
 }, 60_000);

@@ -39,7 +39,7 @@ async function runBoth(
   await run.end();
   for (const line of run.figures(`both ${name}`, { recoveryMs: 95_000 })) report(line);
   expect(calls.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
-  // The shares of all workers together are the limit.
+  // The shares of all processes together are the limit.
   const admitted = mostAdmitted(calls);
   expect(admitted).toBeGreaterThan(0);
   expect(admitted).toBeLessThanOrEqual(limit);
@@ -48,7 +48,7 @@ async function runBoth(
 }
 
 testWithReplicas(
-  "without PostgreSQL and Valkey, known keys are served within the shares of the workers",
+  "without PostgreSQL and Valkey, known keys are served within the shares of the processes",
   () =>
     runBoth("killed", async ({ postgres, valkey }) => {
       await Promise.all([postgres.kill(), valkey.kill()]);
@@ -58,7 +58,7 @@ testWithReplicas(
 );
 
 testWithReplicas(
-  "while PostgreSQL and Valkey are frozen, known keys are served within the shares of the workers",
+  "while PostgreSQL and Valkey are frozen, known keys are served within the shares of the processes",
   () =>
     runBoth("frozen", async ({ postgres, valkey }) => {
       for (const server of [postgres, valkey]) server.signal("SIGSTOP");

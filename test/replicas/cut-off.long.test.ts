@@ -19,7 +19,7 @@ import { mostAdmitted, type StackCall } from "./stack-load.ts";
 
 const cutMs = isComplete ? 60_000 : 5_000;
 const limit = 60;
-/** Two workers of six. */
+/** Two processes of six. */
 const shareOfGateway = limit / 3;
 
 const test = testWhere(

@@ -27,7 +27,7 @@ import { startValkey, valkeyProgram, type ValkeyServer } from "../support/valkey
 export interface StackOptions {
   /** Default: 3. */
   readonly replicas?: number;
-  /** Workers of each. Default: 2. */
+  /** Default: 2. */
   readonly processes?: number;
   /** Default: shared in Valkey, whose decisions may take 5 s, as the machine may be busy. */
   readonly limits?: string;
@@ -203,7 +203,7 @@ export class ReplicaStack implements AsyncDisposable {
     const issued = ["keys", "create", "--application", "search", ...place, ...limits];
     const key = (await this.sluice(...issued)).trim();
     for (const { process } of this.#replicas) {
-      // Each of these calls reaches one of the workers by chance.
+      // Each of these calls reaches one of the processes by chance.
       for (let accepted = 0; accepted < 16;) {
         if ((await statusOf(process.dataUrl, key)) !== 401) accepted += 1;
         else {

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
-import type { ServingProcess } from "../support/sluice-process.ts";
 import { canRunReplicas, testWithReplicas } from "./replica-stack.ts";
-import { type Applied, askAll, RevocationBench, untilAll } from "./revocation-bench.ts";
+import { RevocationBench } from "./revocation-bench.ts";
 
 const gateways = 3;
 const revocations = sizeOf({ quick: 8, all: 200, measured: 200 });
@@ -80,39 +79,3 @@ testWithReplicas(
   },
   timeoutMs,
 );
-
-interface Frozen {
-  readonly what: string;
-  readonly pidOf: (process: ServingProcess) => number;
-}
-const frozen: readonly Frozen[] = [{ what: "process", pidOf: ({ processPid }) => processPid }];
-
-for (const { what, pidOf } of frozen) {
-  testWithReplicas(
-    `a receipt leaves out a gateway with a frozen ${what}, which refuses once that is replaced`,
-    async () => {
-      const bench = started();
-      const { stack } = bench;
-      const last = stack.replica(gateways - 1).process;
-      const pid = pidOf(last);
-      const key = await bench.issueKey();
-      // Its supervisor would replace it after ten seconds.
-      last.signal("SIGSTOP");
-      process.kill(pid, "SIGSTOP");
-      let applied: Applied;
-      do {
-        applied = await bench.revoke(key.id, 0);
-        expect((applied?.of ?? 0) + (applied?.silent ?? 0)).toBe(gateways);
-        expect(applied?.replicas).toBeLessThan(gateways);
-      } while (applied?.replicas !== gateways - 1);
-      const others = stack.replicas.slice(0, -1);
-      expect(new Set(await askAll(others, key.secret))).toEqual(new Set([401]));
-      last.signal("SIGCONT");
-      await untilAll(stack.replicas, key.secret, 401);
-      expect(pidOf(last)).not.toBe(pid);
-      const next = await bench.issueKey();
-      expect(new Set(await bench.revokeEverywhere(next, 0))).toEqual(new Set([401]));
-    },
-    timeoutMs,
-  );
-}

@@ -28,14 +28,11 @@ const upstreamFaults = [
 ] as const satisfies readonly FaultMode[];
 
 export const soakFaults: Readonly<Record<string, SoakFault>> = {
-  "a worker is killed": async ({ stack, random }) => {
+  "a process is killed": async ({ stack, random }) => {
     const pid = random.pickAny(processesOf(pickReplica(stack, random).process.pid));
     if (pid !== undefined) process.kill(pid, "SIGKILL");
   },
-  "a control process is killed": async ({ stack, random }) => {
-    process.kill(pickReplica(stack, random).process.processPid, "SIGKILL");
-  },
-  "a supervisor is killed": async ({ stack, random }) => {
+  "a parent is killed": async ({ stack, random }) => {
     const index = random.integer(0, stack.replicas.length - 1);
     // Kills it, and waits for those that end with it.
     await stack.replica(index).process[Symbol.asyncDispose]();

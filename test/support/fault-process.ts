@@ -68,9 +68,7 @@ export async function startFaultProcess(
       }),
     metrics,
     async residentBytes() {
-      return Number(
-        /^sluice_resident_memory_bytes\{worker="1"\} (\d+)$/m.exec(await metrics())?.[1],
-      );
+      return Number(/^sluice_resident_memory_bytes (\d+)$/m.exec(await metrics())?.[1]);
     },
     async stopAndReadRows() {
       serving.signal("SIGTERM");

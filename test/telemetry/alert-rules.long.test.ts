@@ -56,7 +56,7 @@ test.each(rules)(
 // For Prometheus, a series that appears with 1 has not increased.
 test("a counter whose increase is an alert exists before its first event", () => {
   const counters = rules.flatMap(({ expr }) => [...expr.matchAll(/increase\((\w+)(\{.*?\})?/g)]);
-  expect(counters.length).toBeGreaterThan(5);
+  expect(counters.length).toBeGreaterThan(3);
   for (const [, name = "", matchers = ""] of counters) {
     const start = `${name}${matchers}`;
     expect(
@@ -90,11 +90,11 @@ testRules("promtool finds nothing wrong in the rules", async () => {
 const healthy: Readonly<Record<string, string>> = {
   'up{job="sluice"}': "1x90",
   sluice_open_requests: "3x90",
-  'sluice_event_loop_delay_seconds{worker="1"}': "0.002x90",
-  'sluice_event_loop_delay_seconds{worker="2"}': "0.002x90",
-  'process_start_time_seconds{worker="1"}': "1000x90",
-  'process_open_fds{worker="1"}': "60x90",
-  'process_max_fds{worker="1"}': "1024x90",
+  'sluice_event_loop_delay_seconds{process="1"}': "0.002x90",
+  'sluice_event_loop_delay_seconds{process="2"}': "0.002x90",
+  'process_start_time_seconds{process="1"}': "1000x90",
+  'process_open_fds{process="1"}': "60x90",
+  'process_max_fds{process="1"}': "1024x90",
   'sluice_config_reloads_total{result="refused"}': "0x90",
   'sluice_calls_total{model="m",status="200"}': "0+600x90",
   'sluice_calls_total{model="m",status="503"}': "0+6x90",
@@ -107,7 +107,7 @@ const healthy: Readonly<Record<string, string>> = {
   'sluice_refusals_total{rule="ledger_full"}': "0x90",
   'sluice_refusals_total{rule="limits_unavailable"}': "0x90",
   'sluice_refusals_total{rule="requests_per_minute"}': "0+60x90",
-  'sluice_limits_degraded{worker="1"}': "0x90",
+  'sluice_limits_degraded{process="1"}': "0x90",
   'sluice_key_requests_total{key="k",answer="ok"}': "0+600x90",
   'sluice_key_requests_total{key="k",answer="limited"}': "0+6x90",
   'sluice_target_ejected{target="u/m"}': "0x90",
@@ -120,7 +120,8 @@ const healthy: Readonly<Record<string, string>> = {
   'sluice_shed_calls_total{class="provisioned"}': "0x90",
   'sluice_shed_calls_total{class="on-demand"}': "0x90",
   'sluice_pool_queued{pool="pool:p",class="on-demand"}': "0x88 3 3",
-  sluice_ledger_queue_rows: "600x90",
+  'sluice_ledger_queue_rows{process="1"}': "600x90",
+  'sluice_ledger_queue_rows{process="2"}': "0x90",
   sluice_ledger_write_failures_total: "0x90",
   sluice_ledger_dead_letters_total: "0x90",
   sluice_ledger_spool_bytes: "300000000x90",
@@ -134,8 +135,8 @@ const troubles: readonly (readonly [series: Readonly<Record<string, string>>, ..
   [{ 'up{job="sluice"}': "0x90" }, "SluiceDown"],
   [{ 'up{job="sluice"}': "_x90" }, "SluiceDown"],
   [{ sluice_open_requests: "3x80 stale" }, "SluiceNoWorker"],
-  [{ 'sluice_event_loop_delay_seconds{worker="2"}': "0.002x70 stale" }, "SluiceWorkerMissing"],
-  [{ 'process_start_time_seconds{worker="1"}': "1000x80 1001 1002 1003x7" }, "SluiceRestarting"],
+  [{ 'sluice_event_loop_delay_seconds{process="2"}': "0.002x70 stale" }, "SluiceWorkerMissing"],
+  [{ 'process_start_time_seconds{process="1"}': "1000x80 1001 1002 1003x7" }, "SluiceRestarting"],
   [{ 'sluice_config_reloads_total{result="refused"}': "0x85 1x4" }, "SluiceConfigurationRejected"],
   [
     { 'sluice_calls_total{model="m",status="503"}': "0+200x90" },
@@ -152,11 +153,11 @@ const troubles: readonly (readonly [series: Readonly<Record<string, string>>, ..
   [{ 'sluice_first_event_seconds_bucket{model="m",le="1"}': "0+300x90" }, "SluiceFirstTokenSlow"],
   [{ 'sluice_refusals_total{rule="ledger_full"}': "0+6x90" }, "SluiceRefusals"],
   [{ 'sluice_refusals_total{rule="limits_unavailable"}': "0+6x90" }, "SluiceRefusals"],
-  [{ 'sluice_limits_degraded{worker="1"}': "1x90" }, "SluiceLimitsDegraded"],
+  [{ 'sluice_limits_degraded{process="1"}': "1x90" }, "SluiceLimitsDegraded"],
   // All are refused before they become calls.
   [
     {
-      sluice_ledger_queue_rows: "0x90",
+      'sluice_ledger_queue_rows{process="1"}': "0x90",
       'sluice_calls_total{model="m",status="200"}': "60000x90",
       'sluice_calls_total{model="m",status="503"}': "600x90",
       'sluice_http_requests_total{route="/v1/chat/completions",status="200"}': "60000x90",
@@ -177,10 +178,10 @@ const troubles: readonly (readonly [series: Readonly<Record<string, string>>, ..
   [{ 'sluice_guarantee_breaches_total{model="m"}': "0x85 1x4" }, "SluiceGuaranteeMissed"],
   [{ 'sluice_shed_calls_total{class="provisioned"}': "0x85 1x4" }, "SluiceProvisionedShed"],
   [{ 'sluice_shed_calls_total{class="on-demand"}': "0+6x90" }, "SluiceOverloaded"],
-  [{ 'sluice_event_loop_delay_seconds{worker="1"}': "0.3x90" }, "SluiceLoopDelay"],
+  [{ 'sluice_event_loop_delay_seconds{process="1"}': "0.3x90" }, "SluiceLoopDelay"],
   [{ 'sluice_pool_queued{pool="pool:p",class="on-demand"}': "3x90" }, "SluiceQueueing"],
-  [{ 'process_open_fds{worker="1"}': "1000x90" }, "SluiceFileDescriptors"],
-  [{ sluice_ledger_queue_rows: "0+1000x90" }, "SluiceLedgerBacklog"],
+  [{ 'process_open_fds{process="1"}': "1000x90" }, "SluiceFileDescriptors"],
+  [{ 'sluice_ledger_queue_rows{process="1"}': "0+1000x90" }, "SluiceLedgerBacklog"],
   [{ sluice_ledger_write_failures_total: "0+1x90" }, "SluiceLedgerRejected"],
   [{ sluice_ledger_spool_bytes: "600000000x90" }, "SluiceSpoolFills"],
   [{ sluice_ledger_dead_letters_total: "0x85 1x4" }, "SluiceLedgerDeadLetters"],

@@ -38,7 +38,7 @@ export async function createTenant(stack: ReplicaStack, tenant: NewTenant): Prom
   return { ...tenant, keyId: key.id, key: text };
 }
 
-/** Until all workers of a gateway accept a key: each new connection is that of the next one. */
+/** Until all processes of a gateway accept a key: each new connection is that of the next one. */
 export async function untilKnown(url: string, key: string): Promise<void> {
   for (let known = 0; known < 4;) {
     if ((await statusOf(url, key)) === 200) known += 1;
@@ -70,7 +70,7 @@ const onlyAdmitted = 30;
 
 /**
  * Until Valkey decides: a key whose calls all come to one gateway is admitted more often than within
- * the shares of its workers. Other keys are tried, as decisions may come too late on a busy machine.
+ * the shares of its processes. Other keys are tried, as decisions may come too late on a busy machine.
  */
 export async function untilDecidedByServer(stack: ReplicaStack): Promise<void> {
   const { replicas } = stack;
