@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { YAML } from "bun";
 import { z } from "zod";
 import { anchorsOf, plain, readDocument, tableRows } from "../support/documents.ts";
+import { withoutProcess } from "../support/metrics-of.ts";
 import { testNeeding } from "../support/requirement.ts";
 import { expectExposed, labelsOf } from "./expect-exposed.ts";
 import { pageAfterCalls, startMeasured } from "./exposed-metrics.ts";
@@ -34,7 +35,7 @@ let firstSeries: readonly string[];
 beforeAll(async () => {
   await using gateway = await startMeasured();
   const first = await fetch(`${gateway.adminUrl}/metrics`);
-  firstSeries = seriesOf(await first.text());
+  firstSeries = seriesOf(withoutProcess(await first.text()));
   metrics = readMetrics(await pageAfterCalls(gateway));
 });
 
