@@ -17,7 +17,7 @@ import { readOwnProcess } from "./process-readings.ts";
 import { readCommit } from "./program-commit.ts";
 import type { AppOverrides } from "./wiring/app-interface.ts";
 import { openSpool } from "./wiring/ledger/open-spool.ts";
-import { loadSharedLimits } from "./wiring/limits/load-shared-limits.ts";
+import { loadSharedLimits } from "./wiring/load-shared-limits.ts";
 import { DataServer } from "./worker/data-server.ts";
 
 export interface GatewayProcessOptions {

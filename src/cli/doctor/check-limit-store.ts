@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { parseValkeyUrl } from "../../domain/addresses.ts";
-import { clientOf } from "../../process/wiring/limits/open-valkey-limits.ts";
+import { clientOf } from "../../process/wiring/open-valkey-limits.ts";
 import type { ValkeyClient } from "../../store/limits/valkey/client.ts";
 import { checkScript, correctScript } from "../../store/limits/valkey/limit-scripts.ts";
 import { problemOf, type ProblemKind } from "../../store/limits/valkey/problems.ts";

@@ -8,7 +8,7 @@ import type { Shutdown } from "../../edge/shutdown.ts";
 import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
-import type { NewSharedLimits } from "../wiring/limits/shared-limit-store.ts";
+import type { NewSharedLimits } from "../wiring/open-valkey-limits.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 
 export interface DataServerOptions {

@@ -1,5 +1,5 @@
-import type { Config } from "../../../config/config.ts";
-import type { NewSharedLimits } from "./shared-limit-store.ts";
+import type { Config } from "../../config/config.ts";
+import type { NewSharedLimits } from "./open-valkey-limits.ts";
 
 /** Undefined with `limits.store: memory`: then nothing of the shared store is even loaded. */
 export async function loadSharedLimits(

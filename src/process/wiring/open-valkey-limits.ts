@@ -1,14 +1,36 @@
-import type { Capacity } from "../../../admission/capacity/capacity.ts";
-import type { RefusedPlace } from "../../../admission/capacity/capacity-options.ts";
-import { SharedSlots } from "../../../admission/capacity/shared/shared-slots.ts";
-import type { Config } from "../../../config/config.ts";
-import { parseValkeyUrl } from "../../../domain/addresses.ts";
-import { openValkeyClient, type ValkeyClient } from "../../../store/limits/valkey/client.ts";
-import { ValkeyLimits } from "../../../store/limits/valkey/limit-store.ts";
-import { createProcessCount } from "../../../store/limits/valkey/process-count.ts";
-import { ValkeySlots } from "../../../store/limits/valkey/slot-store.ts";
-import { limitStoreBounds } from "../build-services.ts";
-import type { SharedLimitParts, SharedLimitStore } from "./shared-limit-store.ts";
+import type { Capacity } from "../../admission/capacity/capacity.ts";
+import type { RefusedPlace } from "../../admission/capacity/capacity-options.ts";
+import { SharedSlots } from "../../admission/capacity/shared/shared-slots.ts";
+import type { Config } from "../../config/config.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { parseValkeyUrl } from "../../domain/addresses.ts";
+import type { LimitStore } from "../../store/limits/limit-store.ts";
+import { openValkeyClient, type ValkeyClient } from "../../store/limits/valkey/client.ts";
+import { ValkeyLimits } from "../../store/limits/valkey/limit-store.ts";
+import { createProcessCount } from "../../store/limits/valkey/process-count.ts";
+import { ValkeySlots } from "../../store/limits/valkey/slot-store.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { RoutingSharing } from "./build-routing.ts";
+import { limitStoreBounds } from "./build-services.ts";
+
+/** The limits of a process that shares them with others. */
+export interface SharedLimitStore extends LimitStore {
+  /** What the processes share about targets. */
+  readonly sharing: RoutingSharing;
+  /** Whether this process grants its share, because the server does not answer or has lost data. */
+  isAlone(): boolean;
+  /** Connects; the process serves calls even if that fails. */
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface SharedLimitParts {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly telemetry: Telemetry;
+}
+
+export type NewSharedLimits = (parts: SharedLimitParts) => SharedLimitStore;
 
 export type ValkeyStore = Exclude<Config["limits"]["store"], "memory">;
 
