@@ -132,13 +132,6 @@ describe("the settings of the ledger", () => {
     );
   });
 
-  test("take the size of a queue that is no more, with a warning", () => {
-    const [warning, ...others] = configWarnings(read("ledger: { queue_rows: 5000 }"), 0);
-    expect(warning).toContain("ledger.queue_rows: has no effect any more");
-    expect(others).toEqual([]);
-    expect(configWarnings(read("ledger: { batch_rows: 10 }"), 0)).toEqual([]);
-  });
-
   test("let an upstream drain answers whose caller has left", () => {
     const upstream = "{ kind: openai, base_url: http://127.0.0.1:8000/v1, drain: { limit: 8 } }";
     expect(read("", upstream).upstreams.get("vllm")?.drain).toEqual({

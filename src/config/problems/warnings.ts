@@ -3,11 +3,11 @@ import { isLoopback } from "../../domain/network.ts";
 import type { ServedModels } from "../../upstreams/kind.ts";
 import type { Config, UpstreamSettings } from "../config.ts";
 
-export type WarnedParts = "listen" | "storage" | "admin" | "ledger" | "environments" | "upstreams";
+export type WarnedParts = "listen" | "storage" | "admin" | "environments" | "upstreams";
 
 /** Warnings about a valid file, for operators. `now` is wall clock in milliseconds. */
 export function configWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
-  const { listen, admin, ledger, storage } = config;
+  const { listen, admin, storage } = config;
   const sslMode =
     storage.backend === "postgres" ? verifiedSslMode(storage.url.reveal()) : undefined;
   const isOpen = !isLoopback(listen.admin.hostname) && !isProtected(admin.publicUrl);
@@ -16,7 +16,6 @@ export function configWarnings(config: Pick<Config, WarnedParts>, now: number): 
   );
   return [
     ...(isOpen ? [openAdmin(listen.admin.hostname)] : []),
-    ...(ledger.setsQueueRows ? [queueRows] : []),
     ...(sslMode === undefined ? [] : [verifiedAll(sslMode)]),
     ...ending,
   ];
@@ -45,10 +44,6 @@ function isProtected(publicUrl: string | undefined): boolean {
   const url = publicUrl === undefined ? null : URL.parse(publicUrl);
   return url !== null && (url.protocol === "https:" || isLoopback(url.hostname));
 }
-
-const queueRows =
-  "ledger.queue_rows: has no effect any more, because all usage records wait in the spool, which " +
-  "ledger.spool_limit bounds; remove it";
 
 function verifiedAll(sslMode: string): string {
   return (

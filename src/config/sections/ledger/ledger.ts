@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { duration, requiredWholeNumber, size, wholeNumber } from "../../../settings/values.ts";
+import { duration, size, wholeNumber } from "../../../settings/values.ts";
 import { ledgerEventsSchema } from "./ledger-events.ts";
 
 export const ledgerSchema = z
@@ -16,13 +16,6 @@ export const ledgerSchema = z
       max: "1m",
       initial: "1s",
     }),
-    queue_rows: requiredWholeNumber({
-      about:
-        "Has no effect: usage records wait in the spool, which `spool_limit` bounds. " +
-        "Accepted with a warning; remove it.",
-      min: 1000,
-      max: 10_000_000,
-    }).optional(),
     sync: z
       .enum(["none", "group"])
       .prefault("group")
@@ -56,8 +49,6 @@ export const ledgerSchema = z
   .transform((ledger) => ({
     batchRows: ledger.batch_rows,
     flushIntervalMs: ledger.flush_interval,
-    /** Whether the file sets `queue_rows`, which has no effect. */
-    setsQueueRows: ledger.queue_rows !== undefined,
     sync: ledger.sync,
     spoolLimitBytes: ledger.spool_limit,
     segmentBytes: ledger.segment_size,
