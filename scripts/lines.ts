@@ -19,8 +19,8 @@ const budgets: readonly { readonly rooms: readonly string[]; readonly thousands:
   { rooms: ["edge", "dialects", "upstream-client"], thousands: 7.8 },
   { rooms: ["telemetry", "keys", "snapshot", "settings", "entry"], thousands: 4 },
 ];
-/** At the end of the work on one kind of process: 72,000 and 7,500. */
-const most = { src: 84_000, simulator: 7650 };
+/** `src` is on its way to 72,000. */
+const most = { src: 84_000, simulator: 7530 };
 
 interface Count {
   lines: number;

@@ -25,22 +25,13 @@ export interface IncomingCall {
   readonly call: OpenCall;
 }
 
-type CallDetails = Pick<
-  TruthEntry,
-  "model" | "kind" | "status" | "promptTokens" | "isStreamed" | "fault" | "mark"
->;
-
 type EndedCall = Omit<TruthEntry, "endedAt">;
 
 /** A running call. Several parts of the server report its end; only the first report counts. */
 export class OpenCall {
   readonly id: string;
-  readonly #requestId: string | null;
-  readonly #startedAt: number;
-  readonly #listeners: ((entry: EndedCall) => void)[];
-  #details: CallDetails;
-  #completionTokens = 0;
-  #hasUsage = false;
+  readonly #onEnd: (entry: EndedCall) => void;
+  #entry: EndedCall;
   #isEnded = false;
 
   constructor(
@@ -48,46 +39,25 @@ export class OpenCall {
     onEnd: (entry: EndedCall) => void,
   ) {
     this.id = beginning.id;
-    this.#requestId = beginning.requestId;
-    this.#startedAt = beginning.startedAt;
-    this.#listeners = [onEnd];
-    this.#details = {
-      model: "",
-      kind: beginning.kind,
-      status: 0,
-      promptTokens: 0,
-      isStreamed: false,
-      fault: "ok",
-      mark: null,
-    };
+    this.#onEnd = onEnd;
+    const unknown = { model: "", status: 0, promptTokens: 0, completionTokens: 0, mark: null };
+    const facts = { isStreamed: false, hasUsage: false, clientLeft: false, fault: "ok" } as const;
+    this.#entry = { ...beginning, ...unknown, ...facts };
   }
 
-  update(details: Partial<CallDetails>): void {
-    this.#details = { ...this.#details, ...details };
+  update(details: Partial<EndedCall>): void {
+    this.#entry = { ...this.#entry, ...details };
   }
 
   countSent({ tokens, hasUsage = false }: Omit<Frame, "data">): void {
-    this.#completionTokens += tokens;
-    this.#hasUsage ||= hasUsage;
-  }
-
-  whenEnded(listener: (entry: EndedCall) => void): void {
-    this.#listeners.push(listener);
+    const { completionTokens, hasUsage: had } = this.#entry;
+    this.update({ completionTokens: completionTokens + tokens, hasUsage: had || hasUsage });
   }
 
   end(clientLeft: boolean): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    const entry: EndedCall = {
-      ...this.#details,
-      id: this.id,
-      completionTokens: this.#completionTokens,
-      hasUsage: this.#hasUsage,
-      clientLeft,
-      requestId: this.#requestId,
-      startedAt: this.#startedAt,
-    };
-    for (const listener of this.#listeners) listener(entry);
+    this.#onEnd({ ...this.#entry, clientLeft });
   }
 }
 
@@ -144,13 +114,7 @@ export class TruthLog {
   }
 }
 
-const prefix = "mark:";
-
 /** The word after `mark:` in any text of a request; identifies the request in the truth log. */
 export function markOf(body: string): string | null {
-  const place = body.indexOf(prefix);
-  if (place < 0) return null;
-  return (
-    /^[\w-]{1,64}/.exec(body.slice(place + prefix.length, place + prefix.length + 64))?.[0] ?? null
-  );
+  return /mark:([\w-]{1,64})/.exec(body)?.[1] ?? null;
 }

@@ -72,24 +72,14 @@ function routeOf(
   parts: PlanParts,
 ): Route | { readonly reply: Reply } {
   const { path: sentPath } = wirePath(request.url);
-  if (isBedrockPath(sentPath)) return bedrockCall(request.method, sentPath, parts);
+  if (isBedrockPath(sentPath)) {
+    const known = bedrockRoute(request.method, sentPath);
+    if (known instanceof BedrockError) return { reply: bedrockErrorReply(known) };
+    return { kind: known.kind, plan: (incoming) => planBedrockCall(known, incoming, parts) };
+  }
   const route = openAiRoute(request.method, path);
   if (route === undefined) return { reply: errorReply(unknownUrl(request)) };
   return { kind: route.kind, plan: (incoming) => planOpenAiCall(route, incoming, parts) };
-}
-
-function bedrockCall(
-  method: string,
-  path: string,
-  parts: PlanParts,
-): Route | { readonly reply: Reply } {
-  try {
-    const route = bedrockRoute(method, path);
-    return { kind: route.kind, plan: (incoming) => planBedrockCall(route, incoming, parts) };
-  } catch (error) {
-    if (error instanceof BedrockError) return { reply: bedrockErrorReply(error) };
-    throw error;
-  }
 }
 
 interface Incoming extends IncomingCall {

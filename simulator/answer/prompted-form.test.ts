@@ -20,20 +20,6 @@ const prompts: readonly (readonly [string, string, string, object])[] = [
     "Ada is 36.",
     { kind: "schema", schema },
   ],
-  [
-    "DSPy, with a list of fields",
-    'Outputs will be a JSON object:\n{ "reasoning": "{reasoning}" }',
-    "Respond with a JSON object in the following order of fields: `reasoning`, then `count` (must " +
-      "be formatted as a valid Python int).",
-    {
-      kind: "schema",
-      schema: {
-        type: "object",
-        properties: { reasoning: { type: "string" }, count: { type: "integer" } },
-        required: ["reasoning", "count"],
-      },
-    },
-  ],
   ["a mention", "You know JSON well.", "What is JSON?", { kind: "text" }],
   ["nothing", "Be brief.", "Hi {", { kind: "text" }],
   ["braces that never close", "Respond with JSON like {{{{", "Hi", { kind: "json" }],

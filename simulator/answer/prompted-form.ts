@@ -3,14 +3,14 @@ import type { OutputForm, Turn } from "./prompt.ts";
 
 /**
  * The form of the answer that a prompt asks for in words, as libraries do that use no field of the
- * wire: "Respond with JSON", a JSON schema in the instructions, or a list of the answer's fields.
+ * wire: "Respond with JSON", or a JSON schema in the instructions.
  */
 export function promptedForm(turns: readonly Turn[]): OutputForm {
   const user = turns.findLast((turn) => turn.role === "user");
   const asking = turns.filter((turn) => turn.role === "system" || turn === user);
   const text = asking.map((turn) => turn.text).join("\n\n");
   if (!asksForJson(text)) return { kind: "text" };
-  const schema = schemaIn(text) ?? fieldsIn(text);
+  const schema = schemaIn(text);
   return schema === undefined ? { kind: "json" } : { kind: "schema", schema };
 }
 
@@ -38,24 +38,3 @@ function readObject(text: string): JsonRecord {
     return {};
   }
 }
-
-/** DSPy's "... in the following order of fields: `reasoning`, then `answer` (must be ...)". */
-function fieldsIn(text: string): JsonRecord | undefined {
-  const [, list = ""] = /\border of fields: ([^\n]+)/i.exec(text) ?? [];
-  const found = [...list.matchAll(/`(\w+)`(?: \(must be formatted as a valid Python (\w+)\))?/g)];
-  if (found.length === 0) return undefined;
-  const properties: Record<string, JsonRecord> = {};
-  for (const [, name = "", type = "str"] of found) {
-    properties[name] = { type: pythonTypes[type] ?? "string" };
-  }
-  return { type: "object", properties, required: Object.keys(properties) };
-}
-
-const pythonTypes: Readonly<Record<string, string | undefined>> = {
-  str: "string",
-  int: "integer",
-  float: "number",
-  bool: "boolean",
-  list: "array",
-  dict: "object",
-};

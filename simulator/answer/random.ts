@@ -30,10 +30,9 @@ export class Random {
   }
 
   pick<Item>(items: readonly [Item, ...Item[]]): Item {
-    return items[this.integer(0, items.length - 1)] ?? items[0];
+    return this.pickAny(items) ?? items[0];
   }
 
-  /** Like `pick`, for a list that may be empty. */
   pickAny<Item>(items: readonly Item[]): Item | undefined {
     return items.length === 0 ? undefined : items[this.integer(0, items.length - 1)];
   }

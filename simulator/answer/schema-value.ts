@@ -203,5 +203,5 @@ function textForField(fieldName: string, { random, hints }: ValueSource): string
     return hints.userText.trim().replace(/\s+/g, " ").slice(0, 120) || "anything new";
   }
   const known = hints.names.length > 0 ? hints.names : hints.words;
-  return random.pickAny(known) ?? random.pick(["alpha", "harbour", "river", "lantern", "meadow"]);
+  return random.pickAny(known) ?? `word${random.integer(1, 9)}`;
 }

@@ -39,11 +39,9 @@ function* writeContent(prompt: Prompt, choice: number): Generator<ContentEvent, 
   }
   const tools = chooseTools(prompt);
   if (tools.length > 0) yield* writeCalls(tools, prompt, random);
-  else for (const piece of textPieces(prompt, text, random)) yield textEvent(piece);
-}
-
-function textEvent(piece: string): ContentEvent {
-  return { kind: "text", piece, tokens: 1 };
+  else {
+    for (const piece of textPieces(prompt, text, random)) yield { kind: "text", piece, tokens: 1 };
+  }
 }
 
 function textPieces(prompt: Prompt, text: string, random: Random): Iterable<string> {

@@ -97,6 +97,6 @@ test("strict tools have the same rules, other tools none", () => {
 });
 
 test("a schema must be the text of a JSON object", () => {
-  expect(messageOf(held("{"))).toContain("not valid JSON");
-  expect(messageOf(held("[]"))).toContain("not an object");
+  expect(messageOf(held("{"))).toContain("not a JSON object");
+  expect(messageOf(held("[]"))).toContain("not a JSON object");
 });

@@ -29,14 +29,13 @@ export function checkSchemas(body: JsonRecord, row: CapabilityRow): void {
 }
 
 function answerSchema(text: string): JsonRecord {
-  let schema: unknown;
   try {
-    schema = parseJson(text);
+    const schema = parseJson(text);
+    if (isRecord(schema)) return schema;
   } catch {
-    throw invalid("The schema of outputConfig.textFormat is not valid JSON.");
+    // Refused like JSON that is no object.
   }
-  if (!isRecord(schema)) throw invalid("The schema of outputConfig.textFormat is not an object.");
-  return schema;
+  throw invalid("The schema of outputConfig.textFormat is not a JSON object.");
 }
 
 /** `at` is the field's name in the model's own errors. */

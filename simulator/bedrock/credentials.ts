@@ -57,20 +57,15 @@ interface Authorization {
 }
 
 const authorizationPattern =
-  /^AWS4-HMAC-SHA256 +Credential=([^/,]+)\/([^/,]*)\/([^/,]*)\/([^/,]*)\/([^/,]*), *SignedHeaders=([^,]+), *Signature=([^,]+)$/;
+  /^AWS4-HMAC-SHA256 +Credential=(?<accessKeyId>[^/,]+)\/(?<date>[^/,]*)\/(?<region>[^/,]*)\/(?<service>[^/,]*)\/(?<terminator>[^/,]*), *SignedHeaders=(?<signedHeaders>[^,]+), *Signature=(?<signature>[^,]+)$/;
 
 function readAuthorization(header: string): Authorization {
-  const parts = authorizationPattern.exec(header.trim());
-  if (parts === null) {
-    throw incomplete(
-      `Authorization header requires the scheme ${algorithm} and the parameters 'Credential' with ` +
-        "exactly 5 slash-delimited elements, 'SignedHeaders' and 'Signature'.",
-    );
-  }
-  const [, accessKeyId = "", date = "", region = "", named = "", terminator = ""] = parts;
-  const signedHeaders = (parts[6] ?? "").split(";");
-  const signature = parts[7] ?? "";
-  return { accessKeyId, date, region, service: named, terminator, signedHeaders, signature };
+  const parts = authorizationPattern.exec(header.trim())?.groups;
+  if (parts === undefined) throw incomplete(`Authorization header requires ${algorithm}.`);
+  const { accessKeyId = "", date = "", region = "", service: named = "", terminator = "" } = parts;
+  const { signedHeaders = "", signature = "" } = parts;
+  const names = signedHeaders.split(";");
+  return { accessKeyId, date, region, service: named, terminator, signedHeaders: names, signature };
 }
 
 function verifyVersion4(request: WireRequest, given: Authorization, verifier: Verifier): void {

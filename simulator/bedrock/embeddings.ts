@@ -16,8 +16,6 @@ import {
 
 const maxInputTokens = 8192;
 const titanText: Shape = { kind: "string", length: [1, 50_000] };
-/** The length of vectors that are not normalised. */
-const plainLength = 4;
 
 const titan2 = structure({
   "inputText!": titanText,
@@ -29,8 +27,7 @@ const titan2 = structure({
 /** Titan text embeddings, version 2: one text a call, floats only. Throws `BedrockError`. */
 export function readTitanEmbedding(body: JsonRecord): EmbeddingResult {
   checkShape(body, titan2);
-  const { unit, promptTokens } = embedded(body, numberOf(body["dimensions"]) ?? 1024);
-  const float = body["normalize"] === false ? unit.map((value) => value * plainLength) : unit;
+  const { unit: float, promptTokens } = embedded(body, numberOf(body["dimensions"]) ?? 1024);
   const answer = {
     embedding: float,
     embeddingsByType: { float },

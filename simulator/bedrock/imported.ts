@@ -16,6 +16,7 @@ import {
 } from "./stream-reply.ts";
 import { type BedrockError, invalid } from "./errors.ts";
 import { anyText, anything, checkShape, list, structure } from "./shapes.ts";
+import { plainTurn } from "./read-prompt.ts";
 
 /** A call of an imported model as a Converse request, and the form of its answer. */
 interface ImportedRequest {
@@ -93,13 +94,8 @@ function formOf(body: JsonRecord, template: Template): NativeForm {
 /** Leaves out the assistant's open turn, unless it contains a prefill. */
 function conversationOf(turns: readonly TemplateTurn[]): readonly Turn[] {
   const isEmpty = turns.at(-1)?.text === "";
-  return (isEmpty ? turns.slice(0, -1) : turns).map(({ role, text }) => ({
-    role,
-    text,
-    name: undefined,
-    attachments: [],
-    toolCalls: [],
-  }));
+  const said = isEmpty ? turns.slice(0, -1) : turns;
+  return said.map(({ role, text }) => plainTurn(role, text));
 }
 
 function readGuardrail(headers: Headers, prompt: Prompt): ConverseRequest["guardrail"] {

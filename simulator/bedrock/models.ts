@@ -20,18 +20,9 @@ const profileRegions: Readonly<Record<string, RegExp>> = {
 const national = /^(?:anthropic\.claude-[a-z]+-(?:4-(?:[5-9]|\d\d)(?!\d)|[5-9])|amazon\.nova-2-)/;
 const profileModels: Readonly<Record<string, RegExp>> = { jp: national, au: national };
 
-const account = "[0-9]{12}";
-const arn = "arn:aws(?:-[^:]+)?:bedrock:[a-z0-9-]{1,20}";
-const modelIdPattern = [
-  `${arn}::foundation-model/[a-z0-9-]{1,63}[.][a-z0-9-]{1,63}(?:[.:]?[a-z0-9-]{1,63})*`,
-  `${arn}:${account}:custom-model/[a-z0-9-]{1,63}[.][a-z0-9-]{1,63}/[a-z0-9]{12}`,
-  `${arn}:${account}:(?:custom-model-deployment|imported-model|provisioned-model)/[a-z0-9]{12}`,
-  `${arn}:${account}:(?:inference-profile|application-inference-profile)/[a-zA-Z0-9-:.]+`,
-  `${arn}:${account}:(?:default-)?prompt-router/[a-zA-Z0-9-:.]+`,
-  `${arn}:${account}:prompt/[0-9a-zA-Z]{10}(?::[0-9]{1,5})?`,
-  `arn:aws:sagemaker:[a-z0-9-]+:${account}:endpoint/[a-zA-Z0-9-]+`,
-  "[a-zA-Z0-9-:.]+",
-].join("|");
+const modelIdPattern =
+  "arn:aws(?:-[^:]+)?:(?:bedrock|sagemaker):[a-z0-9-]{1,20}:(?:[0-9]{12})?:[a-z-]+/[a-zA-Z0-9-:./]+" +
+  "|[a-zA-Z0-9-:.]+";
 
 /** Names used by tests; these models support everything. */
 const testModels = /^(?:simulated-|fault-|sound)/;

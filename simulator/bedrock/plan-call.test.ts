@@ -24,14 +24,6 @@ describe("Titan", () => {
     expect(titan({ inputText: "a", dimensions }).embedding).toHaveLength(dimensions);
   });
 
-  test("does not normalise vectors if the request says so", () => {
-    const unit = titan({ inputText: "whale" }).embedding ?? [];
-    const plain = titan({ inputText: "whale", normalize: false }).embedding ?? [];
-    expect(Math.hypot(...plain)).toBeGreaterThan(2);
-    const product = unit.reduce((total, value, index) => total + value * (plain[index] ?? 0), 0);
-    expect(product / Math.hypot(...plain)).toBeCloseTo(1, 5);
-  });
-
   test.each<[JsonRecord, string]>([
     [{}, "'inputText' failed to satisfy constraint: Member must not be null"],
     [{ inputText: "" }, "Member must have length greater than or equal to 1"],

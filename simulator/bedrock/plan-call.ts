@@ -231,14 +231,14 @@ export function isBedrockPath(path: string): boolean {
 }
 
 /**
- * Reads the path as received: the model's id is one segment, in which slashes are encoded. Throws
- * `BedrockError` for every other path.
+ * Reads the path as received: the model's id is one segment, in which slashes are encoded; the
+ * refusal for every other path.
  */
-export function bedrockRoute(method: string, path: string): BedrockRoute {
+export function bedrockRoute(method: string, path: string): BedrockRoute | BedrockError {
   const [, , id = "", operation = "", ...rest] = path.split("/");
   const model = decoded(id);
   if (method !== "POST" || !isOperation(operation) || rest.length > 0 || !model) {
-    throw new BedrockError("UnknownOperationException", texts.unknownOperation);
+    return new BedrockError("UnknownOperationException", texts.unknownOperation);
   }
   return { operation, kind: operations[operation], model };
 }

@@ -139,7 +139,7 @@ function readUser(blocks: readonly JsonRecord[]): Turn[] {
   return [{ ...plainTurn("user", joinedText(own)), attachments: own.flatMap(readAttachment) }];
 }
 
-function plainTurn(role: Turn["role"], text: string): Turn {
+export function plainTurn(role: Turn["role"], text: string): Turn {
   return { role, text, name: undefined, attachments: [], toolCalls: [] };
 }
 
@@ -150,18 +150,12 @@ function joinedText(blocks: readonly JsonRecord[]): string {
     .join("\n");
 }
 
-function textOf({ text, json, guardContent, citationsContent }: JsonRecord): string {
-  if (json !== undefined) return JSON.stringify(json);
-  if (isRecord(guardContent)) return stringOf(recordOf(guardContent["text"])["text"]);
-  if (!isRecord(citationsContent)) return stringOf(text);
-  return listOf(citationsContent["content"])
-    .map((part) => stringOf(recordOf(part)["text"]))
-    .join("");
+function textOf({ text, json }: JsonRecord): string {
+  return json === undefined ? stringOf(text) : JSON.stringify(json);
 }
 
-function readAttachment({ image, document, video }: JsonRecord): Attachment[] {
+function readAttachment({ image, document }: JsonRecord): Attachment[] {
   if (isRecord(image)) return [attachment("image", image, "image")];
-  if (isRecord(video)) return [attachment("file", video, "video")];
   if (!isRecord(document)) return [];
   return [attachment("file", document, documentType(stringOf(document["format"])))];
 }

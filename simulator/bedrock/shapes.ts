@@ -194,61 +194,42 @@ export const someText: Shape = { kind: "string", length: [1, undefined] };
 const cachePoint = structure({ "type!": choice("default"), ttl: choice("5m", "1h") });
 const toolName: Shape = { kind: "string", length: [1, 64], pattern: /^[a-zA-Z0-9_-]+$/ };
 const toolUseId: Shape = { kind: "string", length: [1, 64], pattern: /^[a-zA-Z0-9_.:-]+$/ };
-const s3Location = structure({ "uri!": someText, bucketOwner: anyText });
-const bytesOrObject: Members = { bytes: blob, s3Location };
+const bytesAlone: Members = { bytes: blob };
 
 const image = structure({
   "format!": choice("png", "jpeg", "gif", "webp"),
-  "source!": union(bytesOrObject),
-});
-const video = structure({
-  "format!": choice("mkv", "mov", "mp4", "webm", "flv", "mpeg", "mpg", "wmv", "three_gp"),
-  "source!": union(bytesOrObject),
+  "source!": union(bytesAlone),
 });
 const file = structure({
   format: choice("pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md"),
   "name!": { kind: "string", length: [1, 200] },
   "source!": union({
-    ...bytesOrObject,
+    ...bytesAlone,
     text: someText,
     content: { kind: "list", of: union({ text: someText }), length: [1, undefined] },
   }),
-  context: anyText,
-  citations: structure({ "enabled!": flag }),
-});
-const guardContent = union({
-  text: structure({
-    "text!": anyText,
-    qualifiers: list(choice("grounding_source", "query", "guard_content")),
-  }),
-  image: structure({ "format!": choice("png", "jpeg"), "source!": union({ bytes: blob }) }),
 });
 const toolResult = structure({
   "toolUseId!": toolUseId,
-  "content!": list(union({ text: anyText, json: anything, image, document: file, video })),
+  "content!": list(union({ text: anyText, json: anything, image, document: file })),
   status: choice("success", "error"),
-  type: anyText,
 });
 
 const contentBlock = union({
   text: anyText,
   image,
   document: file,
-  video,
   toolUse: structure({
     "toolUseId!": toolUseId,
     "name!": toolName,
     "input!": anything,
-    type: choice("server_tool_use"),
   }),
   toolResult,
-  guardContent,
   cachePoint,
   reasoningContent: union({
     reasoningText: structure({ "text!": anyText, signature: anyText }),
     redactedContent: blob,
   }),
-  citationsContent: structure({ content: list(union({ text: anyText })), citations: anything }),
 });
 
 const tool = union({
@@ -258,7 +239,6 @@ const tool = union({
     "inputSchema!": union({ json: anything }),
     strict: flag,
   }),
-  systemTool: structure({ "name!": toolName }),
   cachePoint,
 });
 
@@ -266,7 +246,7 @@ const conversation: Members = {
   messages: list(
     structure({ "role!": choice("user", "assistant"), "content!": list(contentBlock) }),
   ),
-  system: list(union({ text: someText, guardContent, cachePoint })),
+  system: list(union({ text: someText, cachePoint })),
   toolConfig: structure({
     "tools!": { kind: "list", of: tool, length: [1, undefined] },
     toolChoice: union({
@@ -301,7 +281,6 @@ export function converseShape(isStreamed: boolean): Shape {
       trace: choice("enabled", "disabled", "enabled_full"),
       ...(isStreamed ? { streamProcessingMode: choice("sync", "async") } : {}),
     }),
-    promptVariables: { kind: "map", key: anyText, value: union({ text: anyText }) },
     additionalModelResponseFieldPaths: {
       kind: "list",
       of: { kind: "string", length: [1, 256] },

@@ -125,10 +125,8 @@ interface PlannedFault {
 /** Chooses the fault of a call: from its header, else its model's name, else the plan. */
 export class FaultChooser {
   #plan: PlannedFault[] = [];
-  /** Models whose next flapping call fails. */
-  readonly #flapping = new Set<string>();
-  /** How many calls of a model a burst has refused so far. */
-  readonly #refused = new Map<string, number>();
+  /** Calls of models whose faults depend on it. */
+  readonly #calls = new Map<string, number>();
 
   setPlan(steps: readonly FaultStep[]): void {
     this.#plan = steps
@@ -141,8 +139,8 @@ export class FaultChooser {
   /** Undefined when the header names a fault that does not exist. */
   choose(header: string | null, model: string): Fault | undefined {
     const fault = header === null ? this.#withoutHeader(model) : parseFault(header);
-    if (fault?.mode === "flap") return this.#flap(model);
-    return fault?.mode === "throttled-burst" ? this.#burst(model, fault.argument) : fault;
+    const isCounted = fault?.mode === "flap" || fault?.mode === "throttled-burst";
+    return isCounted ? this.#byCount(model, fault) : fault;
   }
 
   #withoutHeader(model: string): Fault {
@@ -160,21 +158,15 @@ export class FaultChooser {
     return step.fault;
   }
 
-  #flap(model: string): Fault {
-    if (this.#flapping.delete(model)) return { mode: "overloaded-503", argument: undefined };
-    // Callers choose the names of models, so the set is bounded.
-    if (this.#flapping.size >= modelsLimit) this.#flapping.clear();
-    this.#flapping.add(model);
-    return noFault;
-  }
-
-  /** Refuses only a model's first calls. */
-  #burst(model: string, length = defaultBurstLength): Fault {
-    const refused = this.#refused.get(model) ?? 0;
-    if (refused >= length) return noFault;
-    if (this.#refused.size >= modelsLimit) this.#refused.clear();
-    this.#refused.set(model, refused + 1);
-    return { mode: "throttle-429-bare", argument: undefined };
+  /** Every second call of a model fails, or its first ones. */
+  #byCount(model: string, { mode, argument = defaultBurstLength }: Fault): Fault {
+    const count = this.#calls.get(model) ?? 0;
+    // Callers choose the names of models, so the map is bounded.
+    if (this.#calls.size >= modelsLimit) this.#calls.clear();
+    this.#calls.set(model, count + 1);
+    const fails = mode === "flap" ? count % 2 === 1 : count < argument;
+    if (!fails) return noFault;
+    return { mode: mode === "flap" ? "overloaded-503" : "throttle-429-bare", argument: undefined };
   }
 }
 

@@ -66,12 +66,25 @@ function completionBody(
     object: "chat.completion",
     created,
     model,
-    choices: collected.map((choice, index) => choiceBody(choice, index, request)),
+    choices: collected.map((choice, index) =>
+      sentChoice(choiceBody(choice, index, request), request),
+    ),
     usage: usageBody(usage),
     service_tier: "default",
     system_fingerprint: "fp_simulator",
   };
   return { body, usage };
+}
+
+/** For deprecated `functions` the call is a field of its own. */
+function sentChoice(choice: object, { isLegacyCall }: ChatRequest): object {
+  if (!isLegacyCall) return choice;
+  const { delta, message, finish_reason: reason, ...rest } = recordOf(choice);
+  const { tool_calls: calls, ...said } = recordOf(message ?? delta);
+  const called = recordOf(listOf(calls)[0])["function"];
+  const part = called === undefined ? said : { ...said, function_call: called };
+  const finish_reason = reason === "tool_calls" ? "function_call" : reason;
+  return { ...rest, [message === undefined ? "delta" : "message"]: part, finish_reason };
 }
 
 function wireFinishReason(reason: FinishReason): string {
@@ -135,7 +148,7 @@ function* chunksOf(
         usage.reasoningTokens += step.value.reasoningTokens;
       } else {
         const { kind, choice, tokens } = step.value;
-        yield { kind, tokens, body: envelope([choice]) };
+        yield { kind, tokens, body: envelope([sentChoice(choice, request)]) };
       }
     }
   }

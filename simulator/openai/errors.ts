@@ -87,7 +87,10 @@ export function wrongKey(key: string): WireError {
 
 /** The answer of a fault that refuses the call; undefined for other faults. */
 export function refusalReply(fault: Fault, model: string): Reply | undefined {
-  if (!isOnWire(fault.mode, "openai")) return errorReply(otherWire(fault.mode));
+  if (!isOnWire(fault.mode, "openai")) {
+    const message = `The fault ${fault.mode} exists on Bedrock's wire only.`;
+    return errorReply(new WireError(400, { message, code: "fault_of_other_wire" }));
+  }
   if (fault.mode === "error-200") return { ...errorReply(serverError(500)), status: 200 };
   const error = refusalErrors[fault.mode]?.(model, fault.argument);
   return error === undefined ? oddReply(fault) : errorReply(error);
@@ -145,9 +148,4 @@ function throttled(model: string, waitMs: number | undefined): WireError {
     `Rate limit reached for ${model} in organization org-simulator on tokens per min (TPM): ` +
     `Limit 30000, Used 29900, Requested 500.${hint}`;
   return new WireError(429, { message, type: "tokens", code: "rate_limit_exceeded" }, headers);
-}
-
-function otherWire(mode: FaultMode): WireError {
-  const message = `The fault ${mode} exists on Bedrock's wire only.`;
-  return new WireError(400, { message, code: "fault_of_other_wire" });
 }

@@ -1,5 +1,5 @@
 import { type IncomingCall, markOf, type OpenCall, type Plan, type PlanParts } from "../call.ts";
-import { faultHeader, faultModes } from "../faults/fault-modes.ts";
+import { faultHeader } from "../faults/fault-modes.ts";
 import { jsonReply, type Reply } from "../reply.ts";
 import { isRecord, type JsonRecord, parseJson, stringOf } from "../json.ts";
 import { chatReply } from "./answers.ts";
@@ -32,7 +32,10 @@ export async function planOpenAiCall(
   const body = route.kind === "models" ? {} : await readBody(request, call);
   const model = stringOf(body["model"]);
   const fault = parts.faults.choose(request.headers.get(faultHeader), model);
-  if (fault === undefined) throw unknownFault();
+  if (fault === undefined) {
+    const message = `No such fault: ${request.headers.get(faultHeader)}. See sluice simulator --help.`;
+    throw new WireError(400, { message, code: "unknown_fault" });
+  }
   call.update({ model, fault: fault.mode });
   const refusal = refusalReply(fault, model);
   if (refusal !== undefined) return { fault, reply: refusal };
@@ -89,10 +92,4 @@ async function readBody(request: Request, call: OpenCall): Promise<JsonRecord> {
   }
   if (!isRecord(body)) throw wrongType("body", "an object", body);
   return body;
-}
-
-function unknownFault(): WireError {
-  const known = Object.keys(faultModes).join(", ");
-  const message = `No such fault. ${faultHeader} takes mode or mode:argument, with mode one of: ${known}.`;
-  return new WireError(400, { message, code: "unknown_fault" });
 }

@@ -31,13 +31,15 @@ export interface ChatRequest {
   /** The number of alternatives; undefined if no log probabilities were asked for. */
   readonly topLogprobs: number | undefined;
   readonly showsReasoning: boolean;
+  /** The tools came as `functions`, which are answered with `function_call`. */
+  readonly isLegacyCall: boolean;
 }
 
 /** Throws `WireError` if OpenAI would refuse the request. `contextWindow` undefined: no limit. */
 export function readChatRequest(body: JsonRecord, contextWindow: number | undefined): ChatRequest {
   const model = readModel(body);
   const turns = readMessages(body["messages"]);
-  const { tools, toolUse } = readTools(body);
+  const { tools, toolUse, isLegacyCall } = readTools(body);
   const showsReasoning = reasonsByDefault(model);
   const isStreamed = body["stream"] === true;
   const streamOptions = body["stream_options"];
@@ -71,6 +73,7 @@ export function readChatRequest(body: JsonRecord, contextWindow: number | undefi
     promptTokens,
     isStreamed,
     showsReasoning,
+    isLegacyCall,
     choiceCount: readInteger(body, "n", [1, 128]) ?? 1,
     includesUsage: recordOf(streamOptions)["include_usage"] === true,
     topLogprobs: body["logprobs"] === true ? topLogprobs : undefined,
@@ -147,6 +150,7 @@ const roles: Readonly<Record<string, Turn["role"]>> = {
   user: "user",
   assistant: "assistant",
   tool: "tool",
+  function: "tool",
 };
 
 /** The conversation of a chat request. Throws `WireError` if OpenAI would refuse it. */
@@ -173,7 +177,9 @@ function readMessage(message: unknown, path: string, callNames: Map<string, stri
 }
 
 function readToolCalls(message: JsonRecord, callNames: Map<string, string>): Turn["toolCalls"] {
-  return listOf(message["tool_calls"]).map((call) => {
+  const { function_call: legacy } = message;
+  const calls = isRecord(legacy) ? [{ function: legacy }] : listOf(message["tool_calls"]);
+  return calls.map((call) => {
     const { id, function: called, custom } = recordOf(call);
     const body = recordOf(called ?? custom);
     const name = stringOf(body["name"]);
@@ -228,16 +234,23 @@ function base64Size(data: string): number {
 }
 
 /** Tools and the choice among them. Throws `WireError` if OpenAI would refuse them. */
-function readTools(body: JsonRecord): Pick<Prompt, "tools" | "toolUse"> {
-  const tools = listOf(body["tools"]).map((tool, index) => readTool(tool, index));
-  const choice = body["tool_choice"] ?? undefined;
+function readTools(
+  body: JsonRecord,
+): Pick<Prompt, "tools" | "toolUse"> & Pick<ChatRequest, "isLegacyCall"> {
+  const isLegacyCall = isList(body["functions"]);
+  const tools = isLegacyCall
+    ? listOf(body["functions"]).map((tool) => readFunction(recordOf(tool)))
+    : listOf(body["tools"]).map((tool, index) => readTool(tool, index));
+  const { function_call: called } = body;
+  const legacyChoice = isRecord(called) ? { type: "function", function: called } : called;
+  const choice = (isLegacyCall ? legacyChoice : body["tool_choice"]) ?? undefined;
   if (choice !== undefined && tools.length === 0) {
     const message = "'tool_choice' is only allowed when 'tools' are specified.";
     throw invalidRequest(message, "tool_choice");
   }
-  const toolUse = readChoice(choice, body["parallel_tool_calls"] !== false);
+  const toolUse = readChoice(choice, !isLegacyCall && body["parallel_tool_calls"] !== false);
   const unknown = toolUse.only?.find((name) => !tools.some((tool) => tool.name === name));
-  if (unknown === undefined) return { tools, toolUse };
+  if (unknown === undefined) return { tools, toolUse, isLegacyCall };
   throw invalidRequest(`No tool named '${unknown}' was specified.`, "tool_choice");
 }
 
