@@ -144,7 +144,7 @@ function explain(
   const degraded =
     granted === limit
       ? ""
-      : ` The limit is ${limit}; this worker grants its share, because what all workers use is ` +
+      : ` The limit is ${limit}; this process grants its share, because what all processes use is ` +
         "not known now. Look for `limits` in `sluice doctor` and in the log.";
   return {
     rule,

@@ -57,7 +57,7 @@ test("a refusal by a share of the limits names the share, in its message and its
     "Limit 100 (for now 2: the gateway's limits are degraded), Used 2, Requested 1.",
   );
   expect(explanation?.summary).toStartWith("The last 60 s hold 2 of 2 requests");
-  expect(explanation?.summary).toContain("The limit is 100; this worker grants its share");
+  expect(explanation?.summary).toContain("The limit is 100; this process grants its share");
   expect(explanation?.window).toMatchObject({ limit: 2, used: 2 });
 });
 

@@ -83,7 +83,7 @@ function modulesOf(...files: readonly string[]): ReadonlySet<string> {
   return seen;
 }
 
-test("a worker loads neither the parser nor the commands of operations", () => {
+test("a gateway process loads neither the parser nor the commands of operations", () => {
   const seen = modulesOf("mistakes.ts", "serve/serve.ts");
   expect(seen).toContain(join(import.meta.dir, "serve/load-settings.ts"));
   expect([...seen].filter((name) => /commander|cli\/verbs/.test(name))).toEqual([]);

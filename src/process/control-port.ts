@@ -14,7 +14,7 @@ export interface ControlPort {
   readonly usage: Pick<UsageStore, "insert">;
 }
 
-/** What control needs from a data server. */
+/** What the control side needs from the data server. */
 export interface DataPort {
   /** Resolves to the epoch when calls see every change of keys that was committed before. */
   reloadKeys(): Promise<number>;

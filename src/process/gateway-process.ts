@@ -18,7 +18,7 @@ import { readCommit } from "./program-commit.ts";
 import type { AppOverrides } from "./wiring/app-interface.ts";
 import { openSpool } from "./wiring/ledger/open-spool.ts";
 import { loadSharedLimits } from "./wiring/load-shared-limits.ts";
-import { DataServer } from "./worker/data-server.ts";
+import { DataServer } from "./data/data-server.ts";
 
 export interface GatewayProcessOptions {
   readonly config: Config;

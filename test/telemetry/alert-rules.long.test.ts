@@ -135,8 +135,8 @@ const troubles: readonly (readonly [series: Readonly<Record<string, string>>, ..
   [{}],
   [{ 'up{job="sluice"}': "0x90" }, "SluiceDown"],
   [{ 'up{job="sluice"}': "_x90" }, "SluiceDown"],
-  [{ sluice_open_requests: "3x80 stale" }, "SluiceNoWorker"],
-  [{ 'sluice_event_loop_delay_seconds{process="2"}': "0.002x70 stale" }, "SluiceWorkerMissing"],
+  [{ sluice_open_requests: "3x80 stale" }, "SluiceNoProcess"],
+  [{ 'sluice_event_loop_delay_seconds{process="2"}': "0.002x70 stale" }, "SluiceProcessMissing"],
   [{ 'process_start_time_seconds{process="1"}': "1000x80 1001 1002 1003x7" }, "SluiceRestarting"],
   [{ 'sluice_config_reloads_total{result="refused"}': "0x85 1x4" }, "SluiceConfigurationRejected"],
   [

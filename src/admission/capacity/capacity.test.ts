@@ -353,7 +353,7 @@ describe("places", () => {
     world.pass(0);
     expect(isServed(waiting)).toBe(true);
     placeOf(waiting).leave();
-    // Workers are told that places are plenty again.
+    // Others are told that places are plenty again.
     world.pass(2_000);
     const { steps } = world.time;
     world.pass(120_000);

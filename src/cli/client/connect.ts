@@ -101,7 +101,7 @@ async function readLocalAccess(dataDir: string): Promise<Gateway> {
   if (text === undefined) throw new CommandError(await whyNoAccess(dataDir, path));
   const { url, token } = parseAccess(text, path);
   const advise = async (): Promise<string> =>
-    (await adviceOnControl(dataDir)) ??
+    (await adviceOnListener(dataDir)) ??
     `The gateway that wrote ${path} is not running. Start it with ` +
       `\`${commandLine("serve")}\`, or add --offline to work on the database.`;
   return { url, token: new Secret(token), advise };
@@ -119,7 +119,7 @@ function readAccessFile(path: string): string | undefined {
 
 async function whyNoAccess(dataDir: string, path: string): Promise<string> {
   return (
-    (await adviceOnControl(dataDir)) ??
+    (await adviceOnListener(dataDir)) ??
     `no gateway runs on this configuration (there is no ${path}).
 Start it with \`${commandLine("serve")}\`. If one runs, name its --data-dir or
 --config, or, on another machine, its --url and --token-file; or add --offline to work on the
@@ -128,8 +128,8 @@ database.`
 }
 
 /** Undefined if no gateway runs on the data directory. */
-async function adviceOnControl(dataDir: string): Promise<string | undefined> {
-  const lost = await findLostControl(dataDir);
+async function adviceOnListener(dataDir: string): Promise<string | undefined> {
+  const lost = await findLostListener(dataDir);
   return lost === undefined ? undefined : `The gateway ${lost.text}.\nTo do: ${lost.advice}.`;
 }
 
@@ -143,14 +143,14 @@ function parseAccess(text: string, path: string): { url: string; token: string }
 }
 
 /** A gateway that serves calls, but whose admin listener does not answer. */
-interface LostControl {
+interface LostListener {
   /** A sentence without its first word, "The gateway", and its full stop. */
   readonly text: string;
   /** What to do, as a phrase. */
   readonly advice: string;
 }
 
-const lostControl: LostControl = {
+const lostListener: LostListener = {
   text:
     "runs, but its admin listener does not answer: calls go on with the keys and settings that its " +
     "processes have",
@@ -158,9 +158,9 @@ const lostControl: LostControl = {
     "read the reason at the end of the gateway's log. Once it is corrected, the listener starts by itself",
 };
 
-/** Explains why control does not answer; undefined if no gateway runs on the data directory. */
-export async function findLostControl(dataDir: string): Promise<LostControl | undefined> {
-  return (await hasParent(dataDir)) ? lostControl : undefined;
+/** Explains why the admin listener does not answer; undefined if no gateway runs on the data directory. */
+export async function findLostListener(dataDir: string): Promise<LostListener | undefined> {
+  return (await hasParent(dataDir)) ? lostListener : undefined;
 }
 
 /**

@@ -4,7 +4,7 @@ import { CommandError, type CommandIo } from "../command.ts";
 import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import type { AdminClient } from "../client/admin-client.ts";
 import { replicaWarnings } from "../resources/replicas.ts";
-import { connect, findLostControl } from "../client/connect.ts";
+import { connect, findLostListener } from "../client/connect.ts";
 import { NoAnswer } from "../client/http-client.ts";
 import type { SettingsArguments } from "../serve/load-settings.ts";
 import { commandLine } from "../program.ts";
@@ -19,7 +19,7 @@ export async function checkGateway(
   io: CommandIo,
 ): Promise<Finding[]> {
   if (!existsSync(join(dataDir, "admin-access.json"))) {
-    const lost = await findLostControl(dataDir);
+    const lost = await findLostListener(dataDir);
     if (lost !== undefined) return [{ state: "failed", subject, ...lost }];
     return [{ state: "note", subject, text: "none is running with this configuration" }];
   }
@@ -36,7 +36,7 @@ export async function checkGateway(
     return [...first, ...lacking, ...dropped, ...differing];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    const lost = error instanceof NoAnswer ? await findLostControl(dataDir) : undefined;
+    const lost = error instanceof NoAnswer ? await findLostListener(dataDir) : undefined;
     if (lost !== undefined) return [{ state: "failed", subject, ...lost }];
     const advice = `start it again with \`${commandLine("serve", chosen)}\``;
     return [{ state: "failed", subject, text: error.message, advice }];

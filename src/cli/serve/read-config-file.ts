@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { oddKind } from "../../domain/system-files.ts";
 import { CommandError, unreadable } from "../command.ts";
 
-/** Refuses a FIFO, which can be read once, because workers and reloads read the file again. */
+/** Refuses a FIFO, which can be read once, because processes and reloads read the file again. */
 export function readConfigFile(path: string): string {
   try {
     const odd = oddKind(statSync(path));

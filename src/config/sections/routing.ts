@@ -126,13 +126,13 @@ export const routingSchema = z
 export const overloadSchema = z
   .strictObject({
     loop_delay: duration({
-      about: "Event loop delay above which a worker refuses calls.",
+      about: "Event loop delay above which a process refuses calls.",
       min: "5ms",
       max: "10s",
       initial: "100ms",
     }),
     max_calls: wholeNumber({
-      about: "Maximum concurrent calls, divided among the processes.",
+      about: "Maximum concurrent calls of each process.",
       min: 1,
       max: 1_000_000,
       initial: 20_000,

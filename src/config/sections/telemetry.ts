@@ -44,7 +44,7 @@ const otlpSchema = z
       false,
     ),
     queue: wholeNumber({
-      about: "Finished calls waiting to be sent, in each worker; further ones are dropped.",
+      about: "Finished calls waiting to be sent, in each process; further ones are dropped.",
       min: 64,
       max: 65_536,
       initial: 2048,

@@ -24,7 +24,7 @@ export interface Plan {
   readonly whenLimitsUnavailable: UndecidedLimits;
 }
 
-/** `local`: each worker grants its share of the limits; `closed`: calls are refused. */
+/** `local`: each process grants its share of the limits; `closed`: calls are refused. */
 export const undecidedLimits = ["local", "closed"] as const;
 export type UndecidedLimits = (typeof undecidedLimits)[number];
 

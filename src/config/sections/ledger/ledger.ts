@@ -26,7 +26,7 @@ export const ledgerSchema = z
       ),
     spool_limit: size({
       about:
-        "Maximum size of a worker's spool. When it is full, its calls are refused; the log " +
+        "Maximum size of a process's spool. When it is full, its calls are refused; the log " +
         "warns from 80 % on.",
       min: "64KiB",
       max: "1024GiB",

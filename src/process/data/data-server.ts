@@ -100,7 +100,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     return leaveListener(this.#listener, { shutdown, countOpen, timeoutMs, settleMs });
   }
 
-  /** Age of the keys in memory; it grows while control is unavailable. */
+  /** Age of the keys in memory; it grows while the database cannot be read. */
   get keysAgeMs(): number {
     return this.#keyRing.ageMs;
   }
@@ -174,7 +174,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     return buildSnapshot(config, { services: adapterServices(this.#options), hooks }, before);
   }
 
-  /** The keys are the same in all workers. */
+  /** The keys are the same in all processes. */
   #reportKeys(): void {
     const { number = 1, telemetry } = this.#options;
     if (number === 1) reportKeys(this.#config, this.#keyRing, telemetry.events);

@@ -22,11 +22,11 @@ export interface DataServerOptions {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   readonly overrides: AppOverrides;
-  /** Set when the limits are shared with other gateways. */
+  /** Set when the limits are shared with other processes. */
   readonly newSharedLimits?: NewSharedLimits | undefined;
-  /** Number of this worker, from 1. */
+  /** Number of this process, from 1. */
   readonly number?: number;
-  /** Undefined when control can serve. */
+  /** Undefined when the control thread can serve. */
   readonly whyNotReady: () => string | undefined;
   readonly portUse?: PortUse | undefined;
 }

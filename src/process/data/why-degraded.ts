@@ -1,13 +1,13 @@
 import { joinLacks } from "../../domain/process-status.ts";
 import { howDegraded, type KeyRing } from "../../keys/key-ring.ts";
 
-/** What a worker that can serve lacks, for operators; undefined: nothing. */
+/** What a process that can serve lacks, for operators; undefined: nothing. */
 export function whyDegraded(keys: Pick<KeyRing, "isStale">, isAlone: boolean): string | undefined {
   const ofLimits = isAlone ? "limits.store cannot be asked; limits are not shared" : undefined;
   return joinLacks([howDegraded(keys), ofLimits]);
 }
 
-/** Why a worker has no keys, which it needs to serve; undefined: it has them. */
+/** Why a process has no keys, which it needs to serve; undefined: it has them. */
 export function whyNoKeys({
   isLoaded,
   isStale,
