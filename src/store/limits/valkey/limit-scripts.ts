@@ -118,7 +118,10 @@ if parts > 0 then
   lease = wished
   for _, scope in ipairs(scopes) do
     local w, of = scope.w, scope.w.isRequests and 1 or 2
-    lease[of] = math.min(lease[of], math.max(0, math.floor((scope.limit - w.s - w.d) / parts)))
+    local rest = scope.limit - w.s - w.d
+    -- Near the limit each call is decided here, so that nothing lies unused where it is needed.
+    if rest < scope.limit / 4 then lease = { 0, 0, 0 } end
+    lease[of] = math.min(lease[of], math.max(0, math.floor(rest / parts)))
     if of == 2 then
       local left = scope.most - w.d - w.others - w.ownOpen
       lease[3] = math.min(lease[3], math.max(0, math.floor(left / parts)))
