@@ -20,7 +20,7 @@ const budgets: readonly { readonly rooms: readonly string[]; readonly thousands:
   { rooms: ["telemetry", "keys", "snapshot", "settings", "entry"], thousands: 4 },
 ];
 /** `src` is on its way to 72,000. */
-const most = { src: 84_000, simulator: 7530 };
+const most = { src: 84_000, simulator: 7500 };
 
 interface Count {
   lines: number;

@@ -11,7 +11,7 @@ import {
 import { rawFault, withTransportFault } from "./faults/transport.ts";
 import { isFrame, type Reply, type Step } from "./reply.ts";
 import type { RawConnection } from "./front.ts";
-import { openAiRoute, planOpenAiCall, unknownUrl } from "./openai/plan-call.ts";
+import { openAiRoute, planOpenAiCall } from "./openai/plan-call.ts";
 import { errorReply, WireError } from "./openai/errors.ts";
 import { nextTurn, Pace, type PaceOptions, wait } from "./time.ts";
 
@@ -78,7 +78,14 @@ function routeOf(
     return { kind: known.kind, plan: (incoming) => planBedrockCall(known, incoming, parts) };
   }
   const route = openAiRoute(request.method, path);
-  if (route === undefined) return { reply: errorReply(unknownUrl(request)) };
+  if (route === undefined)
+    return {
+      reply: errorReply(
+        new WireError(404, {
+          message: `Invalid URL (${request.method} ${new URL(request.url).pathname})`,
+        }),
+      ),
+    };
   return { kind: route.kind, plan: (incoming) => planOpenAiCall(route, incoming, parts) };
 }
 

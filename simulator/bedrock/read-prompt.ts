@@ -157,7 +157,7 @@ function textOf({ text, json }: JsonRecord): string {
 function readAttachment({ image, document }: JsonRecord): Attachment[] {
   if (isRecord(image)) return [attachment("image", image, "image")];
   if (!isRecord(document)) return [];
-  return [attachment("file", document, documentType(stringOf(document["format"])))];
+  return [attachment("file", document, "application")];
 }
 
 function attachment(kind: Attachment["kind"], block: JsonRecord, type: string): Attachment {
@@ -165,23 +165,8 @@ function attachment(kind: Attachment["kind"], block: JsonRecord, type: string): 
   const format = stringOf(block["format"]);
   return {
     kind,
-    mediaType: type.includes("/") ? type : `${type}/${format}`,
+    mediaType: `${type}/${format}`,
     sizeBytes: typeof bytes === "string" ? Buffer.byteLength(bytes, "base64") : undefined,
     name: stringOf(block["name"]) || undefined,
   };
-}
-
-const documentTypes: Readonly<Record<string, string>> = {
-  csv: "text/csv",
-  doc: "application/msword",
-  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  html: "text/html",
-  md: "text/markdown",
-  pdf: "application/pdf",
-  xls: "application/vnd.ms-excel",
-  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-};
-
-function documentType(format: string): string {
-  return documentTypes[format] ?? "text/plain";
 }

@@ -58,31 +58,19 @@ function encoded(vector: Float32Array<ArrayBuffer>, isBase64: boolean): string |
 
 function readInputs(input: unknown): readonly EmbeddingInput[] {
   if (input === undefined || input === null) throw missing("input");
-  if (typeof input === "string") return [text(input)];
-  if (!isList(input)) throw wrongType("input", "one of a string or array", input);
-  if (input.length === 0) throw invalidInput();
-  if (input.length > maxInputs) throw tooLong("input", maxInputs, input.length);
-  if (isTokenIds(input)) return [input];
-  return input.map((item) => {
-    if (typeof item === "string") return text(item);
-    if (isTokenIds(item)) return item;
-    throw invalidInput();
-  });
+  const items = typeof input === "string" || isTokenIds(input) ? [input] : input;
+  if (!isList(items)) throw wrongType("input", "one of a string or array", input);
+  if (items.length > maxInputs) throw tooLong("input", maxInputs, items.length);
+  if (items.length > 0 && items.every(isInput)) return items;
+  throw new WireError(400, { message: "'$.input' is invalid. Please check the API reference." });
 }
 
-function text(input: string): string {
-  if (input === "") throw invalidInput();
-  return input;
+function isInput(item: unknown): item is EmbeddingInput {
+  return (typeof item === "string" && item !== "") || isTokenIds(item);
 }
 
 function isTokenIds(value: unknown): value is readonly number[] {
   return isList(value) && value.length > 0 && value.every((id) => Number.isInteger(id));
-}
-
-function invalidInput(): WireError {
-  return new WireError(400, {
-    message: "'$.input' is invalid. Please check the API reference.",
-  });
 }
 
 function countInput(input: EmbeddingInput): number {

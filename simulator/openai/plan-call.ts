@@ -57,11 +57,6 @@ export async function planOpenAiCall(
   }
 }
 
-export function unknownUrl(request: Request): WireError {
-  const message = `Invalid URL (${request.method} ${new URL(request.url).pathname})`;
-  return new WireError(404, { message });
-}
-
 /** Calls may name any model; a list has one. */
 function modelsReply(model: string | undefined): Reply {
   const body = {
