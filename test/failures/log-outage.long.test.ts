@@ -55,7 +55,10 @@ class LoggingGateway implements AsyncDisposable {
   untilReady(): Promise<void> {
     return until("it serves", async () => {
       if (this.#child.exitCode !== null) throw new Error("it ended");
-      return (await fetch(`${this.dataUrl}/readyz`).catch(() => undefined))?.status === 200;
+      // The admin listener follows that of calls.
+      const urls = [this.dataUrl, this.adminUrl].map((url) => fetch(`${url}/readyz`));
+      const answers = await Promise.all(urls).catch(() => []);
+      return answers.length > 0 && answers.every(({ status }) => status === 200);
     });
   }
 

@@ -12,6 +12,7 @@ import {
 } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until, untilStored } from "../support/ledger-truth-process.ts";
 import { checkLedger, sumRows } from "../support/ledger-truth.ts";
+import { metricsOf } from "../support/metrics-of.ts";
 import { isComplete, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import { startServing, type ServingProcess } from "../support/sluice-process.ts";
@@ -203,6 +204,35 @@ test("a process whose main thread hangs is ended by its control thread, and is b
   expect(serving.text()).toContain("the main thread hangs");
   serving.signal("SIGINT");
   expect(await serving.exited).toBe(0);
+});
+
+test("a control thread that dies is replaced, and leads again while calls continue", async () => {
+  await using bench = await createBench();
+  const bomb = join(bench.folder, "bomb");
+  const preload = fileURLToPath(new URL("parent-bomb.ts", import.meta.url));
+  await using serving = await startServing(["--config", bench.configPath], {
+    SLUICE_TEST_BOMB: bomb,
+    BUN_OPTIONS: `--preload ${preload}`,
+  });
+  const { processPid } = serving;
+  const calling = bench.call(serving, { from: 0, count: 4 }, callsOf(shortMix, 60));
+  for (let death = 1; death <= 2; death += 1) {
+    await Bun.write(bomb, "control");
+    await until("it has died", () => !existsSync(bomb));
+    await until("another one leads", async () => {
+      const metrics = await metricsOf(serving.adminUrl).catch(() => "");
+      return metrics.includes("sluice_ledger_queue_rows");
+    });
+  }
+  await calling;
+  console.log(serving.text().split("\n").filter((l) => !l.includes("INFO  call")).join("\n"));
+  expect(serving.processPid).toBe(processPid);
+  await untilStored(serving);
+  serving.signal("SIGINT");
+  expect(await serving.exited).toBe(0);
+  const { rows } = await bench.stored();
+  const ledger = checkLedger({ calls: bench.calls, rows, truth: bench.simulator.truth.entries });
+  expect(ledger.problems).toEqual([]);
 });
 
 test("a process that crashes beside a broken file starts with the last configuration that worked", async () => {

@@ -65,19 +65,26 @@ async function serveUntilAsked(
     await startAnew(config, io);
   }
   const introduced = Promise.withResolvers<void>();
+  /** What the parent knows, for its other processes; another control thread of this one begins with it. */
+  const told: string[] = [];
+  const tellStarted = (more: readonly string[]): void => {
+    told.push(...more);
+    io.tellStarted(more);
+  };
   const given = new AbortController();
   const gateway = newGateway({
     settings,
     config,
     args,
     texts,
+    told,
     number,
     portUse,
     io,
     onBootstrapToken: (token) =>
       void introduced.promise.then(() => {
         printBootstrap(token, { values: args, config }, io);
-        io.tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
+        tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
       }),
     onGivenUp: () => given.abort(),
   });
@@ -89,7 +96,7 @@ async function serveUntilAsked(
     await introduceDemo(gateway, args, io);
   }
   const { dataUrl, adminUrl } = gateway;
-  io.tellStarted([
+  tellStarted([
     ...fixedAddress("data", config.listen.data.port, dataUrl),
     ...(adminUrl === "" ? [] : fixedAddress("admin", config.listen.admin.port, adminUrl)),
     ...(args.begins ? ["--no-init"] : []),
@@ -142,6 +149,8 @@ interface Served {
   readonly config: Config;
   readonly args: ServeArguments;
   readonly texts: readonly string[];
+  /** Further arguments, known once it serves. */
+  readonly told: readonly string[];
   readonly number: number;
   readonly portUse: Beginning["portUse"];
   readonly io: CommandIo;
@@ -149,7 +158,7 @@ interface Served {
   readonly onGivenUp: () => void;
 }
 
-function newGateway({ settings, config, args, texts, number, portUse, io, ...on }: Served) {
+function newGateway({ settings, config, args, texts, told, number, portUse, io, ...on }: Served) {
   const { path } = settings;
   let { text } = settings;
   return new GatewayProcess({
@@ -157,17 +166,19 @@ function newGateway({ settings, config, args, texts, number, portUse, io, ...on 
     number,
     portUse,
     overrides: { version: io.version, log: io.log, proxies: proxiesOf(io.environment) },
-    startControl: () =>
-      startControlThread({
+    startControl() {
+      const all = [...texts, ...told];
+      return startControlThread({
         config: { path, text, loadedAt: io.clock.now() },
-        args: texts,
+        args: all,
         variables: io.environment.variables,
         version: io.version,
         number,
-        portUse,
+        portUse: told.length === 0 ? portUse : "another",
         parentPid: process.ppid,
-        shownToken: args.shownToken,
-      }),
+        shownToken: readServeArguments(all).shownToken,
+      });
+    },
     configOf(next, current) {
       text = next;
       const parsed = parseConfig(next, {
