@@ -4,6 +4,7 @@ import {
   copyFileSync,
   cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -204,7 +205,7 @@ describe("a start is not refused", () => {
     const pepper = readFileSync(folder.pepperPath);
     rmSync(folder.dataDir, { recursive: true });
     await expectRefused(folder, `${folder.pepperPath} is missing`);
-    rmSync(folder.spoolPath, { recursive: true });
+    mkdirSync(folder.dataDir, { recursive: true });
     writeFileSync(folder.pepperPath, pepper);
     await serveOnce(folder, folder.key);
     removeDatabase(folder);
@@ -289,7 +290,7 @@ describe("with --init", () => {
     editConfig(folder, "sluice.db", "slucie.db");
     const { exitCode, errors } = await runSluice(["serve", ...init(folder)]);
     expect(exitCode).toBe(1);
-    expect(errors).toContain("another process");
+    expect(errors).toContain("is using the data directory");
     expect(await callWith(running, folder.key)).toBe(200);
   }, 60_000);
 

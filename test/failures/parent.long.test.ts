@@ -225,7 +225,13 @@ test("a control thread that dies is replaced, and leads again while calls contin
     });
   }
   await calling;
-  console.log(serving.text().split("\n").filter((l) => !l.includes("INFO  call")).join("\n"));
+  console.log(
+    serving
+      .text()
+      .split("\n")
+      .filter((l) => !l.includes("INFO  call"))
+      .join("\n"),
+  );
   expect(serving.processPid).toBe(processPid);
   await untilStored(serving);
   serving.signal("SIGINT");

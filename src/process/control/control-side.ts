@@ -72,6 +72,7 @@ export class ControlSide implements AsyncDisposable {
   #lock: FolderLock | undefined;
   #leader: Leader | undefined;
   #mayLead = true;
+  #looking: Promise<void> = Promise.resolve();
   #stopTimer = (): void => undefined;
   #closing: Promise<void> | undefined;
 
@@ -144,12 +145,13 @@ export class ControlSide implements AsyncDisposable {
     this.#rows.start();
     this.storage.start();
     this.#export.configure(this.#config.telemetry.otlp);
-    await this.#look();
+    this.#looking = this.#look();
+    await this.#looking;
   }
 
   /** Lets another process lead, and serves open requests until it does. */
   async leave(): Promise<void> {
-    this.#mayLead = false;
+    await this.#ceaseToLook();
     this.#pages.leave();
     const leader = this.#leader;
     this.#leader = undefined;
@@ -164,7 +166,7 @@ export class ControlSide implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    this.#mayLead = false;
+    await this.#ceaseToLook();
     this.#stopTimer();
     this.#shutdown.refuse();
     await this.#export.stop();
@@ -174,6 +176,12 @@ export class ControlSide implements AsyncDisposable {
     this.#pages.stop();
     this.#release();
     await this.storage.close();
+  }
+
+  /** A leader that is about to start must not do so once the lock is released. */
+  async #ceaseToLook(): Promise<void> {
+    this.#mayLead = false;
+    await this.#looking.catch(() => undefined);
   }
 
   #release(): void {
@@ -197,7 +205,8 @@ export class ControlSide implements AsyncDisposable {
 
   async #lookAgain(): Promise<void> {
     // The reason is in the log, and the next look tries again.
-    await this.#look().catch((error: unknown) => this.#options.telemetry.events.leadFailed(error));
+    this.#looking = this.#look();
+    await this.#looking.catch((error: unknown) => this.#options.telemetry.events.leadFailed(error));
   }
 
   async #tryToLead(): Promise<void> {

@@ -74,11 +74,12 @@ const digestLength = 12;
 export class ProcessRows {
   readonly #options: ProcessRowsOptions;
   readonly #startedAt: number;
-  readonly #id: string;
   readonly #pepperMarks: string;
   readonly #stopping = new AbortController();
   readonly #signing = new Coalesced(() => this.#sign());
   readonly #following = new Coalesced(() => this.#follow());
+  /** Empty until the start, which may be refused and then creates no file. */
+  #id = "";
   #differing: ReadonlySet<string> = new Set();
   #watch: ReplicaWatch | undefined;
   #keysEpoch: number | undefined;
@@ -86,16 +87,16 @@ export class ProcessRows {
   #limitsDigest: string | undefined;
 
   constructor(options: ProcessRowsOptions) {
-    const { clock, folder, random, peppers, number } = options;
+    const { clock, peppers } = options;
     this.#options = options;
     this.#startedAt = clock.now();
-    // With the host's name, as data directories may be copied with an image.
-    this.#id = `${folder.replicaId(random)}@${hostname()}/${number}-${process.pid}`;
     this.#pepperMarks = peppers.all.map(({ mark }) => mark.slice(0, digestLength)).join(",");
   }
 
   start(): void {
-    const { store, onMessagesLost, onMessagesBack } = this.#options;
+    const { folder, random, number, store, onMessagesLost, onMessagesBack } = this.#options;
+    // With the host's name, as data directories may be copied with an image.
+    this.#id = `${folder.replicaId(random)}@${hostname()}/${number}-${process.pid}`;
     this.#watch = store.watch({
       keysChanged: (epoch) => this.#keysChanged(epoch),
       lost: onMessagesLost,

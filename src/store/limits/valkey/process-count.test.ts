@@ -18,7 +18,7 @@ test("the number of processes is what the database last told, also after a resta
   await keepProcessCount(dataDir, 1);
   clock.advance(1_000);
   expect(count()).toBe(2);
-  writeFileSync(join(dataDir, "processes"), "many\n");
+  writeFileSync(join(dataDir, "process-count"), "many\n");
   clock.advance(1_000);
   expect(count()).toBe(2);
   rmSync(dataDir, { recursive: true });

@@ -3,7 +3,7 @@ import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../../domain/clock.ts";
 
-const fileName = "processes";
+const fileName = "process-count";
 const readMs = 1_000;
 /** More than there can be: such a file is damaged. */
 const most = 100_000;
