@@ -126,7 +126,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "replicas",
-    summary: "the gateways on the database, and whether they agree",
+    summary: "the processes on the database, and whether they agree",
     defaultVerb: "list",
     load: async () => resource((await import("./resources/replicas.ts")).replicas),
   },

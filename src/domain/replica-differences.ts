@@ -1,13 +1,13 @@
 import { isLive, placeOf, type Replica } from "./replica.ts";
 
-/** Something that gateways on one database must have in common and have not, or the reverse. */
+/** Something that processes on one database must have in common and have not, or the reverse. */
 export interface ReplicaDifference {
   readonly kind: "limits-in-memory" | "limits-differ" | "peppers-differ";
   /** What it means and what to do, for operators. */
   readonly text: string;
 }
 
-/** Compares the gateways that give signs. Those of versions that do not tell are left out. */
+/** Compares the processes that give signs. */
 export function replicaDifferences(replicas: readonly Replica[]): readonly ReplicaDifference[] {
   const live = newestOfPlaces(replicas.filter(isLive));
   const all = [limitsInMemory(live), limitsDiffer(live), peppersDiffer(live)];
@@ -55,8 +55,8 @@ function peppersDiffer(live: readonly Replica[]): ReplicaDifference | undefined 
   });
   if (lacking.length === 0) return undefined;
   const text =
-    `auth.peppers of ${namesOf(lacking)} lacks the first pepper of another gateway, so keys that ` +
-    "the other one issues or renews are refused there. Give all gateways the same list.";
+    `auth.peppers of ${namesOf(lacking)} lacks the first pepper of another process, so keys that ` +
+    "the other one issues or renews are refused there. Give all the same list.";
   return { kind: "peppers-differ", text };
 }
 

@@ -49,7 +49,7 @@ function idOf(response: Response): string {
   return response.headers.get("x-request-id") ?? "";
 }
 
-/** Control hears of an answer from the worker after its caller. */
+/** The leader hears of an answer after its caller. */
 function untilExplained(answer: Response): Promise<void> {
   return until(async () => (await folder.run("explain", idOf(answer))).exitCode === 0);
 }
@@ -64,7 +64,7 @@ test("a new key works at once, a rotated one under both secrets, a revoked one n
   await folder.run("keys", "rotate", id, "--compromised");
   expect([(await call(first)).status, (await call(second)).status]).toEqual([401, 401]);
   const revoked = await folder.run("keys", "revoke", id);
-  expect(revoked.errors).toContain("is revoked.\n1 of 1 replica has applied it.\n");
+  expect(revoked.errors).toContain("is revoked.\n1 of 1 process has applied it.\n");
   expect(await folder.json("keys", "revoke", id)).toMatchObject({
     applied: { replicas: 1, of: 1, silent: 0 },
   });

@@ -8,7 +8,7 @@ const gateways = 3;
 const timeoutMs = 120_000;
 const issuedSchema = z.object({ key: z.object({ id: z.string() }), api_key: z.string() });
 const receiptSchema = z.object(receiptFields);
-const allHave = `${gateways} of ${gateways} replicas have applied it.\n`;
+const allHave = `${gateways} of ${gateways} processes have applied it.\n`;
 
 let made: ReplicaStack | undefined;
 beforeAll(async () => {
@@ -52,7 +52,7 @@ async function statusOf(index: number, key: string): Promise<number> {
 }
 
 testWithReplicas(
-  "commands that stop a key print how many gateways have applied it",
+  "commands that stop a key print how many processes have applied it",
   async () => {
     const { key, api_key: secret } = await issue();
     await untilTold(allHave, "disable", key.id);
@@ -70,7 +70,7 @@ testWithReplicas(
 );
 
 testWithReplicas(
-  "a command names a gateway that has not applied the revocation, at first late, then silent",
+  "a command names a process that has not applied the revocation, at first late, then silent",
   async () => {
     const { process: last } = started().replica(gateways - 1);
     const frozen = [last.pid, ...childrenOf(last.pid)];
@@ -79,10 +79,10 @@ testWithReplicas(
     for (const pid of frozen) process.kill(pid, "SIGSTOP");
     const late = await keys("revoke", key.id);
     expect(late).not.toContain(allHave);
-    expect(late).toContain("Warning: not applied by 1 replica: ");
-    const silent = await untilTold("2 of 2 replicas have applied it.", "revoke", key.id);
+    expect(late).toContain("Warning: not applied by 1 process: ");
+    const silent = await untilTold("2 of 2 processes have applied it.", "revoke", key.id);
     const name = last.adminUrl.replaceAll(".", "\\.");
-    expect(silent).toMatch(new RegExp(`no sign of 1 replica: .*${name}, silent for 1\\d s`));
+    expect(silent).toMatch(new RegExp(`no sign of 1 process: .*${name}\\), silent for 1\\d s`));
     expect(silent).toContain("refuse it in the proxy");
     for (const pid of frozen) process.kill(pid, "SIGCONT");
     await untilTold(allHave, "revoke", key.id);

@@ -193,7 +193,7 @@ function showRotatedKey({ io }: VerbCall, answer: ReplyRecord): void {
   warnOfStatus(io, key);
 }
 
-/** Warns if gateways refuse the new secret. */
+/** Warns if processes refuse the new secret. */
 function warnOfStatus(io: VerbCall["io"], key: ReplyRecord): void {
   const { status } = key;
   if (typeof status !== "string" || status === "active") return;

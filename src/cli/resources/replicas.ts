@@ -28,7 +28,7 @@ export const replicas: ResourceSpec = {
       notes: (_, answer) => [
         ...replicaWarnings(answer).map((text) => `Warning: ${text}`),
         ...(answer["config_differs"] === true
-          ? ["Warning: the gateways have loaded different configurations."]
+          ? ["Warning: the processes have loaded different configurations."]
           : []),
       ],
       examples: ["replicas", "replicas --json"],
@@ -36,7 +36,7 @@ export const replicas: ResourceSpec = {
   ],
 };
 
-/** What is wrong with the gateways; an older gateway does not tell. */
+/** What is wrong with the processes. */
 export function replicaWarnings({ warnings }: ReplyRecord): readonly string[] {
   return Array.isArray(warnings) ? warnings.map((text) => String(formatValue(text))) : [];
 }

@@ -43,7 +43,7 @@ export interface VerbSpec {
   readonly show?: (call: VerbCall, answer: ReplyRecord) => void;
   /** Lines printed beside the answer. */
   readonly notes?: (call: VerbCall, answer: ReplyRecord) => readonly string[];
-  /** Whether the answer tells how many gateways have applied a change of keys. */
+  /** Whether the answer tells how many processes have applied a change of keys. */
   readonly hasReceipt?: boolean;
   readonly exitCode?: (answer: ReplyRecord) => number;
   /** Replaces the single request of the operation. */
@@ -128,7 +128,7 @@ function optionsOf(
   return [...made, ...owners.filter(isNew)];
 }
 
-/** Without an effect, the answer tells which gateways have applied the change. */
+/** Without an effect, the answer tells which processes have applied the change. */
 type SwitchText = readonly [summary: string, effect?: string];
 
 interface SwitchTexts {

@@ -132,7 +132,7 @@ function revokeKey(keys: KeyOperations): Operation {
     method: "DELETE",
     summary: "Revoke a key permanently",
     description:
-      "Running gateways refuse it within a second, unless they are cut off. Repeating it changes " +
+      "Running processes refuse it within a second, unless they are cut off. Repeating it changes " +
       "nothing and tells how many have applied it.",
     answer: changedKeySchema,
     async run({ changing, entity: before, show }) {

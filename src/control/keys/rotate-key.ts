@@ -18,7 +18,7 @@ export function rotateKey(keys: KeyOperations, services: RotateServices): Operat
     below: "/rotate",
     summary: "Rotate a key",
     description:
-      "The new secret works at once here, and within a second at other gateways; the current one " +
+      "The new secret works at once here, and within a second at other machines; the current one " +
       "keeps working for the overlap. At most two are live. If there are two and the newest was " +
       "never used, it is replaced, and the other keeps its end or gets an earlier one from " +
       "`overlap_seconds`. Otherwise the older one ends now. Id, limits and usage do not change.",

@@ -49,7 +49,7 @@ export interface Changed<Answer> {
   readonly applied: KeysApplied | undefined;
 }
 
-/** The same; also tells how many gateways have applied a change of keys. */
+/** The same; also tells how many processes have applied a change of keys. */
 export async function changeKeys<Answer>(
   services: ChangeServices,
   call: OperationCall,

@@ -93,7 +93,7 @@ export class RepeatableOperations {
   }
 
   /**
-   * The kept answer has no receipt, because other gateways apply the change after its transaction.
+   * The kept answer has no receipt, because other processes apply the change after its transaction.
    * Each repeat counts them anew.
    */
   async #withReceipt({ answer }: Operation, answered: Answered): Promise<Answered> {

@@ -182,7 +182,7 @@ export class ResourceOperations<Each extends Kind, View> {
         const { changing, body, entity: before, show } = input;
         requireRevision(before, body.revision);
         const wanted = await own.wanted(input);
-        // Also a repeated change tells how many gateways have applied it.
+        // Also a repeated change tells how many processes have applied it.
         changing.touchesKeys();
         // Without a difference, there is no new revision and no audit entry.
         if (isSameValue(before, wanted)) return show(before);

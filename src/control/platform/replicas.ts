@@ -8,7 +8,7 @@ import { requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm } from "../values/api-form.ts";
 
-/** The gateways on the database. */
+/** The gateway processes on the database. */
 export function replicaOperations({ replicas }: AdminServices): readonly Operation[] {
   return [
     defineOperation({
@@ -16,9 +16,9 @@ export function replicaOperations({ replicas }: AdminServices): readonly Operati
       method: "GET",
       path: "/admin/v1/replicas",
       resource: "Platform",
-      summary: "List the gateways on the database",
+      summary: "List the gateway processes on the database",
       description:
-        "Each gateway signs every second. One that ended in order is not listed; one that is " +
+        "Each process writes its row every second. One that ended in order is not listed; one that is " +
         "silent is listed until `auth.snapshot_max_age` is over.",
       ...permissions.observe,
       answer: replicasSchema,

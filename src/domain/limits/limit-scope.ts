@@ -23,7 +23,7 @@ export interface LimitScope {
    * The account whose limits are decided in one step. Undefined: only scopes of the same id are.
    */
   readonly owner?: string | undefined;
-  /** Set when nothing is admitted while the store that all gateways share cannot decide. */
+  /** Set when nothing is admitted while the store that all processes share cannot decide. */
   readonly isClosedAlone?: boolean | undefined;
   /**
    * The most that running calls may use beyond their charges, as a multiple of the limit.

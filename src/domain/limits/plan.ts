@@ -20,7 +20,7 @@ export interface Plan {
    * limit of tokens.
    */
   readonly overrunFactor: number;
-  /** What happens while the store that several gateways share does not decide. */
+  /** What happens while the store that several processes share does not decide. */
   readonly whenLimitsUnavailable: UndecidedLimits;
 }
 

@@ -22,7 +22,7 @@ export interface WebhookEvents {
 }
 
 const firstPauseMs = 1_000;
-/** How often it looks for calls that other gateways have stored. */
+/** How often it looks for calls that other machines have stored. */
 const lookMs = 1_000;
 /** How much longer than a request a gateway keeps its turn, whose clock may differ from others'. */
 const turnMs = 60_000;

@@ -349,7 +349,7 @@ const owners = `
     started_at bigint NOT NULL,
     configured_at bigint NOT NULL,
     config_digest ${text},
-    -- What gateways must have in common.
+    -- What processes must have in common.
     limits_digest ${text},
     pepper_marks ${text},
     -- NULL: it has no keys yet.

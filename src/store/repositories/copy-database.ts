@@ -76,7 +76,7 @@ const filledTables: readonly CopiedTable[] = [
 
 export const copiedTables: readonly CopiedTable[] = [...emptyTables, ...filledTables];
 
-/** What concerns the gateways of a database alone; those of the copy begin anew. */
+/** What concerns the processes of a database alone; those of the copy begin anew. */
 export const leftTables: readonly string[] = ["replicas", "call_claims"];
 
 /**

@@ -30,7 +30,7 @@ interface CurrentTrouble extends Pick<PostgresTrouble, "what" | "isOfChanges"> {
 }
 
 const beginEntities = beginIn("entities");
-/** Other gateways hear of changed keys with the commit, whichever repository changed them. */
+/** Other processes hear of changed keys with the commit, whichever repository changed them. */
 const tellAndCommit = `${tellEpoch}; COMMIT`;
 const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 

@@ -5,7 +5,7 @@ import { createClient, type PoolOptions } from "./pool.ts";
 
 const keysChannel = "sluice_keys";
 
-/** Tells all gateways the newest epoch of keys; those that have it do nothing. */
+/** Tells all processes the newest epoch of keys; those that have it do nothing. */
 export const tellEpoch = `SELECT pg_notify('${keysChannel}', value::text) FROM epochs WHERE name = 'keys'`;
 const reconnectMs = 500;
 /** A connection that has broken without a word is found out by a statement. */

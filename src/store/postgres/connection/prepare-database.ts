@@ -18,7 +18,7 @@ export interface PrepareSettings {
 
 /**
  * Checks the owner of a database and creates the schema in an empty one, all in one transaction under
- * a lock, so that of gateways that start together only the first creates it. Throws the driver's errors, and
+ * a lock, so that of processes that start together only the first creates it. Throws the driver's errors, and
  * `UnusableDatabase`; then the end of the connection rolls back.
  */
 export async function prepareDatabase(
