@@ -31,7 +31,7 @@ export interface PeerValue {
 
 export interface Comparison {
   /**
-   * `ratio`: Sluice divided by nginx; `added`: Sluice minus direct, or two workers minus two gateways;
+   * `ratio`: Sluice divided by nginx; `added`: Sluice minus direct, or two processes minus two gateways;
    * `growth`: Sluice divided by itself earlier, or with fewer processes; `kinds`: Sluice divided by
    * itself over the upstream kind `openai`.
    */

@@ -26,7 +26,7 @@ export interface BenchPlan {
   readonly openStreams: readonly [few: number, many: number];
   /** The time that streams are open before memory is read. */
   readonly openStreamsMs: number;
-  /** How long the worker's event loop is watched. */
+  /** How long the process's event loop is watched. */
   readonly holdsMs: number;
   /** The number of calls in the ledger for reports. */
   readonly reportedCalls: number;

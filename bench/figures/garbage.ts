@@ -8,7 +8,7 @@ import type { FigureContext } from "./context.ts";
 const targetKilobytes = 12;
 const connections = 16;
 const sliceMs = 1_000;
-/** What a call leaves for the collector: how a worker that never collects grows. */
+/** What a call leaves for the collector: how a process that never collects grows. */
 export async function measureGarbage(context: FigureContext): Promise<readonly Figure[]> {
   const { stand, plan, driver, progress } = context;
   await using sluice = await stand.startFreshSluice({
@@ -26,15 +26,15 @@ export async function measureGarbage(context: FigureContext): Promise<readonly F
   };
   // Compiled code makes fewer objects.
   await drive(plan.warmUpCalls);
-  const worker = [pidOf(sluice, "sluice-1")];
-  const before = residentBytes(worker);
+  const pids = [pidOf(sluice, "sluice-1")];
+  const before = residentBytes(pids);
   const calls = await drive(plan.garbageCalls);
   return [
     {
       name: "garbage.call",
-      title: "Garbage of a chat call, worker",
+      title: "Garbage of a chat call, process",
       unit: "kB",
-      sluice: (residentBytes(worker) - before) / calls / 1_000,
+      sluice: (residentBytes(pids) - before) / calls / 1_000,
       target: targetKilobytes,
     },
   ];

@@ -40,17 +40,17 @@ export async function measureHolds(context: FigureContext): Promise<readonly Fig
   const load = { destination: sluice, request, connections, everyMs };
   await warmUp(sluice, context);
   await driveCalls({ ...load, durationMs: leadMs }, driver);
-  const worker = pidOf(sluice, "sluice-1");
-  await takeSamples(worker, stand.folder);
+  const pid = pidOf(sluice, "sluice-1");
+  await takeSamples(pid, stand.folder);
   progress("holds: calls, and reports of 30 days");
   const reading = new AbortController();
   const reports = readReports(sluice, AbortSignal.any([reading.signal, driver.signal]));
   const { calls, microseconds } = await driveCalls({ ...load, durationMs: plan.holdsMs }, driver);
   reading.abort();
   const count = await reports;
-  const { held, running, busy } = await takeSamples(worker, stand.folder);
+  const { held, running, busy } = await takeSamples(pid, stand.folder);
   const perSecond = Math.round((calls * 1_000_000) / microseconds);
-  const title = `Worker's event loop held, ${perSecond} rows a second, ${count} reports`;
+  const title = `Event loop held, ${perSecond} rows a second, ${count} reports`;
   return [
     figureOf("p999", `${title}, p99.9`, { samples: running, share: 0.999, target: targetMs }),
     figureOf("longest", `${title}, longest`, { samples: running, share: 1 }),

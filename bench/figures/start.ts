@@ -12,7 +12,7 @@ const answerTargetSeconds = 2;
 const memoryTargetMegabytes = 200;
 const startLimitMs = 30_000;
 const pauseMs = 5;
-/** Until the standby is loaded and nothing of the start is left to do. */
+/** Until nothing of the start is left to do. */
 const restMs = 4_000;
 
 /** The demo as `npm start` begins it: time to its first answer, and memory of all its processes. */

@@ -46,7 +46,7 @@ async function serve(service: TokenService, externalId: string): Promise<Serving
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${home.folder}/sluice.db" }
 data_dir: ${home.folder}
-# Every worker assumes the role for itself.
+# Every process assumes the role for itself.
 environments: [{ name: test, hosts: ["*"], models: ["*"] }]
 upstreams:
   aws:

@@ -78,7 +78,7 @@ test("SIGHUP applies a changed file and refuses an invalid one", async () => {
   await Bun.write(path, configText().replace("chat-model", "renamed-model"));
   process.signal("SIGHUP");
   await until("configuration reloaded");
-  // A worker follows moments later.
+  // The main thread follows moments later.
   let answer = await serving.post("count: 1");
   for (; answer.ok; answer = await serving.post("count: 1")) await answer.text();
   expect((await errorOf(answer)).code).toBe("invalid_model");

@@ -33,7 +33,7 @@ async function explained(gateway: TestGateway, response: Response): Promise<Refu
   await response.text();
   const id = response.headers.get("x-request-id") ?? "";
   const path = `/admin/v1/refusals/${id}`;
-  // A worker tells of its refusals while it answers.
+  // A process tells of its refusals while it answers.
   await eventually("the refusal is known", async () => (await gateway.admin("GET", path)).ok);
   const refusal = await read(refusalSchema, await gateway.admin("GET", path));
   expect([refusal.id, refusal.status]).toEqual([id, response.status]);

@@ -10,49 +10,52 @@ const limits = { requestsPerMinute: 20, tokensPerMinute: 1_000_000 };
 const ask = { model: "chat-model", messages: [{ role: "user", content: "Hello" }], max_tokens: 5 };
 
 describeWithValkey(() => {
-  test.each([1, 2])("a gateway of %d processes keeps its limits in the server", async (workers) => {
-    await using server = await startValkey();
-    await using gateway = await startGateway({
-      workers,
-      sections: {
-        limits: `{ store: "${server.url}", timeout: 5s }`,
-        plans:
-          "{ enterprise: { custom: true }, strict: { custom: true, when_limits_unavailable: closed } }",
-      },
-      key: { limits },
-    });
-    expect(await admittedOf(gateway, 60)).toBe(20);
-    const refused = await gateway.post("/v1/chat/completions", ask);
-    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-    const strict = await gateway.createKey({ plan: "strict", limits });
-    const other = await gateway.createKey({ limits, application: "other" });
+  test.each([1, 2])(
+    "a gateway of %d processes keeps its limits in the server",
+    async (processes) => {
+      await using server = await startValkey();
+      await using gateway = await startGateway({
+        processes,
+        sections: {
+          limits: `{ store: "${server.url}", timeout: 5s }`,
+          plans:
+            "{ enterprise: { custom: true }, strict: { custom: true, when_limits_unavailable: closed } }",
+        },
+        key: { limits },
+      });
+      expect(await admittedOf(gateway, 60)).toBe(20);
+      const refused = await gateway.post("/v1/chat/completions", ask);
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      const strict = await gateway.createKey({ plan: "strict", limits });
+      const other = await gateway.createKey({ limits, application: "other" });
 
-    await server.kill();
-    while (!(await isDegraded(gateway))) await Bun.sleep(20);
-    // Each worker grants at most its share, less what it has admitted before.
-    const alone = await admittedOf(gateway, 60);
-    expect(alone).toBeLessThanOrEqual(20 - Math.floor(20 / workers));
-    await expectClosed(gateway, strict.text);
-    expect(await statusOf(gateway, other.text)).toBe(200);
-    await expectTold(gateway);
+      await server.kill();
+      while (!(await isDegraded(gateway))) await Bun.sleep(20);
+      // Each process grants at most its share, less what it has admitted before.
+      const alone = await admittedOf(gateway, 60);
+      expect(alone).toBeLessThanOrEqual(20 - Math.floor(20 / processes));
+      await expectClosed(gateway, strict.text);
+      expect(await statusOf(gateway, other.text)).toBe(200);
+      await expectTold(gateway);
 
-    await server.start();
-    await eventually("it answers, and does not decide", () =>
-      gateway.log.some((line) => line.includes("it has lost its data, or is new")),
-    );
-    // The server has lost everything, and the processes have not.
-    expect(20 + alone + (await admittedOf(gateway, 60))).toBeLessThanOrEqual(40 - 20 / workers);
-    expect(await statusOf(gateway)).toBe(429);
-    expect(await statusOf(gateway, strict.text)).toBe(503);
-    expect(await statusOf(gateway, other.text)).toBe(200);
-  });
+      await server.start();
+      await eventually("it answers, and does not decide", () =>
+        gateway.log.some((line) => line.includes("it has lost its data, or is new")),
+      );
+      // The server has lost everything, and the processes have not.
+      expect(20 + alone + (await admittedOf(gateway, 60))).toBeLessThanOrEqual(40 - 20 / processes);
+      expect(await statusOf(gateway)).toBe(429);
+      expect(await statusOf(gateway, strict.text)).toBe(503);
+      expect(await statusOf(gateway, other.text)).toBe(200);
+    },
+  );
 });
 
 describeWithValkey(() => {
   test("a server that starts with an older snapshot does not decide", async () => {
     await using server = await startValkey();
     await using gateway = await startGateway({
-      workers: 2,
+      processes: 2,
       sections: {
         limits: `{ store: "${server.url}", timeout: 5s }`,
         plans: "{ enterprise: { custom: true } }",
@@ -117,7 +120,7 @@ async function expectTold(gateway: TestGateway): Promise<void> {
   expect(await (await fetch(`${gateway.url}/readyz`)).text()).toBe("ready\n");
   const degraded = `ready, degraded: ${lack}\n`;
   await eventually("operators see it", async () => (await readinessOf(gateway)) === degraded);
-  await eventually("each worker says so", async () => {
+  await eventually("each process says so", async () => {
     const answer = await gateway.admin("GET", "/admin/v1/status");
     const { data } = statusSchema.parse(await answer.json());
     return data.every(({ ready, degraded }) => ready && degraded === lack);

@@ -35,9 +35,9 @@ function startUpstream() {
   };
 }
 
-function start(server: ValkeyServer, url: string, workers: number): Promise<TestGateway> {
+function start(server: ValkeyServer, url: string, processes: number): Promise<TestGateway> {
   return startGateway({
-    workers,
+    processes,
     sections: {
       limits: `{ store: "${server.url}", timeout: 5s }`,
       upstreams: `{ simulator: { kind: openai, base_url: "${url}", max_in_flight: ${places} } }`,
@@ -61,17 +61,17 @@ describeWithValkey(() => {
     };
     expect(await rush()).toBeGreaterThanOrEqual(places);
     let most = upstream.takeMost();
-    // On a busy machine, a place may be on its way to another worker during a whole rush.
+    // On a busy machine, a place may be on its way to another process during a whole rush.
     while (most < places) {
       await rush();
       most = upstream.takeMost();
     }
     expect(most).toBe(places);
 
-    // Each worker reports once a second, and then knows of all.
+    // Each process reports once a second, and then knows of all.
     await Bun.sleep(2_500);
     await server.kill();
-    // Without the server each worker has its share, once what it held has run out.
+    // Without the server each process has its share, once what it held has run out.
     while ((await rush()) === 0) await Bun.sleep(20);
     expect(upstream.takeMost()).toBeLessThanOrEqual(2 * places);
 

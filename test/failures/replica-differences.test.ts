@@ -61,7 +61,7 @@ describeWithPostgres((databases) => {
     const [ofLimits, ofPeppers, ...lacks] = await warningsOf(first);
     for (const lack of lacks) expect(lack).toContain("is degraded: limits.store cannot be asked");
     expect(ofLimits).toContain("limits.store names different servers");
-    expect(ofPeppers).toContain("lacks the first pepper of another gateway");
+    expect(ofPeppers).toContain("lacks the first pepper of another process");
     const connection = await databases.connect({ url });
     await connection.open();
     const rows = await connection.read((queries) =>

@@ -34,7 +34,7 @@ test("a key gets its minute only once, even if the gateway is killed repeatedly"
   expect(Math.max(...inAnyMinute)).toBe(fitting);
 }, 120_000);
 
-test("a key gets its minute only once while the only worker is replaced under load", async () => {
+test("a key gets its minute only once while the only process is replaced under load", async () => {
   const requestsPerMinute = 2_000;
   await using bench = await ProcessBench.create({
     keys: 1,

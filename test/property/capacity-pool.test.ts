@@ -231,7 +231,7 @@ class Witness {
     return this.#heldCount() + Math.max(0, unused) - maxInFlight;
   }
 
-  /** Places within guarantees that a worker keeps for the next attempt, or that wait for tokens. */
+  /** Places within guarantees that a process keeps for the next attempt, or that wait for tokens. */
   #heldForNext(): number {
     const isOwn = ({ asked }: Held): boolean => asked.request.capacityClass === "provisioned";
     return this.world.held("provisioned") - this.#running().filter(isOwn).length;

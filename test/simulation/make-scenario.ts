@@ -20,9 +20,9 @@ import {
 export function makeScenario(seed: number): Scenario {
   const random = new Random(seed).fork("scenario");
   const several = times(random.whole(2, 4), (index) => makeGateway(index, random));
-  const ofWorkers = new Random(seed).fork("workers");
-  const workers = ofWorkers.chance(0.5) ? ofWorkers.whole(1, 3) : undefined;
-  const gateways = several.slice(0, workers);
+  const ofProcesses = new Random(seed).fork("workers");
+  const processes = ofProcesses.chance(0.5) ? ofProcesses.whole(1, 3) : undefined;
+  const gateways = several.slice(0, processes);
   const upstreams = times(random.whole(1, 3), (index) => makeUpstream(index, random));
   const pools = random.chance(0.6)
     ? times(random.whole(1, 2), (index) => poolOf(index, random))
@@ -34,7 +34,7 @@ export function makeScenario(seed: number): Scenario {
   return {
     seed,
     ...world,
-    limiter: makeLimiter(workers, random),
+    limiter: makeLimiter(processes, random),
     routing: makeRouting(random),
     maxCalls: random.chance(0.1) ? random.whole(3, 10) : 10_000,
     calls: [
@@ -54,9 +54,9 @@ function makeGateway(index: number, random: Random): GatewayPlan {
 }
 
 /** A single gateway has its limits itself. */
-function makeLimiter(workers: number | undefined, random: Random): LimiterPlan {
+function makeLimiter(processes: number | undefined, random: Random): LimiterPlan {
   const isNetworked = random.chance(0.8);
-  const kind = workers === 1 || !isNetworked ? ("local" as const) : ("networked" as const);
+  const kind = processes === 1 || !isNetworked ? ("local" as const) : ("networked" as const);
   return { kind, delayMs: random.number(0.1, 20), slowShare: random.pick([0, 0.01, 0.1]) };
 }
 

@@ -36,7 +36,7 @@ export interface GatewayOptions {
   readonly kinds?: readonly ConfiguredKind[];
   readonly key?: WantedKey;
   /** As many beside control, joined by its socket. Default: everything is in one part. */
-  readonly workers?: number;
+  readonly processes?: number;
 }
 
 /** The properties of a test's key; by default no limit applies to it. */
@@ -54,7 +54,7 @@ export interface TestRequestInit extends Omit<RequestInit, "headers"> {
 export interface TestGateway extends AsyncDisposable {
   readonly app: TestApp;
   readonly simulator: Simulator;
-  /** Without `/v1`. Of the next worker, where there are several. */
+  /** Without `/v1`. Of the next process, where there are several. */
   readonly url: string;
   readonly adminUrl: string;
   readonly port: number;
@@ -70,12 +70,12 @@ export interface TestGateway extends AsyncDisposable {
   admin(method: string, path: string, body?: unknown): Promise<Response>;
   /** Rows of the ledger, newest first, after everything queued was written. */
   usage(): Promise<readonly UsageRecord[]>;
-  /** Resolves when every worker has it; at once where there is one. */
+  /** Resolves when every process has it; at once where there is one. */
   reconfigure(sections: Readonly<Record<string, string>>): Promise<void>;
 }
 
 export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
-  const { kind = "openai", workers } = options;
+  const { kind = "openai", processes } = options;
   const simulator = startSimulator(options.simulator);
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-test-"));
   const build = (sections: Readonly<Record<string, string>>): Config => {
@@ -83,8 +83,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     return parseTestConfig(
       {
         ...base,
-        ...(workers !== undefined && { storage: `{ url: "sqlite:${dataDir}/sluice.db" }` }),
-        processes: String(workers ?? 1),
+        ...(processes !== undefined && { storage: `{ url: "sqlite:${dataDir}/sluice.db" }` }),
+        processes: String(processes ?? 1),
         ...options.sections,
         ...sections,
       },
@@ -95,7 +95,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const log: string[] = [];
   const sink = { ...noLog, write: (line: string): void => void log.push(line) };
   const passwords = cheapPasswords();
-  const create = workers === undefined ? createApp : createCluster;
+  const create = processes === undefined ? createApp : createCluster;
   const app = await create(config, { log: sink, passwords, ...options.overrides });
   const createKey: TestGateway["createKey"] = async (wanted = {}) => {
     const {

@@ -12,7 +12,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   const environments = `
   - { name: test, hosts: [127.0.0.1], models: ["*"] }`;
-  gateway = await startGateway({ sections: { environments }, workers: 1 });
+  gateway = await startGateway({ sections: { environments }, processes: 1 });
 });
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();

@@ -46,7 +46,7 @@ export async function untilKnown(url: string, key: string): Promise<void> {
   }
 }
 
-/** Whether a worker of a gateway decides about limits by itself. */
+/** Whether a process of a gateway decides about limits by itself. */
 export async function isDegraded({ process }: Replica): Promise<boolean> {
   const page = await metricsOf(process.adminUrl);
   return /^sluice_limits_degraded\S* 1$/m.test(page);

@@ -33,7 +33,7 @@ const noticedMs = 1_000;
 /** The average time until the headers. */
 const slowThinkMs = 400;
 const flapMs = 3_000;
-/** The longest time until a dead worker is replaced. */
+/** The longest time until a dead process is replaced. */
 const restartMs = 1_000;
 
 export function placeScenario(simulated: SimulatedCell, cellTimes: CellTimes): PlacedScenario {
