@@ -40,7 +40,7 @@ async function makeFilledFolder(): Promise<FilledFolder> {
   const pages = database.query<{ page_count: number }, []>("PRAGMA page_count");
   const rootPages = pages.get()?.page_count ?? 0;
   const [first] = database.query<Record<string, string | null>, []>("SELECT * FROM usage").all();
-  const columns = Object.keys(first ?? {});
+  const columns = Object.keys(first ?? {}).filter((column) => column !== "sequence");
   const copied = columns.map((column) => (column === "id" ? `hex(randomblob(24))` : column));
   database.run(
     `WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < ${copies})

@@ -113,7 +113,7 @@ test.each(losses)(
     await eventually("the loss is seen", () => logged(outages.keys[0]) > 0);
     expect(await times(20, outage.unknownKey)).toEqual(new Set([503]));
     expect(await times(50, outage.call)).toEqual(new Set([200]));
-    expect(await outage.isReady()).toBe(staysReady);
+    await eventually("it is known", async () => (await outage.isReady()) === staysReady);
     expect(await outage.admin("GET", "/accounts")).toBe(away);
     expect(await createAccount(outage)).toBe(away);
     expect(await outage.admin("GET", "/sign-in")).toBe(away);
@@ -127,7 +127,7 @@ test.each(losses)(
     await eventually("keys are read again", () => logged(outages.keys[1]) > 0);
     const afterMs = Math.round(performance.now() - putBackAt);
     process.stdout.write(`keys are read again ${afterMs} ms after the database is back\n`);
-    expect(await outage.isReady()).toBe(true);
+    await eventually("it is ready", outage.isReady);
     expect(await outage.unknownKey()).toBe(401);
     expect(await createAccount(outage)).toBe("201");
     await expectAllRows(outage);
@@ -160,7 +160,10 @@ test("known keys work for fifteen minutes of an outage, then get 503 until it en
   const clock = new ManualClock();
   await using outage = await startOutageGateway({ clock });
   const putBack = spoilDatabase(outage.path);
-  await eventually("the loss is seen", () => outage.logged(outages.keys[0]) > 0);
+  await eventually("the loss is seen", () => {
+    clock.advance(20);
+    return outage.logged(outages.keys[0]) > 0;
+  });
   clock.advance(14 * 60_000);
   expect(await outage.call()).toBe(200);
   clock.advance(2 * 60_000);

@@ -10,7 +10,8 @@ const path = process.env["SLUICE_TEST_BOMB"] ?? "";
 const watch = (): void => {
   if (!existsSync(path)) return;
   const text = readFileSync(path, "utf8");
-  if ((text === "control") === isMainThread) return;
+  // It may not be written yet.
+  if (text === "" || (text === "control") === isMainThread) return;
   if (!isMainThread) rmSync(path);
   if (text !== "hang") throw new TypeError(text);
   while (existsSync(path)) Bun.sleepSync(1);
