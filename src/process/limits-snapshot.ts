@@ -8,7 +8,12 @@ import type { NamedScope, ScopeUse } from "../domain/limits/limit-scope.ts";
 import type { OpenedCall, UsageRecord } from "../domain/usage/usage.ts";
 import { RecordReader } from "../ledger/ingest/record-reader.ts";
 import { clearFolder, listProcessFolders } from "../ledger/spool/process-folder.ts";
-import { listSegments, readSnapshotNumber, snapshotPath } from "../ledger/spool/segment-files.ts";
+import {
+  listSegments,
+  readSnapshotNumber,
+  snapshotPath,
+  whyUnreadable,
+} from "../ledger/spool/segment-files.ts";
 import type { Delivered } from "../ledger/spool/spool-record.ts";
 import { parseGivenLimits } from "./hand-over.ts";
 import type { GivenLimits, OwnLimits } from "./own-limits.ts";
@@ -227,7 +232,8 @@ function laterCalls(folder: string, number: number, keptAt: number): Iterable<La
   };
   let latest = keptAt;
   for (const segment of listSegments(folder)) {
-    if (segment.number < number) continue;
+    // The ingest reports those that cannot be read.
+    if (segment.number < number || whyUnreadable(segment.path) !== undefined) continue;
     const reader = new RecordReader(segment.path);
     for (let record = reader.next(true); record !== undefined; record = reader.next(true)) {
       if (record.kind === "open") {

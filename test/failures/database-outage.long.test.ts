@@ -159,11 +159,12 @@ test("a missing database is not replaced by an empty one without keys", async ()
 test("known keys work for fifteen minutes of an outage, then get 503 until it ends", async () => {
   const clock = new ManualClock();
   await using outage = await startOutageGateway({ clock });
+  expect(await outage.call()).toBe(200);
+  await outage.gateway.usage();
   const putBack = spoilDatabase(outage.path);
-  await eventually("the loss is seen", () => {
-    clock.advance(20);
-    return outage.logged(outages.keys[0]) > 0;
-  });
+  // SQLite does not look at the file before it needs a page of it.
+  expect(await outage.call()).toBe(200);
+  await eventually("the loss is seen", () => outage.logged(outages.keys[0]) > 0);
   clock.advance(14 * 60_000);
   expect(await outage.call()).toBe(200);
   clock.advance(2 * 60_000);
