@@ -58,9 +58,10 @@ function encoded(vector: Float32Array<ArrayBuffer>, isBase64: boolean): string |
 
 function readInputs(input: unknown): readonly EmbeddingInput[] {
   if (input === undefined || input === null) throw missing("input");
+  // OpenAI bounds a list of token ids like a list of inputs.
+  if (isList(input) && input.length > maxInputs) throw tooLong("input", maxInputs, input.length);
   const items = typeof input === "string" || isTokenIds(input) ? [input] : input;
   if (!isList(items)) throw wrongType("input", "one of a string or array", input);
-  if (items.length > maxInputs) throw tooLong("input", maxInputs, items.length);
   if (items.length > 0 && items.every(isInput)) return items;
   throw new WireError(400, { message: "'$.input' is invalid. Please check the API reference." });
 }
