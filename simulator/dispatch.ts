@@ -78,14 +78,10 @@ function routeOf(
     return { kind: known.kind, plan: (incoming) => planBedrockCall(known, incoming, parts) };
   }
   const route = openAiRoute(request.method, path);
-  if (route === undefined)
-    return {
-      reply: errorReply(
-        new WireError(404, {
-          message: `Invalid URL (${request.method} ${new URL(request.url).pathname})`,
-        }),
-      ),
-    };
+  if (route === undefined) {
+    const message = `Invalid URL (${request.method} ${new URL(request.url).pathname})`;
+    return { reply: errorReply(new WireError(404, { message })) };
+  }
   return { kind: route.kind, plan: (incoming) => planOpenAiCall(route, incoming, parts) };
 }
 
