@@ -6,7 +6,7 @@ import { openStores as openServer } from "../../src/store/postgres/open-stores.t
 import { openStores as openFile } from "../../src/store/sqlite/open-stores.ts";
 import { type CallSpan, callOf } from "./usage-calls.ts";
 
-/** As many as control takes from a spool at once. */
+/** As many as the leader takes from a spool at once. */
 const batchRows = 500;
 
 interface LedgerParts {

@@ -6,7 +6,7 @@ import type { OwnContext } from "../figures/context.ts";
 import { summarize } from "../statistics.ts";
 import { callOf, type CallSpan } from "./usage-calls.ts";
 
-/** As many as control takes from a spool at once. */
+/** As many as the leader takes from a spool at once. */
 const batchRows = 500;
 const callsPerSecond = 500;
 /** 5,000 rows a second. */

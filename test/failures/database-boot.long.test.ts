@@ -53,7 +53,10 @@ async function expectReady(
   const beganAt = performance.now();
   await eventually("it is ready", async () => (await statusOf(`${dataUrl}/readyz`)) === 200);
   process.stdout.write(`ready ${Math.round(performance.now() - beganAt)} ms after the mending\n`);
-  await eventually("control is ready", async () => (await statusOf(`${adminUrl}/readyz`)) === 200);
+  await eventually(
+    "the admin listener is ready",
+    async () => (await statusOf(`${adminUrl}/readyz`)) === 200,
+  );
   expect(await callWith(serving, key)).toBe(200);
   expect(await callWith(serving, unknownKey())).toBe(401);
   await eventually("the call is in the ledger", async () => {

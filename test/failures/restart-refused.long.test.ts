@@ -10,7 +10,7 @@ import { createKeyOf } from "../support/process-key.ts";
 import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
 import { callWith, makeProcessFolder, statusOf, type ProcessFolder } from "./outage-process.ts";
 
-/** Restarts that would fail by what a start checks, and a gateway whose control cannot start. */
+/** Restarts that would fail by what a start checks, and a gateway whose control thread cannot start. */
 
 let folder: ProcessFolder;
 let program: OtherProgram;
