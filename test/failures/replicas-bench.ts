@@ -22,9 +22,9 @@ export class ReplicasBench implements AsyncDisposable {
     const sections = { storage: `{ url: "${url}" }` };
     const messages = await MessageSwitch.install(url);
     // The first one makes the schema and the key of the load.
-    const first = await startGateway({ sections, processes: 2 });
-    const others = [1, 2].map((processes) =>
-      startGateway({ sections, processes, key: { application: `of-${processes}` } }),
+    const first = await startGateway({ sections });
+    const others = [1, 2].map((number) =>
+      startGateway({ sections, key: { application: `of-${number}` } }),
     );
     const bench = new ReplicasBench([first, ...(await Promise.all(others))], messages);
     await until(async () => {
@@ -50,11 +50,9 @@ export class ReplicasBench implements AsyncDisposable {
     return this.#ask(rotatedKeySchema, "POST", `/keys/${id}/rotate`, body);
   }
 
-  /** The status that each process of each gateway gives to a secret. */
+  /** The status that each gateway gives to a secret. */
   async statusesOf(secret: string): Promise<readonly number[]> {
-    // Each address of a gateway is that of its next process.
-    const places = [...this.gateways, ...this.gateways];
-    return Promise.all(places.map((gateway) => statusWith(gateway, secret)));
+    return Promise.all(this.gateways.map((gateway) => statusWith(gateway, secret)));
   }
 
   /** Until every gateway takes a new secret. */
