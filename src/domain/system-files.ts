@@ -13,3 +13,12 @@ export function oddKind(stats: Stats): string | undefined {
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }
+
+/** Whether a process of this machine has this id, even one of another user. */
+export function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return errorCode(error) === "EPERM";
+  }
+}

@@ -76,8 +76,8 @@ export class GatewayProcess implements AsyncDisposable {
         "metrics.read": () => telemetry.metrics.render(),
         "refusals.find": (id) => this.#refusals.find(id),
         "refusals.list": ({ filter, limit }) => this.#refusals.list(filter, limit),
-        leads: (told) => {
-          this.#adminUrl = told?.adminUrl ?? "";
+        leads: ({ adminUrl }) => {
+          this.#adminUrl = adminUrl;
         },
         bootstrap: (token) => options.onBootstrapToken?.(token),
         log: (line) => this.#log.write(line),

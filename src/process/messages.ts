@@ -114,8 +114,8 @@ export type ToMain = {
     readonly ask: { readonly filter: RefusalFilter; readonly limit: number };
     readonly answer: readonly Refusal[];
   };
-  /** This process leads its machine; undefined: no longer. */
-  readonly leads: { readonly ask: { readonly adminUrl: string } | undefined };
+  /** This process leads its machine. */
+  readonly leads: { readonly ask: { readonly adminUrl: string } };
   readonly bootstrap: { readonly ask: IssuedToken };
   /** Lines of the log. */
   readonly log: { readonly ask: string };

@@ -154,15 +154,24 @@ test("a parent that is killed takes its process along, and the port is free", as
   );
 });
 
+const preload = fileURLToPath(new URL("parent-bomb.ts", import.meta.url));
+
+/** A gateway whose processes look for a bomb in a file. */
+function startWithBomb(
+  { configPath }: Pick<ProcessBench, "configPath">,
+  bomb: string,
+): Promise<ServingProcess> {
+  return startServing(["--config", configPath], {
+    SLUICE_TEST_BOMB: bomb,
+    BUN_OPTIONS: `--preload ${preload}`,
+  });
+}
+
 test("an exception that nobody catches is told by class and place, and never by its message", async () => {
   await using bench = await createBench();
   const prompt = "CANARY-of-a-prompt";
   const bomb = join(bench.folder, "bomb");
-  const preload = fileURLToPath(new URL("parent-bomb.ts", import.meta.url));
-  await using serving = await startServing(["--config", bench.configPath], {
-    SLUICE_TEST_BOMB: bomb,
-    BUN_OPTIONS: `--preload ${preload}`,
-  });
+  await using serving = await startWithBomb(bench, bomb);
   const before = serving.processPid;
   await Bun.write(bomb, `${prompt}\n    at ${prompt} (${preload}:1:1)`);
   const isOfVictim = (path: string): boolean => path.endsWith(`-${before}.json`);
@@ -189,11 +198,7 @@ test("an exception that nobody catches is told by class and place, and never by 
 test("a process whose main thread hangs is ended by its control thread, and is back", async () => {
   await using bench = await createBench();
   const bomb = join(bench.folder, "bomb");
-  const preload = fileURLToPath(new URL("parent-bomb.ts", import.meta.url));
-  await using serving = await startServing(["--config", bench.configPath], {
-    SLUICE_TEST_BOMB: bomb,
-    BUN_OPTIONS: `--preload ${preload}`,
-  });
+  await using serving = await startWithBomb(bench, bomb);
   const victim = serving.processPid;
   await Bun.write(bomb, "hang");
   await until("it is ended", () => hasEnded(victim));
@@ -209,11 +214,7 @@ test("a process whose main thread hangs is ended by its control thread, and is b
 test("a control thread that dies is replaced, and leads again while calls continue", async () => {
   await using bench = await createBench();
   const bomb = join(bench.folder, "bomb");
-  const preload = fileURLToPath(new URL("parent-bomb.ts", import.meta.url));
-  await using serving = await startServing(["--config", bench.configPath], {
-    SLUICE_TEST_BOMB: bomb,
-    BUN_OPTIONS: `--preload ${preload}`,
-  });
+  await using serving = await startWithBomb(bench, bomb);
   const { processPid } = serving;
   const calling = bench.call(serving, { from: 0, count: 4 }, callsOf(shortMix, 60));
   for (let death = 1; death <= 2; death += 1) {

@@ -1,6 +1,6 @@
 import type { ListenAddress } from "../../config/config.ts";
 import { readLocalAccess } from "../../control/sign-in/bootstrap/local-access.ts";
-import { errorCode } from "../../domain/system-files.ts";
+import { errorCode, isRunning } from "../../domain/system-files.ts";
 import type { CommandIo } from "../command.ts";
 import { commandLine } from "../program.ts";
 import type { Settings } from "./load-settings.ts";
@@ -46,14 +46,6 @@ function whyNot({ hostname, port }: ListenAddress): string | undefined {
     return undefined;
   } catch (error) {
     return errorCode(error) ?? "unknown host";
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return errorCode(error) === "EPERM";
   }
 }
 

@@ -4,7 +4,7 @@ import type { RefusalFinder } from "../../control/services.ts";
 import type { Refusal, RefusalFilter } from "../../domain/errors/refusal.ts";
 import type { ProcessStatus } from "../../domain/process-status.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
-import { joinPages, labelPage, mergePages } from "../../telemetry/metrics/merge-pages.ts";
+import { labelPage, mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import type { ToControl, ToMain } from "../messages.ts";
 import type { ThreadLink } from "../thread-link.ts";
 import { askSiblings, serveSiblings } from "./siblings.ts";
@@ -74,7 +74,7 @@ export class ProcessPages implements RefusalFinder {
   /** The metrics of all processes of the machine, each series with a label `process`. */
   async renderAll(): Promise<string> {
     const [own, others] = await Promise.all([this.#ownPage(), this.#ask("/metrics", z.string())]);
-    return joinPages([own, ...others]);
+    return mergePages([own, ...others]);
   }
 
   /** All processes of the machine. */

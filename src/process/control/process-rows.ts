@@ -3,7 +3,7 @@ import packageJson from "../../../package.json" with { type: "json" };
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
-import { errorCode } from "../../domain/system-files.ts";
+import { isRunning } from "../../domain/system-files.ts";
 import { createKeyDigest, type Peppers } from "../../domain/keys/peppers.ts";
 import {
   countApplied,
@@ -244,14 +244,6 @@ export class ProcessRows {
 
 function machineOf(id: string): string {
   return id.slice(0, id.lastIndexOf("/"));
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return errorCode(error) !== "ESRCH";
-  }
 }
 
 /** Keyed by what all processes on the database have in common, even if their peppers differ. */

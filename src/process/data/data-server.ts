@@ -12,7 +12,6 @@ import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
 import { ThreadLost } from "../thread-link.ts";
-import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import { openLimits, type ProcessLimits } from "./open-limits.ts";
 import { whyDegraded, whyNoKeys } from "./why-degraded.ts";
@@ -35,7 +34,7 @@ import { startListener } from "../wiring/start-listener.ts";
 const settleMs = 1_500;
 
 /** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
-export class DataServer implements DataPort, AsyncDisposable {
+export class DataServer implements AsyncDisposable {
   readonly #options: DataServerOptions;
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;

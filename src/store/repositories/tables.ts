@@ -283,11 +283,8 @@ interface UsageGroupRow {
   code: string;
 }
 
-/** The calls of a group in an hour or a day. */
-interface UsageSumRow {
-  grain: "hour" | "day";
-  at: number;
-  groupId: number;
+/** The sums of one group of calls. */
+export interface UsageSum {
   calls: number;
   failedCalls: number;
   abandonedCalls: number;
@@ -299,6 +296,13 @@ interface UsageSumRow {
   /** Encoded by `domain/usage/latency-histogram.ts`. */
   durations: string;
   firstEvents: string;
+}
+
+/** The calls of a group in an hour or a day. */
+interface UsageSumRow extends UsageSum {
+  grain: "hour" | "day";
+  at: number;
+  groupId: number;
 }
 
 /** What a SQL dialect provides to the repositories: transactions, one at a time. */

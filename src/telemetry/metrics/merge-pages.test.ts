@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Counter } from "./counter.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
-import { joinPages, labelPage, mergePages } from "./merge-pages.ts";
+import { labelPage, mergePages } from "./merge-pages.ts";
 import { Metrics } from "./metrics.ts";
 
 function counted(counts: Readonly<Record<string, number>>): string {
@@ -88,7 +88,7 @@ describe("a page with the number of its process", () => {
 
 describe("the pages of several processes", () => {
   test("have each metric once, with the series of each process", () => {
-    const joined = joinPages([pageOf(1, 3), pageOf(2, 4)]);
+    const joined = mergePages([pageOf(1, 3), pageOf(2, 4)]);
     for (const [name, one, two] of [
       ["sluice_open_requests", 3, 4],
       ["process_start_time_seconds", 1_000, 1_000],
@@ -107,6 +107,6 @@ describe("the pages of several processes", () => {
   });
 
   test("are one page if there is one process", () => {
-    expect(joinPages([pageOf(1, 3)])).toBe(pageOf(1, 3));
+    expect(mergePages([pageOf(1, 3)])).toBe(pageOf(1, 3));
   });
 });

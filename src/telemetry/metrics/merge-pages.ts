@@ -9,8 +9,9 @@ interface Family {
 }
 
 /**
- * Merges the pages of the two threads of a process, in the Prometheus text format: counters,
- * histograms and most gauges are summed. Reads only pages that this program renders.
+ * Merges pages in the Prometheus text format, the series of a metric together. Those of the two
+ * threads of a process are equal: counters, histograms and most gauges are summed. Those of several
+ * processes differ by their label. Reads only pages that this program renders.
  */
 export function mergePages(pages: readonly string[]): string {
   const families = new Map<string, Family>();
@@ -30,13 +31,6 @@ export function labelPage(page: string, process: string): string {
       : `${line.slice(0, space)}{${label}}${line.slice(space)}`;
   });
   return lines.join("\n");
-}
-
-/** Joins the labelled pages of several processes, the series of a metric together. */
-export function joinPages(pages: readonly string[]): string {
-  const families = new Map<string, Family>();
-  for (const page of pages) addPage(families, page);
-  return render(families.values());
 }
 
 function addPage(families: Map<string, Family>, page: string): void {

@@ -2,11 +2,11 @@ import { sql } from "kysely";
 import type { UsageDimension, UsageStep } from "../../../domain/usage/usage.ts";
 import type { TotalsQuery } from "../../usage-reports.ts";
 import { withRawRows } from "../session.ts";
-import type { Queries } from "../tables.ts";
+import type { Queries, UsageSum } from "../tables.ts";
 import { all, callConditions, dimensionColumns, sumConditions } from "./usage-filter.ts";
 import { type RangePiece, stepLengthsMs, stepStart } from "./usage-range.ts";
 import type { TimeSpan } from "./usage-calls.ts";
-import { type CountedCall, sumOfCall, type UsageSum } from "./usage-sums.ts";
+import { type CountedCall, sumOfCall } from "./usage-sums.ts";
 
 export interface SumQuestion extends Pick<TotalsQuery, "filter" | "by"> {
   /** The step of the sums; undefined: one sum of each group, at 0. */

@@ -2,24 +2,9 @@ import { sql } from "kysely";
 import { compactLatencies, encodeLatency } from "../../../domain/usage/latency-histogram.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { withRawRows } from "../session.ts";
-import type { Queries } from "../tables.ts";
+import type { Queries, UsageSum } from "../tables.ts";
 import { type ColumnTypes, namesOf, rowsOf } from "./row-set.ts";
 import { type Grain, grains, stepStart } from "./usage-range.ts";
-
-/** The sums of one group of calls. */
-export interface UsageSum {
-  calls: number;
-  failedCalls: number;
-  abandonedCalls: number;
-  inputTokens: number;
-  outputTokens: number;
-  cachedInputTokens: number;
-  cacheWriteTokens: number;
-  estimatedTokens: number;
-  /** Encoded by `domain/usage/latency-histogram.ts`. */
-  durations: string;
-  firstEvents: string;
-}
 
 export type CountedCall = Pick<
   UsageRecord,
