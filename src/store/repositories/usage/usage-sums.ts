@@ -62,13 +62,14 @@ export async function addToSums(
   for (const [index, record] of records.entries()) {
     const groupId = groups[index];
     if (groupId === undefined) throw new Error("a group of usage has no id");
+    const added = sumOfCall(record);
     for (const grain of grains) {
       if (grain === "hour" && record.startedAt < hoursSince) continue;
       const at = stepStart(record.startedAt, grain);
       const name = `${grain} ${at} ${groupId}`;
       const known = sums.get(name);
-      if (known === undefined) sums.set(name, { grain, at, groupId, sum: sumOfCall(record) });
-      else addSum(known.sum, sumOfCall(record));
+      if (known === undefined) sums.set(name, { grain, at, groupId, sum: { ...added } });
+      else addSum(known.sum, added);
     }
   }
   await writeSums(queries, [...sums.values()]);
@@ -109,8 +110,13 @@ async function findGroups(
   queries: Queries,
   records: readonly UsageRecord[],
 ): Promise<readonly (number | undefined)[]> {
-  const names = records.map((record) => JSON.stringify(groupOf(record)));
-  const groups = new Map(records.map((record, index) => [names[index] ?? "", groupOf(record)]));
+  const groups = new Map<string, readonly (string | number)[]>();
+  const names = records.map((record) => {
+    const values = groupOf(record);
+    const name = JSON.stringify(values);
+    groups.set(name, values);
+    return name;
+  });
   const ids = new Map<string, number>();
   await readIds(queries, groups, ids);
   const missing = new Map([...groups].filter(([name]) => !ids.has(name)));
