@@ -65,7 +65,7 @@ describeWithPostgres((databases) => {
     const connection = await databases.connect({ url });
     await connection.open();
     const rows = await connection.read((queries) =>
-      sql<object>`select * from replicas`.execute(queries),
+      sql<object>`select * from processes`.execute(queries),
     );
     const stored = JSON.stringify(rows.rows);
     for (const hidden of [host, other, "hidden-word", newPepper, testPepper]) {

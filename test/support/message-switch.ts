@@ -30,7 +30,7 @@ export class MessageSwitch implements AsyncDisposable {
           WHERE NOT EXISTS (SELECT FROM test_messages.dropping)
       $$ LANGUAGE sql;
       ALTER DATABASE ${database} SET search_path = public, test_messages, pg_catalog;
-      LISTEN sluice_keys; LISTEN sluice_replicas`);
+      LISTEN sluice_keys`);
     return new MessageSwitch(client);
   }
 

@@ -313,7 +313,7 @@ export class ControlSide implements AsyncDisposable {
     const { clock, randomBytes, telemetry, link } = this.#options;
     const { storage: events } = telemetry;
     return new ProcessRows({
-      store: this.storage.replicas,
+      store: this.storage.processes,
       clock,
       folder: this.installation.folder,
       peppers: this.installation.peppers,

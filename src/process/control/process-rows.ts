@@ -17,7 +17,11 @@ import { hasSettledWithin, wait } from "../../domain/waiting/wait.ts";
 import { identityOfValkey } from "../../domain/addresses.ts";
 import { StorageUnavailable } from "../../store/errors.ts";
 import type { DataFolder } from "../../store/installation/data-folder.ts";
-import type { ReplicasSeen, ReplicaStore, ReplicaWatch } from "../../store/replicas.ts";
+import type {
+  KeysWatch,
+  ProcessesSeen,
+  ProcessStore,
+} from "../../store/repositories/process-store.ts";
 import type { MainState } from "../messages.ts";
 
 /** What changes while a process runs. */
@@ -32,7 +36,7 @@ export interface RowState {
 }
 
 export interface ProcessRowsOptions {
-  readonly store: ReplicaStore;
+  readonly store: ProcessStore;
   readonly clock: Clock;
   readonly folder: DataFolder;
   readonly peppers: Peppers;
@@ -81,7 +85,7 @@ export class ProcessRows {
   /** Empty until the start, which may be refused and then creates no file. */
   #id = "";
   #differing: ReadonlySet<string> = new Set();
-  #watch: ReplicaWatch | undefined;
+  #watch: KeysWatch | undefined;
   #keysEpoch: number | undefined;
   #digest = { text: "", digest: "" };
   #limitsDigest: string | undefined;
@@ -115,7 +119,7 @@ export class ProcessRows {
 
   /** All processes, as the database has them now. Throws `StorageUnavailable`. */
   async list(): Promise<readonly Replica[]> {
-    return (await this.#signing.run()).replicas;
+    return (await this.#signing.run()).processes;
   }
 
   /**
@@ -144,8 +148,8 @@ export class ProcessRows {
   async #seeUntilAll(deadline: number, note: (applied: KeysApplied) => void): Promise<void> {
     const { clock } = this.#options;
     for (;;) {
-      const { keysEpoch, replicas } = await this.#signing.run();
-      const applied = countApplied(replicas, keysEpoch);
+      const { keysEpoch, processes } = await this.#signing.run();
+      const applied = countApplied(processes, keysEpoch);
       note(applied);
       if (applied.replicas >= applied.of || clock.monotonic() >= deadline) return;
       await wait(lookIntervalMs, this.#stopping.signal, clock);
@@ -159,9 +163,9 @@ export class ProcessRows {
       // A message may have been lost.
       if (seen !== undefined) {
         this.#keysChanged(seen.keysEpoch);
-        this.#options.onCounted(seen.replicas.length);
-        this.#compare(seen.replicas);
-        await this.#forgetDead(seen.replicas);
+        this.#options.onCounted(seen.processes.length);
+        this.#compare(seen.processes);
+        await this.#forgetDead(seen.processes);
       }
       await wait(signIntervalMs, signal, this.#options.clock);
     }
@@ -201,7 +205,7 @@ export class ProcessRows {
     this.#keysEpoch = await this.#options.reloadKeys();
   }
 
-  async #sign(): Promise<ReplicasSeen> {
+  async #sign(): Promise<ProcessesSeen> {
     const { store, keptMs, keepKeys, clock, state } = this.#options;
     if (this.#stopping.signal.aborted) throw new StorageUnavailable("this process is ending");
     const facts = this.#factsOf(state());

@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { ControlStore } from "../../store/control-store.ts";
-import type { ReplicaStore } from "../../store/replicas.ts";
+import type { ProcessStore } from "../../store/repositories/process-store.ts";
 import { openStores as openPostgres } from "../../store/postgres/open-stores.ts";
 import { openStores as openSqlite, type StoreOptions } from "../../store/sqlite/open-stores.ts";
 import type { KeyStore, ReplyStore, StoredCalls, UsageStore } from "../../store/store.ts";
@@ -16,7 +16,7 @@ export interface DatabaseStores {
   readonly storedCalls: StoredCalls;
   readonly replies: ReplyStore;
   readonly reports: UsageReports;
-  readonly replicas: ReplicaStore;
+  readonly processes: ProcessStore;
 }
 
 interface DatabaseConnection {

@@ -8,7 +8,7 @@ import type { ControlStore } from "../../store/control-store.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
 import type { DatabaseOwner, KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
-import type { ReplicaStore } from "../../store/replicas.ts";
+import type { ProcessStore } from "../../store/repositories/process-store.ts";
 import { refuseOddFiles } from "../../store/sqlite/connection/open-database.ts";
 import type { KeyFile } from "../../store/disk/key-file.ts";
 import { openKeyFile } from "../../store/disk/known-keys.ts";
@@ -54,7 +54,7 @@ export interface Storage {
   readonly keys: Pick<KeyStore, "loadKeys">;
   /** Undefined if there is none. */
   readonly keyFile: KeyFile | undefined;
-  readonly replicas: ReplicaStore;
+  readonly processes: ProcessStore;
   readonly lastUse: LastUse;
   readonly renewal: DigestRenewal;
   /** Undefined while the database can be used, or may recover by itself. */
@@ -95,7 +95,7 @@ export function openStorage(options: StorageOptions): Storage {
     replies,
     keys: known.keys,
     keyFile: known.file,
-    replicas: stores.replicas,
+    processes: stores.processes,
     lastUse,
     renewal,
     whyNotReady() {

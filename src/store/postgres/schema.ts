@@ -341,7 +341,7 @@ const owners = `
     version bigint NOT NULL
   );
 
-  CREATE TABLE replicas (
+  CREATE TABLE processes (
     id ${text} PRIMARY KEY,
     name ${text} NOT NULL,
     number bigint NOT NULL,

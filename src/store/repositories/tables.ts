@@ -32,7 +32,7 @@ export interface Tables {
   callClaims: CallClaimRow;
   callRepliesSum: { bytes: number };
   callReplyShares: { accountId: string; bytes: number };
-  replicas: ReplicaRow;
+  processes: ProcessRow;
   usage: UsageRow;
   usageGroups: UsageGroupRow;
   usageSums: UsageSumRow;
@@ -53,7 +53,7 @@ export interface CallClaimRow {
 }
 
 /** See `ReplicaFacts`. */
-export interface ReplicaRow {
+export interface ProcessRow {
   id: string;
   name: string;
   number: number;

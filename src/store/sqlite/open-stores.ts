@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
-import { SqlReplicaStore } from "../repositories/replica-store.ts";
+import { ProcessStore } from "../repositories/process-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqlStoredCalls } from "../repositories/usage/stored-calls.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
@@ -19,7 +19,7 @@ export interface SqliteStores {
   readonly storedCalls: SqlStoredCalls;
   readonly replies: SqlReplyStore;
   readonly reports: SqlUsageReports;
-  readonly replicas: SqlReplicaStore;
+  readonly processes: ProcessStore;
 }
 
 export interface StoreOptions extends Pick<SqliteOptions, "owner" | "onTrouble" | "onRecovered"> {
@@ -47,7 +47,7 @@ export function openStores(path: string, clock: Clock, options: StoreOptions = {
       now: () => sql<number>`${clock.now()}`,
     }),
     reports: new SqlUsageReports(connection),
-    replicas: new SqlReplicaStore({
+    processes: new ProcessStore({
       connection,
       now: () => sql<number>`${clock.now()}`,
       // Nobody announces changes in a file.

@@ -354,7 +354,7 @@ const owners = `
   ) STRICT;
 
   -- The gateway processes on the database.
-  CREATE TABLE replicas (
+  CREATE TABLE processes (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     number INTEGER NOT NULL,

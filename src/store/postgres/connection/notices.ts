@@ -1,6 +1,6 @@
 import type { Client, Notification } from "pg";
 import type { Clock } from "../../../domain/clock.ts";
-import type { ReplicaWatch, ReplicaWatcher } from "../../replicas.ts";
+import type { KeysWatch, KeysWatcher } from "../../repositories/process-store.ts";
 import { createClient, type PoolOptions } from "./pool.ts";
 
 const keysChannel = "sluice_keys";
@@ -14,11 +14,11 @@ const checkIntervalMs = 5_000;
 export interface NoticeOptions {
   readonly connection: PoolOptions;
   readonly clock: Pick<Clock, "schedule">;
-  readonly watcher: ReplicaWatcher;
+  readonly watcher: KeysWatcher;
 }
 
 /** Listens on a connection of its own, which it replaces when it breaks. */
-export class NoticeListener implements ReplicaWatch {
+export class NoticeListener implements KeysWatch {
   readonly #options: NoticeOptions;
   #client: Client | undefined;
   #isLost = false;

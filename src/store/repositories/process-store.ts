@@ -1,45 +1,69 @@
 import { sql, type RawBuilder } from "kysely";
 import type { Replica, ReplicaFacts } from "../../domain/replica.ts";
-import type { ReplicaStore, ReplicasSeen, ReplicaWatch, ReplicaWatcher } from "../replicas.ts";
 import { currentEpoch } from "./control/key-epochs.ts";
 import { present } from "./row.ts";
 import type { Queries } from "./tables.ts";
 
-export interface ReplicaStoreOptions {
+export interface ProcessStoreOptions {
   readonly connection: {
     change<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
   };
   /** The time in milliseconds, of one clock for all processes. */
   readonly now: () => RawBuilder<number>;
   /** Tells of changed keys; processes that hear nothing look for themselves. */
-  readonly watch: (watcher: ReplicaWatcher) => ReplicaWatch;
+  readonly watch: (watcher: KeysWatcher) => KeysWatch;
+}
+
+export interface ProcessesSeen {
+  /** This process included. */
+  readonly processes: readonly Replica[];
+  /** Epoch of the newest change of keys. */
+  readonly keysEpoch: number;
+}
+
+/** Hears of changes of keys by any gateway. */
+export interface KeysWatcher {
+  /** `epoch` is undefined when changes may have been missed. */
+  keysChanged(epoch: number | undefined): void;
+  /** Called once when the messages stop, and when they are back. */
+  lost(error: unknown): void;
+  back(): void;
+}
+
+export interface KeysWatch {
+  stop(): void;
 }
 
 /** The rows of all processes on a database. */
-export class SqlReplicaStore implements ReplicaStore {
-  readonly #options: ReplicaStoreOptions;
-  readonly watch: ReplicaStore["watch"];
+export class ProcessStore {
+  readonly #options: ProcessStoreOptions;
+  readonly watch: ProcessStoreOptions["watch"];
 
-  constructor(options: ReplicaStoreOptions) {
+  constructor(options: ProcessStoreOptions) {
     this.#options = options;
     this.watch = options.watch;
   }
 
-  sign(own: ReplicaFacts, keptMs: number): Promise<ReplicasSeen> {
+  /**
+   * Stores the facts of this process and forgets those that are silent for longer than
+   * `keptMs`. Throws `StorageUnavailable`.
+   */
+  sign(own: ReplicaFacts, keptMs: number): Promise<ProcessesSeen> {
     const { connection, now } = this.#options;
     return connection.change(async (queries) => {
       await writeRow(queries, own, now());
       await queries
-        .deleteFrom("replicas")
+        .deleteFrom("processes")
         .where("signedAt", "<", sql<number>`${now()} - cast(${keptMs} as bigint)`)
         .execute();
-      return { replicas: await readRows(queries, now()), keysEpoch: await currentEpoch(queries) };
+      return { processes: await readRows(queries, now()), keysEpoch: await currentEpoch(queries) };
     });
   }
 
+  /** Removes the row of a process. */
   leave(id: string): Promise<void> {
     return this.#options.connection.change(async (queries) => {
-      await queries.deleteFrom("replicas").where("id", "=", id).execute();
+      await queries.deleteFrom("processes").where("id", "=", id).execute();
     });
   }
 }
@@ -55,7 +79,7 @@ async function writeRow(
   const state = { keysEpoch, notReady, degraded };
   const facts = { ...others, ...compared, ...state, signedAt };
   await queries
-    .insertInto("replicas")
+    .insertInto("processes")
     .values({ id, ...facts })
     .onConflict((conflict) => conflict.column("id").doUpdateSet(facts))
     .execute();
@@ -79,7 +103,7 @@ const columns = [
 
 async function readRows(queries: Queries, now: RawBuilder<number>): Promise<readonly Replica[]> {
   const rows = await queries
-    .selectFrom("replicas")
+    .selectFrom("processes")
     .select(columns)
     .select(sql<number>`${now} - signed_at`.as("silentMs"))
     .orderBy("name")

@@ -7,9 +7,8 @@ import type { ReplicaFacts } from "../../domain/replica.ts";
 import { NoticeListener } from "../postgres/connection/notices.ts";
 import { serverTime } from "../postgres/open-stores.ts";
 import { openStores } from "../sqlite/open-stores.ts";
-import type { ReplicaStore } from "../replicas.ts";
 import { nextEpoch } from "./control/key-epochs.ts";
-import { SqlReplicaStore, type ReplicaStoreOptions } from "./replica-store.ts";
+import { ProcessStore, type ProcessStoreOptions } from "./process-store.ts";
 
 const minuteMs = 60_000;
 
@@ -34,11 +33,11 @@ function factsOf(id: string, more: Partial<ReplicaFacts> = {}): ReplicaFacts {
 
 /** A database of its own, where a process has its row. */
 interface Database {
-  readonly store: ReplicaStore;
-  readonly connection: Pick<ReplicaStoreOptions["connection"], "change">;
+  readonly store: ProcessStore;
+  readonly connection: Pick<ProcessStoreOptions["connection"], "change">;
 }
 
-function replicaStoreContract(name: string, open: () => Database | Promise<Database>): void {
+function processStoreContract(name: string, open: () => Database | Promise<Database>): void {
   describe(`the rows of processes in ${name}`, () => {
     test("have all that a process tells, until it leaves", async () => {
       const { store } = await open();
@@ -50,15 +49,15 @@ function replicaStoreContract(name: string, open: () => Database | Promise<Datab
         keysEpoch: undefined,
       };
       const other = factsOf("rep_b", { ...nothing, notReady: "starting", degraded: "no limits" });
-      const { replicas, keysEpoch } = await store.sign(other, minuteMs);
-      expect(replicas.map((replica) => ({ ...replica, silentMs: 0 }))).toEqual([
+      const { processes, keysEpoch } = await store.sign(other, minuteMs);
+      expect(processes.map((process) => ({ ...process, silentMs: 0 }))).toEqual([
         { ...factsOf("rep_a"), silentMs: 0 },
         { ...other, silentMs: 0 },
       ]);
       expect(keysEpoch).toBe(0);
       await store.leave(other.id);
       const left = await store.sign(factsOf("rep_a"), minuteMs);
-      expect(left.replicas.map(({ id }) => id)).toEqual(["rep_a"]);
+      expect(left.processes.map(({ id }) => id)).toEqual(["rep_a"]);
     });
 
     test("are read with the newest change of keys", async () => {
@@ -71,9 +70,9 @@ function replicaStoreContract(name: string, open: () => Database | Promise<Datab
     test("are one for each process, which says what holds now", async () => {
       const { store } = await open();
       await store.sign(factsOf("rep_a", { notReady: "starting", keysEpoch: undefined }), minuteMs);
-      const { replicas } = await store.sign(factsOf("rep_a", { keysEpoch: 7 }), minuteMs);
-      expect(replicas).toHaveLength(1);
-      expect(replicas[0]).toMatchObject({ keysEpoch: 7, notReady: undefined });
+      const { processes } = await store.sign(factsOf("rep_a", { keysEpoch: 7 }), minuteMs);
+      expect(processes).toHaveLength(1);
+      expect(processes[0]).toMatchObject({ keysEpoch: 7, notReady: undefined });
     });
 
     test("come by host and number", async () => {
@@ -85,32 +84,32 @@ function replicaStoreContract(name: string, open: () => Database | Promise<Datab
       ] as const) {
         await store.sign(factsOf(id, { name, number }), minuteMs);
       }
-      const { replicas } = await store.sign(factsOf("rep_4", { name: "b", number: 10 }), minuteMs);
-      expect(replicas.map(({ id }) => id)).toEqual(["rep_3", "rep_2", "rep_1", "rep_4"]);
+      const { processes } = await store.sign(factsOf("rep_4", { name: "b", number: 10 }), minuteMs);
+      expect(processes.map(({ id }) => id)).toEqual(["rep_3", "rep_2", "rep_1", "rep_4"]);
     });
 
     test("grow silent without a sign, and are then forgotten", async () => {
       const { connection, store } = await open();
       await store.sign(factsOf("rep_a"), minuteMs);
-      const age = sql`update replicas set signed_at = signed_at - 30000`;
+      const age = sql`update processes set signed_at = signed_at - 30000`;
       await connection.change((queries) => age.execute(queries));
-      const { replicas } = await store.sign(factsOf("rep_b"), minuteMs);
-      expect(replicas.map(({ silentMs }) => silentMs >= 30_000)).toEqual([true, false]);
+      const { processes } = await store.sign(factsOf("rep_b"), minuteMs);
+      expect(processes.map(({ silentMs }) => silentMs >= 30_000)).toEqual([true, false]);
       const later = await store.sign(factsOf("rep_b"), 20_000);
-      expect(later.replicas.map(({ id }) => id)).toEqual(["rep_b"]);
+      expect(later.processes.map(({ id }) => id)).toEqual(["rep_b"]);
     });
   });
 }
 
-replicaStoreContract("SQLite", () => {
-  const { connection, replicas } = openStores(":memory:", systemClock, {});
-  return { connection, store: replicas };
+processStoreContract("SQLite", () => {
+  const { connection, processes } = openStores(":memory:", systemClock, {});
+  return { connection, store: processes };
 });
 
 test("nobody announces changes in a file", () => {
-  const { replicas } = openStores(":memory:", systemClock, {});
+  const { processes } = openStores(":memory:", systemClock, {});
   const told = new Told();
-  replicas.watch(told.watcher).stop();
+  processes.watch(told.watcher).stop();
   expect([told.epochs, told.lost, told.back]).toEqual([[], 0, 0]);
 });
 
@@ -134,7 +133,7 @@ describeWithPostgres((databases) => {
   async function open() {
     const url = await databases.server.createDatabase();
     const connection = await databases.connect({ url });
-    const store = new SqlReplicaStore({
+    const store = new ProcessStore({
       connection: connection.inLane(undefined),
       now: () => serverTime,
       watch: (watcher) => new NoticeListener({ connection: { url }, clock: systemClock, watcher }),
@@ -145,7 +144,7 @@ describeWithPostgres((databases) => {
   const changeKeys = ({ connection }: Database): Promise<number> =>
     connection.change((queries) => nextEpoch(queries));
 
-  replicaStoreContract("PostgreSQL", open);
+  processStoreContract("PostgreSQL", open);
 
   test("changes of keys are told with their commit, and signs are not told", async () => {
     const database = await open();
