@@ -12,7 +12,7 @@ import { tokens, users } from "./resources/access.ts";
 import { accounts, applications } from "./resources/accounts.ts";
 import { audit } from "./resources/audit.ts";
 import { environments, models, peppers, plans, pools, refusals } from "./resources/platform.ts";
-import { replicas } from "./resources/replicas.ts";
+import { processes } from "./resources/processes.ts";
 import { status } from "./resources/status.ts";
 import { usage } from "./usage/usage.ts";
 import { wordOf } from "./verbs/fields.ts";
@@ -20,7 +20,7 @@ import { verbOf } from "./verbs/verb.ts";
 
 const administration = [accounts, applications, keys, pools, peppers, users, tokens, usage];
 const configured = [environments, models, plans];
-const resources = [...administration, ...configured, audit, refusals, explain, status, replicas];
+const resources = [...administration, ...configured, audit, refusals, explain, status, processes];
 const verbs = resources.flatMap(({ name, verbs: all }) =>
   all.map((spec) => ({ title: `${name} ${spec.name}`, verb: verbOf(spec, 0) })),
 );

@@ -125,10 +125,10 @@ export const commands: readonly CommandEntry[] = [
     load: async () => resource((await import("./resources/status.ts")).status),
   },
   {
-    name: "replicas",
+    name: "processes",
     summary: "the processes on the database, and whether they agree",
     defaultVerb: "list",
-    load: async () => resource((await import("./resources/replicas.ts")).replicas),
+    load: async () => resource((await import("./resources/processes.ts")).processes),
   },
   {
     name: "simulator",

@@ -151,7 +151,7 @@ function attacks(): Record<string, FixtureRequest[]> {
     listModels: [{}, { query: { environment: "production" } }],
     listPlans: [{}],
     getStatus: [{}],
-    listReplicas: [{}],
+    listProcesses: [{}],
   };
 }
 

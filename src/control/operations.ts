@@ -10,7 +10,7 @@ import { pepperOperations } from "./platform/peppers.ts";
 import { poolOperations } from "./platform/pools.ts";
 import { refusalOperations } from "./platform/refusals.ts";
 import type { AdminServices } from "./services.ts";
-import { replicaOperations } from "./platform/replicas.ts";
+import { processOperations } from "./platform/processes.ts";
 import { statusOperations } from "./platform/status.ts";
 import { tokenOperations } from "./users/tokens.ts";
 import { usageOperations } from "./usage/usage.ts";
@@ -35,6 +35,6 @@ export function adminOperations(
     ...auditOperations(services),
     ...platformOperations(services),
     ...statusOperations(services),
-    ...replicaOperations(services),
+    ...processOperations(services),
   ];
 }

@@ -3,7 +3,7 @@ import type { Pool } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Model } from "../domain/model.ts";
 import type { ProcessStatus } from "../domain/process-status.ts";
-import type { KeysApplied, Replica } from "../domain/replica.ts";
+import type { KeysApplied, ProcessRow } from "../domain/process-row.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
@@ -32,7 +32,7 @@ export interface AdminServices {
    */
   readonly onKeysChanged: () => Promise<KeysApplied | undefined>;
   /** The processes on the database; empty if none is running. Throws `StorageUnavailable`. */
-  readonly replicas: () => Promise<readonly Replica[]>;
+  readonly processRows: () => Promise<readonly ProcessRow[]>;
 }
 
 /** What running an operation needs beside the operation. */

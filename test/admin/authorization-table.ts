@@ -306,7 +306,7 @@ const watching: Readonly<Record<string, RouteCase>> = {
   "GET /admin/v1/models": { prepare: at("/models"), own: read.own, other: undefined },
   "GET /admin/v1/plans": { prepare: at("/plans"), own: read.own, other: undefined },
   "GET /admin/v1/status": { prepare: at("/status"), own: operated.own, other: undefined },
-  "GET /admin/v1/replicas": { prepare: at("/replicas"), own: operated.own, other: undefined },
+  "GET /admin/v1/processes": { prepare: at("/processes"), own: operated.own, other: undefined },
 };
 
 /** Every route that wants to know who asks. */

@@ -27,7 +27,7 @@ function runWith(text: string, ...command: readonly string[]): Promise<FinishedC
   return runHere([...command, "--config", path]);
 }
 
-const commands = [["status"], ["replicas"], ["keys", "list"], ["refusals"]];
+const commands = [["status"], ["processes"], ["keys", "list"], ["refusals"]];
 
 test("commands for the running gateway need only data_dir of its file", async () => {
   const lacking = `

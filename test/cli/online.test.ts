@@ -66,7 +66,7 @@ test("a new key works at once, a rotated one under both secrets, a revoked one n
   const revoked = await folder.run("keys", "revoke", id);
   expect(revoked.errors).toContain("is revoked.\n1 of 1 process has applied it.\n");
   expect(await folder.json("keys", "revoke", id)).toMatchObject({
-    applied: { replicas: 1, of: 1, silent: 0 },
+    applied: { processes: 1, of: 1, silent: 0 },
   });
   const list = ["keys", "list", "--application", "demo", "--status", "inactive"];
   expect(idsOf(await folder.json(...list))).toContain(id);

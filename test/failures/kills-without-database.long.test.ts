@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { describeWithPostgres } from "../support/postgres-databases.ts";
 import { runSluice, startServing } from "../support/sluice-process.ts";
 import { callWith, makeProcessFolder, type ProcessFolder } from "./outage-process.ts";
-import { until } from "./replicas-bench.ts";
+import { until } from "./machines-bench.ts";
 
 const kills = 3;
 /** Of the plan `pilot`. */

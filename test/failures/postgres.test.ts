@@ -10,23 +10,23 @@ describeWithPostgres((databases) => {
     await using folder = makeProcessFolder({ storageUrl });
     await using other = makeProcessFolder({ storageUrl });
     await using gateway = await startServing(["--config", folder.configPath]);
-    await using replica = await startServing(["--config", other.configPath]);
+    await using second = await startServing(["--config", other.configPath]);
     const key = await createKey(folder);
     await until(async () => (await callWith(gateway, key)) === 200);
-    await until(async () => (await callWith(replica, key)) === 200);
+    await until(async () => (await callWith(second, key)) === 200);
 
     await until(async () => (await countCalls(gateway, folder)) >= 2);
-    const before = await countCalls(replica, other);
+    const before = await countCalls(second, other);
     await server.kill();
     expect(await callWith(gateway, key)).toBe(200);
-    expect(await callWith(replica, key)).toBe(200);
+    expect(await callWith(second, key)).toBe(200);
     await server.start();
     await until(async () => (await countCalls(gateway, folder)) >= before + 2);
 
     const { output } = await sluice(folder, ["keys", "list", "--json"]);
     const [id = ""] = /key_\w+/.exec(output) ?? [];
     await sluice(folder, ["keys", "revoke", id]);
-    await until(async () => (await callWith(replica, key)) === 401);
+    await until(async () => (await callWith(second, key)) === 401);
   });
 });
 

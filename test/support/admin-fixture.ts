@@ -15,7 +15,7 @@ import { localPrincipal } from "../../src/control/sign-in/principals.ts";
 import type { Application } from "../../src/domain/accounts/account.ts";
 import type { AuditRecord } from "../../src/domain/audit/audit.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
-import type { KeysApplied, Replica } from "../../src/domain/replica.ts";
+import type { KeysApplied, ProcessRow } from "../../src/domain/process-row.ts";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
 import type { Plan } from "../../src/domain/limits/plan.ts";
 import type { Refusal } from "../../src/domain/errors/refusal.ts";
@@ -82,7 +82,7 @@ export class AdminFixture implements AsyncDisposable {
   processes: readonly ProcessStatus[] = [];
   keyChanges = 0;
   keysApplied: KeysApplied | undefined;
-  replicas: readonly Replica[] = [];
+  processRows: readonly ProcessRow[] = [];
   readonly services: AdminServices = {
     store: this.stores.control,
     reports: this.stores.reports,
@@ -107,7 +107,7 @@ export class AdminFixture implements AsyncDisposable {
       this.keyChanges += 1;
       return Promise.resolve(this.keysApplied);
     },
-    replicas: () => Promise.resolve(this.replicas),
+    processRows: () => Promise.resolve(this.processRows),
   };
   readonly operations = adminOperations({ ...this.services, passwords: cheapPasswords() });
   readonly runOperation = createRunOperation(this.services);

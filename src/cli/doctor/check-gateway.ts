@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { CommandError, type CommandIo } from "../command.ts";
 import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import type { AdminClient } from "../client/admin-client.ts";
-import { replicaWarnings } from "../resources/replicas.ts";
+import { processWarnings } from "../resources/processes.ts";
 import { connect, findLostListener } from "../client/connect.ts";
 import { NoAnswer } from "../client/http-client.ts";
 import type { SettingsArguments } from "../serve/load-settings.ts";
@@ -28,7 +28,7 @@ export async function checkGateway(
   try {
     await using client = await connect(local, { ...io, environment });
     const processes = readRecords(await client.request("GET", "/status"), "data");
-    const differing = await checkReplicas(client);
+    const differing = await checkProcesses(client);
     const lacking = degradedOf(processes.filter(({ ready }) => ready === true));
     const dropped = droppedOf(processes);
     const idle = processes.filter(({ ready }) => ready !== true);
@@ -44,9 +44,9 @@ export async function checkGateway(
 }
 
 /** Whether it fits together with the other gateways on its database. */
-async function checkReplicas(client: AdminClient): Promise<readonly Finding[]> {
+async function checkProcesses(client: AdminClient): Promise<readonly Finding[]> {
   try {
-    const warnings = replicaWarnings(readRecord(await client.request("GET", "/replicas")));
+    const warnings = processWarnings(readRecord(await client.request("GET", "/processes")));
     return warnings.map((text) => ({ state: "failed", subject: "gateways", text }));
   } catch (error) {
     // Without the database, which is among the findings.

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { AdminRefusal } from "../client/admin-client.ts";
 import { receiptNotes } from "./receipt.ts";
 
-const replicas = [
+const processes = [
   {
     name: "gw-a",
     number: 1,
@@ -31,42 +31,42 @@ const replicas = [
 
 function notesOf(
   applied: object | undefined,
-  request: () => Promise<unknown> = () => Promise.resolve({ data: replicas }),
+  request: () => Promise<unknown> = () => Promise.resolve({ data: processes }),
 ): Promise<readonly string[]> {
   return receiptNotes({ isOffline: false, request }, { applied });
 }
 
 const advice =
   "To stop a key there, refuse it in the proxy, or end that process. Until then it may accept the " +
-  "keys it knew, at most for auth.snapshot_max_age. Look at `sluice replicas`, and repeat this " +
+  "keys it knew, at most for auth.snapshot_max_age. Look at `sluice processes`, and repeat this " +
   "command to ask again.";
 
 test("a receipt of all processes needs no advice", async () => {
   const never = (): never => {
     throw new Error("nobody has to be named");
   };
-  expect(await notesOf({ replicas: 3, of: 3, silent: 0 }, never)).toEqual([
+  expect(await notesOf({ processes: 3, of: 3, silent: 0 }, never)).toEqual([
     "3 of 3 processes have applied it.",
   ]);
-  expect(await notesOf({ replicas: 1, of: 1, silent: 0 }, never)).toEqual([
+  expect(await notesOf({ processes: 1, of: 1, silent: 0 }, never)).toEqual([
     "1 of 1 process has applied it.",
   ]);
 });
 
 test("processes that are late or silent are named, with what to do about them", async () => {
-  expect(await notesOf({ replicas: 1, of: 2, silent: 1 })).toEqual([
+  expect(await notesOf({ processes: 1, of: 2, silent: 1 })).toEqual([
     "1 of 2 processes have applied it.",
     "Warning: not applied by 1 process: 2 of gw-b (http://10.0.0.2:8081).",
     "Warning: no sign of 1 process: 1 of gw-c, silent for 1 min 5 s.",
     advice,
   ]);
-  expect(await notesOf({ replicas: 2, of: 2, silent: 1 })).toContain(advice);
+  expect(await notesOf({ processes: 2, of: 2, silent: 1 })).toContain(advice);
 });
 
 test("they are counted if they cannot be named", async () => {
   const refused = () =>
     Promise.reject(new AdminRefusal({ status: 403, code: "not_permitted", message: "no" }));
-  expect(await notesOf({ replicas: 1, of: 3, silent: 2 }, refused)).toEqual([
+  expect(await notesOf({ processes: 1, of: 3, silent: 2 }, refused)).toEqual([
     "1 of 3 processes have applied it.",
     "Warning: not applied by 2 processes.",
     "Warning: no sign of 2 processes.",

@@ -58,7 +58,7 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     lastUse: () => undefined,
     // Running gateways poll the database.
     onKeysChanged: () => Promise.resolve(undefined),
-    replicas: () => Promise.resolve([]),
+    processRows: () => Promise.resolve([]),
   };
   return { ...services, passwords: new Passwords() };
 }

@@ -37,7 +37,7 @@ function describe(): readonly DescribedOperation[] {
     processes: unopened,
     lastUse: unopened,
     onKeysChanged: unopened,
-    replicas: unopened,
+    processRows: unopened,
     passwords: new Passwords(),
   });
 }

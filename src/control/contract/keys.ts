@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { receiptFields } from "./replicas.ts";
+import { receiptFields } from "./processes.ts";
 import {
   disabledBySchema,
   idSchema,

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { AdminFixture, holderOf, requestOf } from "../../../test/support/admin-fixture.ts";
 import type { ControlStore } from "../../store/control-store.ts";
 import { applicationSchema, issuedKeySchema, keySchema, rotatedKeySchema } from "../contract.ts";
-import { receiptFields } from "../contract/replicas.ts";
+import { receiptFields } from "../contract/processes.ts";
 import { adminOperations } from "../operations.ts";
 import { Passwords } from "../sign-in/guard/passwords.ts";
 import { createRunOperation } from "./run-operation.ts";
@@ -93,9 +93,9 @@ test("each answer under a key tells how many gateways have applied the change by
     ["rotateKey", { compromised: true }],
     ["revokeKey", undefined],
   ] as const) {
-    admin.keysApplied = { replicas: 2, of: 3, silent: 1 };
+    admin.keysApplied = { processes: 2, of: 3, silent: 1 };
     expect(await receiptOf(operationId, body)).toEqual(admin.keysApplied);
-    admin.keysApplied = { replicas: 3, of: 3, silent: 0 };
+    admin.keysApplied = { processes: 3, of: 3, silent: 0 };
     expect(await receiptOf(operationId, body)).toEqual(admin.keysApplied);
     admin.keysApplied = undefined;
     expect(await receiptOf(operationId, body)).toBeUndefined();

@@ -337,8 +337,8 @@ export class ControlSide implements AsyncDisposable {
       onCounted: (processes) => void keepProcessCount(this.#config.dataDir, processes),
       onMessagesLost: (error) => events.keyMessagesLost(error),
       onMessagesBack: () => events.keyMessagesBack(),
-      onDifference: (text) => events.replicasDiffer(text),
-      onSame: () => events.replicasSame(),
+      onDifference: (text) => events.processesDiffer(text),
+      onSame: () => events.processesSame(),
     });
   }
 
@@ -357,7 +357,7 @@ export class ControlSide implements AsyncDisposable {
       processes: () => this.#pages.statuses(),
       lastUse: (publicId) => lastUse.of(publicId),
       onKeysChanged: () => this.#rows.applied(),
-      replicas: () => this.#rows.list(),
+      processRows: () => this.#rows.list(),
     };
   }
 }

@@ -8,10 +8,10 @@ import { createKeyDigest, type Peppers } from "../../domain/keys/peppers.ts";
 import {
   countApplied,
   type KeysApplied,
-  type Replica,
-  type ReplicaFacts,
-} from "../../domain/replica.ts";
-import { replicaDifferences } from "../../domain/replica-differences.ts";
+  type ProcessRow,
+  type ProcessFacts,
+} from "../../domain/process-row.ts";
+import { processDifferences } from "../../domain/process-differences.ts";
 import { Coalesced } from "../../domain/waiting/in-parallel.ts";
 import { hasSettledWithin, wait } from "../../domain/waiting/wait.ts";
 import { identityOfValkey } from "../../domain/addresses.ts";
@@ -100,7 +100,7 @@ export class ProcessRows {
   start(): void {
     const { folder, random, number, store, onMessagesLost, onMessagesBack } = this.#options;
     // With the host's name, as data directories may be copied with an image.
-    this.#id = `${folder.replicaId(random)}@${hostname()}/${number}-${process.pid}`;
+    this.#id = `${folder.machineId(random)}@${hostname()}/${number}-${process.pid}`;
     this.#watch = store.watch({
       keysChanged: (epoch) => this.#keysChanged(epoch),
       lost: onMessagesLost,
@@ -118,7 +118,7 @@ export class ProcessRows {
   }
 
   /** All processes, as the database has them now. Throws `StorageUnavailable`. */
-  async list(): Promise<readonly Replica[]> {
+  async list(): Promise<readonly ProcessRow[]> {
     return (await this.#signing.run()).processes;
   }
 
@@ -151,7 +151,7 @@ export class ProcessRows {
       const { keysEpoch, processes } = await this.#signing.run();
       const applied = countApplied(processes, keysEpoch);
       note(applied);
-      if (applied.replicas >= applied.of || clock.monotonic() >= deadline) return;
+      if (applied.processes >= applied.of || clock.monotonic() >= deadline) return;
       await wait(lookIntervalMs, this.#stopping.signal, clock);
     }
   }
@@ -172,9 +172,9 @@ export class ProcessRows {
   }
 
   /** Processes of this machine that were killed have left their rows. */
-  async #forgetDead(replicas: readonly Replica[]): Promise<void> {
+  async #forgetDead(rows: readonly ProcessRow[]): Promise<void> {
     const machine = machineOf(this.#id);
-    for (const { id } of replicas) {
+    for (const { id } of rows) {
       if (machineOf(id) === machine && !isRunning(Number(id.slice(id.lastIndexOf("-") + 1)))) {
         await this.#options.store.leave(id).catch(() => undefined);
       }
@@ -186,8 +186,8 @@ export class ProcessRows {
     this.#following.run().catch(() => undefined);
   }
 
-  #compare(replicas: readonly Replica[]): void {
-    const differences = replicaDifferences(replicas);
+  #compare(rows: readonly ProcessRow[]): void {
+    const differences = processDifferences(rows);
     for (const { kind, text } of differences) {
       if (!this.#differing.has(kind)) this.#options.onDifference(text);
     }
@@ -215,7 +215,7 @@ export class ProcessRows {
     return store.sign(facts, keptMs);
   }
 
-  #factsOf({ loadedAt, text, main, notReady, adminUrl }: RowState): ReplicaFacts {
+  #factsOf({ loadedAt, text, main, notReady, adminUrl }: RowState): ProcessFacts {
     const { folder, limitStore, number } = this.#options;
     this.#limitsDigest ??= digestOfLimits(limitStore, folder.readId());
     const known = [this.#keysEpoch, main?.keysGeneration].filter((epoch) => epoch !== undefined);

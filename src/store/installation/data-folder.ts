@@ -45,9 +45,9 @@ export class DataFolder {
   }
 
   /** Names the gateway that uses this directory among those on its database. */
-  replicaId(random: RandomBytes): string {
-    const path = join(this.path, "replica");
-    if (!existsSync(path)) writeOnce(path, `rep_${randomBase62(16, random)}\n`);
+  machineId(random: RandomBytes): string {
+    const path = join(this.path, "machine");
+    if (!existsSync(path)) writeOnce(path, `mac_${randomBase62(16, random)}\n`);
     return readFileSync(path, "utf8").trim();
   }
 

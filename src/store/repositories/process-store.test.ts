@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { describeWithPostgres } from "../../../test/support/postgres-databases.ts";
 import { until } from "../../../test/support/until.ts";
 import { systemClock } from "../../domain/clock.ts";
-import type { ReplicaFacts } from "../../domain/replica.ts";
+import type { ProcessFacts } from "../../domain/process-row.ts";
 import { NoticeListener } from "../postgres/connection/notices.ts";
 import { serverTime } from "../postgres/open-stores.ts";
 import { openStores } from "../sqlite/open-stores.ts";
@@ -12,7 +12,7 @@ import { ProcessStore, type ProcessStoreOptions } from "./process-store.ts";
 
 const minuteMs = 60_000;
 
-function factsOf(id: string, more: Partial<ReplicaFacts> = {}): ReplicaFacts {
+function factsOf(id: string, more: Partial<ProcessFacts> = {}): ProcessFacts {
   return {
     id,
     name: `host of ${id}`,
@@ -41,36 +41,36 @@ function processStoreContract(name: string, open: () => Database | Promise<Datab
   describe(`the rows of processes in ${name}`, () => {
     test("have all that a process tells, until it leaves", async () => {
       const { store } = await open();
-      await store.sign(factsOf("rep_a"), minuteMs);
+      await store.sign(factsOf("mac_a"), minuteMs);
       const nothing = {
         configDigest: undefined,
         limitsDigest: undefined,
         pepperMarks: undefined,
         keysEpoch: undefined,
       };
-      const other = factsOf("rep_b", { ...nothing, notReady: "starting", degraded: "no limits" });
+      const other = factsOf("mac_b", { ...nothing, notReady: "starting", degraded: "no limits" });
       const { processes, keysEpoch } = await store.sign(other, minuteMs);
       expect(processes.map((process) => ({ ...process, silentMs: 0 }))).toEqual([
-        { ...factsOf("rep_a"), silentMs: 0 },
+        { ...factsOf("mac_a"), silentMs: 0 },
         { ...other, silentMs: 0 },
       ]);
       expect(keysEpoch).toBe(0);
       await store.leave(other.id);
-      const left = await store.sign(factsOf("rep_a"), minuteMs);
-      expect(left.processes.map(({ id }) => id)).toEqual(["rep_a"]);
+      const left = await store.sign(factsOf("mac_a"), minuteMs);
+      expect(left.processes.map(({ id }) => id)).toEqual(["mac_a"]);
     });
 
     test("are read with the newest change of keys", async () => {
       const { connection, store } = await open();
       await connection.change((queries) => nextEpoch(queries));
       await connection.change((queries) => nextEpoch(queries));
-      expect((await store.sign(factsOf("rep_a"), minuteMs)).keysEpoch).toBe(2);
+      expect((await store.sign(factsOf("mac_a"), minuteMs)).keysEpoch).toBe(2);
     });
 
     test("are one for each process, which says what holds now", async () => {
       const { store } = await open();
-      await store.sign(factsOf("rep_a", { notReady: "starting", keysEpoch: undefined }), minuteMs);
-      const { processes } = await store.sign(factsOf("rep_a", { keysEpoch: 7 }), minuteMs);
+      await store.sign(factsOf("mac_a", { notReady: "starting", keysEpoch: undefined }), minuteMs);
+      const { processes } = await store.sign(factsOf("mac_a", { keysEpoch: 7 }), minuteMs);
       expect(processes).toHaveLength(1);
       expect(processes[0]).toMatchObject({ keysEpoch: 7, notReady: undefined });
     });
@@ -78,25 +78,25 @@ function processStoreContract(name: string, open: () => Database | Promise<Datab
     test("come by host and number", async () => {
       const { store } = await open();
       for (const [id, name, number] of [
-        ["rep_1", "b", 1],
-        ["rep_2", "a", 2],
-        ["rep_3", "a", 1],
+        ["mac_1", "b", 1],
+        ["mac_2", "a", 2],
+        ["mac_3", "a", 1],
       ] as const) {
         await store.sign(factsOf(id, { name, number }), minuteMs);
       }
-      const { processes } = await store.sign(factsOf("rep_4", { name: "b", number: 10 }), minuteMs);
-      expect(processes.map(({ id }) => id)).toEqual(["rep_3", "rep_2", "rep_1", "rep_4"]);
+      const { processes } = await store.sign(factsOf("mac_4", { name: "b", number: 10 }), minuteMs);
+      expect(processes.map(({ id }) => id)).toEqual(["mac_3", "mac_2", "mac_1", "mac_4"]);
     });
 
     test("grow silent without a sign, and are then forgotten", async () => {
       const { connection, store } = await open();
-      await store.sign(factsOf("rep_a"), minuteMs);
+      await store.sign(factsOf("mac_a"), minuteMs);
       const age = sql`update processes set signed_at = signed_at - 30000`;
       await connection.change((queries) => age.execute(queries));
-      const { processes } = await store.sign(factsOf("rep_b"), minuteMs);
+      const { processes } = await store.sign(factsOf("mac_b"), minuteMs);
       expect(processes.map(({ silentMs }) => silentMs >= 30_000)).toEqual([true, false]);
-      const later = await store.sign(factsOf("rep_b"), 20_000);
-      expect(later.processes.map(({ id }) => id)).toEqual(["rep_b"]);
+      const later = await store.sign(factsOf("mac_b"), 20_000);
+      expect(later.processes.map(({ id }) => id)).toEqual(["mac_b"]);
     });
   });
 }
@@ -158,7 +158,7 @@ describeWithPostgres((databases) => {
     await undone.catch(() => undefined);
     await changeKeys(database);
     await until(() => told.epochs.includes(2));
-    await database.store.sign(factsOf("rep_a", { keysEpoch: 2 }), minuteMs);
+    await database.store.sign(factsOf("mac_a", { keysEpoch: 2 }), minuteMs);
     await changeKeys(database);
     await until(() => told.epochs.includes(3));
     expect(new Set(told.epochs)).toEqual(new Set([undefined, 1, 2, 3]));

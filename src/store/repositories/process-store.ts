@@ -1,5 +1,5 @@
 import { sql, type RawBuilder } from "kysely";
-import type { Replica, ReplicaFacts } from "../../domain/replica.ts";
+import type { ProcessRow, ProcessFacts } from "../../domain/process-row.ts";
 import { currentEpoch } from "./control/key-epochs.ts";
 import { present } from "./row.ts";
 import type { Queries } from "./tables.ts";
@@ -16,7 +16,7 @@ export interface ProcessStoreOptions {
 
 export interface ProcessesSeen {
   /** This process included. */
-  readonly processes: readonly Replica[];
+  readonly processes: readonly ProcessRow[];
   /** Epoch of the newest change of keys. */
   readonly keysEpoch: number;
 }
@@ -48,7 +48,7 @@ export class ProcessStore {
    * Stores the facts of this process and forgets those that are silent for longer than
    * `keptMs`. Throws `StorageUnavailable`.
    */
-  sign(own: ReplicaFacts, keptMs: number): Promise<ProcessesSeen> {
+  sign(own: ProcessFacts, keptMs: number): Promise<ProcessesSeen> {
     const { connection, now } = this.#options;
     return connection.change(async (queries) => {
       await writeRow(queries, own, now());
@@ -70,7 +70,7 @@ export class ProcessStore {
 
 async function writeRow(
   queries: Queries,
-  own: ReplicaFacts,
+  own: ProcessFacts,
   signedAt: RawBuilder<number>,
 ): Promise<void> {
   const { id, configDigest = null, limitsDigest = null, pepperMarks = null, ...rest } = own;
@@ -101,7 +101,7 @@ const columns = [
   "degraded",
 ] as const;
 
-async function readRows(queries: Queries, now: RawBuilder<number>): Promise<readonly Replica[]> {
+async function readRows(queries: Queries, now: RawBuilder<number>): Promise<readonly ProcessRow[]> {
   const rows = await queries
     .selectFrom("processes")
     .select(columns)

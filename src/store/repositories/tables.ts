@@ -52,7 +52,7 @@ export interface CallClaimRow {
   askedAt: number;
 }
 
-/** See `ReplicaFacts`. */
+/** See `ProcessFacts`. */
 export interface ProcessRow {
   id: string;
   name: string;

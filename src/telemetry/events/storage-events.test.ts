@@ -43,9 +43,9 @@ test("the lines on limits, the database and its gateways tell each new reason, a
   events.databaseFailed("a write", new Error("database is locked"));
   clock.advance(700);
   events.databaseRecovered();
-  events.replicasDiffer("peppers");
+  events.processesDiffer("peppers");
   clock.advance(900);
-  events.replicasSame();
+  events.processesSame();
   expect(logged()).toEqual([
     expect.not.objectContaining({ afterMs: expect.anything() }),
     expect.objectContaining({ level: "error", reason: "the connection was closed" }),

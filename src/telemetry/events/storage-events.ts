@@ -13,7 +13,7 @@ export class StorageEvents {
   readonly #logger: Logger;
   readonly #database: Outage;
   readonly #alone: Outage;
-  readonly #replicas: Outage;
+  readonly #differences: Outage;
   readonly #keys: Outage;
   readonly #keyFile: Outage;
   readonly #messages: Outage;
@@ -27,7 +27,7 @@ export class StorageEvents {
     this.#logger = logger;
     this.#database = new Outage(clock);
     this.#alone = new Outage(clock);
-    this.#replicas = new Outage(clock);
+    this.#differences = new Outage(clock);
     this.#keys = new Outage(clock);
     this.#keyFile = new Outage(clock);
     this.#messages = new Outage(clock);
@@ -110,15 +110,15 @@ export class StorageEvents {
   }
 
   /** Gateways on the database that must have something in common have not. */
-  replicasDiffer(what: string): void {
-    this.#replicas.failed();
+  processesDiffer(what: string): void {
+    this.#differences.failed();
     this.#logger.log("error", "the gateways on this database are not configured alike", { what });
   }
 
-  replicasSame(): void {
+  processesSame(): void {
     logRecovery(
       this.#logger,
-      this.#replicas,
+      this.#differences,
       "the gateways on this database are configured alike again",
     );
   }

@@ -1,0 +1,65 @@
+import { isLive, placeOf, type ProcessRow } from "./process-row.ts";
+
+/** Something that processes on one database must have in common and have not, or the reverse. */
+export interface ProcessDifference {
+  readonly kind: "limits-in-memory" | "limits-differ" | "peppers-differ";
+  /** What it means and what to do, for operators. */
+  readonly text: string;
+}
+
+/** Compares the processes that give signs. */
+export function processDifferences(processes: readonly ProcessRow[]): readonly ProcessDifference[] {
+  const live = newestOfPlaces(processes.filter(isLive));
+  const all = [limitsInMemory(live), limitsDiffer(live), peppersDiffer(live)];
+  return all.filter((difference) => difference !== undefined);
+}
+
+/** Without those that are being replaced. */
+function newestOfPlaces(live: readonly ProcessRow[]): readonly ProcessRow[] {
+  const byPlace = Map.groupBy(live, placeOf);
+  return [...byPlace.values()].flatMap(
+    (those) => those.toSorted((one, other) => other.startedAt - one.startedAt)[0] ?? [],
+  );
+}
+
+const advice = "Set limits.store of all of them to the same server, and restart them.";
+
+function limitsInMemory(live: readonly ProcessRow[]): ProcessDifference | undefined {
+  const alone = live.filter(({ limitsDigest }) => limitsDigest === "memory");
+  if (alone.length === 0 || live.length === 1) return undefined;
+  const text =
+    `${live.length} processes use this database, but limits are in the memory of ` +
+    `${namesOf(alone)}, which grants every plan in full by itself. ${advice}`;
+  return { kind: "limits-in-memory", text };
+}
+
+function limitsDiffer(live: readonly ProcessRow[]): ProcessDifference | undefined {
+  const byServer = Map.groupBy(
+    live.filter(({ limitsDigest = "memory" }) => limitsDigest !== "memory"),
+    ({ limitsDigest }) => limitsDigest,
+  );
+  if (byServer.size < 2) return undefined;
+  const places = [...byServer].map(([digest, those]) => `${digest} of ${namesOf(those)}`);
+  const text =
+    `limits.store names different servers (${places.join("; ")}), each of which grants every plan ` +
+    `in full. ${advice}`;
+  return { kind: "limits-differ", text };
+}
+
+/** While peppers are rotated, their order differs; each must know what another one may use. */
+function peppersDiffer(live: readonly ProcessRow[]): ProcessDifference | undefined {
+  const known = live.flatMap(({ pepperMarks }) => pepperMarks?.split(",")[0] ?? []);
+  const lacking = live.filter(({ pepperMarks }) => {
+    const own = pepperMarks?.split(",");
+    return own !== undefined && known.some((mark) => !own.includes(mark));
+  });
+  if (lacking.length === 0) return undefined;
+  const text =
+    `auth.peppers of ${namesOf(lacking)} lacks the first pepper of another process, so keys that ` +
+    "the other one issues or renews are refused there. Give all the same list.";
+  return { kind: "peppers-differ", text };
+}
+
+function namesOf(processes: readonly ProcessRow[]): string {
+  return processes.map(({ name, number }) => `process ${number} of ${name}`).join(", ");
+}

@@ -1,0 +1,66 @@
+/**
+ * What a gateway process tells the others on its database. Times are milliseconds since the epoch.
+ */
+export interface ProcessFacts {
+  /** Of its data directory, host and process id. */
+  readonly id: string;
+  /** Name of its host. */
+  readonly name: string;
+  /** Among the processes of its machine, from 1. */
+  readonly number: number;
+  readonly version: string;
+  /** When it started. */
+  readonly startedAt: number;
+  /** When it loaded its configuration. */
+  readonly configuredAt: number;
+  /** Equal for equal files; undefined without a file. */
+  readonly configDigest: string | undefined;
+  /**
+   * `memory`, or equal for equal servers of limits. Undefined: of a version that does not tell, or
+   * the installation is not known yet.
+   */
+  readonly limitsDigest: string | undefined;
+  /** A mark of each of its peppers, the first in front, with commas. Undefined: as above. */
+  readonly pepperMarks: string | undefined;
+  /** The newest change of keys that its calls see; undefined while none is known. */
+  readonly keysEpoch: number | undefined;
+  readonly adminUrl: string;
+  /** Why it cannot serve; undefined when it can. */
+  readonly notReady: string | undefined;
+  /** What it lacks although it can serve; undefined when nothing is missing. */
+  readonly degraded: string | undefined;
+}
+
+/** A process, as the database knows it. */
+export interface ProcessRow extends ProcessFacts {
+  /** Since its last sign, by the clock of the database. */
+  readonly silentMs: number;
+}
+
+/** What a process has in common with the one that it replaces: its folder, host and number. */
+export function placeOf({ id }: Pick<ProcessRow, "id">): string {
+  return id.slice(0, id.lastIndexOf("-"));
+}
+
+/** A process that gave no sign for this long may have ended. */
+const silenceLimitMs = 10_000;
+
+export function isLive({ silentMs }: Pick<ProcessRow, "silentMs">): boolean {
+  return silentMs <= silenceLimitMs;
+}
+
+/** How many processes have a change of keys. */
+export interface KeysApplied {
+  readonly processes: number;
+  /** All processes that give signs. */
+  readonly of: number;
+  /** Others that neither ended in order nor gave a sign lately. */
+  readonly silent: number;
+}
+
+/** Counts the processes that have all changes of keys up to an epoch. */
+export function countApplied(processes: readonly ProcessRow[], epoch: number): KeysApplied {
+  const live = processes.filter(isLive);
+  const applied = live.filter(({ keysEpoch }) => keysEpoch !== undefined && keysEpoch >= epoch);
+  return { processes: applied.length, of: live.length, silent: processes.length - live.length };
+}
