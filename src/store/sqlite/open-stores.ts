@@ -10,6 +10,7 @@ import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
 import { SqliteConnection, type SqliteOptions } from "./connection/connection.ts";
 import type { DroppedRows } from "../store.ts";
 import { isFaultOfData } from "./connection/sqlite-trouble.ts";
+import { insertCalls } from "./insert-calls.ts";
 
 export interface SqliteStores {
   readonly connection: SqliteConnection;
@@ -38,7 +39,7 @@ export function openStores(path: string, clock: Clock, options: StoreOptions = {
     connection,
     control: new SqlControlStore(connection),
     keys: new SqlKeyStore(connection, clock),
-    usage: new SqlUsageStore(connection, { isFaultOfData, onDropped }),
+    usage: new SqlUsageStore(connection, { isFaultOfData, onDropped, insertNew: insertCalls }),
     storedCalls: new SqlStoredCalls(connection),
     replies: new SqlReplyStore({
       replies: connection,

@@ -8,9 +8,17 @@ import { stepStart } from "./usage-range.ts";
 import { callColumns, storable, toValues } from "./usage-row.ts";
 import { addToSums } from "./usage-sums.ts";
 
+/** Inserts rows of `callColumns` whose ids are not stored yet; returns the ids of those. */
+export type InsertNew = (
+  queries: Queries,
+  rows: readonly (readonly (string | number | null)[])[],
+) => Promise<readonly string[]>;
+
 export interface UsageStoreOptions {
   /** Whether the database refused a statement because of the values in it. */
   readonly isFaultOfData: (error: unknown) => boolean;
+  /** Default: one statement for all rows. */
+  readonly insertNew?: InsertNew | undefined;
   /** Called for calls that came too late to be stored. */
   readonly onDropped?: ((dropped: DroppedRows) => void) | undefined;
 }
@@ -28,10 +36,12 @@ export class SqlUsageStore implements UsageStore {
 
   async insert(records: readonly UsageRecord[]): Promise<void> {
     if (records.length === 0) return;
-    const { isFaultOfData, onDropped } = this.#options;
+    const { isFaultOfData, onDropped, insertNew = insertAtOnce } = this.#options;
     try {
       const rows = records.map(storable);
-      const dropped = await this.#connection.change((queries) => insertBatch(queries, rows));
+      const dropped = await this.#connection.change((queries) =>
+        insertBatch(queries, rows, insertNew),
+      );
       if (dropped.ofErasedAccounts + dropped.tooOld > 0) onDropped?.(dropped);
     } catch (error) {
       if (!isFaultOfData(error)) throw error;
@@ -52,6 +62,7 @@ export class SqlUsageStore implements UsageStore {
 async function insertBatch(
   queries: Queries,
   records: readonly UsageRecord[],
+  insertNew: InsertNew,
 ): Promise<DroppedRows> {
   const erased = await findErased(queries, records);
   const kept = records.filter(({ accountId }) => !erased.has(accountId));
@@ -59,10 +70,12 @@ async function insertBatch(
   // Whether a call of a time whose calls were removed is new cannot be told any more.
   const old = kept.filter(({ startedAt }) => startedAt < callsSince);
   const stored = old.length === 0 ? new Set() : await findStored(queries, old);
-  const inserted = await insertCalls(
-    queries,
-    kept.filter(({ startedAt }) => startedAt >= callsSince),
-  );
+  const young = new Map<string, UsageRecord>();
+  for (const record of kept) {
+    if (record.startedAt >= callsSince && !young.has(record.id)) young.set(record.id, record);
+  }
+  const ids = young.size === 0 ? [] : await insertNew(queries, [...young.values()].map(toValues));
+  const inserted = ids.flatMap((id) => young.get(id) ?? []);
   if (inserted.length > 0) await addToSums(queries, inserted, hoursSince);
   return {
     ofErasedAccounts: records.length - kept.length,
@@ -98,23 +111,13 @@ async function findStored(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Stores the calls that are not stored yet, and returns those. */
-async function insertCalls(
-  queries: Queries,
-  records: readonly UsageRecord[],
-): Promise<readonly UsageRecord[]> {
-  if (records.length === 0) return [];
-  const byId = new Map<string, UsageRecord>();
-  for (const record of records) {
-    if (!byId.has(record.id)) byId.set(record.id, record);
-  }
+const insertAtOnce: InsertNew = async (queries, rows) => {
   const columns = namesOf(callColumns);
-  const rows = rowsOf(callColumns, [...byId.values()].map(toValues));
   const inserted = await sql<{ id: string }>`
-    insert into usage (${columns}) select ${columns} from ${rows} where true
+    insert into usage (${columns}) select ${columns} from ${rowsOf(callColumns, rows)} where true
     on conflict (id) do nothing returning id`.execute(queries);
-  return inserted.rows.flatMap(({ id }) => byId.get(id) ?? []);
-}
+  return inserted.rows.map(({ id }) => id);
+};
 
 /** The times before which calls and the sums of hours were removed. */
 export async function readHorizons(
