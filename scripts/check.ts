@@ -20,7 +20,7 @@ const steps: readonly Step[] = [
       "test",
       "--timeout=60000",
       "scripts/check-documents.test.ts",
-      "src/config/reference.test.ts",
+      "scripts/documents/config-reference.test.ts",
       "src/upstreams/bedrock/models/document.test.ts",
     ],
   },

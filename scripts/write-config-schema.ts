@@ -1,9 +1,9 @@
-import { publishedSchema } from "../src/config/json-schema.ts";
+import { publishedSchema } from "./documents/published-schema.ts";
 import {
   type ReferenceRow,
   type ReferenceSection,
   referenceSections,
-} from "../src/config/reference.ts";
+} from "./documents/config-reference.ts";
 
 /** Writes `sluice.schema.json` and the reference of the documentation from the schema. */
 

@@ -3,11 +3,11 @@ import type { UpstreamKind } from "../upstreams/kind.ts";
 import type { ConfigFile } from "./schema.ts";
 import { buildEnvironment, type ConfiguredEnvironment } from "./sections/environments.ts";
 import { targetsAt } from "./sections/models.ts";
-import { buildUpstreams, type UpstreamSettings } from "./sections/upstreams/upstreams.ts";
+import { buildUpstreams, type UpstreamSettings } from "./sections/upstreams.ts";
 
 export type { ListenAddress } from "../settings/values.ts";
 export type { AdminSettings, SsoSettings } from "./sections/admin.ts";
-export type { UpstreamSettings } from "./sections/upstreams/upstreams.ts";
+export type { UpstreamSettings } from "./sections/upstreams.ts";
 
 /** Keys that `buildConfig` renames or combines. */
 type CombinedKeys =

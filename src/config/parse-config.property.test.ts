@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import { demoConfigText } from "./demo.ts";
 import { formatProblems, parseConfig } from "./load.ts";
 import { runsOf } from "../../test/support/requirement.ts";
-import { configInputSchema, isSchema, type JsonSchema } from "./json-schema.ts";
+import { configInputSchema, isSchema, type JsonSchema } from "./schema.ts";
 
 const demo = demoConfigText({
   simulator: {

@@ -9,9 +9,6 @@ export interface ReloadedConfig {
 
 /** The next configuration with the current values of settings that are fixed at start. */
 export function keepRestartSettings(current: Config, next: Config): ReloadedConfig {
-  const pending = restartSettings
-    .filter(({ read }) => !isSameValue(read(current), read(next)))
-    .map(({ key }) => key);
   const config: Config = {
     ...next,
     listen: current.listen,
@@ -28,28 +25,23 @@ export function keepRestartSettings(current: Config, next: Config): ReloadedConf
     telemetry: { ...current.telemetry, otlp: next.telemetry.otlp },
     auth: current.auth,
   };
-  return { config, pending };
+  const pending = restartSettings.filter(([field]) => !isSameValue(config[field], next[field]));
+  return { config, pending: pending.map(([, key]) => key) };
 }
 
-interface RestartSetting {
-  readonly key: string;
-  readonly read: (config: Config) => unknown;
-}
-
-const restartSettings: readonly RestartSetting[] = [
-  { key: "listen", read: (config) => config.listen },
-  { key: "storage", read: (config) => config.storage },
-  { key: "data_dir", read: (config) => config.dataDir },
-  { key: "upstream_requests", read: (config) => config.upstreamRequests },
-  { key: "processes", read: (config) => config.processes },
-  { key: "limits", read: (config) => config.limits },
-  { key: "http.idle_timeout", read: (config) => config.http.idleTimeoutMs },
-  { key: "ledger", read: (config) => config.ledger },
-  { key: "retention", read: (config) => config.retention },
-  { key: "admin", read: (config) => config.admin },
-  { key: "audit", read: (config) => config.audit },
-  { key: "telemetry", read: ({ telemetry }) => ({ ...telemetry, otlp: undefined }) },
-  { key: "auth.peppers", read: (config) => config.auth.peppers },
-  { key: "auth.snapshot_max_age", read: (config) => config.auth.snapshotMaxAgeMs },
-  { key: "auth.keep_snapshot", read: (config) => config.auth.keepsSnapshot },
+/** Fields with settings that are fixed at start, and their names in the file. */
+const restartSettings: readonly (readonly [keyof Config, string])[] = [
+  ["listen", "listen"],
+  ["storage", "storage"],
+  ["dataDir", "data_dir"],
+  ["upstreamRequests", "upstream_requests"],
+  ["processes", "processes"],
+  ["limits", "limits"],
+  ["http", "http.idle_timeout"],
+  ["ledger", "ledger"],
+  ["retention", "retention"],
+  ["admin", "admin"],
+  ["audit", "audit"],
+  ["telemetry", "telemetry"],
+  ["auth", "auth"],
 ];

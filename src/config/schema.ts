@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { adminSchema, auditSchema, retentionSchema } from "./sections/admin.ts";
-import { answersSchema } from "./sections/answers.ts";
-import { limitsSchema } from "./sections/limits/limits.ts";
+import { limitsSchema } from "./sections/limits.ts";
 import { hooksSchema } from "./sections/hooks.ts";
 import { idempotencySchema } from "./sections/idempotency.ts";
 import { imageFetchSchema } from "./sections/image-fetch.ts";
@@ -9,24 +8,27 @@ import { environmentsSchema } from "./sections/environments.ts";
 import { modelsSchema } from "./sections/models.ts";
 import { plansSchema } from "./sections/plans.ts";
 import { overloadSchema, poolsSchema, routingSchema } from "./sections/routing.ts";
-import { processesSchema, upstreamRequestsSchema } from "./sections/process.ts";
 import {
+  answersSchema,
   authSchema,
   dataDirectorySchema,
   listenSchema,
+  processesSchema,
   shutdownSchema,
   storageSchema,
   streamsSchema,
+  upstreamRequestsSchema,
 } from "./sections/server.ts";
-import { ledgerSchema } from "./sections/ledger/ledger.ts";
+import { ledgerSchema } from "./sections/ledger.ts";
 import { telemetrySchema } from "./sections/telemetry.ts";
 import { httpSchema } from "./sections/http.ts";
 import type { UpstreamKind } from "../upstreams/kind.ts";
-import { upstreamsSchema } from "./sections/upstreams/upstreams.ts";
+import { upstreamKinds } from "../upstreams/kinds.ts";
+import { upstreamsSchema } from "./sections/upstreams.ts";
 
 /**
  * The configuration file: its keys, values, defaults, limits and descriptions.
- * `sluice.schema.json` and the tables of `docs/configuration.md` are made from it.
+ * `scripts/write-config-schema` makes `sluice.schema.json` and the tables of `docs/configuration.md`.
  */
 export function configFileSchema(kinds: readonly UpstreamKind[]) {
   return z.strictObject({
@@ -61,3 +63,14 @@ export function configFileSchema(kinds: readonly UpstreamKind[]) {
 
 /** The file as read: defaults filled in, durations in milliseconds, sizes in bytes. */
 export type ConfigFile = z.output<ReturnType<typeof configFileSchema>>;
+
+export type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+/** The file as an operator writes it, before defaults and units. */
+export function configInputSchema(kinds: readonly UpstreamKind[] = upstreamKinds): JsonSchema {
+  return z.toJSONSchema(configFileSchema(kinds), { io: "input" });
+}
+
+export function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

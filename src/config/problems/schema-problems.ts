@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { configInputSchema, isSchema, type JsonSchema } from "../json-schema.ts";
+import { configInputSchema, isSchema, type JsonSchema } from "../schema.ts";
 import { type ConfigPath, type SettingProblem, withSuggestion } from "../../settings/values.ts";
 import { suggest } from "../../domain/suggest.ts";
 import type { UpstreamKind } from "../../upstreams/kind.ts";
@@ -17,18 +17,14 @@ export function schemaProblems(
     const { message } = issue;
     if (issue.code === "unrecognized_keys") {
       const known = knownKeys(schema, path, tree);
-      return issue.keys.map((key) => unknownKey([...path, key], { known, schema }));
+      return issue.keys.map((key) => unknownKey([...path, key], known));
     }
     if (issue.code === "invalid_value") {
       return [withSuggestion({ path, message }, nearest(issue.values, tree, path))];
     }
     if (issue.code === "invalid_union" && "options" in issue) {
       const misspelt = misspeltKey(tree, path);
-      if (misspelt !== undefined) {
-        return [unknownKey(misspelt, { known: [String(path.at(-1))], schema })];
-      }
-      const advice = kindAdvice(valueAt(tree, path));
-      if (advice !== undefined) return [{ path, message: `${message}; ${advice}` }];
+      if (misspelt !== undefined) return [unknownKey(misspelt, [String(path.at(-1))])];
       return [withSuggestion({ path, message }, nearest(issue.options, tree, path))];
     }
     return [{ path, message }];
@@ -100,97 +96,15 @@ function describeChoices(choices: unknown): string | undefined {
   return Array.isArray(choices) ? `must be one of: ${choices.map(String).join(", ")}` : undefined;
 }
 
-interface KnownKeys {
-  readonly known: readonly string[];
-  readonly schema: JsonSchema;
-}
-
-function unknownKey(path: ConfigPath, { known, schema }: KnownKeys): SettingProblem {
+function unknownKey(path: ConfigPath, known: readonly string[]): SettingProblem {
   const key = String(path.at(-1));
   if (path.length === 1 && foreignSections.has(key)) {
     return { path, message: foreignSection };
   }
   const message = key.includes(":") ? `${unknown}; write a space after its colon` : unknown;
   const meant = foreignNames.get(key)?.find((name) => known.includes(name)) ?? suggest(key, known);
-  if (meant !== undefined) return { path, message, suggestion: meant };
-  const places = path.length === 1 ? placesOf(key, schema) : [];
-  if (places.length === 0) return { path, message };
-  return { path, message: `${message} at the top level; it belongs at ${places.join(" or ")}` };
+  return withSuggestion({ path, message }, meant);
 }
-
-/** A key that many sections have, such as `name`, is no hint. */
-const mostPlaces = 4;
-
-/** Where the file may have a key, such as `upstreams.<name>.timeouts`. */
-function placesOf(key: string, schema: JsonSchema): readonly string[] {
-  const places = new Set<string>();
-  collectPlaces(schema, "", (name, place) => {
-    if (name === key) places.add(place);
-  });
-  return places.size > mostPlaces ? [] : [...places];
-}
-
-function collectPlaces(
-  schema: JsonSchema,
-  place: string,
-  collect: (name: string, place: string) => void,
-): void {
-  const { properties = {}, additionalProperties, oneOf = [] } = schema;
-  for (const [name, part] of Object.entries(properties)) {
-    const inner = place === "" ? name : `${place}.${name}`;
-    collect(name, inner);
-    if (isSchema(part)) collectPlaces(part, inner, collect);
-  }
-  if (isSchema(additionalProperties)) {
-    collectPlaces(additionalProperties, `${place}.<name>`, collect);
-  }
-  for (const form of oneOf) if (isSchema(form)) collectPlaces(form, place, collect);
-}
-
-const azure =
-  "for Azure OpenAI use kind openai with " +
-  "base_url: https://RESOURCE.openai.azure.com/openai/deployments/DEPLOYMENT, " +
-  "api_key_header: api-key and query: { api-version: VERSION }";
-const compatible = "for a server with an OpenAI-compatible API use kind openai with its base_url";
-const amazon = "for Amazon Bedrock use kind bedrock with its region";
-
-/** What to write for a provider that is no kind of its own. Never quotes the file. */
-function kindAdvice(written: unknown): string | undefined {
-  if (typeof written !== "string") return undefined;
-  const name = written.toLowerCase();
-  if (name.startsWith("azure")) return azure;
-  if (["aws", "amazon", "sagemaker"].some((part) => name.includes(part))) return amazon;
-  return compatibleProviders.has(name) ? compatible : undefined;
-}
-
-const compatibleProviders: ReadonlySet<string> = new Set([
-  "anthropic",
-  "cohere",
-  "custom",
-  "deepseek",
-  "fireworks",
-  "gemini",
-  "google",
-  "groq",
-  "huggingface",
-  "llamacpp",
-  "llama.cpp",
-  "lmstudio",
-  "localai",
-  "mistral",
-  "ollama",
-  "openai-compatible",
-  "openai_compatible",
-  "openrouter",
-  "perplexity",
-  "sglang",
-  "tgi",
-  "together",
-  "vertex",
-  "vertex_ai",
-  "vllm",
-  "xai",
-]);
 
 const foreignSections: ReadonlySet<string> = new Set([
   "model_list",

@@ -9,7 +9,7 @@ import {
   wholeNumber,
 } from "../../settings/values.ts";
 import { kindNamed, sitesOf, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
-import type { UpstreamsFile } from "./upstreams/upstreams.ts";
+import type { UpstreamsFile } from "./upstreams.ts";
 
 const mostTokens = 100_000_000;
 

@@ -1,7 +1,8 @@
+import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { nameOfDatabase } from "../../domain/addresses.ts";
 import { Secret } from "../../domain/keys/secret.ts";
-import { duration, flag, listenAddress, text, wholeNumber } from "../../settings/values.ts";
+import { duration, flag, listenAddress, size, text, wholeNumber } from "../../settings/values.ts";
 
 /** The gateway's own settings: where it listens, what it stores, how long it waits. */
 
@@ -118,6 +119,38 @@ export const streamsSchema = z
     usageTimeoutMs: streams.usage_timeout,
   }));
 
+export const answersSchema = z
+  .strictObject({
+    chat_limit: size({
+      about: "Largest non-streamed answer of a chat model; a larger one is 400 `answer_too_large`.",
+      min: "1MiB",
+      max: "1GiB",
+      initial: "32MiB",
+    }),
+    chat_values: wholeNumber({
+      about:
+        "Maximum number of values in such an answer, weighted like `http.json_values`. 4,000 " +
+        "tokens with 20 alternatives each make about 6,000,000.",
+      min: 100_000,
+      max: 1_000_000_000,
+      initial: 8_000_000,
+    }),
+    embedding_limit: size({
+      about:
+        "Largest answer of an embedding model. 2,048 vectors of 4,096 numbers take up to 190 MiB.",
+      min: "1MiB",
+      max: "1GiB",
+      initial: "256MiB",
+    }),
+  })
+  .prefault({})
+  .describe("Non-streamed answers of upstreams.")
+  .transform((answers) => ({
+    chatLimitBytes: answers.chat_limit,
+    chatValues: answers.chat_values,
+    embeddingLimitBytes: answers.embedding_limit,
+  }));
+
 export const shutdownSchema = z
   .strictObject({
     pre_stop: duration({
@@ -188,3 +221,25 @@ export const authSchema = z
     snapshotMaxAgeMs: auth.snapshot_max_age,
     keepsSnapshot: auth.keep_snapshot,
   }));
+
+export const upstreamRequestsSchema = wholeNumber({
+  about: "Maximum concurrent requests to upstreams in each process.",
+  min: 1,
+  max: 65_336,
+  initial: 8192,
+});
+
+const mostProcesses = 64;
+
+export const processesSchema = z
+  .union([z.literal("auto"), z.int().min(1).max(mostProcesses)], {
+    error: "must be auto or a whole number from 1 to 64",
+  })
+  .default(1)
+  .describe(
+    "Number of gateway processes. Several need a server in `limits.store`. Each has " +
+      "`overload.max_calls`, `http.body_memory` and the like for itself. `auto`: one per core.",
+  )
+  .transform((processes) =>
+    processes === "auto" ? Math.min(availableParallelism(), mostProcesses) : processes,
+  );

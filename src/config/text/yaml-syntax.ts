@@ -13,14 +13,15 @@ export function describeSyntaxError(code: ErrorCode): string {
     case "BAD_INDENT":
       return "the indentation does not fit the lines above, or a bracket is not closed";
     case "BLOCK_AS_IMPLICIT_KEY":
+      return "the value has a second ': ' (put it in quotes), or the next line is indented too much";
     case "MULTILINE_IMPLICIT_KEY":
-      return "the value has a second ': '; put it in quotes, or on lines of its own";
+      return "a key needs a colon and a space after it: write `key: value`";
     case "BAD_SCALAR_START":
       return "the value begins with a character that YAML reserves; put it in quotes";
     case "BAD_DQ_ESCAPE":
       return "the text in double quotes has an unknown escape; use single quotes";
     case "MISSING_CHAR":
-      return "a quote, bracket, comma or colon is missing";
+      return "a quote, bracket, comma or colon is missing, here or above";
     case "BLOCK_IN_FLOW":
       return "a comma is missing in brackets, or text with ': ' needs quotes";
     case "BAD_ALIAS":

@@ -7,13 +7,11 @@ import {
   isSeq,
   LineCounter,
   parseDocument,
-  visit,
 } from "yaml";
 import { isObject } from "../../domain/json-object.ts";
 import { type HiddenPlaceholders, hidePlaceholders } from "./interpolate.ts";
 import type { ConfigPath } from "../../settings/values.ts";
 import type { ConfigProblem } from "../problems/problem.ts";
-import { findMistake } from "./yaml-mistakes.ts";
 import { describeSyntaxError } from "./yaml-syntax.ts";
 
 export interface Position {
@@ -75,7 +73,7 @@ function readDocument(text: string, { merge = false }: YamlOptions): YamlResult 
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const problems = mistakeOf(hidden.text, document, locate) ?? syntaxProblems(document, locate);
+  const problems = syntaxProblems(document, locate);
   if (problems.length > 0) return { ok: false, problems };
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) {
@@ -85,28 +83,6 @@ function readDocument(text: string, { merge = false }: YamlOptions): YamlResult 
   const value = new TreeCopy(hidden).copy(plain, 0);
   if (!isObject(value)) return refuse("must be a map of keys and values, such as 'listen: ...'");
   return { ok: true, tree: { value, locate: (path) => locate(findOffset(document, path)) } };
-}
-
-/** Codes of errors that may be noticed far from the mistake, and of their consequences. */
-const misleading: ReadonlySet<string> = new Set([
-  "BAD_INDENT",
-  "BLOCK_AS_IMPLICIT_KEY",
-  "BLOCK_IN_FLOW",
-  "MISSING_CHAR",
-  "MULTILINE_IMPLICIT_KEY",
-  "UNEXPECTED_TOKEN",
-]);
-
-/** The mistake behind the first error; the other errors are probably its consequences. */
-function mistakeOf(
-  text: string,
-  { errors }: Document,
-  locate: (offset: number) => Position,
-): readonly ConfigProblem[] | undefined {
-  const first = errors.toSorted((one, other) => one.pos[0] - other.pos[0])[0];
-  if (first === undefined || !misleading.has(first.code)) return undefined;
-  const mistake = findMistake(text, first.pos[0]);
-  return mistake && [{ path: "", ...locate(mistake.offset), message: mistake.message }];
 }
 
 function syntaxProblems(
@@ -120,49 +96,13 @@ function syntaxProblems(
     const position = locate(error.pos[0]);
     const isConsequence = error.code === "UNEXPECTED_TOKEN" && byLine.size > 0;
     if (isConsequence || byLine.has(position.line) || byLine.size >= mostSyntaxProblems) continue;
-    const message =
-      error.code === "DUPLICATE_KEY"
-        ? duplicateKey(document, error.pos[0], locate)
-        : describeSyntaxError(error.code);
-    byLine.set(position.line, { path: "", ...position, message });
+    byLine.set(position.line, { path: "", ...position, message: describeSyntaxError(error.code) });
   }
   const version = document.directives?.yaml;
   if (version?.explicit === true && version.version !== "1.2") {
     byLine.set(1, { path: "", line: 1, column: 1, message: "must be YAML 1.2" });
   }
   return [...byLine.values()];
-}
-
-/** Reports the position of the first key too, because the second one may be far below it. */
-function duplicateKey(
-  document: Document,
-  offset: number,
-  locate: (offset: number) => Position,
-): string {
-  const message = describeSyntaxError("DUPLICATE_KEY");
-  let first: number | undefined;
-  visit(document, {
-    Map(_, { items }) {
-      const again = items.find(({ key }) => startOf(key) === offset);
-      if (again === undefined) return undefined;
-      const name = nameOf(again.key);
-      first = items
-        .map(({ key }) => (nameOf(key) === name ? startOf(key) : undefined))
-        .find(isNumber);
-      return visit.BREAK;
-    },
-  });
-  return first === undefined
-    ? message
-    : `${message}; the first one is on line ${locate(first).line}`;
-}
-
-function nameOf(key: unknown): string | undefined {
-  return isScalar(key) ? String(key.value) : undefined;
-}
-
-function isNumber(value: number | undefined): value is number {
-  return value !== undefined;
 }
 
 function refuse(message: string): YamlResult {

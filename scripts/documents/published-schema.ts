@@ -1,14 +1,5 @@
-import { z } from "zod";
-import type { UpstreamKind } from "../upstreams/kind.ts";
-import { upstreamKinds } from "../upstreams/kinds.ts";
-import { configFileSchema } from "./schema.ts";
-
-export type JsonSchema = z.core.JSONSchema.BaseSchema;
-
-/** The file as an operator writes it, before defaults and units. */
-export function configInputSchema(kinds: readonly UpstreamKind[] = upstreamKinds): JsonSchema {
-  return z.toJSONSchema(configFileSchema(kinds), { io: "input" });
-}
+import type { z } from "zod";
+import { configInputSchema, isSchema, type JsonSchema } from "../../src/config/schema.ts";
 
 const placeholderName = "placeholder";
 
@@ -69,8 +60,4 @@ function isConstrainedValue(schema: JsonSchema): boolean {
   if (schema.type === "integer" || schema.type === "boolean") return true;
   const isFormed = schema.pattern !== undefined || (schema.minLength ?? 0) > 1;
   return schema.anyOf !== undefined || schema.enum !== undefined || isFormed;
-}
-
-export function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-import { configInputSchema, isSchema, type JsonSchema } from "./json-schema.ts";
+import { configInputSchema, isSchema, type JsonSchema } from "../../src/config/schema.ts";
 
 /** One key of the file in the reference. */
 export interface ReferenceRow {

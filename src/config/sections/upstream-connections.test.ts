@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import * as certificates from "../../../../test/support/tls-certificates.ts";
+import * as certificates from "../../../test/support/tls-certificates.ts";
 import { buildConnections, connectionsSchema, upstreamTls } from "./upstream-connections.ts";
 
 const chain = `${certificates.gatewayCertificate}\n${certificates.authority}`;

@@ -3,10 +3,10 @@ import type {
   ConnectionSettings,
   DrainSettings,
   Timeouts,
-} from "../../../domain/upstream-settings.ts";
-import { duration, identifier, wholeNumber } from "../../../settings/values.ts";
+} from "../../domain/upstream-settings.ts";
+import { duration, identifier, wholeNumber } from "../../settings/values.ts";
 import { buildConnections, connectionsSchema, upstreamTls } from "./upstream-connections.ts";
-import { kindNamed, type FileTarget, type UpstreamKind } from "../../../upstreams/kind.ts";
+import { kindNamed, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
 
 /** Timeouts of a kind: first byte and idle differ by kind. */
 function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {

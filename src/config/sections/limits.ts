@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { Secret } from "../../../domain/keys/secret.ts";
-import { nameOfValkey, parseValkeyUrl, valkeyUrlForms } from "../../../domain/addresses.ts";
-import { duration, text, wholeNumber } from "../../../settings/values.ts";
-import { pemCertificates } from "../upstreams/upstream-connections.ts";
+import { Secret } from "../../domain/keys/secret.ts";
+import { nameOfValkey, parseValkeyUrl, valkeyUrlForms } from "../../domain/addresses.ts";
+import { duration, text, wholeNumber } from "../../settings/values.ts";
+import { pemCertificates } from "./upstream-connections.ts";
 
 const aboutLimitStore =
   "Where requests and tokens are counted: `memory` for a single gateway, or a server of Valkey 7.2 " +

@@ -6,14 +6,14 @@ import {
   schemaFile,
   schemaText,
   withReference,
-} from "../../scripts/write-config-schema.ts";
-import { demoConfigText } from "./demo.ts";
-import { publishedSchema } from "./json-schema.ts";
-import { parseConfig } from "./load.ts";
-import { defaultPlans } from "./sections/plans.ts";
-import { referenceSections } from "./reference.ts";
-import { configFileSchema } from "./schema.ts";
-import { upstreamKinds } from "../upstreams/kinds.ts";
+} from "../write-config-schema.ts";
+import { demoConfigText } from "../../src/config/demo.ts";
+import { publishedSchema } from "./published-schema.ts";
+import { parseConfig } from "../../src/config/load.ts";
+import { defaultPlans } from "../../src/config/sections/plans.ts";
+import { referenceSections } from "./config-reference.ts";
+import { configFileSchema } from "../../src/config/schema.ts";
+import { upstreamKinds } from "../../src/upstreams/kinds.ts";
 
 const documentation = await Bun.file(documentationFile).text();
 

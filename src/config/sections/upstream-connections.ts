@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { z } from "zod";
-import { Secret } from "../../../domain/keys/secret.ts";
-import type { ConnectionSettings } from "../../../domain/upstream-settings.ts";
-import { duration, wholeNumber } from "../../../settings/values.ts";
+import { Secret } from "../../domain/keys/secret.ts";
+import type { ConnectionSettings } from "../../domain/upstream-settings.ts";
+import { duration, wholeNumber } from "../../settings/values.ts";
 
 /** `idle`: how long servers of the kind are known to keep idle connections. */
 export function connectionsSchema(idle: string) {
