@@ -204,7 +204,7 @@ telemetry: { log_level: debug }`;
     expect(heard.events).toEqual([
       `notice ${path}: changes that take effect only after a restart: ` +
         "listen, storage, data_dir, upstream_requests, limits, ledger, " +
-        "telemetry, auth.peppers",
+        "telemetry, auth",
       "depth 10",
     ]);
     expect(heard.configs[0]).toMatchObject({
