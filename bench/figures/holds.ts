@@ -7,7 +7,7 @@ import { chatRequest } from "../load/requests.ts";
 import { BenchLedger } from "../reports/bench-ledger.ts";
 import { nameOf } from "../stand/process-usage.ts";
 import type { SluiceGateway } from "../stand/sluice.ts";
-import { quantile } from "../statistics.ts";
+import { quantile, summarize } from "../statistics.ts";
 import { warmUp, type FigureContext } from "./context.ts";
 
 /** A thousand calls a second, and so as many rows. */
@@ -39,23 +39,30 @@ export async function measureHolds(context: FigureContext): Promise<readonly Fig
   const request = chatRequest();
   const load = { destination: sluice, request, connections, everyMs };
   await warmUp(sluice, context);
-  await driveCalls({ ...load, durationMs: leadMs }, driver);
+  const before = await driveCalls({ ...load, durationMs: leadMs }, driver);
   const pid = pidOf(sluice, "sluice-1");
   await takeSamples(pid, stand.folder);
   progress("holds: calls, and reports of 30 days");
   const reading = new AbortController();
   const reports = readReports(sluice, AbortSignal.any([reading.signal, driver.signal]));
-  const { calls, microseconds } = await driveCalls({ ...load, durationMs: plan.holdsMs }, driver);
+  const during = await driveCalls({ ...load, durationMs: plan.holdsMs }, driver);
   reading.abort();
   const count = await reports;
   const { held, running, busy } = await takeSamples(pid, stand.folder);
-  const perSecond = Math.round((calls * 1_000_000) / microseconds);
+  const perSecond = Math.round((during.calls * 1_000_000) / during.microseconds);
   const title = `Event loop held, ${perSecond} rows a second, ${count} reports`;
   return [
     figureOf("p999", `${title}, p99.9`, { samples: running, share: 0.999, target: targetMs }),
     figureOf("longest", `${title}, longest`, { samples: running, share: 1 }),
     figureOf("p999_busy", "the same of CPU time, p99.9", { samples: busy, share: 0.999 }),
     figureOf("p999_wall", "the same with waits for a core, p99.9", { samples: held, share: 0.999 }),
+    {
+      name: "holds.p99",
+      title: `Latency p99 of ${perSecond} calls a second while reports are read`,
+      unit: "ms",
+      sluice: during.p99 / 1_000,
+      comparison: { kind: "growth", value: summarize([during.p99 / before.p99]) },
+    },
   ];
 }
 
