@@ -20,7 +20,7 @@ import { makeProcessFolder } from "./outage-process.ts";
 const processes = 3;
 const streams = 30;
 const callers = 16;
-const kills = sizeOf({ quick: 2, all: 5, measured: 10 });
+const kills = sizeOf({ quick: 2, all: 5, measured: 100 });
 /** Short answers of all kinds. */
 const shortMix = wholeMix.map(({ tokens, ...part }) =>
   tokens === undefined ? part : { ...part, tokens: [1, 12] as const },
@@ -127,36 +127,40 @@ function listeners({ dataUrl }: ServingProcess): number {
     .filter((line) => isListening.test(line)).length;
 }
 
-test("a killed process ends its own calls alone; its calls are stored at once, and it is back", async () => {
-  await using load = await Load.start();
-  const { serving } = load;
-  const backMs: number[] = [];
-  for (let kill = 0; kill < kills; kill += 1) {
-    const before = { lost: load.countOf("lost"), rows: await load.interrupted() };
-    const victim = processesOf(serving.pid)[kill % processes] ?? 0;
-    const killedAt = performance.now();
-    process.kill(victim, "SIGKILL");
-    await until("it has gone", () => listeners(serving) === processes - 1);
-    await until("it is back", () => listeners(serving) === processes);
-    backMs.push(performance.now() - killedAt);
-    await until("its calls are stored", async () => (await load.interrupted()) > before.rows);
-    await load.untilMoreEnded();
-    const lost = load.countOf("lost") - before.lost;
-    expect(lost).toBeGreaterThan(0);
-    // Some of its callers, who had got nothing, call again at once and lose nothing more.
-    expect(lost).toBeLessThan(streams + callers);
-  }
-  const judged = await load.judge();
-  expect(judged.outcomes["completed: completed, upstream"]).toBeGreaterThan(kills * streams);
-  const longestMs = Math.round(Math.max(...backMs));
-  report({
-    check: 15,
-    name: `${kills} times kill -9 of one of ${processes} processes under load: back after, at most`,
-    value: `${longestMs} ms`,
-    limit: "<= 1000 ms",
-    isMet: longestMs <= 1_000,
-  });
-}, 300_000);
+test(
+  "a killed process ends its own calls alone; its calls are stored at once, and it is back",
+  async () => {
+    await using load = await Load.start();
+    const { serving } = load;
+    const backMs: number[] = [];
+    for (let kill = 0; kill < kills; kill += 1) {
+      const before = { lost: load.countOf("lost"), rows: await load.interrupted() };
+      const victim = processesOf(serving.pid)[kill % processes] ?? 0;
+      const killedAt = performance.now();
+      process.kill(victim, "SIGKILL");
+      await until("it has gone", () => listeners(serving) === processes - 1);
+      await until("it is back", () => listeners(serving) === processes);
+      backMs.push(performance.now() - killedAt);
+      await until("its calls are stored", async () => (await load.interrupted()) > before.rows);
+      await load.untilMoreEnded();
+      const lost = load.countOf("lost") - before.lost;
+      expect(lost).toBeGreaterThan(0);
+      // Some of its callers, who had got nothing, call again at once and lose nothing more.
+      expect(lost).toBeLessThan(streams + callers);
+    }
+    const judged = await load.judge();
+    expect(judged.outcomes["completed: completed, upstream"]).toBeGreaterThan(kills * streams);
+    const longestMs = Math.round(Math.max(...backMs));
+    report({
+      check: 15,
+      name: `${kills} times kill -9 of one of ${processes} processes under load: back after, at most`,
+      value: `${longestMs} ms`,
+      limit: "<= 1000 ms",
+      isMet: longestMs <= 1_000,
+    });
+  },
+  60_000 + kills * 20_000,
+);
 
 test("when the parent is killed all end with it, and the next start has every call", async () => {
   await using load = await Load.start();
