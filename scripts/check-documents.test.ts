@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { adminErrors } from "../src/domain/errors/admin-error.ts";
-import { gatewayErrors, type GatewayErrorRow } from "../src/domain/errors/gateway-error.ts";
+import {
+  adminErrors,
+  gatewayErrors,
+  type GatewayErrorRow,
+} from "../src/domain/errors/gateway-error.ts";
 import type { Repeats } from "../src/idempotency/repeatable-calls.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { startGateway } from "../test/support/gateway.ts";

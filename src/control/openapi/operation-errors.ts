@@ -1,5 +1,8 @@
-import { adminErrors } from "../../domain/errors/admin-error.ts";
-import { gatewayErrors, type GatewayErrorName } from "../../domain/errors/gateway-error.ts";
+import {
+  adminErrors,
+  gatewayErrors,
+  type GatewayErrorName,
+} from "../../domain/errors/gateway-error.ts";
 import type { OperationDescription } from "../operation/operation.ts";
 
 const rows = { ...gatewayErrors, ...adminErrors };

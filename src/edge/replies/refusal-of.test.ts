@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { adminErrors } from "../../domain/errors/admin-error.ts";
+import { adminErrors } from "../../domain/errors/gateway-error.ts";
 import { GatewayError, type GatewayErrorName } from "../../domain/errors/gateway-error.ts";
 import { refusalOf } from "./refusal-of.ts";
 
