@@ -44,7 +44,6 @@ test("no caller sees a credential of the gateway in an upstream's message, in an
     for (const quoted of quotes) {
       const { quote, secret } = quoted(credential);
       const text = await refusedWith(`You sent ${quote} here`, { param: credential, code: quote });
-      expect(text).toContain("You sent ");
       expect(text).toContain("[removed]");
       for (let start = 0; start + 5 <= secret.length; start += 1) {
         expect(text).not.toContain(secret.slice(start, start + 5));

@@ -1,4 +1,4 @@
-import { removeTexts } from "../chat/remove-texts.ts";
+import { quotesAny } from "../chat/quotes-any.ts";
 import type { TokenUsage } from "../usage/usage.ts";
 import type { UpstreamFailureKind } from "./failure-kind.ts";
 
@@ -46,19 +46,14 @@ export class UpstreamFailure extends Error {
     return new UpstreamFailure({ ...this.details, usage }, { cause: this.cause });
   }
 
-  /** Removes these texts from the message and fields. */
+  /** Withholds the message and the fields that quote one of these texts. */
   withoutTexts(texts: readonly string[]): UpstreamFailure {
     const { message, param, code } = this.details;
-    const clean = (words: string): string => removeTexts(words, texts);
-    const details = {
-      ...this.details,
-      message: clean(message),
-      param: param && clean(param),
-      code: code && clean(code),
-    };
-    const isQuoting =
-      details.message !== message || details.param !== param || details.code !== code;
-    return isQuoting ? new UpstreamFailure(details, { cause: this.cause }) : this;
+    const parts = Object.entries({ message, param, code });
+    const quoting = parts.filter(([, words]) => words !== undefined && quotesAny(words, texts));
+    if (quoting.length === 0) return this;
+    const withheld = Object.fromEntries(quoting.map(([name]) => [name, "[removed]"]));
+    return new UpstreamFailure({ ...this.details, ...withheld }, { cause: this.cause });
   }
 }
 

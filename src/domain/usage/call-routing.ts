@@ -1,4 +1,5 @@
-import type { UpstreamFailureKind } from "../errors/failure-kind.ts";
+import { type UpstreamFailureKind, upstreamFailureKinds } from "../errors/failure-kind.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 
 /** The routing of a call: the targets considered, and every attempt. */
 export interface CallRouting {
@@ -56,11 +57,9 @@ export function keptRouting({ candidates, attempts }: CallRouting): CallRouting 
   };
 }
 
-/** Reads a stored routing from its JSON; undefined if it is invalid. */
+/** A stored routing from its JSON; undefined if any part is unreadable: it would be misleading. */
 export function readRouting(value: unknown): CallRouting | undefined {
-  const candidates = readList(value, "candidates", readCandidate);
-  const attempts = readList(value, "attempts", readAttempt);
-  return candidates === undefined || attempts === undefined ? undefined : { candidates, attempts };
+  return isRouting(value) ? value : undefined;
 }
 
 function keptCandidate({ target, model, why }: CandidateNote): CandidateNote {
@@ -87,64 +86,33 @@ function tenths(milliseconds: number): number {
   return Math.round(milliseconds * 10) / 10;
 }
 
-/** Undefined if any item is unreadable: a partial routing would be misleading. */
-function readList<Item>(
-  value: unknown,
-  name: string,
-  read: (fields: ReadonlyMap<string, unknown>) => Item | undefined,
-): readonly Item[] | undefined {
-  const list = fieldsOf(value).get(name);
-  if (!Array.isArray(list)) return undefined;
-  const items = list.map((item: unknown) => read(fieldsOf(item)));
-  const found = items.filter((item) => item !== undefined);
-  return found.length === items.length ? found : undefined;
+function isRouting(value: unknown): value is CallRouting {
+  if (!isObject(value)) return false;
+  const { candidates, attempts } = value;
+  if (!Array.isArray(candidates) || !candidates.every(isCandidate)) return false;
+  return Array.isArray(attempts) && attempts.every(isAttempt);
 }
 
-function readCandidate(fields: ReadonlyMap<string, unknown>): CandidateNote | undefined {
-  const [target, model, why] = ["target", "model", "why"].map((name) => fields.get(name));
-  if (typeof target !== "string" || typeof model !== "string") return undefined;
-  return typeof why === "string" ? { target, model, why } : undefined;
+function isCandidate(value: unknown): boolean {
+  return hasFields(value, "string", ["target", "model", "why"]);
 }
 
-function readAttempt(fields: ReadonlyMap<string, unknown>): AttemptNote | undefined {
-  const [target, model] = [fields.get("target"), fields.get("model")];
-  const [startMs, durationMs] = [fields.get("startMs"), fields.get("durationMs")];
-  const outcome = outcomes.get(fields.get("outcome"));
-  const mayBeBilled = fields.get("mayBeBilled");
-  if (typeof target !== "string" || typeof model !== "string") return undefined;
-  if (typeof startMs !== "number" || typeof durationMs !== "number") return undefined;
-  if (outcome === undefined || typeof mayBeBilled !== "boolean") return undefined;
-  const decision = fields.get("decision");
-  const note = { target, model, startMs, durationMs, outcome, mayBeBilled };
-  return typeof decision === "string" ? { ...note, decision } : note;
+function isAttempt(value: unknown): boolean {
+  return (
+    hasFields(value, "string", ["target", "model"]) &&
+    hasFields(value, "number", ["startMs", "durationMs"]) &&
+    hasFields(value, "boolean", ["mayBeBilled"]) &&
+    ["string", "undefined"].includes(typeof value["decision"]) &&
+    outcomes.has(value["outcome"])
+  );
 }
 
-function fieldsOf(value: unknown): ReadonlyMap<string, unknown> {
-  return new Map(typeof value === "object" && value !== null ? Object.entries(value) : []);
+function hasFields(value: unknown, type: string, names: readonly string[]): value is JsonObject {
+  return isObject(value) && names.every((name) => typeof value[name] === type);
 }
 
-/** An object, so that the compiler reports a missing outcome. */
-const allOutcomes = {
-  answered: "answered",
-  "given-up": "given-up",
-  throttled: "throttled",
-  overloaded: "overloaded",
-  unavailable: "unavailable",
-  "connect-failed": "connect-failed",
-  "timed-out": "timed-out",
-  "connection-lost": "connection-lost",
-  "broken-answer": "broken-answer",
-  "answer-too-large": "answer-too-large",
-  "unfit-answer": "unfit-answer",
-  "bad-credential": "bad-credential",
-  "account-blocked": "account-blocked",
-  "stale-credential": "stale-credential",
-  "unknown-model": "unknown-model",
-  "context-overflow": "context-overflow",
-  unsupported: "unsupported",
-  "invalid-request": "invalid-request",
-  "content-refused": "content-refused",
-} as const satisfies { readonly [Outcome in AttemptOutcome]: Outcome };
-const outcomes: ReadonlyMap<unknown, AttemptOutcome> = new Map(
-  Object.values(allOutcomes).map((outcome) => [outcome, outcome]),
-);
+const outcomes: ReadonlySet<unknown> = new Set<AttemptOutcome>([
+  "answered",
+  "given-up",
+  ...upstreamFailureKinds,
+]);
