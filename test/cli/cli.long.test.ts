@@ -344,21 +344,15 @@ test("every command and every verb has help with examples, and a version", async
 });
 
 test("words that are nearly commands are answered with what was meant", async () => {
-  const errorsOf = async (...words: string[]): Promise<readonly [number, string]> => {
+  const errorsOf = async (...words: string[]): Promise<string> => {
     const { exitCode, errors } = await runHere(words);
-    return [exitCode, errors];
+    expect(exitCode).toBe(2);
+    return errors;
   };
-  const [code, errors] = await errorsOf("key", "list");
-  expect([code, errors]).toEqual([
-    2,
-    "sluice: unknown command 'key'; did you mean keys?\nSee: npx sluice --help\n",
-  ]);
-  expect((await errorsOf("keys", "lst"))[1]).toContain("did you mean list?");
-  expect((await errorsOf("keys", "weather"))[1]).toContain("there are create, list,");
-  expect((await errorsOf("weather"))[1]).toContain("there are serve, restart,");
+  expect(await errorsOf("key", "list")).toContain("unknown command 'key'\n(Did you mean keys?)");
+  expect(await errorsOf("keys", "lst")).toContain("(Did you mean list?)");
   const help = await runHere(["keys", "rotate", "--help"]);
   expect(await runHere(["help", "keys", "rotate"])).toEqual(help);
-  expect((await runHere(["keys", "help"])).output).toContain("Usage: sluice keys VERB");
   expect((await runHere(["help"])).output).toContain("Commands:\n");
   expect((await runHere(["version"])).output).toStartWith("0.0.0 (commit ");
 });

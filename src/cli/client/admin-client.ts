@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
+import { exitCodes } from "../../process/exit-codes.ts";
 import { CommandError } from "../command.ts";
 import { readPart } from "../output/reply-fields.ts";
 
@@ -39,12 +40,15 @@ export interface RefusalDetails {
 
 /** The control plane answered with an error. */
 export class AdminRefusal extends CommandError {
+  override readonly exitCode: number;
   readonly status: number;
   readonly code: string | null;
   readonly param: string | null;
 
   constructor({ status, code, message, param = null }: RefusalDetails) {
     super(message);
+    // A value that the control plane refuses was mistyped.
+    this.exitCode = status === 400 ? exitCodes.usage : exitCodes.failed;
     this.status = status;
     this.code = code;
     this.param = param;

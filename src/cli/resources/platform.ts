@@ -13,6 +13,7 @@ export const pools: ResourceSpec = {
   verbs: [
     {
       name: "list",
+      isDefault: true,
       operation: "listPools",
       columns: [
         "name",
@@ -53,6 +54,7 @@ export const peppers: ResourceSpec = {
   verbs: [
     {
       name: "list",
+      isDefault: true,
       operation: "listPeppers",
       columns: ["pepper", "role", "secrets", "tokens"],
       notes: (_, answer) =>
@@ -117,7 +119,14 @@ const changed = "They are defined in the configuration. Without a verb: the list
 export const environments: ResourceSpec = {
   name: "environments",
   about: `Deployment stages with their own hosts, models and keys. ${changed}`,
-  verbs: [{ name: "list", operation: "listEnvironments", columns: ["name", "hosts", "models"] }],
+  verbs: [
+    {
+      name: "list",
+      isDefault: true,
+      operation: "listEnvironments",
+      columns: ["name", "hosts", "models"],
+    },
+  ],
 };
 
 export const models: ResourceSpec = {
@@ -129,6 +138,7 @@ export const models: ResourceSpec = {
   verbs: [
     {
       name: "list",
+      isDefault: true,
       operation: "listModels",
       columns: [
         "alias",
@@ -152,6 +162,7 @@ export const plans: ResourceSpec = {
   verbs: [
     {
       name: "list",
+      isDefault: true,
       operation: "listPlans",
       columns: [
         "name",

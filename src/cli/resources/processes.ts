@@ -12,6 +12,7 @@ export const processes: ResourceSpec = {
   verbs: [
     {
       name: "list",
+      isDefault: true,
       operation: "listProcesses",
       columns: [
         "name",

@@ -1,6 +1,5 @@
 import type { Config } from "../../config/config.ts";
 import { parseArgs } from "node:util";
-import { noOption } from "../mistakes.ts";
 import { AskedToEnd, UsageError } from "../command.ts";
 import type { ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import { readAddress, type SettingsArguments } from "./load-settings.ts";
@@ -48,9 +47,7 @@ function parse(args: readonly string[]) {
   } catch (error) {
     // The first sentence names the option; the rest is about quoting.
     const [sentence = ""] = (error instanceof Error ? error.message : "").split(". ", 1);
-    const [, unknown] = /^Unknown option '(--[^']*)'/.exec(sentence) ?? [];
-    const names = Object.keys(options).map((name) => `--${name}`);
-    throw new UsageError(unknown === undefined ? sentence : noOption(unknown, names));
+    throw new UsageError(sentence);
   }
 }
 

@@ -9,7 +9,7 @@ import { GatewayProcess, StartProblem } from "../../process/gateway-process.ts";
 import type { Beginning } from "../../process/parent/child.ts";
 import type { ParentLink } from "../../process/parent/parent-link.ts";
 import { hasParent } from "../../process/parent/restart-socket.ts";
-import { CommandError, UsageError, untilAsked, type CommandIo } from "../command.ts";
+import { CommandError, untilAsked, type CommandIo } from "../command.ts";
 import { checkAddresses } from "./check-addresses.ts";
 import { loadSettings, proxiesOf, withDataDir, type Settings } from "./load-settings.ts";
 import {
@@ -40,7 +40,7 @@ export async function serve(
 /** Undefined for exceptions, whose message may quote a prompt. */
 function reasonToTell(error: unknown): string | undefined {
   if (error instanceof StartError) return error.reason;
-  return error instanceof CommandError || error instanceof UsageError ? error.message : undefined;
+  return error instanceof CommandError ? error.message : undefined;
 }
 
 async function serveUntilAsked(

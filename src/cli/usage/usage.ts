@@ -24,6 +24,7 @@ export const usage: ResourceSpec = {
   verbs: [
     {
       name: "totals",
+      isDefault: true,
       operation: "getUsageTotals",
       summary: "Sum up calls and tokens",
       texts: { ...texts, by: { default: "key,model" } },

@@ -24,8 +24,11 @@ export function resourceCommand(resource: ResourceSpec): Command {
     const all = verbs.map((spec) => verbOf(spec, run.io.clock.now()));
     const [only] = all;
     if (only?.spec.name === name) return addVerb(made, { resource, verb: only }, run);
-    made.usage("VERB [options]").helpCommand(false).commandsGroup("Verbs:");
-    for (const verb of all) addVerb(made.command(verb.spec.name), { resource, verb }, run);
+    made.usage("VERB [options]").commandsGroup("Verbs:");
+    for (const verb of all) {
+      const { name: word, isDefault = false } = verb.spec;
+      addVerb(made.command(word, { isDefault }), { resource, verb }, run);
+    }
     const examples = all.flatMap((verb) => examplesOf(resource, verb).slice(0, 1));
     made.addHelpText("after", endOfHelp(examples));
   };

@@ -14,6 +14,8 @@ export interface VerbSpec {
   /** Id of the operation. */
   readonly operation: string;
   readonly summary?: string;
+  /** Whether it is used if no verb is given. */
+  readonly isDefault?: true;
   /** The positional argument: a field of the body, or an input of `run`. */
   readonly argument?: string;
   /** Fields that have no option. */
