@@ -20,7 +20,7 @@ import type { DescribedOperation } from "./described-operations.ts";
 export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<number> {
   const { spec, fields } = verb;
   const isChange = verb.operation.method === "PATCH" && spec.fixed === undefined;
-  if (isChange && typed.values.size === 0) throw new UsageError("say what to change: --help shows how");
+  if (isChange && typed.values.size === 0) throw new UsageError("name at least one change");
   const { since, until } = assemble(fields, typed.values);
   if (typeof since === "string" && typeof until === "string" && since >= until) {
     throw new UsageError("--since must be before --until");

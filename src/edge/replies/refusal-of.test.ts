@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
-import { adminErrors } from "../../domain/errors/gateway-error.ts";
-import { GatewayError, type GatewayErrorName } from "../../domain/errors/gateway-error.ts";
+import {
+  adminErrors,
+  GatewayError,
+  type GatewayErrorName,
+} from "../../domain/errors/gateway-error.ts";
 import { refusalOf } from "./refusal-of.ts";
 
 const isAdminError = (name: string): name is keyof typeof adminErrors =>
