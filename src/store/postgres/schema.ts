@@ -1,19 +1,24 @@
-import { tablesOf } from "../repositories/schema.ts";
+import { tables } from "../repositories/schema.ts";
 
-const tables = tablesOf({
-  /**
-   * Sorted by bytes, as in SQLite: a collation of the operating system would be slower, and its
-   * upgrades break indexes.
-   */
-  text: 'text COLLATE "C"',
-  integer: "bigint",
-  small: "smallint",
-  real: "double precision",
-  bytes: "bytea",
-  numbered: "bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY",
-  plain: "",
-  clustered: "",
-});
+/**
+ * Texts are sorted by bytes, as in SQLite: a collation of the operating system would be slower, and
+ * its upgrades break indexes.
+ */
+const words: Readonly<Record<string, string>> = {
+  TEXT: 'text COLLATE "C"',
+  INTEGER: "bigint",
+  INT: "smallint",
+  REAL: "double precision",
+  BLOB: "bytea",
+  AUTOINCREMENT: "GENERATED ALWAYS AS IDENTITY",
+  STRICT: "",
+  ", WITHOUT ROWID": "",
+};
+
+const translated = tables.replace(
+  /, WITHOUT ROWID|\b(?:TEXT|INTEGER|INT|REAL|BLOB|AUTOINCREMENT|STRICT)\b/g,
+  (word) => words[word] ?? word,
+);
 
 /** See the schema of SQLite. */
 const triggers = `
@@ -57,4 +62,4 @@ const version = `
 `;
 
 /** `schema_version` has the version. */
-export const schema: string = [tables, triggers, version].join("\n");
+export const schema: string = [translated, triggers, version].join("\n");

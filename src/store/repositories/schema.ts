@@ -1,84 +1,64 @@
-/** What the databases call differently in a schema. */
-export interface SqlWords {
-  readonly text: string;
-  readonly integer: string;
-  /** For few values. */
-  readonly small: string;
-  readonly real: string;
-  readonly bytes: string;
-  /** A primary key that the database counts up. */
-  readonly numbered: string;
-  /** What ends a table, and one that lies in the order of its key. */
-  readonly plain: string;
-  readonly clustered: string;
-}
-
-/** All tables, without triggers. Times are milliseconds since the epoch. */
-export function tablesOf(words: SqlWords): string {
-  return [entities, audit, replies, usage, owners].map((part) => part(words)).join("\n");
-}
-
 /** Accounts, applications, keys, users and sessions. */
-const entities = ({ text, integer, bytes, plain }: SqlWords) => `
+const entities = `
   CREATE TABLE accounts (
-    id ${text} PRIMARY KEY,
-    name ${text} NOT NULL UNIQUE,
-    note ${text} NOT NULL,
-    plans ${text} NOT NULL,
-    max_keys ${integer} NOT NULL,
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    note TEXT NOT NULL,
+    plans TEXT NOT NULL,
+    max_keys INTEGER NOT NULL,
     -- What all keys of an account may use together; NULL: no limit.
-    requests_per_minute ${integer},
-    tokens_per_minute ${integer},
-    created_at ${integer} NOT NULL,
-    disabled_at ${integer},
-    revision ${integer} NOT NULL
-  ) ${plain};
+    requests_per_minute INTEGER,
+    tokens_per_minute INTEGER,
+    created_at INTEGER NOT NULL,
+    disabled_at INTEGER,
+    revision INTEGER NOT NULL
+  ) STRICT;
   CREATE INDEX accounts_by_age ON accounts (created_at, id);
 
   CREATE TABLE applications (
-    id ${text} PRIMARY KEY,
-    account_id ${text} NOT NULL REFERENCES accounts (id),
-    environment ${text} NOT NULL,
-    name ${text} NOT NULL,
-    note ${text} NOT NULL,
-    created_at ${integer} NOT NULL,
-    disabled_at ${integer},
+    id TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    environment TEXT NOT NULL,
+    name TEXT NOT NULL,
+    note TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    disabled_at INTEGER,
     -- Role of who disabled it.
-    disabled_by ${text},
-    revision ${integer} NOT NULL,
+    disabled_by TEXT,
+    revision INTEGER NOT NULL,
     UNIQUE (account_id, environment, name)
-  ) ${plain};
+  ) STRICT;
   CREATE INDEX applications_by_age ON applications (created_at, id);
   CREATE INDEX applications_by_account ON applications (account_id, created_at, id);
   CREATE INDEX applications_by_environment ON applications (environment, created_at, id);
 
   CREATE TABLE keys (
-    id ${text} PRIMARY KEY,
+    id TEXT PRIMARY KEY,
     -- What people call it.
-    name ${text} NOT NULL,
-    application_id ${text} NOT NULL REFERENCES applications (id),
+    name TEXT NOT NULL,
+    application_id TEXT NOT NULL REFERENCES applications (id),
     -- Of the application, which never changes: lists of an account need it in an index.
-    account_id ${text} NOT NULL REFERENCES accounts (id),
-    plan ${text} NOT NULL,
-    requests_per_minute ${integer},
-    tokens_per_minute ${integer},
-    provisioned_units ${integer} NOT NULL,
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    plan TEXT NOT NULL,
+    requests_per_minute INTEGER,
+    tokens_per_minute INTEGER,
+    provisioned_units INTEGER NOT NULL,
     -- NULL: the units guarantee nothing until a pool is set.
-    provisioned_pool ${text},
+    provisioned_pool TEXT,
     -- Where the key's limits are counted: its own id, or what a key that was revoked leaves to it.
-    limit_scope ${text} NOT NULL,
-    allowed_models ${text},
-    allowed_networks ${text},
-    note ${text} NOT NULL,
-    created_at ${integer} NOT NULL,
-    expires_at ${integer},
-    disabled_at ${integer},
+    limit_scope TEXT NOT NULL,
+    allowed_models TEXT,
+    allowed_networks TEXT,
+    note TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    disabled_at INTEGER,
     -- Role of who disabled it.
-    disabled_by ${text},
-    revoked_at ${integer},
-    revision ${integer} NOT NULL,
-    changed_epoch ${integer} NOT NULL
-  ) ${plain};
+    disabled_by TEXT,
+    revoked_at INTEGER,
+    revision INTEGER NOT NULL,
+    changed_epoch INTEGER NOT NULL
+  ) STRICT;
   CREATE INDEX keys_by_age ON keys (created_at, id);
   CREATE INDEX keys_by_application ON keys (application_id, created_at, id);
   CREATE INDEX keys_by_account ON keys (account_id, created_at, id);
@@ -92,79 +72,79 @@ const entities = ({ text, integer, bytes, plain }: SqlWords) => `
   CREATE INDEX keys_by_limit_scope ON keys (limit_scope) WHERE revoked_at IS NULL;
 
   -- Keys that were removed: who follows the changes must hear of them too.
-  CREATE TABLE removed_keys (changed_epoch ${integer} PRIMARY KEY, key_id ${text} NOT NULL) ${plain};
+  CREATE TABLE removed_keys (changed_epoch INTEGER PRIMARY KEY, key_id TEXT NOT NULL) STRICT;
 
   -- The scopes of keys that were revoked and then removed, for as long as they may count.
   CREATE TABLE left_limit_scopes (
-    key_id ${text} PRIMARY KEY,
-    limit_scope ${text} NOT NULL,
-    account_id ${text} NOT NULL,
-    application_id ${text} NOT NULL,
-    revoked_at ${integer} NOT NULL
-  ) ${plain};
+    key_id TEXT PRIMARY KEY,
+    limit_scope TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    application_id TEXT NOT NULL,
+    revoked_at INTEGER NOT NULL
+  ) STRICT;
   CREATE INDEX left_limit_scopes_by_end ON left_limit_scopes (account_id, revoked_at);
 
   CREATE TABLE secrets (
-    public_id ${text} PRIMARY KEY,
-    key_id ${text} NOT NULL REFERENCES keys (id) ON DELETE CASCADE,
-    digest ${bytes} NOT NULL,
+    public_id TEXT PRIMARY KEY,
+    key_id TEXT NOT NULL REFERENCES keys (id) ON DELETE CASCADE,
+    digest BLOB NOT NULL,
     -- The mark of the pepper of the digest.
-    pepper ${text},
-    created_at ${integer} NOT NULL,
-    expires_at ${integer},
-    last_used_at ${integer}
-  ) ${plain};
+    pepper TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    last_used_at INTEGER
+  ) STRICT;
   CREATE INDEX secrets_by_key ON secrets (key_id, created_at, public_id);
   CREATE INDEX secrets_by_end ON secrets (expires_at) WHERE expires_at IS NOT NULL;
 
-  CREATE TABLE epochs (name ${text} PRIMARY KEY, value ${integer} NOT NULL) ${plain};
+  CREATE TABLE epochs (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
   INSERT INTO epochs VALUES ('keys', 0);
 
   CREATE TABLE users (
-    id ${text} PRIMARY KEY,
-    email ${text} NOT NULL UNIQUE,
-    name ${text} NOT NULL,
-    role ${text} NOT NULL,
-    account_id ${text} REFERENCES accounts (id),
-    password_hash ${text},
-    identity_issuer ${text},
-    identity_subject ${text},
-    created_at ${integer} NOT NULL,
-    disabled_at ${integer},
-    last_sign_in_at ${integer},
-    revision ${integer} NOT NULL,
+    id TEXT PRIMARY KEY,
+    email TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    account_id TEXT REFERENCES accounts (id),
+    password_hash TEXT,
+    identity_issuer TEXT,
+    identity_subject TEXT,
+    created_at INTEGER NOT NULL,
+    disabled_at INTEGER,
+    last_sign_in_at INTEGER,
+    revision INTEGER NOT NULL,
     UNIQUE (identity_issuer, identity_subject)
-  ) ${plain};
+  ) STRICT;
   CREATE INDEX users_by_age ON users (created_at, id);
   CREATE INDEX users_by_account ON users (account_id, created_at, id);
   CREATE INDEX users_by_role ON users (role, created_at, id);
 
   CREATE TABLE sessions (
-    id ${text} PRIMARY KEY,
-    user_id ${text} NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-    created_at ${integer} NOT NULL,
-    last_seen_at ${integer} NOT NULL,
-    expires_at ${integer} NOT NULL
-  ) ${plain};
+    id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    last_seen_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
   CREATE INDEX sessions_by_user ON sessions (user_id);
   CREATE INDEX sessions_by_end ON sessions (expires_at);
 
   CREATE TABLE management_tokens (
-    id ${text} PRIMARY KEY,
-    user_id ${text} NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
     -- The token that it was made with.
-    parent_id ${text},
-    name ${text} NOT NULL,
-    public_id ${text} NOT NULL UNIQUE,
-    digest ${bytes} NOT NULL,
+    parent_id TEXT,
+    name TEXT NOT NULL,
+    public_id TEXT NOT NULL UNIQUE,
+    digest BLOB NOT NULL,
     -- The mark of the pepper of the digest.
-    pepper ${text},
-    scopes ${text} NOT NULL,
-    created_at ${integer} NOT NULL,
-    expires_at ${integer} NOT NULL,
-    last_used_at ${integer},
-    revoked_at ${integer}
-  ) ${plain};
+    pepper TEXT,
+    scopes TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    last_used_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT;
   CREATE INDEX management_tokens_by_age ON management_tokens (created_at, id);
   CREATE INDEX management_tokens_by_end ON management_tokens (expires_at);
   CREATE INDEX management_tokens_by_revocation ON management_tokens (revoked_at)
@@ -174,24 +154,24 @@ const entities = ({ text, integer, bytes, plain }: SqlWords) => `
     WHERE parent_id IS NOT NULL;
 `;
 
-const audit = ({ text, integer, plain }: SqlWords) => `
+const audit = `
   CREATE TABLE audit (
-    sequence ${integer} PRIMARY KEY,
-    at ${integer} NOT NULL,
-    actor_kind ${text} NOT NULL,
-    actor_id ${text},
-    actor_name ${text} NOT NULL,
-    address ${text},
-    request_id ${text},
-    action ${text} NOT NULL,
-    subject_type ${text} NOT NULL,
-    subject_id ${text} NOT NULL,
-    account_id ${text},
-    before_fields ${text},
-    after_fields ${text},
-    previous_digest ${text} NOT NULL,
-    digest ${text} NOT NULL
-  ) ${plain};
+    sequence INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT,
+    actor_name TEXT NOT NULL,
+    address TEXT,
+    request_id TEXT,
+    action TEXT NOT NULL,
+    subject_type TEXT NOT NULL,
+    subject_id TEXT NOT NULL,
+    account_id TEXT,
+    before_fields TEXT,
+    after_fields TEXT,
+    previous_digest TEXT NOT NULL,
+    digest TEXT NOT NULL
+  ) STRICT;
   CREATE INDEX audit_by_time ON audit (at, sequence);
   CREATE INDEX audit_by_account ON audit (account_id, sequence);
   CREATE INDEX audit_by_subject ON audit (subject_id, sequence);
@@ -200,89 +180,89 @@ const audit = ({ text, integer, plain }: SqlWords) => `
 `;
 
 /** Stored answers under an idempotency key: of the control plane, and of calls. */
-const replies = ({ text, integer, small, bytes, plain, clustered }: SqlWords) => `
+const replies = `
   CREATE TABLE replies (
-    id ${text} PRIMARY KEY,
-    request_digest ${text} NOT NULL,
-    status ${small} NOT NULL,
-    body ${bytes},
-    created_at ${integer} NOT NULL,
-    shown_until ${integer} NOT NULL
-  ) ${plain};
+    id TEXT PRIMARY KEY,
+    request_digest TEXT NOT NULL,
+    status INT NOT NULL,
+    body BLOB,
+    created_at INTEGER NOT NULL,
+    shown_until INTEGER NOT NULL
+  ) STRICT;
   CREATE INDEX replies_by_age ON replies (created_at);
 
   -- Encrypted; the body is last, so that other columns skip it.
   CREATE TABLE call_replies (
-    id ${text} NOT NULL PRIMARY KEY,
-    account_id ${text} NOT NULL,
-    request_digest ${text} NOT NULL,
-    kept_at ${integer} NOT NULL,
+    id TEXT NOT NULL PRIMARY KEY,
+    account_id TEXT NOT NULL,
+    request_digest TEXT NOT NULL,
+    kept_at INTEGER NOT NULL,
     -- What it counts of the limit.
-    bytes ${integer} NOT NULL,
+    bytes INTEGER NOT NULL,
     -- NULL: too large to be kept.
-    body ${bytes}
-  ) ${plain};
+    body BLOB
+  ) STRICT;
   CREATE INDEX call_replies_by_age ON call_replies (kept_at);
   -- The oldest of an account are found without sorting.
   CREATE INDEX call_replies_by_account ON call_replies (account_id, kept_at);
 
   -- Calls with an Idempotency-Key that are being made. Times by the clock of the database.
   CREATE TABLE call_claims (
-    id ${text} NOT NULL PRIMARY KEY,
+    id TEXT NOT NULL PRIMARY KEY,
     -- The call that is made.
-    holder ${text} NOT NULL,
-    request_digest ${text} NOT NULL,
+    holder TEXT NOT NULL,
+    request_digest TEXT NOT NULL,
     -- How often others asked for it since its holder confirmed it.
-    doubts ${integer} NOT NULL,
+    doubts INTEGER NOT NULL,
     -- When it was claimed, or the last doubt was counted.
-    asked_at ${integer} NOT NULL
-  ) ${clustered};
+    asked_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
 
   -- The size of all stored answers and of each account's, of which the largest is evicted from.
   -- Both are kept by triggers, because scanning large rows is slow.
-  CREATE TABLE call_replies_sum (bytes ${integer} NOT NULL) ${plain};
+  CREATE TABLE call_replies_sum (bytes INTEGER NOT NULL) STRICT;
   INSERT INTO call_replies_sum VALUES (0);
   CREATE TABLE call_reply_shares (
-    account_id ${text} NOT NULL PRIMARY KEY,
-    bytes ${integer} NOT NULL
-  ) ${clustered};
+    account_id TEXT NOT NULL PRIMARY KEY,
+    bytes INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
   CREATE INDEX call_reply_shares_by_size ON call_reply_shares (bytes);
 `;
 
 /** The ledger and its sums. */
-const usage = ({ text, integer, small, real, numbered, plain, clustered }: SqlWords) => `
+const usage = `
   CREATE TABLE usage (
     -- The order of storing.
-    sequence ${numbered},
-    id ${text} NOT NULL UNIQUE,
-    started_at ${integer} NOT NULL,
-    environment ${text} NOT NULL,
-    account_id ${text} NOT NULL,
-    application_id ${text} NOT NULL,
-    application ${text} NOT NULL,
-    key_id ${text} NOT NULL,
-    model ${text} NOT NULL,
-    target ${text},
-    capacity_class ${text} NOT NULL,
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    started_at INTEGER NOT NULL,
+    environment TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    application_id TEXT NOT NULL,
+    application TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    model TEXT NOT NULL,
+    target TEXT,
+    capacity_class TEXT NOT NULL,
     -- What admission reserved; NULL: unknown.
-    reserved_tokens ${integer},
-    input_tokens ${integer} NOT NULL,
-    output_tokens ${integer} NOT NULL,
-    cached_input_tokens ${integer} NOT NULL,
+    reserved_tokens INTEGER,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_input_tokens INTEGER NOT NULL,
     -- Input that an upstream wrote to its cache, which costs more than other input.
-    cache_write_tokens ${integer} NOT NULL,
-    usage_source ${text} NOT NULL,
-    outcome ${text} NOT NULL,
-    status ${small} NOT NULL,
-    code ${text},
-    is_streamed ${small} NOT NULL,
-    attempts ${integer} NOT NULL,
-    first_event_ms ${real},
-    duration_ms ${real} NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    usage_source TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    status INT NOT NULL,
+    code TEXT,
+    is_streamed INT NOT NULL,
+    attempts INTEGER NOT NULL,
+    first_event_ms REAL,
+    duration_ms REAL NOT NULL,
     -- JSON of domain/usage/call-routing.ts; NULL for one target, one attempt, answered.
-    routing ${text},
-    may_be_billed_twice ${small} NOT NULL
-  ) ${plain};
+    routing TEXT,
+    may_be_billed_twice INT NOT NULL
+  ) STRICT;
   -- Lists by model, application and the rest go by time, over the days and hours with such calls.
   CREATE INDEX usage_by_time ON usage (started_at);
   CREATE INDEX usage_by_key ON usage (key_id, started_at);
@@ -292,89 +272,92 @@ const usage = ({ text, integer, small, real, numbered, plain, clustered }: SqlWo
 
   -- What calls are told apart by in sums. An absent target or code is empty.
   CREATE TABLE usage_groups (
-    id ${numbered},
-    environment ${text} NOT NULL,
-    account_id ${text} NOT NULL,
-    application_id ${text} NOT NULL,
-    key_id ${text} NOT NULL,
-    model ${text} NOT NULL,
-    target ${text} NOT NULL,
-    capacity_class ${text} NOT NULL,
-    outcome ${text} NOT NULL,
-    status ${small} NOT NULL,
-    code ${text} NOT NULL,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    environment TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    application_id TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    model TEXT NOT NULL,
+    target TEXT NOT NULL,
+    capacity_class TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    status INT NOT NULL,
+    code TEXT NOT NULL,
     UNIQUE (account_id, key_id, model, target, capacity_class, outcome, status, code,
       application_id, environment)
-  ) ${plain};
+  ) STRICT;
   CREATE INDEX usage_groups_by_key ON usage_groups (key_id);
   CREATE INDEX usage_groups_by_application ON usage_groups (application_id);
 
   -- The calls of each group, once by the hour and once by the day, its grain. Time comes before the
   -- group: what is written together lies together.
   CREATE TABLE usage_sums (
-    grain ${text} NOT NULL,
-    at ${integer} NOT NULL,
-    group_id ${integer} NOT NULL,
-    calls ${integer} NOT NULL,
-    failed_calls ${integer} NOT NULL,
-    abandoned_calls ${integer} NOT NULL,
-    input_tokens ${integer} NOT NULL,
-    output_tokens ${integer} NOT NULL,
-    cached_input_tokens ${integer} NOT NULL,
-    cache_write_tokens ${integer} NOT NULL,
-    estimated_tokens ${integer} NOT NULL,
+    grain TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    group_id INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    failed_calls INTEGER NOT NULL,
+    abandoned_calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_input_tokens INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    estimated_tokens INTEGER NOT NULL,
     -- Latencies are texts of domain/usage/latency-histogram.ts.
-    durations ${text} NOT NULL,
-    first_events ${text} NOT NULL,
+    durations TEXT NOT NULL,
+    first_events TEXT NOT NULL,
     PRIMARY KEY (grain, at, group_id)
-  ) ${clustered};
+  ) STRICT, WITHOUT ROWID;
   CREATE INDEX usage_sums_by_group ON usage_sums (group_id, grain, at);
 
   -- Up to when calls and the sums of hours were removed, since their time was over.
-  CREATE TABLE usage_horizons (step ${text} PRIMARY KEY, at ${integer} NOT NULL) ${plain};
+  CREATE TABLE usage_horizons (step TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
   INSERT INTO usage_horizons VALUES ('call', 0), ('hour', 0);
 
   -- Up to where calls were delivered to the receiver of events, and which gateway delivers them.
   CREATE TABLE event_cursor (
-    place ${small} PRIMARY KEY CHECK (place = 1),
-    position ${integer} NOT NULL,
-    holder ${text} NOT NULL,
-    held_until ${integer} NOT NULL
-  ) ${plain};
+    place INT PRIMARY KEY CHECK (place = 1),
+    position INTEGER NOT NULL,
+    holder TEXT NOT NULL,
+    held_until INTEGER NOT NULL
+  ) STRICT;
 
   -- Calls of these accounts may still be on their way; they are not to be stored any more.
-  CREATE TABLE erased_accounts (id ${text} PRIMARY KEY, at ${integer} NOT NULL) ${clustered};
+  CREATE TABLE erased_accounts (id TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `;
 
-const owners = ({ text, integer, small, plain }: SqlWords) => `
+const owners = `
   -- The owner of the database and the pepper of its keys. At most one row.
   CREATE TABLE installation (
-    place ${small} PRIMARY KEY CHECK (place = 1),
-    id ${text} NOT NULL,
-    pepper_mark ${text},
+    place INT PRIMARY KEY CHECK (place = 1),
+    id TEXT NOT NULL,
+    pepper_mark TEXT,
     -- Since when the noted pepper makes what is new; NULL: always.
-    pepper_since ${integer}
-  ) ${plain};
+    pepper_since INTEGER
+  ) STRICT;
 
   -- The gateway processes on the database.
   CREATE TABLE processes (
-    id ${text} PRIMARY KEY,
-    name ${text} NOT NULL,
-    number ${integer} NOT NULL,
-    version ${text} NOT NULL,
-    started_at ${integer} NOT NULL,
-    configured_at ${integer} NOT NULL,
-    config_digest ${text},
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    version TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    configured_at INTEGER NOT NULL,
+    config_digest TEXT,
     -- What processes must have in common.
-    limits_digest ${text},
-    pepper_marks ${text},
+    limits_digest TEXT,
+    pepper_marks TEXT,
     -- NULL: it has no keys yet.
-    keys_epoch ${integer},
-    admin_url ${text} NOT NULL,
+    keys_epoch INTEGER,
+    admin_url TEXT NOT NULL,
     -- NULL: it can serve.
-    not_ready ${text},
-    degraded ${text},
+    not_ready TEXT,
+    degraded TEXT,
     -- By the clock of the database.
-    signed_at ${integer} NOT NULL
-  ) ${plain};
+    signed_at INTEGER NOT NULL
+  ) STRICT;
 `;
+
+/** All tables of both databases, in the words of SQLite, without triggers. Times are milliseconds since the epoch. */
+export const tables: string = [entities, audit, replies, usage, owners].join("\n");

@@ -1,15 +1,4 @@
-import { tablesOf } from "../repositories/schema.ts";
-
-const tables = tablesOf({
-  text: "TEXT",
-  integer: "INTEGER",
-  small: "INTEGER",
-  real: "REAL",
-  bytes: "BLOB",
-  numbered: "INTEGER PRIMARY KEY AUTOINCREMENT",
-  plain: "STRICT",
-  clustered: "STRICT, WITHOUT ROWID",
-});
+import { tables } from "../repositories/schema.ts";
 
 const triggers = `
   CREATE TRIGGER audit_is_never_changed BEFORE UPDATE ON audit
