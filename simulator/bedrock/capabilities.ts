@@ -10,9 +10,6 @@ interface FamilyRules {
     | "nova-embed"
     | "cohere-embed-v3"
     | "cohere-embed-v4"
-    | "imported-llama"
-    | "imported-mistral"
-    | "imported-qwen"
     | "everything";
   /** Names that `additionalModelRequestFields` may have; undefined allows any. */
   readonly modelFields: readonly string[] | undefined;

@@ -199,14 +199,9 @@ export function bodyReply(body: JsonRecord, details: BodyDetails): Reply {
   return exception === undefined ? withBodyFault(body, details) : errorReply(exception.error);
 }
 
-/** InvokeModel's headers with token counts. */
-export function countHeaders(
-  counts: Readonly<Partial<Record<"input" | "output", number>>>,
-  { mode }: Fault,
-): Readonly<Record<string, string>> {
+/** InvokeModel's header with the count of tokens. */
+export function countHeader(input: number, { mode }: Fault): Readonly<Record<string, string>> {
   if (mode === "ok-no-usage") return {};
-  const sent = Object.entries(mode === "wrong-usage" ? inflatedUsage(counts) : counts);
-  return Object.fromEntries(
-    sent.map(([side, count]) => [`x-amzn-bedrock-${side}-token-count`, String(count)]),
-  );
+  const count = mode === "wrong-usage" ? inflatedUsage({ input })["input"] : input;
+  return { "x-amzn-bedrock-input-token-count": String(count) };
 }

@@ -256,7 +256,7 @@ function checkTokens(count: number, limit: number): void {
   );
 }
 
-export function malformed(detail: string): BedrockError {
+function malformed(detail: string): BedrockError {
   return invalid(`Malformed input request: ${detail}, please reformat your input and try again.`);
 }
 

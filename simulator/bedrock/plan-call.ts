@@ -4,11 +4,10 @@ import { outsizedAnswer } from "../faults/bodies.ts";
 import type { Reply } from "../reply.ts";
 import { isRecord, type JsonRecord, parseJson } from "../json.ts";
 import { BedrockError, bedrockRefusal, errorReply, invalid, LateRefusal } from "./errors.ts";
-import { answerEvents, bodyReply, converseReply, countHeaders } from "./converse-reply.ts";
+import { answerEvents, bodyReply, converseReply, countHeader } from "./converse-reply.ts";
 import type { CapabilityRow } from "./capabilities.ts";
 import { converseStreamReply, refusingStreamReply } from "./stream-reply.ts";
 import { countInputTokens, readConverseRequest } from "./read-request.ts";
-import { nativeReply, nativeStreamReply, readImported, type Template } from "./imported.ts";
 import { verifySignature } from "./credentials.ts";
 import {
   type EmbeddingResult,
@@ -47,7 +46,7 @@ async function answered(
     if (refusal instanceof BedrockError) throw refusal;
     return {
       fault,
-      reply: refusal ?? replyTo(route, { headers: request.headers, call, body, fault }, parts),
+      reply: refusal ?? replyTo(route, { call, body, fault }, parts),
     };
   } catch (error) {
     if (!(error instanceof BedrockError)) throw error;
@@ -86,7 +85,6 @@ export function wirePath(url: string): { readonly path: string; readonly query: 
 }
 
 interface Reading {
-  readonly headers: Headers;
   readonly call: OpenCall;
   readonly body: JsonRecord;
   readonly fault: Fault;
@@ -103,8 +101,6 @@ function replyTo(route: BedrockRoute, reading: Reading, parts: PlanParts): Reply
     case "invoke":
     case "invoke-with-response-stream": {
       const row = models.resolve(model);
-      const template = templateOf(row, body);
-      if (template !== undefined) return importedReply({ route, reading, row, template }, parts);
       if (operation !== "invoke") throw invalid("The model is unsupported for streaming");
       const read = readInvocation(body, row);
       call.update({ promptTokens: read.promptTokens });
@@ -136,26 +132,6 @@ function chatReply(route: BedrockRoute, reading: Reading, parts: PlanParts): Rep
   return converseReply(read, answer, { fault, latencyMs: clock.monotonic() - startedAtMs });
 }
 
-interface ImportedCalled {
-  readonly route: BedrockRoute;
-  readonly reading: Reading;
-  readonly row: CapabilityRow;
-  readonly template: Template;
-}
-
-function importedReply(called: ImportedCalled, parts: PlanParts): Reply {
-  const { route, reading, row, template } = called;
-  const { call, body, headers, fault } = reading;
-  const { model } = route;
-  const isStreamed = route.operation === "invoke-with-response-stream";
-  const read = readImported({ body, model, row, template, headers, isStreamed });
-  const { promptTokens, maxOutputTokens } = read.request;
-  call.update({ kind: "chat", promptTokens, isStreamed });
-  admit(model, promptTokens + maxOutputTokens, parts);
-  const reply = isStreamed ? nativeStreamReply : nativeReply;
-  return reply(read, outsizedAnswer(fault) ?? answerEvents(read.request), fault);
-}
-
 /** Throws when the quota has no room. */
 function admit(model: string, tokens: number, { bedrock: { quota } }: PlanParts): void {
   const refusal = quota.refusal(model, tokens);
@@ -184,28 +160,8 @@ function readInvocation(body: JsonRecord, { api }: CapabilityRow): EmbeddingResu
 
 /** Only the header has the count for every model. */
 export function invocationReply({ answer, promptTokens }: EmbeddingResult, fault: Fault): Reply {
-  const headers = countHeaders({ input: promptTokens }, fault);
+  const headers = countHeader(promptTokens, fault);
   return bodyReply(answer, { fault, tokens: 0, headers });
-}
-
-const templates: Readonly<Partial<Record<Api, Template>>> = {
-  "imported-llama": "llama",
-  "imported-mistral": "mistral",
-  "imported-qwen": "qwen",
-};
-
-/**
- * The template of an imported chat model; undefined for other models. For a model that supports
- * everything, the prompt decides.
- */
-function templateOf({ api }: CapabilityRow, { prompt }: JsonRecord): Template | undefined {
-  if (api === "everything" && typeof prompt === "string") return templateIn(prompt);
-  return templates[api];
-}
-
-function templateIn(prompt: string): Template {
-  if (prompt.includes("<|im_start|>")) return "qwen";
-  return prompt.includes("[INST]") ? "mistral" : "llama";
 }
 
 /** The operations, with their kinds in the truth log. */

@@ -139,7 +139,7 @@ function readUser(blocks: readonly JsonRecord[]): Turn[] {
   return [{ ...plainTurn("user", joinedText(own)), attachments: own.flatMap(readAttachment) }];
 }
 
-export function plainTurn(role: Turn["role"], text: string): Turn {
+function plainTurn(role: Turn["role"], text: string): Turn {
   return { role, text, name: undefined, attachments: [], toolCalls: [] };
 }
 

@@ -94,7 +94,7 @@ function readThoughts(
 }
 
 /** The guardrail's action on the last user message. */
-export function guardrailActionOn(text: string): GuardrailUse["action"] {
+function guardrailActionOn(text: string): GuardrailUse["action"] {
   const [, word] = /^\s*(guard|mask):/i.exec(text) ?? [];
   if (word === undefined) return "none";
   return word.toLowerCase() === "guard" ? "blocked" : "masked";

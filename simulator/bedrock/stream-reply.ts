@@ -42,26 +42,7 @@ export function converseStreamReply(
 ): Reply {
   const startedAtMs = clock.monotonic();
   const latencyMs = (): number => Math.round(clock.monotonic() - startedAtMs);
-  const events = streamEvents(request, answer, latencyMs);
-  return eventStreamReply(withEventFault(events, fault), request, fault);
-}
-
-/** An event before it is framed. */
-export interface FramedEvent {
-  readonly type: string;
-  readonly body: JsonRecord;
-  /** The number of completion tokens in it. */
-  readonly tokens: number;
-  /** Default: whether the body has `usage`. */
-  readonly hasUsage?: boolean;
-}
-
-/** A stream of events; applies the faults of frames. */
-export function eventStreamReply(
-  events: Iterable<FramedEvent>,
-  request: ConverseRequest,
-  fault: Fault,
-): Reply {
+  const events = withEventFault(streamEvents(request, answer, latencyMs), fault);
   const random = new Random(hashText(`${request.model} ${lastUserText(request.prompt)}`));
   const frames = encodeEvents(events, random, fault);
   return {
@@ -80,12 +61,12 @@ export function refusingStreamReply({ name, message, fields }: BedrockError): Re
 }
 
 function* encodeEvents(
-  events: Iterable<FramedEvent>,
+  events: Iterable<StreamEvent>,
   random: Random,
   { mode }: Fault,
 ): Generator<BinaryFrame, void, void> {
   let count = 0;
-  for (const { type, body, tokens, hasUsage = body["usage"] !== undefined } of events) {
+  for (const { type, body, tokens } of events) {
     count += 1;
     if (count > framesBeforeMiddle && random.chance(unknownEventShare)) {
       yield { data: unknownEvent(padding(random)), tokens: 0 };
@@ -93,7 +74,7 @@ function* encodeEvents(
     const json = JSON.stringify({ ...body, p: padding(random) });
     const isBroken = mode === "bad-json" && count === framesBeforeMiddle;
     const data = eventFrame(type, isBroken ? json.slice(0, json.length / 2) : json);
-    yield { data, tokens, hasUsage };
+    yield { data, tokens, hasUsage: body["usage"] !== undefined };
   }
 }
 
@@ -105,7 +86,7 @@ function padding(random: Random): string {
 }
 
 /** One event of a stream before it is framed. */
-export interface StreamEvent {
+interface StreamEvent {
   readonly type:
     | "messageStart"
     | "contentBlockStart"
@@ -119,7 +100,7 @@ export interface StreamEvent {
 }
 
 /** The events of an answer in the provider's order. `latencyMs` is called at the end. */
-export function* streamEvents(
+function* streamEvents(
   request: ConverseRequest,
   answer: Iterable<AnswerEvent>,
   latencyMs: () => number,
@@ -222,10 +203,7 @@ function metadata(finish: FinishEvent, request: ConverseRequest, latencyMs: numb
 }
 
 /** Omits, repeats or falsifies events, depending on the fault. */
-export function withEventFault(
-  events: Iterable<StreamEvent>,
-  { mode }: Fault,
-): Iterable<StreamEvent> {
+function withEventFault(events: Iterable<StreamEvent>, { mode }: Fault): Iterable<StreamEvent> {
   const replace = eventFaults[mode];
   return replace === undefined ? events : Iterator.from(events).flatMap(replace);
 }

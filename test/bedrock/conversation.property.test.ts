@@ -9,7 +9,7 @@ import {
 } from "../../simulator/bedrock/read-request.ts";
 import { parseJson, recordOf } from "../../simulator/json.ts";
 import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
-import { familyOf } from "../../src/upstreams/bedrock/models/model-families.ts";
+import { familyOf } from "../../src/upstreams/bedrock/models/facts.ts";
 import { identifiers } from "../support/bedrock-identifiers.ts";
 import { startGateway, targetAt, type TestGateway } from "../support/gateway.ts";
 import { encodeChecked, modelWith } from "./checked-encode.ts";

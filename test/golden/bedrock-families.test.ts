@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { exceptionFrame } from "../../simulator/bedrock/event-frames.ts";
-import { chatFamilies, familyOf } from "../../src/upstreams/bedrock/models/model-families.ts";
+import {
+  chatFamilies,
+  type ChatFamily,
+  familyOf,
+} from "../../src/upstreams/bedrock/models/facts.ts";
 import {
   Answer,
   argumentsOf,
@@ -10,13 +14,8 @@ import {
   type Step,
   type Thoughts,
 } from "./bedrock-answers.ts";
-import {
-  converseFamilies as aliases,
-  identifiers,
-  type ConverseFamily,
-} from "../support/bedrock-identifiers.ts";
+import { converseFamilies as aliases, identifiers } from "../support/bedrock-identifiers.ts";
 import { bodyOf, inStream, type InStream } from "./bedrock-exceptions.ts";
-import { nativeSteps } from "./bedrock-native-answers.ts";
 import { withoutIdAndTime } from "./normalise.ts";
 import {
   jsonAnswer,
@@ -47,12 +46,10 @@ const thinking = { ...caching, thoughts: "signed" } as const;
 const llama = { tools: "whole", thoughts: "none", caches: false, stop: "gateway" } as const;
 const wordsOnly = { tools: "none", thoughts: "none", caches: false, stop: "model" } as const;
 
-const families: Readonly<Record<ConverseFamily, Family>> = {
+const families: Readonly<Record<ChatFamily, Family>> = {
   "claude-3": claude,
-  "claude-3-5-sonnet-v1": claude,
   "claude-3-5": claude,
   "claude-3-5-haiku": caching,
-  "claude-3-7": thinking,
   "claude-4": thinking,
   "claude-opus-4": thinking,
   "claude-4-5": thinking,
@@ -64,7 +61,6 @@ const families: Readonly<Record<ConverseFamily, Family>> = {
   "claude-opus-5-5": thinking,
   "llama-3": { ...llama, tools: "none" },
   "llama-3-1": llama,
-  "llama-3-1-405b": llama,
   "llama-3-2-vision": llama,
   "llama-4": llama,
   "mistral-7b": wordsOnly,
@@ -81,13 +77,11 @@ const families: Readonly<Record<ConverseFamily, Family>> = {
 };
 
 /** Aliases are named as their family is. */
-const having = (has: (family: Family) => boolean): readonly ConverseFamily[] =>
+const having = (has: (family: Family) => boolean): readonly ChatFamily[] =>
   aliases.filter((alias) => has(families[alias]));
 
-const importedFamilies = ["imported-llama", "imported-mistral", "imported-qwen"] as const;
-
 test("every family is here", () => {
-  expect([...aliases, ...importedFamilies].toSorted()).toEqual(chatFamilies.toSorted());
+  expect(aliases.toSorted()).toEqual(chatFamilies.toSorted());
 });
 
 let upstream: ScriptedUpstream;
@@ -98,13 +92,7 @@ beforeAll(async () => {
     return `
   ${alias}: { kind: chat, context_window: 8192, targets: [${target}] }`;
   });
-  const own = importedFamilies.map((alias) => {
-    const arn = "arn:aws:bedrock:us-east-1:111122223333:imported-model/abcdefghijkl";
-    const target = `{ upstream: scripted, model: "${arn}", bedrock: { family: ${alias} } }`;
-    return `
-  ${alias}: { kind: chat, context_window: 8192, targets: [${target}] }`;
-  });
-  upstream = await ScriptedUpstream.start("bedrock", { models: [...models, ...own].join("") });
+  upstream = await ScriptedUpstream.start("bedrock", { models: models.join("") });
 });
 afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
@@ -167,7 +155,7 @@ function addThoughts(answer: Answer, { thoughts }: Family): Answer {
 }
 
 /** All that the family can say in one answer. */
-function fullAnswer(alias: ConverseFamily): Answer {
+function fullAnswer(alias: ChatFamily): Answer {
   const family = families[alias];
   const answer = addThoughts(new Answer(alias), family).text("Grüße", ", 世界 👋🏽");
   if (family.tools !== "streamed") return answer.end("end_turn", '"stop"', countsOf(family));
@@ -278,12 +266,10 @@ describe("the input of a tool is the answer where a family knows no schemas:", (
   };
   const json_schema = { name: "forecast", schema, strict: true };
   const request = { tools, response_format: { type: "json_schema", json_schema } };
-  const held: readonly ConverseFamily[] = [
+  const held: readonly ChatFamily[] = [
     "claude-3",
-    "claude-3-5-sonnet-v1",
     "claude-3-5",
     "claude-3-5-haiku",
-    "claude-3-7",
     "claude-4",
     "claude-opus-4",
     "claude-4-7",
@@ -376,8 +362,7 @@ describe("a stop sequence that the model ends at is a stop:", () => {
 
 /** The first family of each way in which frames differ: the others send the same ones. */
 const wires = aliases.filter((alias, index) => {
-  const wireOf = (name: ConverseFamily): string =>
-    `${families[name].tools} ${families[name].thoughts}`;
+  const wireOf = (name: ChatFamily): string => `${families[name].tools} ${families[name].thoughts}`;
   return aliases.findIndex((other) => wireOf(other) === wireOf(alias)) === index;
 });
 
@@ -394,30 +379,6 @@ describe.each(wires)("an exception at every position of a stream of %s:", (alias
   test.each(inStream)("$name: $message", async (exception) => {
     const { steps } = fullAnswer(alias);
     await expectEndings(alias, steps, exception, fullRequest(families[alias]));
-  });
-});
-
-describe.each(importedFamilies)("an answer in the own words of %s", (alias) => {
-  const pieces = ["Grüße", ", 世界 👋🏽"];
-  const whole = { reason: "stop", finish: '"stop"' };
-
-  test("is its pieces, its finish and its counts", async () => {
-    await expectSteps(alias, nativeSteps(alias, pieces, whole, plainCounts));
-  });
-
-  test("tells its length, or that a guardrail stepped in", async () => {
-    const cut = { reason: "length", finish: '"length"' };
-    await expectSteps(alias, nativeSteps(alias, pieces, cut, plainCounts));
-    const filtered = {
-      reason: "stop",
-      finish: untoldFilter,
-      fields: { "amazon-bedrock-guardrailAction": "INTERVENED" },
-    };
-    await expectSteps(alias, nativeSteps(alias, pieces, filtered, plainCounts));
-  });
-
-  test.each(inStream)("may end at any position with $name: $message", async (exception) => {
-    await expectEndings(alias, nativeSteps(alias, pieces, whole, plainCounts), exception);
   });
 });
 

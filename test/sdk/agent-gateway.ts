@@ -1,9 +1,6 @@
+import type { ChatFamily } from "../../src/upstreams/bedrock/models/facts.ts";
 import { demoConfigText } from "../../src/config/demo.ts";
-import {
-  converseFamilies,
-  identifiers,
-  type ConverseFamily,
-} from "../support/bedrock-identifiers.ts";
+import { converseFamilies, identifiers } from "../support/bedrock-identifiers.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { z } from "zod";
 
@@ -73,7 +70,7 @@ function readDemoModels() {
   );
 }
 
-function familyModel(family: ConverseFamily): [string, object] {
+function familyModel(family: ChatFamily): [string, object] {
   const target = { upstream: "simulator", model: identifiers[family], bedrock: { family } };
   return [family, { kind: "chat", context_window: 32_000, targets: [target] }];
 }

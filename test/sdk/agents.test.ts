@@ -8,7 +8,8 @@ import OpenAI from "openai";
 import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
 import type { ChatCompletionMessageParam } from "openai/resources";
 import { z } from "zod";
-import { converseFamilies, type ConverseFamily } from "../support/bedrock-identifiers.ts";
+import type { ChatFamily } from "../../src/upstreams/bedrock/models/facts.ts";
+import { converseFamilies } from "../support/bedrock-identifiers.ts";
 import { demoAliases, startAgentGateway, type AgentGateway } from "./agent-gateway.ts";
 import {
   runReact,
@@ -45,7 +46,6 @@ const llamas: readonly string[] = [
   "beta-3-405b",
   "llama-3",
   "llama-3-1",
-  "llama-3-1-405b",
   "llama-3-2-vision",
   "llama-4",
 ];
@@ -125,17 +125,16 @@ const schemaFormat = {
 };
 
 /** Whom no tool can be demanded of, and who knows no schemas, cannot be held to one. */
-const cannotBeHeld: readonly ConverseFamily[] = [
+const cannotBeHeld: readonly ChatFamily[] = [
   "claude-haiku-5-5",
   "claude-sonnet-5-5",
   "claude-opus-5-5",
   "llama-3-1",
-  "llama-3-1-405b",
   "llama-3-2-vision",
   "llama-4",
   "cohere-command-r",
 ];
-const withoutTools: readonly ConverseFamily[] = [
+const withoutTools: readonly ChatFamily[] = [
   "llama-3",
   "mistral-7b",
   "mixtral-8x7b",

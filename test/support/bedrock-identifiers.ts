@@ -1,18 +1,10 @@
-import type {
-  ChatFamily,
-  ImportedFamily,
-} from "../../src/upstreams/bedrock/models/model-families.ts";
-
-/** Families that Converse serves. */
-export type ConverseFamily = Exclude<ChatFamily, ImportedFamily>;
+import type { ChatFamily } from "../../src/upstreams/bedrock/models/facts.ts";
 
 /** An identifier of each that the provider calls. */
-export const identifiers: Readonly<Record<ConverseFamily, string>> = {
+export const identifiers: Readonly<Record<ChatFamily, string>> = {
   "claude-3": "anthropic.claude-3-haiku-20240307-v1:0",
-  "claude-3-5-sonnet-v1": "anthropic.claude-3-5-sonnet-20240620-v1:0",
   "claude-3-5": "anthropic.claude-3-5-sonnet-20241022-v2:0",
   "claude-3-5-haiku": "anthropic.claude-3-5-haiku-20241022-v1:0",
-  "claude-3-7": "us.anthropic.claude-3-7-sonnet-20250219-v1:0",
   "claude-4": "us.anthropic.claude-sonnet-4-20250514-v1:0",
   "claude-opus-4": "us.anthropic.claude-opus-4-20250514-v1:0",
   "claude-4-5": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
@@ -24,7 +16,6 @@ export const identifiers: Readonly<Record<ConverseFamily, string>> = {
   "claude-opus-5-5": "global.anthropic.claude-opus-5-5",
   "llama-3": "meta.llama3-70b-instruct-v1:0",
   "llama-3-1": "us.meta.llama3-1-70b-instruct-v1:0",
-  "llama-3-1-405b": "us.meta.llama3-1-405b-instruct-v1:0",
   "llama-3-2-vision": "us.meta.llama3-2-90b-instruct-v1:0",
   "llama-4": "us.meta.llama4-scout-17b-instruct-v1:0",
   "mistral-7b": "mistral.mistral-7b-instruct-v0:2",
@@ -41,5 +32,5 @@ export const identifiers: Readonly<Record<ConverseFamily, string>> = {
 };
 
 export const converseFamilies = Object.keys(identifiers).filter(
-  (name): name is ConverseFamily => name in identifiers,
+  (name): name is ChatFamily => name in identifiers,
 );

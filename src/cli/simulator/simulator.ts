@@ -168,8 +168,8 @@ Faults, also by the header x-simulator-fault or a model named fault-MODE[-ARGUME
 
 ${faultListing().join("\n")}
 
-Bedrock's wire: Converse, ConverseStream, InvokeModel for embeddings and imported models,
-and CountTokens, under /model/ID. Signatures are verified. Default credentials:
+Bedrock's wire: Converse, ConverseStream, InvokeModel for embeddings, and
+CountTokens, under /model/ID. Signatures are verified. Default credentials:
 
   access key id      ${demoCredentials.accessKeyId}
   secret access key  ${demoCredentials.secretAccessKey}

@@ -7,7 +7,6 @@ import type {
   EmbeddingCodec,
   UpstreamAdapter,
   UpstreamRequest,
-  WholeAnswer,
 } from "../adapter.ts";
 import { type OnUnknownFinish, unknownFinishReport } from "../shared/finish-words.ts";
 import {
@@ -18,7 +17,8 @@ import {
   encodeCountTokens,
 } from "./count-tokens.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
-import { type BedrockModel, isEmbeddingFamily, resolveModel } from "./models/bedrock-model.ts";
+import { type BedrockModel, resolveModel } from "./models/bedrock-model.ts";
+import { isEmbeddingFamily } from "./models/facts.ts";
 import { usageIn } from "../shared/json-fields.ts";
 import { readUsage } from "./decode/converse-events.ts";
 import { decodeConverse } from "./decode/decode-converse.ts";
@@ -27,13 +27,10 @@ import type { EmbeddingWire } from "./embeddings/wire.ts";
 import { embeddingWires } from "./embeddings/families.ts";
 import { answersAsWhole, encodeConverse } from "./encode/encode-converse.ts";
 import { encodePathSegment, endpointOf } from "./endpoint.ts";
-import { encodeInvoke } from "./invoke/encode-invoke.ts";
-import { importedWireOf } from "./models/model-families.ts";
-import { asConverse } from "./invoke/native-answer.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import type { BedrockModelSettings, BedrockSettings } from "./settings.ts";
 
-/** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings and imported models. */
+/** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings. */
 export function createBedrockAdapter(
   settings: BedrockSettings,
   services: AdapterServices,
@@ -73,20 +70,9 @@ interface ChatCodecOptions {
 function createChatCodec(options: ChatCodecOptions): ChatCodec {
   const { models, endpoint, countsTokens, onUnknownFinish } = options;
   const encodeChat = (request: ChatRequest, { model, path }: TargetModel, isStreamed: boolean) => {
-    const imported = importedWireOf(model.family);
-    if (imported !== undefined) {
-      const { body, headers: own, ...rest } = encodeInvoke(request, model, imported);
-      const operation = isStreamed ? "invoke-with-response-stream" : "invoke";
-      const plain = post(`${endpoint}${path}/${operation}`, body);
-      return {
-        ...rest,
-        request: { ...plain, headers: { ...headers, ...own } },
-        read: asConverse,
-      };
-    }
     const { body, ...rest } = encodeConverse(request, model, { isStreamed });
     const operation = isStreamed ? "converse-stream" : "converse";
-    return { ...rest, request: post(`${endpoint}${path}/${operation}`, body), read: asItIs };
+    return { ...rest, request: post(`${endpoint}${path}/${operation}`, body) };
   };
   return {
     ...(countsTokens && {
@@ -101,23 +87,21 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     takesImageUrls: false,
     encode(request, identifier) {
       const target = models.at(request.model, identifier);
-      const { context, read, ...encoded } = encodeChat(request, target, false);
+      const { context, ...encoded } = encodeChat(request, target, false);
       return {
         ...encoded,
-        decode: (answer) => decodeConverse(read(answer), context, onUnknownFinish),
+        decode: (answer) => decodeConverse(answer, context, onUnknownFinish),
         usageIn: (body) => readUsage(usageIn(body), undefined),
       };
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
       const isAnsweredWhole = answersAsWhole(request, target.model);
-      const isStreamed = !isAnsweredWhole;
-      const { context, read: asConverse, ...encoded } = encodeChat(request, target, isStreamed);
+      const { context, ...encoded } = encodeChat(request, target, !isAnsweredWhole);
       return {
         ...encoded,
         isAnsweredWhole,
-        newDecoder: (limits) =>
-          new ConverseStreamDecoder({ context, onUnknownFinish, asConverse }, limits),
+        newDecoder: (limits) => new ConverseStreamDecoder({ context, onUnknownFinish }, limits),
       };
     },
   };
@@ -145,10 +129,6 @@ function createEmbeddingCodec(models: TargetModels, endpoint: string): Embedding
       };
     },
   };
-}
-
-function asItIs(answer: WholeAnswer): WholeAnswer {
-  return answer;
 }
 
 /** Serialized once: the signed bytes are the sent bytes. */

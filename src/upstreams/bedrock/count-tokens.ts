@@ -5,7 +5,7 @@ import { countOf, parseObject } from "../shared/json-fields.ts";
 import type { BedrockModel } from "./models/bedrock-model.ts";
 import { encodeContent } from "./encode/encode-converse.ts";
 import { encodePathSegment } from "./endpoint.ts";
-import { foundationModelOf } from "./models/model-families.ts";
+import { foundationModelOf } from "./models/facts.ts";
 
 /** CountTokens supports only foundation models, so a regional profile is counted by its model. */
 export function countPathOf(model: BedrockModel): string | undefined {

@@ -5,7 +5,7 @@ import { contradictions, fields } from "./config/fields.ts";
 import { outlineOf, sitesIn } from "./config/sites.ts";
 import { targetProblems } from "./config/target-problems.ts";
 import { targetSections } from "./config/target-sections.ts";
-import { doubtfulModels, endingModels } from "./facts/model-warnings.ts";
+import { doubtfulModels, endingModels } from "./models/model-warnings.ts";
 import type { BedrockSettings } from "./settings.ts";
 
 export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, BedrockSettings> = {

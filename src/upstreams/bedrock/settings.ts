@@ -1,6 +1,6 @@
 import type { Secret } from "../../domain/keys/secret.ts";
 import type { Capabilities } from "./config/capabilities.ts";
-import type { ModelFamily } from "./models/model-families.ts";
+import type { ModelFamily } from "./models/facts.ts";
 
 /** How one region of the provider is reached, and the settings of the models called there. */
 export interface BedrockSettings {

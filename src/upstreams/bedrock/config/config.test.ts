@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { bedrockKind } from "../kind.ts";
-import { familyCapabilities } from "../models/family-capabilities.ts";
+import { familyCapabilities } from "../models/facts.ts";
 import { upstreamOfKind } from "../../../../test/support/kind-settings.ts";
 import { formatProblems, parseConfig } from "../../../config/load.ts";
 import type { BedrockSettings } from "../settings.ts";
@@ -279,7 +279,7 @@ describe("a chat target's section", () => {
   });
 
   test("may set every capability by its name in snake case", () => {
-    const every = Object.entries(familyCapabilities["claude-4"]).map(([name]) => name);
+    const every = Object.keys(familyCapabilities.get("claude-4") ?? {});
     const written = every.map((name) => {
       const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       if (name === "reasoning") return `${key}: adaptive`;

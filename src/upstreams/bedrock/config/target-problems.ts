@@ -1,9 +1,8 @@
 import { type SettingProblem, withSuggestion } from "../../../settings/values.ts";
 import { suggest } from "../../../domain/suggest.ts";
 import type { TargetContext, WrittenTarget } from "../../kind.ts";
-import { meantModel } from "../facts/known-models.ts";
-import { isEmbeddingFamily } from "../models/bedrock-model.ts";
-import { embeddingFamilies, familyOf } from "../models/model-families.ts";
+import { embeddingFamilies, familyOf, isEmbeddingFamily } from "../models/facts.ts";
+import { meantModel } from "../models/model-warnings.ts";
 import { fitToRegion, regionOfArn } from "../regions.ts";
 import { outlineOf, sitesIn, type TargetModel, type RegionalUpstream } from "./sites.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { chatFamilies, embeddingFamilies } from "../models/model-families.ts";
+import { chatFamilies, embeddingFamilies } from "../models/facts.ts";
 import { inputTypes, type Guardrail } from "../settings.ts";
 import { flag, identifier, requiredWholeNumber, text } from "../../../settings/values.ts";
 import { capabilitiesSchema } from "./capabilities.ts";

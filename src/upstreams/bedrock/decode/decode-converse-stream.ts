@@ -1,7 +1,7 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import type { AnswerHeaders, DecoderLimits, StreamDecoder, WholeAnswer } from "../../adapter.ts";
+import type { DecoderLimits, StreamDecoder } from "../../adapter.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { inPieces, MalformedEvents } from "../../shared/stream-events.ts";
 import {
@@ -25,20 +25,17 @@ import {
 } from "./converse-events.ts";
 import { type Frame, FrameReader } from "../event-stream/event-stream.ts";
 import { failureInAnswer, failureOfException } from "../read-failure.ts";
-import { eventsOfChunk } from "../invoke/native-answer.ts";
 import type { ToolInput } from "../tools/streamed-tool-input.ts";
 
 interface ConverseReader {
   readonly context: AnswerContext;
   readonly onUnknownFinish: OnUnknownFinish;
-  /** Turns a whole answer in another format into Converse's; undefined where it has that. */
-  readonly asConverse?: (answer: WholeAnswer) => WholeAnswer;
 }
 
 /**
- * Reads a ConverseStream, or the stream of an imported model, as events. The finish is held back
- * until the metadata after it or the end of the body, so an exception in between never follows an
- * answer that looked whole. A whole answer in place of a stream is replayed.
+ * Reads a ConverseStream as events. The finish is held back until the metadata after it or the end
+ * of the body, so an exception in between never follows an answer that looked whole. A whole answer
+ * in place of a stream is replayed.
  */
 export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #frames = new FrameReader();
@@ -106,10 +103,9 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   }
 
   #replay(json: string): readonly ChatEvent[] {
-    const { context, onUnknownFinish, asConverse } = this.#reader;
+    const { context, onUnknownFinish } = this.#reader;
     try {
-      const whole = { json: asConverse === undefined ? json : converted(json, asConverse) };
-      const events = inPieces(converseEvents(whole, context, onUnknownFinish));
+      const events = inPieces(converseEvents({ json }, context, onUnknownFinish));
       this.#isDone = true;
       return events;
     } catch (error) {
@@ -175,17 +171,8 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
         }
         return this.#skip(event);
       }
-      case "chunk":
-        return this.#readChunk(parseObject(this.#text.decode(frame.payload)));
       default:
     }
-  }
-
-  /** A chunk of an imported model's stream, which has no other events. */
-  #readChunk(chunk: JsonObject | undefined): void {
-    const events = chunk && eventsOfChunk(chunk);
-    if (events === undefined) return this.#skip(chunk);
-    for (const [eventType, event] of events) this.#readKnown(eventType, event);
   }
 
   #readKnown(eventType: KnownEvent, event: JsonObject): void {
@@ -283,12 +270,4 @@ function blockIndexOf(event: JsonObject): number | undefined {
 
 function exceptionFailure(name: string | undefined, body: JsonObject): UpstreamFailure {
   return new UpstreamFailure(failureOfException({ name, body }));
-}
-
-/** Headers of a stream are not kept; some formats have their counts there. */
-const noHeaders: AnswerHeaders = { get: () => null };
-
-function converted(json: string, asConverse: (answer: WholeAnswer) => WholeAnswer): string {
-  const { body } = asConverse({ headers: noHeaders, body: new TextEncoder().encode(json) });
-  return new TextDecoder().decode(body);
 }

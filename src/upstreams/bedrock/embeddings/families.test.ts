@@ -7,7 +7,7 @@ import type {
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { embeddingWires } from "./families.ts";
 import { VectorScan } from "../../../domain/chat/vector-scan.ts";
-import type { EmbeddingFamily } from "../models/model-families.ts";
+import type { EmbeddingFamily } from "../models/facts.ts";
 
 const settings = { inputType: "search_document", truncate: "end" } as const;
 

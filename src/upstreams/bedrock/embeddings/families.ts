@@ -1,4 +1,4 @@
-import type { EmbeddingFamily } from "../models/model-families.ts";
+import type { EmbeddingFamily } from "../models/facts.ts";
 import {
   type EmbeddingWire,
   hasImage,

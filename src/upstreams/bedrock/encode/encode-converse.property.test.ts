@@ -8,7 +8,7 @@ import {
   modelWith,
   type CheckedBody,
 } from "../../../../test/bedrock/checked-encode.ts";
-import { chatFamilies } from "../models/model-families.ts";
+import { chatFamilies } from "../models/facts.ts";
 
 const text = fc.oneof(
   fc.string(),

@@ -19,7 +19,6 @@ import {
 } from "../thinking/plan-reasoning.ts";
 import { ToolNames } from "../tools/tool-names.ts";
 import { mayCallTools } from "../tools/tool-offers.ts";
-import type { ModelFamily } from "../models/model-families.ts";
 
 interface EncodedConverse {
   readonly body: string;
@@ -214,8 +213,6 @@ function encodeGuardrail(guardrail: Guardrail, isStreamed: boolean): GuardrailCo
  * inside its own object, and refuses the other. Source: Amazon Nova user guides of both
  * generations, "Request and response schema".
  */
-function topKFields(topK: number, family: ModelFamily): JsonObject {
-  return novaFamilies.has(family) ? { inferenceConfig: { topK } } : { top_k: topK };
+function topKFields(topK: number, family: string): JsonObject {
+  return family.startsWith("nova") ? { inferenceConfig: { topK } } : { top_k: topK };
 }
-
-const novaFamilies: ReadonlySet<ModelFamily> = new Set(["nova", "nova-micro", "nova-2"]);

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { resolveModel } from "./bedrock-model.ts";
 import { modelWith } from "../../../../test/bedrock/checked-encode.ts";
-import { familyOf, type ModelFamily } from "./model-families.ts";
+import { familyOf, type ModelFamily } from "./facts.ts";
 
 const families: readonly (readonly [string, ModelFamily])[] = [
   ["anthropic.claude-3-haiku-20240307-v1:0", "claude-3"],
   ["us.anthropic.claude-3-5-haiku-20241022-v1:0", "claude-3-5-haiku"],
   ["us.anthropic.claude-3-5-sonnet-20241022-v2:0", "claude-3-5"],
-  ["apac.anthropic.claude-3-5-sonnet-20240620-v1:0", "claude-3-5-sonnet-v1"],
-  ["eu.anthropic.claude-3-7-sonnet-20250219-v1:0", "claude-3-7"],
+  ["apac.anthropic.claude-3-5-sonnet-20240620-v1:0", "claude-3"],
+  ["eu.anthropic.claude-3-7-sonnet-20250219-v1:0", "claude-4"],
   ["us-gov.anthropic.claude-sonnet-4-20250514-v1:0", "claude-4"],
   ["us.anthropic.claude-opus-4-1-20250805-v1:0", "claude-opus-4"],
   ["jp.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-4-5"],
@@ -27,7 +27,7 @@ const families: readonly (readonly [string, ModelFamily])[] = [
   ["us.anthropic.claude-fable-5-1", "claude-opus-5-5"],
   ["us.anthropic.claude-opus-6", "claude-opus-5-5"],
   ["meta.llama3-70b-instruct-v1:0", "llama-3"],
-  ["meta.llama3-1-405b-instruct-v1:0", "llama-3-1-405b"],
+  ["meta.llama3-1-405b-instruct-v1:0", "llama-3-1"],
   ["us.meta.llama3-1-70b-instruct-v1:0", "llama-3-1"],
   ["us.meta.llama3-3-70b-instruct-v1:0", "llama-3-1"],
   ["us.meta.llama3-2-90b-instruct-v1:0", "llama-3-2-vision"],

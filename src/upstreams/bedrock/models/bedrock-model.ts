@@ -1,13 +1,5 @@
-import { familyCapabilities, promptOnly } from "./family-capabilities.ts";
-import {
-  type ChatFamily,
-  embeddingFamilies,
-  type EmbeddingFamily,
-  familyOf,
-  importedWireOf,
-  type ModelFamily,
-} from "./model-families.ts";
-import type { Capabilities } from "../config/capabilities.ts";
+import { familyCapabilities, familyOf, type ModelFamily } from "./facts.ts";
+import { type Capabilities, usualCapabilities } from "../config/capabilities.ts";
 import { defaultModelSettings, type BedrockModelSettings } from "../settings.ts";
 import { ThoughtSeal } from "../thinking/sent-thoughts.ts";
 
@@ -34,9 +26,8 @@ export function resolveModel(
   const named = familyOf(identifier) ?? familyOf(settings.baseModel ?? identifier);
   const family = settings.family ?? named ?? "other-chat";
   const capabilities = {
-    ...familyCapabilities[chatFamily(family)],
+    ...(familyCapabilities.get(family) ?? usualCapabilities),
     ...settings.capabilities,
-    ...(importedWireOf(family) !== undefined && promptOnly),
   };
   const maxOutputTokens = lower(capabilities.maxOutputTokens, settings.maxOutputTokens);
   return {
@@ -52,13 +43,4 @@ export function resolveModel(
 function lower(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return Math.min(one, other);
-}
-
-export function isEmbeddingFamily(family: ModelFamily): family is EmbeddingFamily {
-  const families: readonly ModelFamily[] = embeddingFamilies;
-  return families.includes(family);
-}
-
-function chatFamily(family: ModelFamily): ChatFamily {
-  return isEmbeddingFamily(family) ? "other-chat" : family;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { usualCapabilities } from "../config/capabilities.ts";
 import { plain, tableRows } from "../../../../test/support/documents.ts";
-import { familyCapabilities } from "./family-capabilities.ts";
-import { chatFamilies, type ChatFamily, embeddingFamilies } from "./model-families.ts";
+import { chatFamilies, type ChatFamily, embeddingFamilies, familyCapabilities } from "./facts.ts";
 
 test("docs/upstreams/bedrock.md lists the capabilities of each family", () => {
   const rows = tableRows("docs/upstreams/bedrock.md").map((cells) => cells.map(plain));
@@ -28,7 +28,7 @@ function cellsOf(family: ChatFamily, rows: readonly string[][]): Record<string, 
 
 /** By the titles of the columns. */
 function capabilityCells(family: ChatFamily): Record<string, string> {
-  const capabilities = familyCapabilities[family];
+  const capabilities = familyCapabilities.get(family) ?? usualCapabilities;
   const yes = (flag: boolean): string => (flag ? "yes" : "-");
   const { tools, streamingTools, toolChoice, namedToolChoice } = capabilities;
   const { temperature, topP, topPWithTemperature, reasoning, maxOutputTokens } = capabilities;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { ChatMessage, ReasoningBlock } from "../../../domain/chat/chat.ts";
 import { isObject, type JsonObject, listOf, nonEmpty, textOf } from "../../shared/json-fields.ts";
 import type { ReasoningContentBlock } from "../encode/converse-body.ts";
-import { foundationModelOf } from "../models/model-families.ts";
+import { foundationModelOf } from "../models/facts.ts";
 
 /**
  * The thoughts that a caller sends back with an assistant message and that the model recognises.

@@ -1,10 +1,17 @@
 import type { Model } from "../../../domain/model.ts";
-import { resolveModel } from "../models/bedrock-model.ts";
-import { chatFamilies, familyOf, foundationModelOf } from "../models/model-families.ts";
+import { suggest } from "../../../domain/suggest.ts";
 import type { ServedModels } from "../../kind.ts";
 import type { BedrockModelSettings, BedrockSettings } from "../settings.ts";
-import { familySources } from "./family-sources.ts";
-import { completeModel, meantModel } from "./known-models.ts";
+import { resolveModel } from "./bedrock-model.ts";
+import {
+  endOfLifeOf,
+  familyFacts,
+  familyOf,
+  foundationModelOf,
+  isEmbeddingFamily,
+  type ModelFamily,
+  oftenNamed,
+} from "./facts.ts";
 
 /** A model at one target, and the alias that it serves. */
 interface ConfiguredModel {
@@ -110,10 +117,9 @@ function outputWarning({ model, identifier, settings }: ConfiguredModel): string
   return `${name} ${what}, though ${identifier} writes up to ${known} (${basis}).`;
 }
 
-function sourceOf(family: string): string {
-  const known = chatFamilies.find((name) => name === family);
-  if (known === undefined) return "unknown";
-  const { source, asOf } = familySources[known];
+function sourceOf(family: ModelFamily): string {
+  if (isEmbeddingFamily(family)) return "unknown";
+  const { source, as_of: asOf } = familyFacts[family];
   return `${source}, read ${asOf}`;
 }
 
@@ -121,68 +127,25 @@ function nameOf({ alias }: ConfiguredModel["model"]): string {
   return `models.${alias}`;
 }
 
-/** When the provider ends a model, by its own pages. */
-interface EndOfLife {
-  /** The foundation model's identifier. */
-  readonly model: string;
-  /** `YYYY-MM-DD`, UTC; the last one where regions differ. From then on requests fail. */
-  readonly endsOn: string;
-  readonly source: string;
-  /** When the source was read, `YYYY-MM-DD`. */
-  readonly asOf: string;
+/** The identifier that an unknown one was probably meant to be, with the same prefix. */
+export function meantModel(identifier: string): string | undefined {
+  const written = foundationModelOf(identifier);
+  if (written === undefined) return undefined;
+  const prefix = identifier.slice(0, identifier.length - written.length);
+  // The provider's name is often left out.
+  const named = new Map(oftenNamed.map((model) => [model.replace(/^[a-z0-9]+\./, ""), model]));
+  const meant = named.get(suggest(written, named.keys()) ?? "") ?? suggest(written, oftenNamed);
+  return meant === undefined || meant === written ? undefined : prefix + meant;
 }
 
-/** The end of the model that an identifier or an ARN names; most have none yet. */
-export function endOfLifeOf(identifier: string): EndOfLife | undefined {
-  const named = namedByArn.exec(identifier)?.[1] ?? identifier;
-  const model = foundationModelOf(named);
-  if (model === undefined) return undefined;
-  // The size of its context window may follow: `...-v1:0:200k`.
-  return endsOfLife.find((end) => model === end.model || model.startsWith(`${end.model}:`));
-}
-
-const namedByArn = /^arn:[^:]*:bedrock:[^:]*:[^:]*:(?:foundation-model|inference-profile)\/(.+)$/;
-
-const lifecyclePage =
-  "https://docs.aws.amazon.com/bedrock/latest/userguide/model-lifecycle-legacy.html";
-const haikuCard =
-  "https://docs.aws.amazon.com/bedrock/latest/userguide/model-card-anthropic-claude-3-5-haiku.html";
-
-/** Models that have ended or will end. Ends that are only "no sooner than" are not here. */
-export const endsOfLife: readonly EndOfLife[] = [
-  // The page as of autumn 2026. It drops models a few months after their end.
-  ...ends("2026-10-08", lifecyclePage, {
-    "ai21.jamba-1-5-large-v1:0": "2026-11-26",
-    "ai21.jamba-1-5-mini-v1:0": "2026-11-26",
-    "anthropic.claude-sonnet-4-5-20250929-v1:0": "2027-04-08",
-    "anthropic.claude-opus-4-1-20250805-v1:0": "2027-01-08",
-    "anthropic.claude-sonnet-4-20250514-v1:0": "2026-10-14",
-    "anthropic.claude-3-haiku-20240307-v1:0": "2026-09-10",
-    "cohere.command-r-v1:0": "2026-08-19",
-    "cohere.command-r-plus-v1:0": "2026-08-19",
-  }),
-  // The same page, then at `model-lifecycle.html`, as of spring 2026.
-  ...ends("2026-05-26", lifecyclePage, {
-    "amazon.nova-premier-v1:0": "2026-09-14",
-    "anthropic.claude-3-sonnet-20240229-v1:0": "2026-07-30",
-    "anthropic.claude-3-5-sonnet-20240620-v1:0": "2026-07-30",
-    "anthropic.claude-3-5-sonnet-20241022-v2:0": "2026-07-30",
-    // Outside GovCloud it was 2026-04-28.
-    "anthropic.claude-3-7-sonnet-20250219-v1:0": "2026-07-30",
-    "anthropic.claude-opus-4-20250514-v1:0": "2026-05-31",
-    "meta.llama3-1-405b-instruct-v1:0": "2026-07-07",
-    "meta.llama3-2-1b-instruct-v1:0": "2026-07-07",
-    "meta.llama3-2-3b-instruct-v1:0": "2026-07-07",
-    "meta.llama3-2-11b-instruct-v1:0": "2026-07-07",
-    "meta.llama3-2-90b-instruct-v1:0": "2026-07-07",
-  }),
-  ...ends("2026-11-23", haikuCard, { "anthropic.claude-3-5-haiku-20241022-v1:0": "2026-06-19" }),
-];
-
-function ends(
-  asOf: string,
-  source: string,
-  dates: Readonly<Record<string, string>>,
-): readonly EndOfLife[] {
-  return Object.entries(dates).map(([model, endsOn]) => ({ model, endsOn, source, asOf }));
+/** A known identifier that begins like this one, which lacks its version. */
+function completeModel(identifier: string): string | undefined {
+  const written = foundationModelOf(identifier);
+  if (written === undefined || oftenNamed.includes(written)) return undefined;
+  const whole = oftenNamed.find((model) =>
+    /^(?:-\d{8})?-v?\d+(?::\d+)?$|^:\d+$/.test(
+      model.startsWith(written) ? model.slice(written.length) : "",
+    ),
+  );
+  return whole && identifier.slice(0, identifier.length - written.length) + whole;
 }

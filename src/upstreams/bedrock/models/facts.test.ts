@@ -1,14 +1,12 @@
 import { expect, test } from "bun:test";
-import { chatFamilies } from "../models/model-families.ts";
-import { familySources } from "./family-sources.ts";
-import { endOfLifeOf, endsOfLife } from "./model-warnings.ts";
+import { chatFamilies, endOfLifeOf, endsOfLife, familyFacts } from "./facts.ts";
 
 const date = /^20\d\d-\d\d-\d\d$/;
 
 test("every family has a source and the date on which it was read", () => {
   for (const family of chatFamilies) {
-    expect(familySources[family].source).toStartWith("https://");
-    expect(familySources[family].asOf).toMatch(date);
+    expect(familyFacts[family].source).toStartWith("https://");
+    expect(familyFacts[family].as_of).toMatch(date);
   }
 });
 
