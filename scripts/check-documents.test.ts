@@ -82,7 +82,7 @@ test("docs/api.md has every route of the route table, and no other", () => {
   const renderMetrics = (): string => "";
   const repeats: Repeats = {
     whole: (_, run) => run(),
-    streamed: (_, run) => run(),
+    streamed: async (_, run, write) => write(await run()),
   };
   const routes = [
     ...dataRoutes({ services, settings: () => settings, repeats, whyNotReady, howDegraded }).map(

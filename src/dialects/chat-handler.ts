@@ -48,9 +48,11 @@ export function createChatHandler(
     if (request.stream !== true) {
       return repeats.whole(asked, () => wholeReply(parts));
     }
-    const answer = await repeats.streamed(asked, () => openStream(parts));
-    const { status, headers } = answer;
-    return { status, headers, body: eventStreamBody(answer, parts) };
+    return repeats.streamed(
+      asked,
+      () => openStream(parts),
+      (answer) => streamReply(answer, parts),
+    );
   };
 }
 
@@ -106,11 +108,11 @@ async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
   };
 }
 
-function eventStreamBody(
-  { frames, keepAlive, isEarly }: StreamedAnswer,
+function streamReply(
+  { status, headers, frames, keepAlive, isEarly }: StreamedAnswer,
   { call, services, settings }: ChatReply,
-): ReadableStream<Uint8Array> {
-  return eventStream(frames, {
+): Reply {
+  const body = eventStream(frames, {
     clock: services.clock,
     keepAliveMs: settings.keepAlive === "off" ? 0 : settings.keepAliveIntervalMs,
     keepAlive,
@@ -118,4 +120,5 @@ function eventStreamBody(
     writeTimeoutMs: settings.writeTimeoutMs,
     onEnd: (end) => call.streamEnded(end),
   });
+  return { status, headers, body };
 }

@@ -1,4 +1,4 @@
-import { type FrameSource, keepAliveComment } from "../edge/replies/event-stream.ts";
+import type { FrameSource } from "../edge/replies/event-stream.ts";
 import type { Reply } from "../edge/replies/error-reply.ts";
 
 /** A streamed answer before it is written. */
@@ -42,65 +42,5 @@ export function lastingHeaders(
 
 /** A kept answer as a repeat gets it. */
 export function replayed({ headers, text }: KeptAnswer): Reply & { readonly status: 200 } {
-  return { status: 200, headers: replayHeaders(headers), body: text };
-}
-
-/** A kept stream as a repeat gets it. `onUnread`: so much more of it is unread, or less. */
-export function replayedStream(
-  { headers, text }: KeptAnswer,
-  onUnread: OnUnread = () => undefined,
-): StreamedAnswer {
-  // A replay is never silent, so no keep-alive is ever sent.
-  return {
-    status: 200,
-    headers: replayHeaders(headers),
-    frames: new ReplayedFrames(text, onUnread),
-    keepAlive: keepAliveComment,
-    isEarly: false,
-  };
-}
-
-function replayHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return { ...headers, "idempotent-replayed": "true" };
-}
-
-type OnUnread = (bytes: number) => void;
-
-/** The size of a piece, up to the end of its last frame. */
-const pieceCharacters = 16_384;
-
-/** The frames of a kept answer, in pieces. */
-class ReplayedFrames implements FrameSource {
-  readonly #onUnread: OnUnread;
-  #rest: string;
-
-  constructor(text: string, onUnread: OnUnread) {
-    this.#onUnread = onUnread;
-    this.#rest = text;
-    onUnread(text.length);
-  }
-
-  take(): string | undefined {
-    if (this.isOver) return undefined;
-    const frameEnd = this.#rest.indexOf("\n\n", pieceCharacters);
-    const end = frameEnd < 0 ? this.#rest.length : frameEnd + 2;
-    const piece = this.#rest.slice(0, end);
-    this.#rest = this.#rest.slice(end);
-    this.#onUnread(-piece.length);
-    return piece;
-  }
-
-  get isOver(): boolean {
-    return this.#rest === "";
-  }
-
-  whenReady(call: () => void): void {
-    call();
-  }
-
-  cancel(): void {
-    if (this.isOver) return;
-    this.#onUnread(-this.#rest.length);
-    this.#rest = "";
-  }
+  return { status: 200, headers: { ...headers, "idempotent-replayed": "true" }, body: text };
 }

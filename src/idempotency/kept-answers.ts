@@ -3,6 +3,7 @@ import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { AnswerResult, IdempotencySettings } from "../domain/settings.ts";
 import type { CallClaims, KeptReply } from "../store/store.ts";
 import type { KeptAnswer } from "./answer.ts";
+import type { Claim } from "./claims.ts";
 import type { AnswerMemory } from "./kept-frames.ts";
 import { answerNotKept, keyReused } from "./refusals.ts";
 import { namesOfReply, type AllRequestNames, type RequestNames } from "./request-names.ts";
@@ -18,15 +19,13 @@ export interface KeptAnswersServices {
   readonly memory: AnswerMemory;
   /** Called with the result of answers; `amount` is 1 by default. */
   readonly onAnswer: (result: AnswerResult, amount?: number) => void;
-  /** Called when an answer that waited in memory is stored, or has expired. */
-  readonly onSaved?: (holder: string) => void;
 }
 
 /** A call with its answer. */
 export interface AnsweredCall {
   readonly names: RequestNames;
-  /** The holder of the claim, which ends when the answer is stored. */
-  readonly holder: string;
+  /** Ends when the answer is stored. */
+  readonly claim: Pick<Claim, "holder" | "saved">;
   readonly accountId: string;
   /** Undefined: the call was made, but its answer is too large. */
   readonly answer: KeptAnswer | undefined;
@@ -34,24 +33,21 @@ export interface AnsweredCall {
 
 interface UnsavedReply {
   readonly reply: KeptReply;
-  readonly holder: string;
+  readonly claim: AnsweredCall["claim"];
 }
 
 /** Wait before failed writes are retried. */
 const retryMs = 1_000;
 /** Answers that wait for the store at once; with more, no new call is made. */
 const mostUnsaved = 1_000;
-/** After this many failures in one run the store itself is considered unavailable. */
-const mostFailures = 3;
 
 /**
- * Stores complete answers to calls with an `Idempotency-Key`. Answers that cannot be stored wait in
- * memory and are retried.
+ * Stores complete answers to calls with an `Idempotency-Key`. One that cannot be stored waits in
+ * memory, under the claim of its call, and is tried again.
  */
 export class KeptAnswers {
   readonly #services: KeptAnswersServices;
-  readonly #unsaved = new Map<string, UnsavedReply>();
-  #saving: Promise<void> | undefined;
+  readonly #unsaved = new Set<UnsavedReply>();
   #cancelRetry: (() => void) | undefined;
   #isClosed = false;
 
@@ -64,12 +60,6 @@ export class KeptAnswers {
     return this.#unsaved.size < mostUnsaved;
   }
 
-  /** Finds a reply that is not stored yet, which other processes cannot find. */
-  findUnsaved(id: string): KeptReply | undefined {
-    const reply = this.#unsaved.get(id)?.reply;
-    return reply !== undefined && this.#isCurrent(reply) ? reply : undefined;
-  }
-
   /** Throws 409 for the answer to another request, or one that was not kept. */
   open(reply: KeptReply, all: AllRequestNames): KeptAnswer {
     const names = namesOfReply(reply, all);
@@ -78,8 +68,8 @@ export class KeptAnswers {
     return openAnswer(reply.body, names);
   }
 
-  /** Resolves once repeats in this process get the answer: true if it is stored. Never rejects. */
-  async keep({ names, holder, accountId, answer }: AnsweredCall): Promise<boolean> {
+  /** Resolves once the answer is stored, or waits for that. Never rejects. */
+  async keep({ names, claim, accountId, answer }: AnsweredCall): Promise<void> {
     const reply: KeptReply = {
       id: names.id,
       accountId,
@@ -87,24 +77,17 @@ export class KeptAnswers {
       body: answer && this.#trySeal(answer, names),
       keptAt: this.#services.clock.now(),
     };
-    try {
-      await this.#put({ reply, holder });
-      this.#report(reply);
-      return true;
-    } catch {
-      // The store reports its own failures.
-      this.#hold({ reply, holder });
-      return false;
-    }
+    if (await this.#tryStore({ reply, claim })) return;
+    const hasRoom = this.#services.memory.tryTake(bodyBytes(reply));
+    this.#unsaved.add({ reply: hasRoom ? reply : { ...reply, body: undefined }, claim });
+    this.#retryLater();
   }
 
-  /** Retries the waiting answers a last time before the store is closed. Never rejects. */
+  /** Tries the waiting answers a last time before the store is closed. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelRetry?.();
-    // An earlier run may have failed before the store became available again.
-    await this.#saving;
-    if (this.#unsaved.size > 0) await this.#save();
+    await this.#storeAll();
   }
 
   /** Without a seal, the record that the call was made is still kept. */
@@ -116,89 +99,45 @@ export class KeptAnswers {
     }
   }
 
-  #isCurrent({ keptAt }: KeptReply): boolean {
-    const { clock, settings } = this.#services;
-    return clock.now() - keptAt < settings().keepMs;
-  }
-
-  /** Keeps the record of the call in memory, with its answer if there is room. */
-  #hold({ reply, holder }: UnsavedReply): void {
-    this.#forget(reply.id);
-    const hasRoom = this.#services.memory.tryTake(bodyBytes(reply));
-    const held = hasRoom ? reply : { ...reply, body: undefined };
-    this.#unsaved.set(reply.id, { reply: held, holder });
-    this.#retryLater();
-  }
-
-  #forget(id: string): void {
-    const unsaved = this.#unsaved.get(id);
-    if (unsaved === undefined) return;
-    this.#unsaved.delete(id);
-    this.#services.memory.giveBack(bodyBytes(unsaved.reply));
-    this.#services.onSaved?.(unsaved.holder);
-  }
-
   #retryLater(): void {
-    if (this.#isClosed || this.#unsaved.size === 0) return;
     this.#cancelRetry ??= this.#services.clock.schedule(() => {
-      this.#cancelRetry = undefined;
-      void this.#save();
+      void this.#storeAll().finally(() => {
+        this.#cancelRetry = undefined;
+        if (this.#unsaved.size > 0 && !this.#isClosed) this.#retryLater();
+      });
     }, retryMs);
   }
 
-  #save(): Promise<void> {
-    this.#saving ??= this.#saveAll().finally(() => {
-      this.#saving = undefined;
-      this.#retryLater();
-    });
-    return this.#saving;
-  }
-
-  async #saveAll(): Promise<void> {
-    let failures = 0;
-    // Answers that arrive meanwhile or fail wait for the next run.
-    const waiting = [...this.#unsaved];
-    for (const [id, unsaved] of waiting) {
-      if (failures >= mostFailures) return;
-      try {
-        if (this.#isCurrent(unsaved.reply)) this.#report(await this.#store(unsaved));
-        if (this.#unsaved.get(id) === unsaved) this.#forget(id);
-      } catch {
-        failures += 1;
-        // The next run starts with others.
-        if (this.#unsaved.get(id) !== unsaved) continue;
-        this.#unsaved.delete(id);
-        this.#unsaved.set(id, unsaved);
+  async #storeAll(): Promise<void> {
+    const { memory, clock, settings } = this.#services;
+    for (const unsaved of this.#unsaved) {
+      const { reply, claim } = unsaved;
+      const isExpired = clock.now() - reply.keptAt >= settings().keepMs;
+      const isStored = !isExpired && (await this.#tryStore(unsaved));
+      if (!this.#unsaved.delete(unsaved)) continue;
+      if (!isExpired && !isStored) {
+        // The next run begins with the others.
+        this.#unsaved.add(unsaved);
+        return;
       }
+      memory.giveBack(bodyBytes(reply));
+      claim.saved();
     }
   }
 
-  /**
-   * Resolves to the stored reply, without its answer if the store refuses only that. Rejects when
-   * the store is unavailable.
-   */
-  async #store(unsaved: UnsavedReply): Promise<KeptReply> {
-    try {
-      return await this.#put(unsaved);
-    } catch (error) {
-      const { reply, holder } = unsaved;
-      if (reply.body === undefined) throw error;
-      const bodiless = await this.#put({ reply: { ...reply, body: undefined }, holder });
-      // The store may have become available between the two writes.
-      return this.#put(unsaved).catch(() => bodiless);
-    }
-  }
-
-  async #put({ reply, holder }: UnsavedReply): Promise<KeptReply> {
+  async #tryStore({ reply, claim }: UnsavedReply): Promise<boolean> {
     const { store, settings, onAnswer } = this.#services;
     const limitBytes = settings().storageLimitBytes;
-    const evicted = await store.keep({ reply, holder, limitBytes });
-    if (evicted > 0) onAnswer("evicted", evicted);
-    return reply;
-  }
-
-  #report({ body }: KeptReply): void {
-    this.#services.onAnswer(body === undefined ? "too_large" : "stored");
+    try {
+      const evicted = await store.keep({ reply, holder: claim.holder, limitBytes });
+      if (evicted > 0) onAnswer("evicted", evicted);
+    } catch {
+      // The store reports its own failures.
+      return false;
+    }
+    onAnswer(reply.body === undefined ? "too_large" : "stored");
+    claim.saved();
+    return true;
   }
 }
 

@@ -9,7 +9,6 @@ import {
   lastingHeaders,
   type OpenedAnswer,
   replayed,
-  replayedStream,
   type StreamedAnswer,
 } from "./answer.ts";
 import { nameCall, type AllRequestNames, type RepeatMark } from "./request-names.ts";
@@ -17,7 +16,7 @@ import { type Claim, Claims, type ClaimsServices } from "./claims.ts";
 import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
 import { AnswerMemory, KeptFrames } from "./kept-frames.ts";
 
-export type RepeatableCallsServices = Omit<KeptAnswersServices, "memory" | "onSaved"> &
+export type RepeatableCallsServices = Omit<KeptAnswersServices, "memory"> &
   Omit<ClaimsServices, "kept"> & { readonly peppers: Peppers };
 
 export interface AskedCall {
@@ -51,8 +50,7 @@ export class RepeatableCalls {
   constructor(services: RepeatableCallsServices) {
     this.#services = services;
     this.#memory = new AnswerMemory(() => services.settings().memoryLimitBytes);
-    const onSaved = (holder: string): void => this.#claims.saved(holder);
-    this.#kept = new KeptAnswers({ ...services, memory: this.#memory, onSaved });
+    this.#kept = new KeptAnswers({ ...services, memory: this.#memory });
     this.#claims = new Claims({ ...services, kept: this.#kept });
   }
 
@@ -67,22 +65,25 @@ export class RepeatableCalls {
       const reply = await run();
       await this.#keep(marked, claim, this.#textOf(reply));
       return reply;
-    } finally {
+    } catch (error) {
       claim.release();
+      throw error;
     }
   }
 
-  /** `run` opens the stream of the call. Throws `GatewayError`. */
-  async streamed(asked: AskedCall, run: () => Promise<OpenedAnswer>): Promise<StreamedAnswer> {
+  /** `run` opens the stream of the call, and `write` makes its reply. Throws `GatewayError`. */
+  async streamed(
+    asked: AskedCall,
+    run: () => Promise<OpenedAnswer>,
+    write: (answer: StreamedAnswer) => Reply,
+  ): Promise<Reply> {
     const marked = this.#mark(asked);
-    if (marked === undefined) return run();
+    if (marked === undefined) return write(await run());
     const taken = await this.#claims.take(marked.names, asked.call);
-    if ("answer" in taken) {
-      return replayedStream(this.#shown(marked, taken.answer), asked.call.memory.unread);
-    }
+    if ("answer" in taken) return replayed(this.#shown(marked, taken.answer));
     const { claim } = taken;
     try {
-      return this.#keepFrames(marked, claim, await run());
+      return write(this.#keepFrames(marked, claim, await run()));
     } catch (error) {
       claim.release();
       throw error;
@@ -122,7 +123,7 @@ export class RepeatableCalls {
       memory: this.#memory,
       keep: (text) => {
         const kept = text === undefined ? undefined : { headers, isStreamed: true, text };
-        return this.#keepAnswer({ names, accountId, claim }, kept);
+        return this.#kept.keep({ names, accountId, claim, answer: kept });
       },
       onFailed: () => claim.release(),
     });
@@ -130,15 +131,7 @@ export class RepeatableCalls {
   }
 
   #keep({ names, call }: MarkedCall, claim: Claim, answer: KeptAnswer | undefined): Promise<void> {
-    return this.#keepAnswer({ names, accountId: call.caller.key.accountId, claim }, answer);
-  }
-
-  async #keepAnswer(
-    { names, accountId, claim }: KeptCall,
-    answer: KeptAnswer | undefined,
-  ): Promise<void> {
-    const { holder } = claim;
-    claim.answered(answer, await this.#kept.keep({ names, accountId, holder, answer }));
+    return this.#kept.keep({ names, accountId: call.caller.key.accountId, claim, answer });
   }
 
   /** Undefined if it is too large to be kept. */
@@ -163,10 +156,4 @@ export class RepeatableCalls {
     const { "x-sluice-target": _, ...headers } = answer.headers;
     return { ...answer, headers };
   }
-}
-
-interface KeptCall {
-  readonly names: AllRequestNames;
-  readonly accountId: string;
-  readonly claim: Claim;
 }
