@@ -95,13 +95,13 @@ function namesOf(key: string, body = "same") {
 }
 
 /** Stores the answer of the call that has the claim. */
-async function answerCall({ holder, saved }: Claim): Promise<void> {
+async function answerCall(claim: Claim): Promise<void> {
   const names = namesOf("a");
   const body = sealAnswer(answer, names, (target) => crypto.getRandomValues(target));
   const { id, requestDigest } = names;
   const reply = { id, requestDigest, accountId: "acc_1", body, keptAt: time.now };
-  await replies.keep({ reply, holder, limitBytes: 1e6 });
-  saved();
+  await replies.keep({ reply, holder: claim.holder, limitBytes: 1e6 });
+  claim.saved();
 }
 
 function pass(durationMs: number): void {

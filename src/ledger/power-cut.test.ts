@@ -161,35 +161,6 @@ test("a file that is replaced is synced too", async () => {
   expect(Object.keys(await afterCut(folder, disk))).toHaveLength(5);
 });
 
-test("records of a failed sync are written again", async () => {
-  using folder = new TestFolder();
-  const { disk, ledger } = setUp(folder);
-  void ledger.calls.open(openedCall("req_open"));
-  void ledger.calls.close(closedCall("req_closed"));
-  disk.syncError = systemError("EIO");
-  await until(() => !ledger.calls.hasRoom);
-  disk.syncError = undefined;
-  await recover(ledger);
-  await until(() => disk.durableText.includes("req_closed"));
-  expect(await afterCut(folder, disk)).toEqual({
-    req_open: "interrupted",
-    req_closed: "completed",
-  });
-});
-
-test("a full file whose last sync fails is written again", async () => {
-  using folder = new TestFolder();
-  const { disk, ledger } = setUp(folder, { segmentBytes: 100 });
-  disk.syncError = systemError("EIO");
-  void ledger.calls.open(openedCall("req_1"));
-  void ledger.calls.close(closedCall("req_2"));
-  await until(() => !ledger.calls.hasRoom);
-  disk.syncError = undefined;
-  await recover(ledger);
-  await until(() => disk.durableText.includes("req_1") && disk.durableText.includes("req_2"));
-  expect(await afterCut(folder, disk)).toEqual({ req_1: "interrupted", req_2: "completed" });
-});
-
 test.each(["EIO", "ENOSPC"])(
   "%s of a write does not keep other records from the disk",
   async (code) => {

@@ -123,7 +123,6 @@ export class GatewayProcess implements AsyncDisposable {
       clock,
       number,
       on: this.#telemetry.ledger,
-      direct: control.usage,
       onBatch: () => this.#control.wake(),
     });
     const data = new DataServer({
@@ -159,9 +158,9 @@ export class GatewayProcess implements AsyncDisposable {
 
   /** Stores all usage of the ledger in the database. */
   async flushUsage(): Promise<void> {
-    await this.#ledger?.maintain();
+    this.#ledger?.maintain();
     await this.#control.flushUsage();
-    await this.#ledger?.maintain();
+    this.#ledger?.maintain();
   }
 
   /** Serves the connections that it has until they are idle, while a successor gets the new ones. */

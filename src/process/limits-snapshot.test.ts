@@ -37,7 +37,6 @@ function processIn(root: string, clock: ManualClock) {
     settings,
     clock,
     on: new LedgerLog(),
-    direct: new FallibleStore(),
     onBatch: () => undefined,
   });
   const own = new OwnLimits({

@@ -43,7 +43,6 @@ export class Ledger {
     this.calls = new SpoolWriter({
       ...common,
       name: processFolderName(1, clock.now(), process.pid),
-      direct: store,
       atTurnEnd,
       onBatch: () => this.#ingest.wake(),
     });
@@ -67,9 +66,9 @@ export class Ledger {
 
   /** Stores all rows. Rejects when the database fails. */
   async flush(): Promise<void> {
-    await this.calls.maintain();
+    this.calls.maintain();
     await this.#ingest.flush();
-    await this.calls.maintain();
+    this.calls.maintain();
   }
 
   /** Stores the rows if possible; the rest stays in the spool for the next start. */

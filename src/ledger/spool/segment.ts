@@ -1,5 +1,5 @@
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
-import { markSettled, segmentPath } from "./segment-files.ts";
+import { segmentPath } from "./segment-files.ts";
 import type { SpoolFiles } from "./spool-files.ts";
 import type { Delivered } from "./spool-record.ts";
 
@@ -22,10 +22,6 @@ export class Segment {
   readonly open = new Set<CallEntry>();
   /** Records of ended calls in this file. */
   closes = 0;
-  /** Whether a sync failed, after which the records must be written again to another file. */
-  isSuspect = false;
-  /** Ended calls that a failed sync would lose. */
-  #unsynced: CallEntry[] = [];
   readonly #folder: string;
   readonly #files: SpoolFiles;
   /** Whether the folder entry has been synced. */
@@ -49,11 +45,6 @@ export class Segment {
     return this.#bytes;
   }
 
-  /** Ended calls in this file that are not on disk. Without syncs, they are not tracked. */
-  get unsynced(): readonly CallEntry[] {
-    return this.#unsynced;
-  }
-
   /** Called after the record of an open call was appended. */
   hasOpened(entry: CallEntry): void {
     entry.segment?.open.delete(entry);
@@ -62,17 +53,10 @@ export class Segment {
   }
 
   /** Called after the record of an ended call was appended. */
-  hasEnded(entry: CallEntry, isSynced: boolean): void {
+  hasEnded(entry: CallEntry): void {
     entry.segment?.open.delete(entry);
     entry.segment = undefined;
     this.closes += 1;
-    if (isSynced) this.#unsynced.push(entry);
-  }
-
-  /** Called when all calls of a suspect file are also in another one. */
-  forgive(): void {
-    this.isSuspect = false;
-    this.#unsynced = [];
   }
 
   /**
@@ -98,40 +82,16 @@ export class Segment {
     this.#files.truncate(this.#openFile(), before);
   }
 
-  /**
-   * Lets ingest remove a sealed file once its open calls have ended and the database has all of
-   * them.
-   */
-  settle(): void {
-    const open = [...this.open];
-    const isOver = open.length > 0 && open.every(({ direct }) => direct === "stored");
-    if (this.sealedAt === undefined || !isOver) return;
-    try {
-      markSettled(this.path);
-    } catch {
-      // The ends of its calls are written as soon as there is room.
-      return;
-    }
-    for (const entry of open) entry.segment = undefined;
-    this.open.clear();
-  }
-
   /** Resolves when all earlier appends are on disk. Rejects once per failure. */
   async sync(): Promise<void> {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
     const file = this.#file;
     const bytes = this.#bytes;
-    const ended = this.#unsynced.length;
     if (bytes <= this.#syncedBytes || file === undefined) return;
     this.#syncing = this.#bringToDisk(file);
     try {
       await this.#syncing;
       this.#syncedBytes = bytes;
-      this.#unsynced.splice(0, ended);
-    } catch (error) {
-      // The system reports a lost write only once.
-      this.isSuspect = true;
-      throw error;
     } finally {
       this.#syncing = undefined;
     }
@@ -174,8 +134,6 @@ export class CallEntry {
   delivered: Delivered | undefined;
   /** Set once the call has ended. */
   record: UsageRecord | undefined;
-  /** What the database did with the record while the spool could not be written. */
-  direct: "stored" | "refused" | undefined;
   /** The spool file in which this call is open. */
   segment: Segment | undefined;
 

@@ -1,5 +1,6 @@
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import { keptRouting, readRouting } from "../../domain/usage/call-routing.ts";
-import { usageSources, type OpenedCall, type UsageRecord } from "../../domain/usage/usage.ts";
+import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 
 /** One record of a call in the spool: a line of JSON. */
 export type SpoolRecord =
@@ -21,16 +22,19 @@ export function writeRecord(record: SpoolRecord): string {
 }
 
 /**
- * Reads the line of a record. Undefined for text that is none. Fields that are unknown here are
- * ignored, so that a version of Sluice can read what a later one has written.
+ * Reads the line of a record, which is what a process wrote: its frame has a checksum. Undefined for
+ * text that is none.
  */
 export function readRecord(line: string): SpoolRecord | undefined {
-  try {
-    return parseRecord(JSON.parse(line));
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof UnreadableField) return undefined;
-    throw error;
+  const { open, close, checkpoint } = parse(line);
+  if (isCall(open)) return { kind: "open", call: open };
+  if (isCall(checkpoint)) {
+    const { id, outputTokens, at } = checkpoint;
+    return { kind: "checkpoint", id, delivered: { outputTokens, at } };
   }
+  if (!isUsage(close)) return undefined;
+  // An unreadable one is dropped: it only explains the row.
+  return { kind: "close", record: { ...close, routing: readRouting(close.routing) } };
 }
 
 function valueOf(record: SpoolRecord): unknown {
@@ -47,111 +51,23 @@ function valueOf(record: SpoolRecord): unknown {
   }
 }
 
-class UnreadableField extends Error {}
-
-function parseRecord(value: unknown): SpoolRecord | undefined {
-  const outer = new Fields(value);
-  if (outer.has("open")) {
-    return { kind: "open", call: parseCall(outer.inner("open")) };
-  }
-  if (outer.has("close")) {
-    return { kind: "close", record: parseUsage(outer.inner("close")) };
-  }
-  if (!outer.has("checkpoint")) return undefined;
-  const fields = outer.inner("checkpoint");
-  const delivered = { outputTokens: fields.number("outputTokens"), at: fields.number("at") };
-  return { kind: "checkpoint", id: fields.text("id"), delivered };
+interface WrittenCheckpoint extends Delivered {
+  readonly id: string;
 }
 
-function parseCall(fields: Fields): OpenedCall {
-  return {
-    id: fields.text("id"),
-    startedAt: fields.number("startedAt"),
-    environment: fields.text("environment"),
-    accountId: fields.text("accountId"),
-    applicationId: fields.text("applicationId"),
-    application: fields.text("application"),
-    keyId: fields.text("keyId"),
-    model: fields.text("model"),
-    capacityClass: fields.oneOf("capacityClass", ["provisioned", "spillover", "on-demand"]),
-    isStreamed: fields.flag("isStreamed"),
-    inputTokens: fields.number("inputTokens"),
-    reservedTokens: fields.optional("reservedTokens", () => fields.number("reservedTokens")),
-  };
+function parse(line: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
 }
 
-function parseUsage(fields: Fields): UsageRecord {
-  return {
-    ...parseCall(fields),
-    target: fields.optional("target", () => fields.text("target")),
-    outputTokens: fields.number("outputTokens"),
-    cachedInputTokens: fields.number("cachedInputTokens"),
-    cacheWriteTokens: fields.optional("cacheWriteTokens", () => fields.number("cacheWriteTokens")),
-    usageSource: fields.oneOf("usageSource", usageSources),
-    outcome: fields.oneOf("outcome", ["completed", "failed", "abandoned", "interrupted"]),
-    status: fields.number("status"),
-    code: fields.optional("code", () => fields.text("code")),
-    attempts: fields.number("attempts"),
-    firstEventMs: fields.optional("firstEventMs", () => fields.number("firstEventMs")),
-    durationMs: fields.number("durationMs"),
-    // An unreadable one is dropped: it only explains the row.
-    routing: fields.optional("routing", () => readRouting(fields.value("routing"))),
-    mayBeBilledTwice: fields.optional("mayBeBilledTwice", () => fields.flag("mayBeBilledTwice")),
-  };
+function isCall(value: unknown): value is OpenedCall & WrittenCheckpoint {
+  return isObject(value) && typeof value["id"] === "string";
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
-}
-
-/** Reads fields of an unknown object; throws when a field has the wrong type. */
-class Fields {
-  readonly #fields: Readonly<Record<string, unknown>>;
-
-  constructor(value: unknown) {
-    if (!isObject(value)) throw new UnreadableField();
-    // Building a Map of the entries would take most of the time that a record needs.
-    this.#fields = value;
-  }
-
-  has(name: string): boolean {
-    return Object.hasOwn(this.#fields, name);
-  }
-
-  value(name: string): unknown {
-    return this.#fields[name];
-  }
-
-  inner(name: string): Fields {
-    return new Fields(this.value(name));
-  }
-
-  text(name: string): string {
-    const value = this.#fields[name];
-    if (typeof value === "string") return value;
-    throw new UnreadableField(name);
-  }
-
-  number(name: string): number {
-    const value = this.#fields[name];
-    if (typeof value === "number") return value;
-    throw new UnreadableField(name);
-  }
-
-  flag(name: string): boolean {
-    const value = this.#fields[name];
-    if (typeof value === "boolean") return value;
-    throw new UnreadableField(name);
-  }
-
-  oneOf<Value extends string>(name: string, values: readonly Value[]): Value {
-    const text = this.text(name);
-    const value = values.find((each) => each === text);
-    if (value !== undefined) return value;
-    throw new UnreadableField(name);
-  }
-
-  optional<Value>(name: string, read: () => Value): Value | undefined {
-    return this.has(name) ? read() : undefined;
-  }
+function isUsage(value: unknown): value is UsageRecord {
+  return isCall(value);
 }

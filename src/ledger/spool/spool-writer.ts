@@ -6,8 +6,6 @@ import type {
   OpenedCall,
   UsageRecord,
 } from "../../domain/usage/usage.ts";
-import { RefusedRows } from "../../store/errors.ts";
-import type { UsageStore } from "../../store/store.ts";
 import { CallEntry } from "./segment.ts";
 import { systemFiles, type SpoolFiles } from "./spool-files.ts";
 import { Spool, type Progress } from "./spool.ts";
@@ -21,8 +19,6 @@ export interface SpoolWriterOptions {
   readonly settings: SpoolSettings;
   readonly clock: Clock;
   readonly on: SpoolEvents;
-  /** Takes ended calls while the spool cannot be written. */
-  readonly direct: Pick<UsageStore, "insert">;
   /** Called after every `batchRows` ended calls. */
   readonly onBatch: () => void;
   /** Replaced in tests to make the disk fail. */
@@ -45,7 +41,7 @@ export interface SpoolEvents {
   nearlyFull(bytes: number, limit: number): void;
   /** Called once after `nearlyFull`. */
   hasRoomAgain(): void;
-  /** At shutdown: neither the database nor the spool took these rows. */
+  /** At shutdown: the spool did not take these rows. */
   lost(rows: number, error: unknown): void;
 }
 
@@ -66,7 +62,6 @@ export class SpoolWriter implements CallLedger {
   #isNearlyFull = false;
   #isClosed = false;
   #ticking: ReturnType<typeof setInterval> | undefined;
-  #offering: Promise<void> | undefined;
 
   /** Throws when the folder of all spools is unusable. */
   constructor(options: SpoolWriterOptions) {
@@ -142,17 +137,13 @@ export class SpoolWriter implements CallLedger {
 
   start(): void {
     if (this.#isClosed) return;
-    this.#ticking ??= setInterval(() => void this.maintain(), tickMs);
+    this.#ticking ??= setInterval(() => this.maintain(), tickMs);
   }
 
-  /** Retries failed writes, and follows ingest. Never rejects. */
-  async maintain(): Promise<void> {
+  /** Retries failed writes, and follows ingest. */
+  maintain(): void {
     this.#spool.maintain();
     this.#watchSpace();
-    this.#offering ??= this.#offerUnwritten().finally(() => {
-      this.#offering = undefined;
-    });
-    await this.#offering;
   }
 
   /** Open calls stay in the spool, where ingest finds them. */
@@ -160,10 +151,10 @@ export class SpoolWriter implements CallLedger {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearInterval(this.#ticking);
-    await this.maintain();
+    this.maintain();
     await this.#spool.close();
     const { unwritten, failure } = this.#spool;
-    if (unwritten.length > 0) this.#options.on.lost(unwritten.length, failure);
+    if (unwritten > 0) this.#options.on.lost(unwritten, failure);
   }
 
   whyNotReady(): string | undefined {
@@ -174,31 +165,6 @@ export class SpoolWriter implements CallLedger {
 
   get #isFull(): boolean {
     return this.spoolBytes >= this.#options.settings.spoolLimitBytes;
-  }
-
-  async #offerUnwritten(): Promise<void> {
-    for (;;) {
-      const waiting = this.#spool.unwritten.filter(({ direct }) => direct === undefined);
-      const entries = waiting.slice(0, this.#options.settings.batchRows);
-      if (entries.length === 0 || !(await this.#offer(entries))) return;
-    }
-  }
-
-  /**
-   * False when the database must be tried again later. A row that it rejects waits for the disk.
-   */
-  async #offer(entries: readonly CallEntry[]): Promise<boolean> {
-    try {
-      await this.#options.direct.insert(entries.flatMap(({ record }) => record ?? []));
-      this.#spool.storedDirectly(entries);
-      return true;
-    } catch (error) {
-      if (!(error instanceof RefusedRows)) return false;
-    }
-    const [only] = entries;
-    if (entries.length === 1 && only !== undefined) only.direct = "refused";
-    else for (const entry of entries) if (!(await this.#offer([entry]))) return false;
-    return true;
   }
 
   #watchSpace(): void {

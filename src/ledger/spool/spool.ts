@@ -89,14 +89,14 @@ export class Spool {
     return this.#failure;
   }
 
-  /** Ended calls that neither the disk nor the database has. */
-  get unwritten(): readonly CallEntry[] {
-    return [...this.#unwritten].filter(({ direct }) => direct !== "stored");
+  /** Ended calls that wait for the disk. */
+  get unwritten(): number {
+    return this.#unwritten.size;
   }
 
   /** Ended calls that are not in the database. */
   countWaiting(progress: Progress): number {
-    let closes = this.unwritten.length + this.#turn.ended.length;
+    let closes = this.#unwritten.size + this.#turn.ended.length;
     for (const segment of this.#segments) {
       if (segment.number > progress.segment) closes += segment.closes;
       if (segment.number === progress.segment) closes += segment.closes - progress.closes;
@@ -134,25 +134,12 @@ export class Spool {
       return false;
     }
     for (const entry of turn.opened) segment.hasOpened(entry);
-    const isSynced = this.#options.sync === "group";
     for (const entry of turn.ended) {
       this.#unwritten.delete(entry);
-      segment.hasEnded(entry, isSynced);
+      segment.hasEnded(entry);
     }
     turn.resolve(undefined);
     return true;
-  }
-
-  /**
-   * Called when the database has stored ended calls that could not be written. If such a call is
-   * open in a file, its end must still be written, or the file marked.
-   */
-  storedDirectly(entries: readonly CallEntry[]): void {
-    for (const entry of entries) entry.direct = "stored";
-    for (const segment of this.#segments) segment.settle();
-    for (const entry of this.#unwritten) {
-      if (entry.direct === "stored" && entry.segment === undefined) this.#unwritten.delete(entry);
-    }
   }
 
   /**
@@ -237,15 +224,14 @@ export class Spool {
   #seal(segment: Segment): void {
     segment.sealedAt = this.#options.clock.monotonic();
     this.#sealedBytes += segment.bytes;
-    const isSynced = this.#options.sync === "group" && !segment.isSuspect;
-    void (isSynced ? segment.sync() : Promise.resolve())
+    void (this.#options.sync === "group" ? segment.sync() : Promise.resolve())
       .catch((error: unknown) => this.#fail(error))
       .finally(() => void segment.close());
   }
 
   /**
-   * Stops writing to the file that failed. A failed write does not affect earlier records; after a
-   * failed sync the file is suspect.
+   * Stops writing to the file that failed, until another one has room. A failed write does not
+   * affect earlier records.
    */
   #fail(error: unknown): void {
     const active = this.#active;
@@ -266,11 +252,8 @@ export class Spool {
     }
     this.#active = this.#candidate;
     this.#candidate = undefined;
-    const suspects = this.#segments.filter(({ isSuspect }) => isSuspect);
-    const entries = suspects.flatMap(({ open, unsynced }) => [...open, ...unsynced]);
-    for (const entry of [...entries, ...this.#unwritten]) void this.write(entry);
+    for (const entry of this.#unwritten) void this.write(entry);
     if (!this.flush() || !this.isWritable) return;
-    for (const suspect of suspects) suspect.forgive();
     this.#failure = undefined;
     this.#options.onRecovered();
   }

@@ -263,7 +263,7 @@ export class ControlSide implements AsyncDisposable {
 
   #handlers(): Handlers<ToControl> {
     const { explain, reload, issueDemoKey, telemetry, onTick, onStopped } = this.#options;
-    const { keys, replies, lastUse, renewal, usage } = this.storage;
+    const { keys, replies, lastUse, renewal } = this.storage;
     return {
       open: async () => {
         const peppers = this.installation.secrets.map((secret) => secret.reveal());
@@ -295,7 +295,6 @@ export class ControlSide implements AsyncDisposable {
       "claims.confirm": (held) => replies.confirm(held),
       "claims.release": (held) => replies.release(held),
       "claims.keep": (answered) => replies.keep(answered),
-      "usage.insert": (records) => (this.#leader?.usage ?? usage).insert(records),
       "usage.written": () => this.#leader?.wake(),
       "usage.flush": () => this.#leader?.flush(),
       reload,
