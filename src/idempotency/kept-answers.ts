@@ -3,7 +3,6 @@ import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { AnswerResult, IdempotencySettings } from "../domain/settings.ts";
 import type { CallClaims, KeptReply } from "../store/store.ts";
 import type { KeptAnswer } from "./answer.ts";
-import type { Claim } from "./claims.ts";
 import type { AnswerMemory } from "./kept-frames.ts";
 import { answerNotKept, keyReused } from "./refusals.ts";
 import { namesOfReply, type AllRequestNames, type RequestNames } from "./request-names.ts";
@@ -24,8 +23,8 @@ export interface KeptAnswersServices {
 /** A call with its answer. */
 export interface AnsweredCall {
   readonly names: RequestNames;
-  /** Ends when the answer is stored. */
-  readonly claim: Pick<Claim, "holder" | "saved">;
+  /** The claim of the call, which is told when the answer is stored. */
+  readonly claim: { readonly holder: string; saved(): void };
   readonly accountId: string;
   /** Undefined: the call was made, but its answer is too large. */
   readonly answer: KeptAnswer | undefined;

@@ -76,9 +76,9 @@ export class LedgerTelemetry {
     });
   }
 
-  /** At shutdown: neither the database nor the spool took these rows. */
+  /** At shutdown: the spool did not take these rows. */
   lost(rows: number, error: unknown): void {
-    const message = "usage is lost: neither the database nor the spool accepts it";
+    const message = "usage is lost: the spool cannot be written";
     logFault(this.#logger, message, { error, fields: { rows } });
   }
 
