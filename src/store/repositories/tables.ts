@@ -1,7 +1,13 @@
 import type { Kysely } from "kysely";
-import type { Role } from "../../domain/accounts/user.ts";
+import type { Account, Application } from "../../domain/accounts/account.ts";
+import type { ManagementToken, Session, User } from "../../domain/accounts/user.ts";
 import type { AuditEntry } from "../../domain/audit/audit.ts";
-import type { CallOutcome, CapacityClass, UsageSource } from "../../domain/usage/usage.ts";
+import type { Key, KeySecret } from "../../domain/keys/key.ts";
+import type { Limits } from "../../domain/limits/plan.ts";
+import type { ProcessFacts } from "../../domain/process-row.ts";
+import type { CallOutcome, CapacityClass, UsageRecord } from "../../domain/usage/usage.ts";
+import type { StoredReply } from "../control-store.ts";
+import type { HeldClaim, KeptReply } from "../store.ts";
 
 /** The value of a column; times are milliseconds since the epoch. */
 export type SqlValue = string | number | Uint8Array | null;
@@ -9,187 +15,89 @@ export type SqlValue = string | number | Uint8Array | null;
 /** Statements of one transaction. */
 export type Queries = Kysely<Tables>;
 
+/** An entity as a row: null for what it does not have. */
+type Row<Entity> = {
+  -readonly [Column in keyof Entity]-?: undefined extends Entity[Column]
+    ? Exclude<Entity[Column], undefined> | null
+    : Entity[Column];
+};
+
+/** The same with other columns in place of some fields. */
+type RowWith<Entity, Columns> = Omit<Row<Entity>, keyof Columns> & Columns;
+
 /**
- * All tables, in camel case; the database has the same names in snake case. The migrations document
+ * All tables, in camel case; the database has the same names in snake case. The schema documents
  * the columns.
  */
 export interface Tables {
   accounts: AccountRow;
   erasedAccounts: { id: string; at: number };
-  applications: ApplicationRow;
+  applications: Row<Application>;
   keys: KeyColumns;
-  secrets: SecretRow;
+  secrets: Row<KeySecret>;
   epochs: { name: string; value: number };
-  removedKeys: RemovedKeyRow;
-  leftLimitScopes: LeftLimitScopeRow;
+  removedKeys: { changedEpoch: number; keyId: string };
+  leftLimitScopes: Pick<KeyColumns, "limitScope" | "accountId" | "applicationId"> & {
+    keyId: string;
+    revokedAt: number;
+  };
   users: UserRow;
-  sessions: SessionRow;
+  sessions: Row<Session>;
   managementTokens: TokenRow;
-  replies: ReplyRow;
+  replies: Row<StoredReply>;
   audit: AuditRow;
-  installation: InstallationRow;
-  callReplies: CallReplyRow;
-  callClaims: CallClaimRow;
+  /** At most one row; `place` is 1. */
+  installation: {
+    place: number;
+    id: string;
+    pepperMark: string | null;
+    pepperSince: number | null;
+  };
+  callReplies: Row<KeptReply> & { bytes: number };
+  /** Times by the clock of the database. */
+  callClaims: Row<HeldClaim> & { requestDigest: string; doubts: number; askedAt: number };
   callRepliesSum: { bytes: number };
   callReplyShares: { accountId: string; bytes: number };
-  processes: ProcessRow;
+  /** `signedAt` by the clock of the database. */
+  processes: Row<ProcessFacts> & { signedAt: number };
   usage: UsageRow;
   usageGroups: UsageGroupRow;
   usageSums: UsageSumRow;
-  eventCursor: EventCursorRow;
+  /** At most one row; `place` is 1. */
+  eventCursor: { place: 1; position: number; holder: string; heldUntil: number };
   /** The time before which single calls, or the sums of hours, were removed. */
   usageHorizons: { step: "call" | "hour"; at: number };
 }
 
-/** Times by the clock of the database. */
-export interface CallClaimRow {
-  id: string;
-  holder: string;
-  requestDigest: string;
-  /** How often other calls asked for it since its holder confirmed it. */
-  doubts: number;
-  /** When it was claimed, or the last doubt was counted. */
-  askedAt: number;
-}
-
-/** See `ProcessFacts`. */
-export interface ProcessRow {
-  id: string;
-  name: string;
-  number: number;
-  version: string;
-  startedAt: number;
-  configuredAt: number;
-  configDigest: string | null;
-  limitsDigest: string | null;
-  pepperMarks: string | null;
-  keysEpoch: number | null;
-  adminUrl: string;
-  notReady: string | null;
-  degraded: string | null;
-  /** By the clock of the database. */
-  signedAt: number;
-}
-
 /** Both set, or neither. */
-export interface LimitsColumns {
-  requestsPerMinute: number | null;
-  tokensPerMinute: number | null;
-}
+export type LimitsColumns = Row<Partial<Limits>>;
 
-export interface AccountRow extends LimitsColumns {
-  id: string;
-  name: string;
-  note: string;
-  plans: string;
-  maxKeys: number;
-  createdAt: number;
-  disabledAt: number | null;
-  revision: number;
-}
+export type AccountRow = Omit<RowWith<Account, { plans: string }>, "limits"> & LimitsColumns;
 
-export interface ApplicationRow {
-  id: string;
-  accountId: string;
-  environment: string;
-  name: string;
-  note: string;
-  createdAt: number;
-  disabledAt: number | null;
-  disabledBy: Role | null;
-  revision: number;
-}
+export type KeyColumns = Omit<
+  RowWith<Key, { allowedModels: string | null; allowedNetworks: string | null }>,
+  "application" | "environment" | "limits"
+> &
+  LimitsColumns & { changedEpoch: number };
 
-export interface KeyColumns extends LimitsColumns {
-  id: string;
-  applicationId: string;
-  accountId: string;
-  plan: string;
-  limitScope: string;
-  provisionedUnits: number;
-  provisionedPool: string | null;
-  allowedModels: string | null;
-  allowedNetworks: string | null;
-  name: string;
-  note: string;
-  createdAt: number;
-  expiresAt: number | null;
-  disabledAt: number | null;
-  disabledBy: Role | null;
-  revokedAt: number | null;
-  revision: number;
-  changedEpoch: number;
-}
-
-export interface SecretRow {
-  publicId: string;
-  keyId: string;
-  digest: Uint8Array;
-  pepper: string | null;
-  createdAt: number;
-  expiresAt: number | null;
-  lastUsedAt: number | null;
-}
-
-interface RemovedKeyRow {
-  changedEpoch: number;
-  keyId: string;
-}
-
-interface LeftLimitScopeRow {
-  keyId: string;
-  limitScope: string;
-  accountId: string;
-  applicationId: string;
-  revokedAt: number;
-}
-
-export interface UserRow {
-  id: string;
-  email: string;
-  name: string;
-  role: Role;
-  accountId: string | null;
-  passwordHash: string | null;
+export type UserRow = Omit<Row<User>, "identity"> & {
   identityIssuer: string | null;
   identitySubject: string | null;
-  createdAt: number;
-  disabledAt: number | null;
-  lastSignInAt: number | null;
-  revision: number;
-}
+};
 
-interface SessionRow {
-  id: string;
-  userId: string;
-  createdAt: number;
-  lastSeenAt: number;
-  expiresAt: number;
-}
+export type TokenRow = RowWith<ManagementToken, { scopes: string }>;
 
-export interface TokenRow {
-  id: string;
-  userId: string;
-  name: string;
-  publicId: string;
-  parentId: string | null;
-  digest: Uint8Array;
-  pepper: string | null;
-  scopes: string;
-  createdAt: number;
-  expiresAt: number;
-  lastUsedAt: number | null;
-  revokedAt: number | null;
-}
-
-interface ReplyRow {
-  id: string;
-  requestDigest: string;
-  status: number;
-  body: Uint8Array | null;
-  createdAt: number;
-  shownUntil: number;
-}
+/** `sequence`: its place in the order of storing. */
+export type UsageRow = RowWith<
+  UsageRecord,
+  {
+    sequence: number;
+    cacheWriteTokens: number;
+    isStreamed: number;
+    routing: string | null;
+    mayBeBilledTwice: number;
+  }
+>;
 
 export interface AuditRow {
   sequence: number;
@@ -207,63 +115,6 @@ export interface AuditRow {
   afterFields: string | null;
   previousDigest: string;
   digest: string;
-}
-
-/** At most one row; `place` is 1. */
-interface InstallationRow {
-  place: number;
-  id: string;
-  pepperMark: string | null;
-  pepperSince: number | null;
-}
-
-interface CallReplyRow {
-  id: string;
-  accountId: string;
-  requestDigest: string;
-  keptAt: number;
-  bytes: number;
-  body: Uint8Array | null;
-}
-
-export interface UsageRow {
-  /** Its place in the order of storing. */
-  sequence: number;
-  id: string;
-  startedAt: number;
-  environment: string;
-  accountId: string;
-  applicationId: string;
-  application: string;
-  keyId: string;
-  model: string;
-  target: string | null;
-  capacityClass: CapacityClass;
-  inputTokens: number;
-  outputTokens: number;
-  cachedInputTokens: number;
-  usageSource: UsageSource;
-  outcome: CallOutcome;
-  status: number;
-  code: string | null;
-  isStreamed: number;
-  attempts: number;
-  firstEventMs: number | null;
-  durationMs: number;
-  routing: string | null;
-  mayBeBilledTwice: number;
-  reservedTokens: number | null;
-  cacheWriteTokens: number;
-}
-
-/** Up to where calls were delivered to the receiver of events. At most one row. */
-interface EventCursorRow {
-  place: 1;
-  /** `sequence` of the last call. */
-  position: number;
-  /** The gateway that delivers, and until when no other does. */
-  holder: string;
-  heldUntil: number;
 }
 
 /** What calls are told apart by in sums. */

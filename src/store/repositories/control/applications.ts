@@ -2,10 +2,10 @@ import type { Application } from "../../../domain/accounts/account.ts";
 import type { ApplicationFilter } from "../../control-store.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
 import { present } from "../row.ts";
-import type { ApplicationRow, Queries } from "../tables.ts";
+import type { Queries, Tables } from "../tables.ts";
 import { bumpKeys } from "./key-epochs.ts";
 
-const spec: EntitySpec<Application, ApplicationRow, ApplicationFilter> = {
+const spec: EntitySpec<Application, Tables["applications"], ApplicationFilter> = {
   table: "applications",
   select: (queries) => queries.selectFrom("applications").selectAll(),
   fixed: ["accountId", "environment"],
@@ -22,7 +22,11 @@ const spec: EntitySpec<Application, ApplicationRow, ApplicationFilter> = {
   },
 };
 
-export class Applications extends EntityTable<Application, ApplicationRow, ApplicationFilter> {
+export class Applications extends EntityTable<
+  Application,
+  Tables["applications"],
+  ApplicationFilter
+> {
   constructor(queries: Queries) {
     super(spec, queries);
   }
