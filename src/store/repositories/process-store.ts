@@ -1,13 +1,11 @@
 import { sql, type RawBuilder } from "kysely";
 import type { ProcessRow, ProcessFacts } from "../../domain/process-row.ts";
 import { currentEpoch } from "./control/key-epochs.ts";
-import { present } from "./row.ts";
-import type { Queries } from "./tables.ts";
+import { asRow, present } from "./row.ts";
+import type { SqlConnection } from "./tables.ts";
 
 export interface ProcessStoreOptions {
-  readonly connection: {
-    change<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
-  };
+  readonly connection: Pick<SqlConnection, "change">;
   /** The time in milliseconds, of one clock for all processes. */
   readonly now: () => RawBuilder<number>;
   /** Tells of changed keys; processes that hear nothing look for themselves. */
@@ -51,12 +49,26 @@ export class ProcessStore {
   sign(own: ProcessFacts, keptMs: number): Promise<ProcessesSeen> {
     const { connection, now } = this.#options;
     return connection.change(async (queries) => {
-      await writeRow(queries, own, now());
+      const facts = { ...asRow(own), signedAt: now() };
+      await queries
+        .insertInto("processes")
+        .values(facts)
+        .onConflict((conflict) => conflict.column("id").doUpdateSet(facts))
+        .execute();
       await queries
         .deleteFrom("processes")
         .where("signedAt", "<", sql<number>`${now()} - cast(${keptMs} as bigint)`)
         .execute();
-      return { processes: await readRows(queries, now()), keysEpoch: await currentEpoch(queries) };
+      const rows = await queries
+        .selectFrom("processes")
+        .selectAll()
+        .select(sql<number>`${now()} - signed_at`.as("silentMs"))
+        .orderBy("name")
+        .orderBy("number")
+        .orderBy("id")
+        .execute();
+      const processes = rows.map(({ signedAt: _signedAt, ...row }) => present(row));
+      return { processes, keysEpoch: await currentEpoch(queries) };
     });
   }
 
@@ -66,49 +78,4 @@ export class ProcessStore {
       await queries.deleteFrom("processes").where("id", "=", id).execute();
     });
   }
-}
-
-async function writeRow(
-  queries: Queries,
-  own: ProcessFacts,
-  signedAt: RawBuilder<number>,
-): Promise<void> {
-  const { id, configDigest = null, limitsDigest = null, pepperMarks = null, ...rest } = own;
-  const { keysEpoch = null, notReady = null, degraded = null, ...others } = rest;
-  const compared = { configDigest, limitsDigest, pepperMarks };
-  const state = { keysEpoch, notReady, degraded };
-  const facts = { ...others, ...compared, ...state, signedAt };
-  await queries
-    .insertInto("processes")
-    .values({ id, ...facts })
-    .onConflict((conflict) => conflict.column("id").doUpdateSet(facts))
-    .execute();
-}
-
-const columns = [
-  "id",
-  "name",
-  "number",
-  "version",
-  "startedAt",
-  "configuredAt",
-  "configDigest",
-  "limitsDigest",
-  "pepperMarks",
-  "keysEpoch",
-  "adminUrl",
-  "notReady",
-  "degraded",
-] as const;
-
-async function readRows(queries: Queries, now: RawBuilder<number>): Promise<readonly ProcessRow[]> {
-  const rows = await queries
-    .selectFrom("processes")
-    .select(columns)
-    .select(sql<number>`${now} - signed_at`.as("silentMs"))
-    .orderBy("name")
-    .orderBy("number")
-    .orderBy("id")
-    .execute();
-  return rows.map(present);
 }

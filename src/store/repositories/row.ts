@@ -1,5 +1,5 @@
 import type { Limits } from "../../domain/limits/plan.ts";
-import type { LimitsColumns, SqlValue } from "./tables.ts";
+import type { LimitsColumns, Row, SqlValue } from "./tables.ts";
 
 /** A row with undefined for absent values, as in entities. */
 type Present<Row> = {
@@ -12,6 +12,12 @@ export function present<Row extends object>(row: Row): Present<Row>;
 export function present(row: object): object {
   const values: readonly (readonly [string, unknown])[] = Object.entries(row);
   return Object.fromEntries(values.map(([name, value]) => [name, value ?? undefined]));
+}
+
+/** The entity as a row, because Kysely skips undefined values. */
+export function asRow<Entity extends object>(entity: Entity): Row<Entity>;
+export function asRow(entity: Columns): object {
+  return withNulls(entity);
 }
 
 /** A row with null for absent values, as in tables. */

@@ -16,7 +16,7 @@ export type SqlValue = string | number | Uint8Array | null;
 export type Queries = Kysely<Tables>;
 
 /** An entity as a row: null for what it does not have. */
-type Row<Entity> = {
+export type Row<Entity> = {
   -readonly [Column in keyof Entity]-?: undefined extends Entity[Column]
     ? Exclude<Entity[Column], undefined> | null
     : Entity[Column];

@@ -1,5 +1,5 @@
 import type { StoredReply } from "../../control-store.ts";
-import { present } from "../row.ts";
+import { asRow, present } from "../row.ts";
 import type { Queries } from "../tables.ts";
 
 /** Replayable answers of the admin API. */
@@ -16,19 +16,12 @@ export class Replies {
     return row && present(row);
   }
 
-  async put({
-    id,
-    requestDigest,
-    status,
-    body,
-    createdAt,
-    shownUntil,
-  }: StoredReply): Promise<void> {
-    const values = { requestDigest, status, body: body ?? null, createdAt, shownUntil };
+  async put(reply: StoredReply): Promise<void> {
+    const row = asRow(reply);
     await this.#queries
       .insertInto("replies")
-      .values({ id, ...values })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(values))
+      .values(row)
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(row))
       .execute();
   }
 }

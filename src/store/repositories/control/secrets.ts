@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { KeySecret } from "../../../domain/keys/key.ts";
-import { present } from "../row.ts";
+import { asRow, present } from "../row.ts";
 import type { Queries } from "../tables.ts";
 import { bumpKeys } from "./key-epochs.ts";
 
@@ -40,13 +40,8 @@ export class Secrets {
   }
 
   async insert(secret: KeySecret): Promise<void> {
-    const { publicId, keyId, digest, pepper = null, createdAt } = secret;
-    const { expiresAt = null, lastUsedAt = null } = secret;
-    await this.#queries
-      .insertInto("secrets")
-      .values({ publicId, keyId, digest, pepper, createdAt, expiresAt, lastUsedAt })
-      .execute();
-    await bumpKeys(this.#queries, "id", keyId);
+    await this.#queries.insertInto("secrets").values(asRow(secret)).execute();
+    await bumpKeys(this.#queries, "id", secret.keyId);
   }
 
   async expire(publicId: string, expiresAt: number): Promise<void> {

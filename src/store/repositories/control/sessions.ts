@@ -13,9 +13,8 @@ export class Sessions {
     return query.executeTakeFirst();
   }
 
-  async insert({ id, userId, createdAt, lastSeenAt, expiresAt }: Session): Promise<void> {
-    const row = { id, userId, createdAt, lastSeenAt, expiresAt };
-    await this.#queries.insertInto("sessions").values(row).execute();
+  async insert(session: Session): Promise<void> {
+    await this.#queries.insertInto("sessions").values(session).execute();
   }
 
   async seen(id: string, at: number): Promise<void> {
