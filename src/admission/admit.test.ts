@@ -12,7 +12,7 @@ import { plainKey } from "../../test/support/plain-key.ts";
 import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Limits, Plan } from "../domain/limits/plan.ts";
-import { createMemoryLimitStore } from "../store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../store/limits/memory/limit-store.ts";
 import { refusedByShare } from "../store/limits/decision.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
 import { type AdmissionRequest, admit, canEverFit, countRequest } from "./admit.ts";
@@ -20,11 +20,10 @@ import { minuteScopes } from "../domain/limits/limit-scope.ts";
 
 function setUp(limits: Partial<Limits>) {
   const clock = new ManualClock({ wallMs: 1_000_000, monotonicMs: 70_000 });
-  const store = createMemoryLimitStore({
+  const store = new MemoryLimitStore({
     clock,
     random: () => 0,
     reservationTtlMs: 60_000,
-    scopeLimit: 10,
   });
   const caller = callerOf({ requestsPerMinute: 100, tokensPerMinute: 1_000, ...limits });
   let calls = 0;
@@ -147,8 +146,8 @@ interface Wish {
 /** A key with three units of 100 tokens in a pool, and a plan of 1000. */
 function setUpGuarantee(units = 3, contextWindow = 200) {
   const clock = new ManualClock({ wallMs: 1_000_000, monotonicMs: 70_000 });
-  const options = { clock, random: () => 0, reservationTtlMs: 600_000, scopeLimit: 10 };
-  const store = createMemoryLimitStore(options);
+  const options = { clock, random: () => 0, reservationTtlMs: 600_000 };
+  const store = new MemoryLimitStore(options);
   const pool = {
     name: "shared",
     kind: "shared" as const,

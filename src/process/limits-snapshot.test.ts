@@ -43,7 +43,6 @@ function processIn(root: string, clock: ManualClock) {
     clock,
     random: () => 0,
     reservationTtlMs: 3_600_000,
-    scopeLimit: 100,
   });
   const snapshot = new LimitsSnapshot({
     root,

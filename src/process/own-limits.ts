@@ -7,9 +7,8 @@ import {
 } from "../domain/limits/limit-scope.ts";
 import { countedSlots, slotMs } from "../domain/limits/slots.ts";
 import {
-  createMemoryLimitStore,
+  MemoryLimitStore,
   type LimitsState,
-  type MemoryLimitStore,
   type MemoryLimitStoreOptions,
 } from "../store/limits/memory/limit-store.ts";
 import { refusedByShare, stateOfWhole } from "../store/limits/decision.ts";
@@ -68,7 +67,7 @@ export class OwnLimits implements LimitStore {
 
   constructor(options: MemoryLimitStoreOptions) {
     this.#options = options;
-    this.#own = { store: createMemoryLimitStore(options), givers: [] };
+    this.#own = { store: new MemoryLimitStore(options), givers: [] };
   }
 
   get isGiven(): boolean {
@@ -155,7 +154,7 @@ export class OwnLimits implements LimitStore {
     const state = before.store.state();
     const givers = [...before.givers, chargedIn(state)];
     const calls = new Set(state.calls.map(({ callId }) => callId));
-    const store = createMemoryLimitStore(this.#options);
+    const store = new MemoryLimitStore(this.#options);
     // In the same time, and without anything in it.
     store.goOn({ now: state.now, uses: [], calls: [] }, 0);
     this.#own = { store, givers };

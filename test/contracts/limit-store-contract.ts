@@ -130,16 +130,6 @@ function scopesContract(fixture: LimitStoreFixture): void {
     expect(await fixture.acquire([early, late], 1)).toMatchObject({ isAdmitted: true });
   });
 
-  test("a scope named twice is charged once, under the tighter of both limits", async () => {
-    const wide = scopeOf("key", { tokensPerMinute: 100 });
-    const tight = scopeOf("key", { tokensPerMinute: 50 });
-    await fixture.acquireAs("call", [wide, tight], 40);
-    expect((await fixture.left(wide)).remainingTokens).toBe(60);
-    expect(await fixture.acquire([wide, tight], 20)).toMatchObject({ isAdmitted: false });
-    await fixture.store.settle("call", 10);
-    expect((await fixture.left(wide)).remainingTokens).toBe(90);
-  });
-
   test("scopes with different ids do not touch each other", async () => {
     await fixture.acquire([scopeOf("one", { requestsPerMinute: 1 })], 1);
     const other = await fixture.acquire([scopeOf("two", { requestsPerMinute: 1 })], 1);

@@ -1,10 +1,7 @@
 import { expect } from "bun:test";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import {
-  createMemoryLimitStore,
-  type MemoryLimitStore,
-} from "../../src/store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import {
   bedrockUpstream,
   simulatorUpstream,
@@ -62,11 +59,10 @@ export class FaultBench implements AsyncDisposable {
   }
 
   static async start(kind: UpstreamKind, hasSecond = false): Promise<FaultBench> {
-    const store = createMemoryLimitStore({
+    const store = new MemoryLimitStore({
       clock: systemClock,
       random: Math.random,
       reservationTtlMs: 60_000,
-      scopeLimit: 1_000,
     });
     const gateway = await startGateway({ kind, overrides: { limits: store } });
     const second = startSimulator();

@@ -2,10 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { guaranteeSeconds } from "../../src/domain/limits/capacity.ts";
 import { guaranteeLimit } from "../../src/domain/limits/slots.ts";
-import {
-  createMemoryLimitStore,
-  type MemoryLimitStore,
-} from "../../src/store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runsOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
@@ -19,11 +16,10 @@ class Owner {
 
   constructor(startMs: number) {
     this.clock = new ManualClock({ monotonicMs: startMs });
-    this.store = createMemoryLimitStore({
+    this.store = new MemoryLimitStore({
       clock: this.clock,
       random: () => 0,
       reservationTtlMs: 7_200_000,
-      scopeLimit: 10,
     });
   }
 

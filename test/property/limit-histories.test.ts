@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
-import { createMemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { ValkeyClient } from "../../src/store/limits/valkey/client.ts";
 import type { LimitDecision, LimitStore } from "../../src/store/limits/limit-store.ts";
 import { LimitModel } from "../support/limit-model.ts";
@@ -107,7 +107,7 @@ function toldOf(decision: LimitDecision): object {
 describe("random histories agree with the plainest form of the rules", () => {
   test("in memory", async () => {
     const create: Create = async (clock) =>
-      createMemoryLimitStore({ clock, random: () => 0, reservationTtlMs, scopeLimit: 100 });
+      new MemoryLimitStore({ clock, random: () => 0, reservationTtlMs });
     await fc.assert(
       fc.asyncProperty(history, ({ startMs, steps }) => compare(create, startMs, steps)),
       { numRuns: sizeOf({ quick: 300, all: 10_000, measured: 10_000 }) },

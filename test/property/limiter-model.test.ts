@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { createMemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import { type LimitScope, minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import type { LimitDecision } from "../../src/store/limits/limit-store.ts";
 import { LimitModel } from "../support/limit-model.ts";
@@ -98,11 +98,10 @@ class Comparison {
 
   constructor({ startMs, limits }: History) {
     this.#clock = new ManualClock({ monotonicMs: startMs });
-    this.#store = createMemoryLimitStore({
+    this.#store = new MemoryLimitStore({
       clock: this.#clock,
       random: () => 0,
       reservationTtlMs,
-      scopeLimit: scopeIds.length,
     });
     for (const [index, id] of scopeIds.entries()) {
       const values = limits[index] ?? { requestsPerMinute: 1, tokensPerMinute: 1 };

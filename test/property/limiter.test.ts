@@ -1,10 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Limits } from "../../src/domain/limits/plan.ts";
-import {
-  createMemoryLimitStore,
-  type MemoryLimitStore,
-} from "../../src/store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import { runsOf } from "../support/requirement.ts";
@@ -28,11 +25,10 @@ class Witness {
 
   constructor(startMs = 0, random: () => number = () => 0) {
     this.clock = new ManualClock({ monotonicMs: startMs });
-    this.store = createMemoryLimitStore({
+    this.store = new MemoryLimitStore({
       clock: this.clock,
       random,
       reservationTtlMs: 600_000,
-      scopeLimit: 10,
     });
   }
 

@@ -1,7 +1,4 @@
-import {
-  createMemoryLimitStore,
-  type MemoryLimitStore,
-} from "../../src/store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import type {
   LimitDecision,
@@ -55,11 +52,10 @@ export class SharedLimiter {
     this.#keys = keys;
     this.#random = world.random.fork("limiter");
     this.#clock = new ProcessClock(world.time, { monotonicMs: 77_123.4, wallMs: 0 });
-    this.#store = createMemoryLimitStore({
+    this.#store = new MemoryLimitStore({
       clock: this.#clock,
       random: this.#random.next,
       reservationTtlMs: 24 * 3_600_000,
-      scopeLimit: 10_000,
     });
   }
 

@@ -16,7 +16,7 @@ import type {
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Waited } from "../../src/admission/capacity/waiter.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
-import { createMemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { TokenLimits } from "../../src/store/limits/limit-store.ts";
 import { ProcessClock, VirtualTime } from "../simulation/virtual-time.ts";
 import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
@@ -72,11 +72,10 @@ export interface WorldOptions {
 export class CapacityWorld {
   readonly time = new VirtualTime();
   readonly clock = new ProcessClock(this.time, { monotonicMs: 70_000, wallMs: 1e12 });
-  readonly store = createMemoryLimitStore({
+  readonly store = new MemoryLimitStore({
     clock: this.clock,
     random: () => 0,
     reservationTtlMs: 3_600_000,
-    scopeLimit: 100,
   });
   readonly capacity: Capacity;
   readonly waits: (PoolName & Waited)[] = [];

@@ -27,7 +27,7 @@ import { plainKey } from "./plain-key.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";
 import type { UpstreamPlaces } from "../../src/admission/places/upstream-places.ts";
 import type { LimitStore } from "../../src/store/limits/limit-store.ts";
-import { createMemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
 import type { OpenAiSettings } from "../../src/upstreams/openai/settings.ts";
@@ -201,11 +201,10 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
   const failures: UpstreamFailure[] = [];
   const clock = systemClock;
   const random = (): number => 0;
-  const limits = createMemoryLimitStore({
+  const limits = new MemoryLimitStore({
     clock,
     random,
     reservationTtlMs: 60_000,
-    scopeLimit: 10,
   });
   const running = new RunningCalls(() => true, undefined, values.clock);
   const routing = routingOf(clock, limits);

@@ -9,10 +9,7 @@ import type { Call } from "../../src/snapshot/call.ts";
 import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
 import { Meter, type MeterServices } from "../../src/call/metering/meter.ts";
 import { accountOf } from "../contracts/control-fixtures.ts";
-import {
-  createMemoryLimitStore,
-  type MemoryLimitStore,
-} from "../../src/store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -251,8 +248,8 @@ export class TenantWorld implements AsyncDisposable {
 
   #newLimits(): MemoryLimitStore {
     const random = (): number => 0;
-    const bounds = { reservationTtlMs: 86_400_000, scopeLimit: 1_000 };
-    return createMemoryLimitStore({ clock: this.clock, random, ...bounds });
+    const bounds = { reservationTtlMs: 86_400_000 };
+    return new MemoryLimitStore({ clock: this.clock, random, ...bounds });
   }
 
   #newServices(): MeterServices {

@@ -18,7 +18,7 @@ import { type RefusalLog, refusalOfStream } from "../../admission/refusals/refus
 import type { RunningCalls } from "../../call/running-calls.ts";
 import type { CallServices } from "../../call/services.ts";
 import { createUpstreamClient } from "../../upstream-client/http/http-client.ts";
-import { createMemoryLimitStore } from "../../store/limits/memory/limit-store.ts";
+import { MemoryLimitStore } from "../../store/limits/memory/limit-store.ts";
 import type { RoutingEvents } from "../../telemetry/events/routing-events.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
@@ -45,7 +45,7 @@ export interface ServiceOptions extends Partial<
 }
 
 /** A reservation may outlive any call; an unsettled one leaves its window anyway. */
-export const limitStoreBounds = { reservationTtlMs: 24 * 3_600_000, scopeLimit: 1_000_000 };
+export const limitStoreBounds = { reservationTtlMs: 24 * 3_600_000 };
 
 export interface BuiltServices extends Omit<CallServices, keyof RoutingServices>, RoutingServices {
   /** The caller starts and stops it. */
@@ -67,7 +67,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
   const resolve = options.resolveHost ?? resolveHost;
-  const limits = options.limits ?? createMemoryLimitStore({ clock, random, ...limitStoreBounds });
+  const limits = options.limits ?? new MemoryLimitStore({ clock, random, ...limitStoreBounds });
   const { routingEvents, units } = options;
   const { defaultOutputTokens } = config.limits;
   const processes = options.sharing === undefined ? 1 : config.processes;

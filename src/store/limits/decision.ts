@@ -1,15 +1,18 @@
 import type { WindowSlot } from "../../domain/errors/refusal.ts";
 import type { LimitScope, LimitState, LimitUnit } from "../../domain/limits/limit-scope.ts";
-import { slotMs } from "../../domain/limits/slots.ts";
+import { countedSlots, guaranteeSlots, slotMs } from "../../domain/limits/slots.ts";
 import type { UsageWindow } from "../../domain/limits/window.ts";
 import type { LimitRequest, RefusedByLimit } from "./limit-store.ts";
 
 /** The wait sent to a call that must wait until others end. */
 const overrunWaitMs = 2_000;
 
-interface Asked extends Omit<RefusedRequest, "first"> {
+interface Asked {
+  readonly charges: readonly ScopeWindow[];
+  readonly demand: Demand;
   /** What the call may use beyond its tokens. */
   readonly overrun: number;
+  readonly now: number;
 }
 
 /** Undefined: the request is admitted. */
@@ -27,19 +30,35 @@ function isOverrunning({ scope, window }: ScopeWindow, overrun: number): boolean
   return window.overrun + overrun > overrunLimit(scope);
 }
 
-/** Undefined: no limit refuses the request. `roomWaitMs`: until there is room for its scopes. */
+/**
+ * Undefined: no limit refuses the request. Else by a scope that can never take it, or by the first that
+ * cannot take it now, with the longest wait of all, so that a caller that obeys it is not refused by
+ * the next scope.
+ */
 function refusalOf(
-  { charges, demand, roomWaitMs, now }: Omit<RefusedRequest, "first">,
+  { charges, demand, now }: Asked,
   random: () => number,
 ): RefusedByLimit | undefined {
-  if (roomWaitMs === 0 && !isOverLimit(charges, demand)) return undefined;
-  const first = firstOf(charges);
-  const { refusing, waitMs } = findRefusal({ first, charges, demand, roomWaitMs, now });
+  let refusing: ScopeWindow | undefined;
+  let longestMs: number | undefined = 0;
+  for (const charge of charges) {
+    if (!isBroken(charge, demand)) continue;
+    const { limit, unit } = charge.scope;
+    const waitMs = charge.window.waitMs(limit, demand[unit], now);
+    if (waitMs === undefined) {
+      refusing = charge;
+      longestMs = undefined;
+      break;
+    }
+    longestMs = Math.max(longestMs, waitMs);
+    refusing ??= charge;
+  }
+  if (refusing === undefined) return undefined;
   return {
     ...refusedBy(refusing, charges, now),
     dimension: refusing.scope.unit,
-    freeAfterMs: waitMs === undefined ? undefined : Math.ceil(waitMs),
-    retryAfterMs: withJitter(waitMs, random),
+    freeAfterMs: longestMs === undefined ? undefined : Math.ceil(longestMs),
+    retryAfterMs: withJitter(longestMs, random),
   };
 }
 
@@ -91,6 +110,11 @@ export function firstOf(charges: readonly ScopeWindow[]): ScopeWindow {
 /** How much of each unit a request needs. */
 export type Demand = Readonly<Record<LimitUnit, number>>;
 
+/** How many slots the window of a scope counts. */
+export function countedSlotsOf({ window }: LimitScope): number {
+  return window === "minute" ? countedSlots : guaranteeSlots(window.seconds);
+}
+
 /** The limit beyond which use is a debt. */
 export function heldTo({ isShared = false, limit }: LimitScope): number {
   return isShared ? Number.POSITIVE_INFINITY : limit;
@@ -100,50 +124,11 @@ export function overrunLimit({ limit, overrunFactor = Infinity, unit }: LimitSco
   return unit === "requests" ? Infinity : limit * overrunFactor;
 }
 
-function isOverLimit(charges: readonly ScopeWindow[], demand: Demand): boolean {
-  for (const charge of charges) if (isBroken(charge, demand)) return true;
-  return false;
-}
-
 /** A request that is already counted is under no limit of requests. */
-export function isBroken({ scope, window }: ScopeWindow, demand: Demand): boolean {
+function isBroken({ scope, window }: ScopeWindow, demand: Demand): boolean {
   const { unit, limit } = scope;
   if (unit === "requests" && demand.requests === 0) return false;
   return window.isOver(limit, demand[unit]);
-}
-
-export interface RefusedRequest {
-  readonly first: ScopeWindow;
-  readonly charges: readonly ScopeWindow[];
-  readonly demand: Demand;
-  readonly roomWaitMs: number | undefined;
-  readonly now: number;
-}
-
-interface Refusal {
-  readonly refusing: ScopeWindow;
-  readonly waitMs: number | undefined;
-}
-
-/**
- * Returns a scope that can never take the request, else the first that cannot take it now, with the
- * longest wait of all, so that a caller that obeys it is not refused by the next scope.
- */
-function findRefusal({ first, charges, demand, roomWaitMs, now }: RefusedRequest): Refusal {
-  let refusing: ScopeWindow | undefined;
-  let longestMs = roomWaitMs ?? 0;
-  for (const charge of charges) {
-    if (!isBroken(charge, demand)) continue;
-    const { limit, unit } = charge.scope;
-    const waitMs = charge.window.waitMs(limit, demand[unit], now);
-    if (waitMs === undefined) return { refusing: charge, waitMs };
-    longestMs = Math.max(longestMs, waitMs);
-    refusing ??= charge;
-  }
-  return {
-    refusing: refusing ?? first,
-    waitMs: roomWaitMs === undefined ? undefined : longestMs,
-  };
 }
 
 /** The state of a scope's id in both units. */
@@ -213,17 +198,24 @@ function withJitter(waitMs: number | undefined, random: () => number): number | 
 /** What was asked of a process that decides by itself, within its share of the limits. */
 type AskedOfShare = Pick<LimitRequest, "scopes" | "tokens" | "mostTokens">;
 
-/** The wait sent for a request that is too large only for the share: all is decided by then. */
+/** By then a process that is replaced has ended, in most cases. */
 const wholeBackMs = 2_000;
 
-/** The refusal by a share of the limits, with the figures of the whole limits. */
-export function refusedByShare(refusal: RefusedByLimit, asked: AskedOfShare): RefusedByLimit {
+/**
+ * The refusal by a share of the limits, with the figures of the whole limits. `waitMs`: sent for a
+ * request that is too large only for the share.
+ */
+export function refusedByShare(
+  refusal: RefusedByLimit,
+  asked: AskedOfShare,
+  waitMs: number = wholeBackMs,
+): RefusedByLimit {
   const state = stateOfWhole(refusal.state, asked.scopes, refusal.scopeId);
   const { limitRequests, limitTokens } = refusal.state;
   const share = refusal.dimension === "tokens" ? limitTokens : limitRequests;
   if (refusal.retryAfterMs !== undefined || !fitsWhole(asked)) return { ...refusal, state, share };
-  const freeAfterMs = refusal.overrun === undefined ? wholeBackMs : undefined;
-  return { ...refusal, state, share, freeAfterMs, retryAfterMs: wholeBackMs };
+  const freeAfterMs = refusal.overrun === undefined ? waitMs : undefined;
+  return { ...refusal, state, share, freeAfterMs, retryAfterMs: waitMs };
 }
 
 /** Callers see the limits of their plan, and what is left of the share. */

@@ -4,19 +4,20 @@ import {
   contractReservationTtlMs,
   limitStoreContract,
 } from "../../../../test/contracts/limit-store-contract.ts";
-import { createMemoryLimitStore, type MemoryLimitStore } from "./limit-store.ts";
+import { MemoryLimitStore } from "./limit-store.ts";
 import { minuteScopes } from "../../../domain/limits/limit-scope.ts";
 
 const limits = { requestsPerMinute: 10, tokensPerMinute: 1_000 };
 
 for (const random of [0, 0.5, 1]) {
-  limitStoreContract(`memory, jitter drawn as ${random}`, (clock) =>
-    createMemoryLimitStore({
-      clock,
-      random: () => random,
-      reservationTtlMs: contractReservationTtlMs,
-      scopeLimit: 1_000,
-    }),
+  limitStoreContract(
+    `memory, jitter drawn as ${random}`,
+    (clock) =>
+      new MemoryLimitStore({
+        clock,
+        random: () => random,
+        reservationTtlMs: contractReservationTtlMs,
+      }),
   );
 }
 
@@ -39,7 +40,6 @@ describe("memory limit store", () => {
       resetRequestsMs: 0,
       resetTokensMs: 0,
     });
-    expect(store.scopeCount).toBe(0);
     store.acquire({ callId: "a", scopes, tokens: 400 });
     expect(store.peek(scopes)).toEqual(store.peek(scopes));
     expect(store.peek(scopes)).toMatchObject({ remainingRequests: 9, remainingTokens: 600 });
@@ -82,15 +82,8 @@ describe("memory limit store", () => {
     expect(decision).toMatchObject({ retryAfterMs: waitMs });
   });
 
-  test("a refused request of an unknown scope leaves no trace", () => {
-    const { store } = setUp();
-    store.acquire({ callId: "a", scopes: minuteScopes("key", limits), tokens: 1_001 });
-    expect(store.scopeCount).toBe(0);
-    expect(store.reservationCount).toBe(0);
-  });
-
   test("drops idle scopes and abandoned reservations as later calls arrive", () => {
-    const { store, clock } = setUp({ scopeLimit: 100_000 });
+    const { store, clock } = setUp();
     for (let round = 0; round < 720; round++) {
       for (let index = 0; index < 10; index++) {
         const callId = `call ${round} ${index}`;
@@ -115,56 +108,23 @@ describe("memory limit store", () => {
       clock.advance(10_000);
     }
   });
-});
-
-describe("full memory limit store", () => {
-  test("refuses unknown scopes, serves known ones, and returns an accurate wait", () => {
-    const { store, clock } = setUp({ scopeLimit: 2 });
-    admit(store, "one");
-    clock.advance(30_000);
-    admit(store, "two");
-    const request = { callId: "x", scopes: minuteScopes("three", limits), tokens: 1 };
-    const decision = store.acquire(request);
-    expect(decision).toMatchObject({ isAdmitted: false, scopeId: "three", dimension: "requests" });
-    expect(store.scopeCount).toBe(2 * 2);
-    admit(store, "one");
-    const again = store.acquire(request);
-    clock.advance(again.isAdmitted ? 0 : (again.retryAfterMs ?? 0));
-    expect(store.acquire(request).isAdmitted).toBe(true);
-  });
-
-  test("a request with more scopes than the limit never fits", () => {
-    const { store } = setUp({ scopeLimit: 2 });
-    const scopes = ["one", "two", "three"].flatMap((id) => minuteScopes(id, limits));
-    const decision = store.acquire({ callId: "a", scopes, tokens: 1 });
-    expect(decision.isAdmitted).toBe(false);
-    expect(decision).toHaveProperty("retryAfterMs", undefined);
-  });
 
   test("counts the debt of a call that outlived its scope", () => {
-    const { store, clock } = setUp({ scopeLimit: 1 });
+    const { store, clock } = setUp();
     store.acquire({ callId: "long", scopes: minuteScopes("one", limits), tokens: 10 });
     clock.advance(200_000);
-    admit(store, "two");
+    store.acquire({ callId: "a", scopes: minuteScopes("two", limits), tokens: 1 });
     store.settle("long", 110);
     expect(store.peek(minuteScopes("one", limits)).remainingTokens).toBe(900);
   });
 });
 
-function setUp(options: { random?: number; scopeLimit?: number } = {}) {
+function setUp(options: { random?: number } = {}) {
   const clock = new ManualClock();
-  const store = createMemoryLimitStore({
+  const store = new MemoryLimitStore({
     clock,
     random: () => options.random ?? 0,
     reservationTtlMs: 600_000,
-    scopeLimit: options.scopeLimit ?? 100,
   });
   return { clock, store };
-}
-
-function admit(store: MemoryLimitStore, id: string): void {
-  const callId = `${id} ${store.reservationCount}`;
-  expect(store.acquire({ callId, scopes: minuteScopes(id, limits), tokens: 1 }).isAdmitted).toBe(
-    true,
-  );
 }

@@ -19,33 +19,6 @@ export interface MemoryLimitStoreOptions {
   readonly random: () => number;
   /** How long a reservation can be settled: the longest run time of a call. */
   readonly reservationTtlMs: number;
-  /**
-   * Scopes of each unit and sort of window kept at once. When all are in use, new ones are refused.
-   */
-  readonly scopeLimit: number;
-}
-
-/** A synchronous limit store, with figures for tests and metrics. */
-export interface MemoryLimitStore extends LimitStore {
-  count(scopes: readonly LimitScope[]): CountDecision;
-  uncount(counted: CountedRequest): void;
-  acquire(request: LimitRequest): LimitDecision;
-  use(callId: string, tokens: number): void;
-  settle(callId: string, tokens: number): void;
-  /** All charges and the reservations behind them. */
-  state(): LimitsState;
-  /**
-   * Goes on where another process was this long ago, in its time. Call before anything else.
-   */
-  goOn(state: LimitsState, agoMs: number): void;
-  /** Adds what other processes have admitted, even above the limits. */
-  include(uses: Iterable<ScopeUse>): void;
-  /** Takes over a call whose charge is included. */
-  adopt(call: OpenCall): void;
-  /** The state of the first scope's id, without charging it or keeping it alive. */
-  peek(scopes: readonly LimitScope[]): LimitState;
-  readonly scopeCount: number;
-  readonly reservationCount: number;
 }
 
 /** All that a process knows about the limits, for its successor. */
@@ -64,25 +37,14 @@ export interface OpenCall extends Omit<LimitRequest, "counted"> {
   readonly charged: number;
 }
 
+/** A request whose tokens are not known yet. */
+const oneRequest: Demand = { requests: 1, tokens: 0 };
+
 /**
  * Limits of one process, atomic because every step is synchronous. Idle scopes and abandoned
  * reservations are dropped as later calls come in.
  */
-export function createMemoryLimitStore(options: MemoryLimitStoreOptions): MemoryLimitStore {
-  return new WindowLimitStore(options);
-}
-
-interface Asked {
-  readonly charges: readonly ScopeCharge[];
-  readonly demand: Demand;
-  readonly overrun: number;
-  readonly now: number;
-}
-
-/** A request whose tokens are not known yet. */
-const oneRequest: Demand = { requests: 1, tokens: 0 };
-
-class WindowLimitStore implements MemoryLimitStore {
+export class MemoryLimitStore implements LimitStore {
   readonly #options: MemoryLimitStoreOptions;
   #windows: ScopeWindows;
   #reservations: Reservations;
@@ -94,10 +56,11 @@ class WindowLimitStore implements MemoryLimitStore {
     this.#options = options;
     const now = options.clock.monotonic();
     this.#slot = slotAt(now);
-    this.#windows = new ScopeWindows(options.scopeLimit, this.#slot);
+    this.#windows = new ScopeWindows(this.#slot);
     this.#reservations = new Reservations(options.reservationTtlMs, now);
   }
 
+  /** How many scopes are kept, for tests. */
   get scopeCount(): number {
     return this.#windows.size;
   }
@@ -109,7 +72,10 @@ class WindowLimitStore implements MemoryLimitStore {
   count(scopes: readonly LimitScope[]): CountDecision {
     const now = this.#advance();
     const charges = this.#windows.prepare(scopes);
-    const refusal = this.#refusal({ charges, demand: oneRequest, overrun: 0, now });
+    const refusal = refusalFor(
+      { charges, demand: oneRequest, overrun: 0, now },
+      this.#options.random,
+    );
     if (refusal !== undefined) return refusal;
     this.#windows.charge(charges, oneRequest, 0);
     return { isAdmitted: true, counted: { scopes, slot: this.#slot } };
@@ -117,8 +83,8 @@ class WindowLimitStore implements MemoryLimitStore {
 
   uncount({ scopes, slot }: CountedRequest): void {
     this.#advance();
-    for (const { scope, window, origin } of this.#windows.prepare(scopes)) {
-      if (origin === "known" && scope.unit === "requests") window.uncount(slot);
+    for (const { scope, window } of this.#windows.prepare(scopes)) {
+      if (scope.unit === "requests") window.uncount(slot);
     }
   }
 
@@ -129,7 +95,7 @@ class WindowLimitStore implements MemoryLimitStore {
     const now = this.#advance();
     const charges = this.#windows.prepare(request.scopes);
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
-    const refusal = this.#refusal({ charges, demand, overrun, now });
+    const refusal = refusalFor({ charges, demand, overrun, now }, this.#options.random);
     if (refusal !== undefined) return refusal;
     this.#windows.charge(charges, demand, overrun);
     this.#reservations.set(callId, {
@@ -173,25 +139,29 @@ class WindowLimitStore implements MemoryLimitStore {
     });
   }
 
+  /** All charges and the reservations behind them. */
   state(): LimitsState {
     const now = this.#advance();
     return { now, uses: [...this.#windows.used()], calls: [...this.#reservations.open(now)] };
   }
 
+  /** Goes on where another process was this long ago, in its time. Call before anything else. */
   goOn({ now, uses, calls }: LimitsState, agoMs: number): void {
     this.#aheadMs = this.#options.clock.monotonic() - (now + agoMs);
     this.#slot = slotAt(now + agoMs);
-    this.#windows = new ScopeWindows(this.#options.scopeLimit, this.#slot);
+    this.#windows = new ScopeWindows(this.#slot);
     this.#reservations = new Reservations(this.#options.reservationTtlMs, now + agoMs);
     this.include(uses);
     for (const call of calls) this.adopt(call);
   }
 
+  /** Adds what other processes have admitted, even above the limits. */
   include(uses: Iterable<ScopeUse>): void {
     this.#advance();
     for (const use of uses) this.#windows.include(use);
   }
 
+  /** Takes over a call whose charge is included. */
   adopt({ callId, scopes, tokens, mostTokens = tokens, slot, charged }: OpenCall): void {
     const now = this.#advance();
     const charges = this.#windows.prepare(scopes);
@@ -207,13 +177,11 @@ class WindowLimitStore implements MemoryLimitStore {
     });
   }
 
+  /** The state of the first scope's id, for tests. */
   peek(scopes: readonly LimitScope[]): LimitState {
-    return this.#windows.peek(scopes, this.#advance());
-  }
-
-  #refusal(asked: Asked) {
-    const roomWaitMs = this.#windows.roomWaitMs(asked.charges, asked.now);
-    return refusalFor({ ...asked, roomWaitMs }, this.#options.random);
+    const now = this.#advance();
+    const charges = this.#windows.prepare(scopes);
+    return stateOf(firstOf(charges), charges, now);
   }
 
   #advance(): number {

@@ -1,18 +1,12 @@
-import type {
-  LimitScope,
-  LimitState,
-  LimitUnit,
-  ScopeUse,
-} from "../../../domain/limits/limit-scope.ts";
+import type { LimitScope, LimitUnit, ScopeUse } from "../../../domain/limits/limit-scope.ts";
 import {
   countedSlots,
   guaranteeSlots,
   longestGuaranteeSeconds,
-  slotMs,
 } from "../../../domain/limits/slots.ts";
 import { UsageWindow } from "../../../domain/limits/window.ts";
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
-import { firstOf, heldTo, stateOf, type Demand, type ScopeWindow } from "../decision.ts";
+import { countedSlotsOf, heldTo, type Demand, type ScopeWindow } from "../decision.ts";
 
 type Shelves = Readonly<Record<LimitUnit, WindowShelf>>;
 
@@ -20,22 +14,17 @@ type Shelves = Readonly<Record<LimitUnit, WindowShelf>>;
 export interface ScopeCharge extends ScopeWindow {
   /** The shelf of the window. */
   readonly shelf: WindowShelf;
-  /** New windows are kept on admission only; a repeated scope is charged once. */
-  readonly origin: "known" | "new" | "repeated";
 }
 
 /** The windows of all scopes. Callers call `advance` before anything else. */
 export class ScopeWindows {
-  /** Scopes of each unit and sort of window kept at once. */
-  readonly #scopeLimit: number;
   // A window untouched for `countedSlots` has nothing left to count, so dropping it is exact.
   readonly #caps: Shelves;
   readonly #guarantees: Shelves;
   readonly #shelves: readonly WindowShelf[];
   #slot: number;
 
-  constructor(scopeLimit: number, slot: number) {
-    this.#scopeLimit = scopeLimit;
+  constructor(slot: number) {
     this.#slot = slot;
     this.#caps = shelvesFor(countedSlots, slot);
     this.#guarantees = shelvesFor(longestGuaranteeSeconds, slot);
@@ -64,7 +53,7 @@ export class ScopeWindows {
     }
   }
 
-  /** Adds what another process has admitted, above the scope limit if necessary. */
+  /** Adds what another process has admitted. */
   include(use: ScopeUse): void {
     const { id, unit, seconds } = use.scope;
     const shelf = (seconds === 0 ? this.#caps : this.#guarantees)[unit];
@@ -79,105 +68,57 @@ export class ScopeWindows {
     shelf.keep(id, window);
   }
 
-  /** Adds what a call of another process may use beyond its charge. */
+  /** Adds what a call may use beyond its charge. */
   openOverrun(charges: readonly ScopeCharge[], overrun: number): void {
-    for (const { scope, shelf, window, origin } of charges) {
-      if (origin === "repeated" || scope.unit !== "tokens") continue;
-      if (origin === "new") shelf.set(scope.id, window);
+    if (overrun === 0) return;
+    for (const { scope, shelf, window } of charges) {
+      if (scope.unit !== "tokens") continue;
       window.openOverrun(overrun);
       shelf.keep(scope.id, window);
     }
-  }
-
-  /** The state of the first scope's id, without keeping its windows alive. */
-  peek(scopes: readonly LimitScope[], nowMs: number): LimitState {
-    const charges = scopes.map((scope): ScopeCharge => {
-      const shelf = this.#shelfOf(scope);
-      const window = shelf.peek(scope.id) ?? this.#newWindow(scope);
-      this.#bring(window, scope);
-      return { scope, shelf, window, origin: "known" };
-    });
-    return stateOf(firstOf(charges), charges, nowMs);
   }
 
   prepare(scopes: readonly LimitScope[]): readonly ScopeCharge[] {
-    const charges: ScopeCharge[] = [];
-    for (const scope of scopes) {
+    return scopes.map((scope) => {
       const shelf = this.#shelfOf(scope);
-      const earlier = namedIn(charges, scope.id, shelf);
-      const known = earlier?.window ?? shelf.touch(scope.id);
-      const window = known ?? this.#newWindow(scope);
-      const origin = earlier !== undefined ? "repeated" : known === undefined ? "new" : "known";
-      this.#bring(window, scope);
-      charges.push({ scope, shelf, window, origin });
-    }
-    return charges;
+      const window = this.#windowOf(scope, shelf);
+      setUp(window, scope);
+      return { scope, shelf, window };
+    });
   }
 
   charge(charges: readonly ScopeCharge[], demand: Demand, overrun: number): void {
-    for (const { scope, shelf, window, origin } of charges) {
-      if (origin === "repeated") continue;
-      if (origin === "new") shelf.set(scope.id, window);
-      window.charge(demand[scope.unit]);
-      if (overrun === 0 || scope.unit !== "tokens") continue;
-      window.openOverrun(overrun);
-      shelf.keep(scope.id, window);
-    }
+    for (const { scope, window } of charges) window.charge(demand[scope.unit]);
+    this.openOverrun(charges, overrun);
   }
 
   /**
    * Corrects the charge of a call in all its windows of tokens. Restores windows that were dropped
-   * meanwhile, above the scope limit if necessary, so that no debt is lost.
+   * meanwhile, so that no debt is lost.
    */
   correct(charges: readonly ScopeCharge[], overrun: number, by: (window: UsageWindow) => void) {
-    for (const { scope, shelf, origin } of charges) {
-      if (origin === "repeated" || scope.unit !== "tokens") continue;
-      let window = shelf.touch(scope.id);
-      if (window === undefined) {
-        window = this.#newWindow(scope);
-        shelf.set(scope.id, window);
-      }
-      window.advance(this.#slot);
+    for (const { scope, shelf } of charges) {
+      if (scope.unit !== "tokens") continue;
+      const window = this.#windowOf(scope, shelf);
       window.holdTo(heldTo(scope));
       window.openOverrun(-overrun);
-      const { charged } = window;
       by(window);
-      // Refunds are reported with the next charge.
-      if (window.charged > charged) {
-      }
       shelf.keep(scope.id, window);
     }
   }
 
-  /** The wait until there is room for the scopes of a request; undefined: there never is. */
-  roomWaitMs(charges: readonly ScopeCharge[], nowMs: number): number | undefined {
-    let waitMs = 0;
-    for (const shelf of this.#shelves) {
-      let newCount = 0;
-      let allCount = 0;
-      for (const charge of charges) {
-        if (charge.shelf !== shelf || charge.origin === "repeated") continue;
-        allCount += 1;
-        if (charge.origin === "new") newCount += 1;
-      }
-      if (newCount === 0 || shelf.size + newCount <= this.#scopeLimit) continue;
-      if (allCount > this.#scopeLimit) return undefined;
-      waitMs = Math.max(waitMs, shelf.emptyAt * slotMs - nowMs);
+  #windowOf(scope: LimitScope, shelf: WindowShelf): UsageWindow {
+    let window = shelf.touch(scope.id);
+    if (window === undefined) {
+      window = new UsageWindow(this.#slot, countedSlotsOf(scope));
+      shelf.set(scope.id, window);
     }
-    return waitMs;
-  }
-
-  #bring(window: UsageWindow, scope: LimitScope): void {
     window.advance(this.#slot);
-    setUp(window, scope);
+    return window;
   }
 
   #shelfOf({ window, unit }: LimitScope): WindowShelf {
     return (window === "minute" ? this.#caps : this.#guarantees)[unit];
-  }
-
-  #newWindow({ window }: LimitScope): UsageWindow {
-    return new UsageWindow(this.#slot, window === "minute" ? countedSlots : guaranteeSlots(60));
   }
 }
 
@@ -196,16 +137,12 @@ function shelvesFor(lifetimeSlots: number, slot: number): Shelves {
   };
 }
 
-function namedIn(charges: readonly ScopeCharge[], id: string, shelf: WindowShelf) {
-  return charges.find((charge) => charge.shelf === shelf && charge.scope.id === id);
-}
-
 /** Applies the period and the limit of a scope to its window. */
 function setUp(window: UsageWindow, scope: LimitScope): void {
   if (scope.window !== "minute") {
     // While the period changes, no debt is paid, because the previous limit is for another period.
     window.holdTo(0);
-    window.count(guaranteeSlots(scope.window.seconds));
+    window.count(countedSlotsOf(scope));
   }
   window.holdTo(heldTo(scope));
 }
@@ -231,11 +168,6 @@ class WindowShelf {
     return this.#recent.size;
   }
 
-  /** Slot at which the shelf is empty if no window is used again or owes anything. */
-  get emptyAt(): number {
-    return this.#recent.emptyAt;
-  }
-
   advance(slot: number): void {
     this.#recent.advance(slot);
     if (slot < this.#sweptSlot + this.#lifetimeSlots) return;
@@ -247,11 +179,6 @@ class WindowShelf {
       this.#owing.delete(id);
       this.#recent.set(id, window);
     }
-  }
-
-  /** Reads without keeping the window alive. */
-  peek(id: string): UsageWindow | undefined {
-    return this.#recent.peek(id) ?? this.#owing.get(id);
   }
 
   touch(id: string): UsageWindow | undefined {

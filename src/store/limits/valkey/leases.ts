@@ -177,6 +177,6 @@ function isLeasable(scopes: readonly LimitScope[]): boolean {
   return isOfAccount && scopes.some(({ unit }) => unit === "tokens");
 }
 
-function nameOf({ windows }: RequestWindows): string {
-  return windows[0]?.key ?? "";
+function nameOf({ keys }: RequestWindows): string {
+  return keys[0] ?? "";
 }

@@ -64,15 +64,13 @@ export const decideScript: ValkeyScript = {
 local requests, tokens, overrun = takeNumber(), takeNumber(), takeNumber()
 local parts = takeNumber()
 local wished = { takeNumber(), takeNumber(), takeNumber() }
-local windows, scopes = {}, {}
+local windows = {}
 for i = 2, #KEYS do
-  local w = open(KEYS[i], takeNumber())
-  w.isRequests, w.ownOpen = take() == 'r', takeNumber()
+  local counted = takeNumber()
+  local w = open(KEYS[i], counted)
+  w.counted, w.isRequests, w.ownOpen = counted, take() == 'r', takeNumber()
+  w.limit, w.held, w.most = takeNumber(), takeNumber(), takeNumber()
   windows[#windows + 1] = w
-end
-for i = 1, takeNumber() do
-  scopes[i] = { w = windows[takeNumber()], counted = takeNumber(), limit = takeNumber(),
-    held = takeNumber(), most = takeNumber() }
 end
 if broken > 0 then return { 3, now, slot, broken } end
 
@@ -84,23 +82,22 @@ if since and isNew and evicted and evictedKeys() > evicted then since = nil end
 if not since then beginAt(now, run, nil) end
 if not since or now - since < ${trustAfterMs} then return { 2, now, slot, now - (since or now) } end
 
-for _, scope in ipairs(scopes) do scope.w:bring(scope.counted, scope.held) end
 for _, w in ipairs(windows) do
+  w:bring(w.counted, w.held)
   local own = w.open[process]
   w.others = w:overrun() - (own and own[2] > slot - 120 and own[1] or 0)
 end
 
 local function amountOf(w) return w.isRequests and requests or tokens end
 
-local function isOver(scope)
-  local w = scope.w
+local function isOver(w)
   if w.isRequests and requests == 0 then return false end
-  if w.s + w.d + amountOf(w) > scope.limit then return true end
-  return overrun > 0 and not w.isRequests and w.d + w.others + w.ownOpen > scope.most
+  if w.s + w.d + amountOf(w) > w.limit then return true end
+  return overrun > 0 and not w.isRequests and w.d + w.others + w.ownOpen > w.most
 end
 
-for _, scope in ipairs(scopes) do
-  if isOver(scope) then
+for _, over in ipairs(windows) do
+  if isOver(over) then
     local all = { 1, now, slot, {} }
     for _, w in ipairs(windows) do
       if not w.isRequests then w:setOpen(process, math.max(0, w.ownOpen - overrun)) end
@@ -116,14 +113,14 @@ for _, w in ipairs(windows) do w:charge(amountOf(w)) end
 local lease = { 0, 0, 0 }
 if parts > 0 then
   lease = wished
-  for _, scope in ipairs(scopes) do
-    local w, of = scope.w, scope.w.isRequests and 1 or 2
-    local rest = scope.limit - w.s - w.d
+  for _, w in ipairs(windows) do
+    local of = w.isRequests and 1 or 2
+    local rest = w.limit - w.s - w.d
     -- Near the limit each call is decided here, so that nothing lies unused where it is needed.
-    if rest < scope.limit / 4 then lease = { 0, 0, 0 } end
+    if rest < w.limit / 4 then lease = { 0, 0, 0 } end
     lease[of] = math.min(lease[of], math.max(0, math.floor(rest / parts)))
     if of == 2 then
-      local left = scope.most - w.d - w.others - w.ownOpen
+      local left = w.most - w.d - w.others - w.ownOpen
       lease[3] = math.min(lease[3], math.max(0, math.floor(left / parts)))
     end
   end

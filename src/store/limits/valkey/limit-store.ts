@@ -12,6 +12,7 @@ import type {
   LimitStore,
   RefusedByLimit,
 } from "../limit-store.ts";
+import { countedSlotsOf, firstOf, heldTo, overrunLimit, stateOf } from "../decision.ts";
 import type { Parameter, ValkeyClient } from "./client.ts";
 import { Leases, type LeaseRest } from "./leases.ts";
 import { decideScript } from "./limit-scripts.ts";
@@ -22,7 +23,6 @@ import {
   openOverrun,
   OwnWindows,
   refusalByShare,
-  stateOfOwn,
   type Demanded,
   type OwnWindow,
 } from "./own-windows.ts";
@@ -36,7 +36,7 @@ import {
   type ReportsOptions,
   type Step,
 } from "./reports.ts";
-import { newSlotsOf, scopeParameters, WindowNames, type RequestWindows } from "./scopes.ts";
+import { WindowNames, type RequestWindows } from "./scopes.ts";
 import { Trust, type TrustOptions } from "./trust.ts";
 
 export interface ValkeyLimitsOptions
@@ -234,7 +234,7 @@ export class ValkeyLimits implements LimitStore {
     const names = this.#names.of(scopes);
     const account = this.#reports.accountOf(names);
     const own = this.#own.of(names, this.#reports.slot);
-    const asked = { scopes, numbers: names.numbers, demand, overrun, names, account, own };
+    const asked = { scopes, demand, overrun, names, account, own };
     const leased = this.#leases.take(names, { ...demand, overrun }, now);
     if (leased !== undefined) {
       // What its call may use beyond its charge is open with the lease.
@@ -250,7 +250,7 @@ export class ValkeyLimits implements LimitStore {
 
   async #ask(asked: Asked): Promise<Outcome> {
     const { clock, client, random, process, processes, isLeasing = true } = this.#options;
-    const { scopes, names, account, own, demand, overrun } = asked;
+    const { names, account, own, demand, overrun } = asked;
     // In the order of the connection: first what the server has not heard.
     if (account.steps.length > 0) void this.#reports.flush(account);
     const wish = isLeasing ? this.#leases.wish(names, this.#reports.slot) : undefined;
@@ -261,15 +261,11 @@ export class ValkeyLimits implements LimitStore {
     parameters.push(wish === undefined ? 0 : 4 * processes(), requests, tokens, more);
     for (const of of own) {
       const { scope, window } = of;
-      const isRequests = scope.unit === "requests";
-      parameters.push(
-        newSlotsOf(scope),
-        isRequests ? "r" : "t",
-        Math.max(0, window.overrun - more),
-      );
+      const sort = scope.unit === "requests" ? "r" : "t";
+      parameters.push(countedSlotsOf(scope), sort, Math.max(0, window.overrun - more));
+      parameters.push(...[scope.limit, heldTo(scope), overrunLimit(scope)].map(String));
       of.openToldAtMs = sentAtMs;
     }
-    parameters.push(...scopeParameters(scopes, names.numbers));
     let decided: Decided;
     try {
       const reply = await client.run(decideScript, keysOf(account, own), parameters);
@@ -325,7 +321,7 @@ export class ValkeyLimits implements LimitStore {
     charge(asked, slot);
     openOverrun(own, overrun);
     if (isTold) this.#reports.note(account, stepsOf(asked, slot, 1));
-    return { slot, state: stateOfOwn(own, asked, this.#reports.serverMs) };
+    return { slot, state: stateOf(firstOf(own), own, this.#reports.serverMs) };
   }
 
   /** The server has not answered, or only later. */

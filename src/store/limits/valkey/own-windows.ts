@@ -1,16 +1,17 @@
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
-import type { LimitScope, LimitState } from "../../../domain/limits/limit-scope.ts";
+import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { longestGuaranteeSeconds, slotMs } from "../../../domain/limits/slots.ts";
 import { UsageWindow } from "../../../domain/limits/window.ts";
-import { firstOf, refusalFor, stateOf, type ScopeWindow } from "../decision.ts";
+import { countedSlotsOf, refusalFor, refusedByShare, type Demand } from "../decision.ts";
 import type { RefusedByLimit } from "../limit-store.ts";
-import { slotsOf, type RequestWindows } from "./scopes.ts";
+import type { RequestWindows } from "./scopes.ts";
 
 /** What this process has admitted under a scope, in slots of the server's time. */
 export interface OwnWindow {
   readonly key: string;
-  readonly scope: LimitScope;
+  /** As the last request had it. */
+  scope: LimitScope;
   readonly window: UsageWindow;
   /** The server's number of its last change that this process has seen. */
   number: number;
@@ -37,18 +38,20 @@ export class OwnWindows {
     this.#guarantees.advance(nowMs);
   }
 
-  of({ windows }: RequestWindows, slot: number): readonly OwnWindow[] {
-    return windows.map(({ key, scope }) => {
+  of({ keys, scopes }: RequestWindows, slot: number): readonly OwnWindow[] {
+    return scopes.map((scope, index) => {
+      const key = keys[index] ?? "";
       const isMinute = scope.window === "minute";
       const all = isMinute ? this.#minutes : this.#guarantees;
       let own = all.touch(key);
       if (own === undefined) {
-        const window = new UsageWindow(slot, slotsOf(scope));
+        const window = new UsageWindow(slot, countedSlotsOf(scope));
         own = { key, scope, window, number: 0, openToldAtMs: 0 };
         all.set(key, own);
       }
+      own.scope = scope;
       own.window.advance(slot);
-      if (!isMinute) own.window.count(slotsOf(scope));
+      if (!isMinute) own.window.count(countedSlotsOf(scope));
       return own;
     });
   }
@@ -74,9 +77,7 @@ export function isOfTokens({ scope }: Pick<OwnWindow, "scope">): boolean {
 /** What a call asks for. */
 export interface Demanded {
   readonly scopes: readonly LimitScope[];
-  /** From 1, of the window of each scope. */
-  readonly numbers: readonly number[];
-  readonly demand: { readonly requests: number; readonly tokens: number };
+  readonly demand: Demand;
   readonly overrun: number;
 }
 
@@ -112,58 +113,22 @@ export interface ShareTerms {
  */
 export function refusalByShare(
   own: readonly OwnWindow[],
-  { scopes, numbers, demand, overrun }: Demanded,
+  { scopes, demand, overrun }: Demanded,
   { processes, nowMs, waitMs, random }: ShareTerms,
 ): RefusedByLimit | undefined {
-  const charges = chargesOf(own, { scopes, numbers }).map(({ scope, window }) => ({
+  const charges = own.map(({ scope, window }) => ({
     scope: { ...scope, limit: shareOf(scope.limit, processes) },
     window,
   }));
-  const refusal = refusalFor({ charges, demand, overrun, roomWaitMs: 0, now: nowMs }, random);
-  if (refusal === undefined) return undefined;
-  const { limitRequests, limitTokens } = refusal.state;
-  const share = refusal.dimension === "tokens" ? limitTokens : limitRequests;
-  const limitOf = (unit: LimitScope["unit"]): number =>
-    scopes.find((scope) => scope.id === refusal.scopeId && scope.unit === unit)?.limit ?? Infinity;
-  // Callers see the limits of their plan, and what is left of the share.
-  const whole = { limitRequests: limitOf("requests"), limitTokens: limitOf("tokens") };
-  const told = { ...refusal, state: { ...refusal.state, ...whole }, share };
-  if (refusal.retryAfterMs !== undefined || !fitsWhole({ scopes, demand, overrun })) return told;
-  const freeAfterMs = refusal.overrun === undefined ? waitMs : undefined;
-  return { ...told, freeAfterMs, retryAfterMs: waitMs };
-}
-
-/** What is left under the limits, of what this process knows. */
-export function stateOfOwn(
-  own: readonly OwnWindow[],
-  { scopes, numbers }: Pick<Demanded, "scopes" | "numbers">,
-  nowMs: number,
-): LimitState {
-  const charges = chargesOf(own, { scopes, numbers });
-  return stateOf(firstOf(charges), charges, nowMs);
-}
-
-function chargesOf(
-  own: readonly OwnWindow[],
-  { scopes, numbers }: Pick<Demanded, "scopes" | "numbers">,
-): readonly ScopeWindow[] {
-  return scopes.flatMap((scope, index) => {
-    const window = own[(numbers[index] ?? 1) - 1]?.window;
-    return window === undefined ? [] : [{ scope, window }];
-  });
+  const refusal = refusalFor({ charges, demand, overrun, now: nowMs }, random);
+  const { tokens } = demand;
+  return (
+    refusal && refusedByShare(refusal, { scopes, tokens, mostTokens: tokens + overrun }, waitMs)
+  );
 }
 
 function shareOf(limit: number, processes: number): number {
   return limit < 1 ? limit : Math.max(1, Math.floor(limit / processes));
-}
-
-/** Whether a request fits an empty window of the whole limits. */
-function fitsWhole({ scopes, demand, overrun }: Omit<Demanded, "numbers">): boolean {
-  return scopes.every(({ unit, limit, overrunFactor = Infinity }) =>
-    unit === "requests"
-      ? limit >= demand.requests
-      : limit >= demand.tokens && overrun <= limit * overrunFactor,
-  );
 }
 
 /** What callers get whose plan admits nothing while the shared limits cannot be decided. */

@@ -5,11 +5,11 @@ import {
   heldTo,
   refusalFor,
   stateOf,
-  type Demand,
   type ScopeWindow,
+  countedSlotsOf,
 } from "../decision.ts";
 import type { RefusedByLimit } from "../limit-store.ts";
-import { slotsOf } from "./scopes.ts";
+import type { Demanded } from "./own-windows.ts";
 
 /** What the server has in a window: the sum of its slots and its debt, and how far it has changed. */
 export interface WindowTold {
@@ -48,24 +48,16 @@ export type Decided = Told &
     | { readonly is: "broken" }
   );
 
-export interface Asked {
-  readonly scopes: readonly LimitScope[];
-  /** From 1, of the window of each scope. */
-  readonly numbers: readonly number[];
-  readonly demand: Demand;
-  readonly overrun: number;
-}
-
 /** A refusal is explained from what the windows hold, as it is for limits in memory. */
-export function readDecision(reply: unknown, asked: Asked, random: () => number): Decided {
+export function readDecision(reply: unknown, asked: Demanded, random: () => number): Decided {
   const [verdict, now, slot, extra, ...told] = listOf(reply);
   const time: Told = { now: numberOf(now), slot: numberOf(slot) };
   switch (verdict) {
     case 0: {
       const windows = told.map(numbersOf);
       // The whole sum stands in the newest slot that is used: it decides when all is free again.
-      const charges = chargesOf(asked, time.slot, (number) => {
-        const [sum = 0, debt = 0, newest = 0] = windows[number] ?? [];
+      const charges = chargesOf(asked, time.slot, (index) => {
+        const [sum = 0, debt = 0, newest = 0] = windows[index] ?? [];
         return { debt, overrun: 0, amounts: [newest, sum] };
       });
       const [requests = 0, tokens = 0, overrun = 0] = numbersOf(extra);
@@ -75,15 +67,12 @@ export function readDecision(reply: unknown, asked: Asked, random: () => number)
     }
     case 1: {
       const windows = told.map(numbersOf);
-      const charges = chargesOf(asked, time.slot, (number) => {
-        const [debt = 0, overrun = 0, , ...amounts] = windows[number] ?? [];
+      const charges = chargesOf(asked, time.slot, (index) => {
+        const [debt = 0, overrun = 0, , ...amounts] = windows[index] ?? [];
         return { debt, overrun, amounts };
       });
       const { demand, overrun } = asked;
-      const refusal = refusalFor(
-        { charges, demand, overrun, roomWaitMs: 0, now: time.now },
-        random,
-      );
+      const refusal = refusalFor({ charges, demand, overrun, now: time.now }, random);
       if (refusal === undefined) throw new TypeError("a refusal by Valkey has no reason");
       return { ...time, is: "refused", refusal, windows: windows.map(refusedTold) };
     }
@@ -156,22 +145,18 @@ interface Contents {
 }
 
 function chargesOf(
-  { scopes, numbers }: Asked,
+  { scopes }: Demanded,
   slot: number,
   contentsOf: (index: number) => Contents,
 ): readonly ScopeWindow[] {
-  const filled = new Map<number, UsageWindow>();
-  return scopes.map((scope, index) => {
-    const number = (numbers[index] ?? 1) - 1;
-    const window = filled.get(number) ?? windowOf(scope, contentsOf(number), slot);
-    filled.set(number, window);
-    window.holdTo(heldTo(scope));
-    return { scope, window };
-  });
+  return scopes.map((scope, index) => ({
+    scope,
+    window: windowOf(scope, contentsOf(index), slot),
+  }));
 }
 
 function windowOf(scope: LimitScope, contents: Contents, slot: number): UsageWindow {
-  const window = new UsageWindow(slot, slotsOf(scope));
+  const window = new UsageWindow(slot, countedSlotsOf(scope));
   window.holdTo(heldTo(scope));
   const { debt, overrun, amounts } = contents;
   for (let index = 0; index + 1 < amounts.length; index += 2) {

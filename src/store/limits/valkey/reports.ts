@@ -1,13 +1,13 @@
 import type { Clock } from "../../../domain/clock.ts";
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import { slotMs } from "../../../domain/limits/slots.ts";
-import { heldTo } from "../decision.ts";
+import { countedSlotsOf, heldTo } from "../decision.ts";
 import type { Parameter, ValkeyClient } from "./client.ts";
 import { checkScript, correctScript } from "./limit-scripts.ts";
 import type { Charged, OwnWindow } from "./own-windows.ts";
 import { ValkeyUnavailable } from "./problems.ts";
 import { readCheck, readCorrection, type Corrected, type WindowTold } from "./read-reply.ts";
-import { slotsOf, type RequestWindows } from "./scopes.ts";
+import type { RequestWindows } from "./scopes.ts";
 import { trustAfterMs, type Trust } from "./trust.ts";
 
 /** What is known of an account, whose limits are decided in one step. */
@@ -162,7 +162,7 @@ export class Reports {
     const parameters: Parameter[] = [process];
     for (const of of own) {
       const { scope, window } = of;
-      parameters.push(slotsOf(scope), String(heldTo(scope)), window.overrun);
+      parameters.push(countedSlotsOf(scope), String(heldTo(scope)), window.overrun);
       of.openToldAtMs = clock.monotonic();
     }
     for (const { own: of, kind, slot, amount, reserved } of steps) {

@@ -1,25 +1,14 @@
 import { type LimitScope, nameOf } from "../../../domain/limits/limit-scope.ts";
-import { countedSlots, guaranteeSlots } from "../../../domain/limits/slots.ts";
-import { heldTo, overrunLimit } from "../decision.ts";
-import type { Parameter } from "./client.ts";
 
-/** One window of a request. */
-export interface WindowName {
-  readonly key: string;
-  /** One of its scopes; a request may name several. */
-  readonly scope: LimitScope;
-}
-
-/** The windows of a request, each once, and its scopes by the number of their window. */
+/** The windows of a request in the server. */
 export interface RequestWindows {
   readonly scopes: readonly LimitScope[];
   /** The account whose limits are decided in one step. */
   readonly account: string;
   /** The key that says since when the server has all data. */
   readonly sinceKey: string;
-  readonly windows: readonly WindowName[];
-  /** From 1, in the order of the request's scopes. */
-  readonly numbers: readonly number[];
+  /** The key of the window of each scope. */
+  readonly keys: readonly string[];
 }
 
 const prefix = "sluice";
@@ -52,15 +41,12 @@ export class WindowNames {
     if (first === undefined) throw new RangeError("a limit request names at least one scope");
     const account = first.owner ?? first.id;
     const shard = shardOf(account, this.#shards);
-    const windows: WindowName[] = [];
-    const numbers = scopes.map((scope) => {
+    const keys = scopes.map((scope) => {
       const { id, unit, seconds } = nameOf(scope);
       const sort = `${seconds === 0 ? "c" : "g"}${unit === "requests" ? "r" : "t"}`;
-      const key = `${prefix}:{${shard}}:${sort}:${account}:${id}`;
-      const index = windows.findIndex((window) => window.key === key);
-      return index < 0 ? windows.push({ key, scope }) : index + 1;
+      return `${prefix}:{${shard}}:${sort}:${account}:${id}`;
     });
-    return { scopes, account, sinceKey: sinceKeyOf(shard), windows, numbers };
+    return { scopes, account, sinceKey: sinceKeyOf(shard), keys };
   }
 }
 
@@ -70,23 +56,4 @@ export function shardOf(name: string, shards: number): number {
 
 function sinceKeyOf(shard: number): string {
   return `${prefix}:{${shard}}:since`;
-}
-
-/** The part of a script's parameters that describes the scopes of a request. */
-export function scopeParameters(scopes: readonly LimitScope[], numbers: readonly number[]) {
-  const parameters: Parameter[] = [scopes.length];
-  for (const [index, scope] of scopes.entries()) {
-    const limits = [scope.limit, heldTo(scope), overrunLimit(scope)];
-    parameters.push(numbers[index] ?? 1, slotsOf(scope), ...limits.map(String));
-  }
-  return parameters;
-}
-
-export function slotsOf({ window }: LimitScope): number {
-  return window === "minute" ? countedSlots : guaranteeSlots(window.seconds);
-}
-
-/** The slots of a window that is not brought to the period of a request yet. */
-export function newSlotsOf({ window }: LimitScope): number {
-  return window === "minute" ? countedSlots : guaranteeSlots(60);
 }
