@@ -12,14 +12,11 @@ import type { UpstreamRequest } from "../../adapter.ts";
 import { type AwsCredentials, readSignature, RequestSigner } from "./sign.ts";
 import { encodePathSegment } from "../endpoint.ts";
 
-type Query = Readonly<Record<string, string | string[]>>;
-
 interface Captured {
   readonly protocol: string;
   readonly hostname: string;
   readonly port?: number;
   readonly path: string;
-  readonly query?: Query;
   readonly headers: Record<string, string>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
 }
@@ -29,8 +26,6 @@ interface Case {
   readonly region?: string;
   readonly endpoint?: string;
   readonly token?: string;
-  /** The query, decoded. */
-  readonly query?: Query;
   readonly command: SdkCommand;
 }
 
@@ -40,7 +35,7 @@ const accessKeyId = "AKIDEXAMPLE";
 const secretAccessKey = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 
 /** The request as the official client signs it, taken from it before it is sent. */
-async function capture({ region = "us-east-1", endpoint, token, query, command }: Case) {
+async function capture({ region = "us-east-1", endpoint, token, command }: Case) {
   let captured: Captured | undefined;
   const client = new BedrockRuntimeClient({
     region,
@@ -59,13 +54,20 @@ async function capture({ region = "us-east-1", endpoint, token, query, command }
       },
     },
   });
-  client.middlewareStack.add(
-    (next) => (args) => {
-      if (query !== undefined) Object.assign(args.request as object, { query });
+  // It would sign its own headers too, and one that proxies rewrite.
+  const middleware =
+    <Args, Output>(next: (args: Args) => Output) =>
+    (args: Args): Output => {
+      const { request } = args as { request: Captured };
+      for (const name of Object.keys(request.headers)) {
+        if (name !== "content-type" && name !== "host") delete request.headers[name];
+      }
       return next(args);
-    },
-    { step: "build" },
-  );
+    };
+  client.middlewareStack.addRelativeTo(middleware, {
+    relation: "before",
+    toMiddleware: "httpSigningMiddleware",
+  });
   await client.send(command as ConverseCommand).catch(() => undefined);
   client.destroy();
   if (captured === undefined) throw new Error("the client sent nothing");
@@ -83,25 +85,13 @@ function credentialsOf(token?: string): AwsCredentials {
 
 /** The official client's request, without the headers of its signer. */
 function unsigned(captured: Captured): UpstreamRequest {
-  const { headers } = captured;
-  const [, names = ""] = /SignedHeaders=([^,]+)/.exec(headers["authorization"] ?? "") ?? [];
-  const added = ["host", "x-amz-date", "x-amz-content-sha256", "x-amz-security-token"];
-  const kept = names.split(";").filter((name) => !added.includes(name));
   const port = captured.port === undefined ? "" : `:${captured.port}`;
   return {
-    url: `${captured.protocol}//${captured.hostname}${port}${captured.path}${search(captured.query)}`,
+    url: `${captured.protocol}//${captured.hostname}${port}${captured.path}`,
     method: "POST",
-    headers: Object.fromEntries(kept.map((name) => [name, headers[name] ?? ""])),
+    headers: { "content-type": captured.headers["content-type"] ?? "" },
     body: captured.body ?? "",
   };
-}
-
-/** A query as it is written on the wire, in the order given. */
-function search(query: Query = {}): string {
-  const pairs = Object.entries(query).flatMap(([name, values]) =>
-    [values].flat().map((value) => `${encodePathSegment(name)}=${encodePathSegment(value)}`),
-  );
-  return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
 
 const say = (text: string) => ({ messages: [{ role: "user" as const, content: [{ text }] }] });
@@ -143,30 +133,12 @@ const cases: readonly Case[] = [
   { name: "an embedding", command: invoke(titan, '{"inputText":"Grüße","dimensions":256}') },
   { name: "an empty body", command: invoke(titan, "") },
   {
-    name: "header fields of a guardrail",
-    command: new InvokeModelCommand({
-      modelId: titan,
-      body: "{}",
-      accept: "application/json",
-      guardrailIdentifier: "gr-1",
-      guardrailVersion: "DRAFT",
-      serviceTier: "priority",
-    }),
-  },
-  {
     name: "counting tokens",
     command: new CountTokensCommand({ modelId: haiku, input: { converse: say("Hi") } }),
   },
   { name: "a port", endpoint: "http://127.0.0.1:8123", command: converse(haiku) },
   { name: "a usual port", endpoint: "https://proxy.example:443", command: converse(haiku) },
   { name: "an IPv6 host", endpoint: "http://[::1]:8123", command: converse(arn("x/y")) },
-  { name: "a query", query: { b: "2", a: "1", "a-c": "3", A: "4" }, command: converse(haiku) },
-  { name: "a name twice", query: { a: ["z", "b", "%", ""], b: "" }, command: converse(haiku) },
-  {
-    name: "a query that must be encoded",
-    query: { "q é/?": "a b+c&d=e%20~*'()!", "=": "👋🏽" },
-    command: converse(haiku),
-  },
   { name: "a path before", endpoint: "https://h.example/a:b/c", command: stream(arn("x/y")) },
 ];
 
@@ -206,23 +178,6 @@ function signatureOf(signed: UpstreamRequest): string {
   return /Signature=([0-9a-f]{64})$/.exec(signed.headers["authorization"] ?? "")?.[1] ?? "none";
 }
 
-test.each([
-  ["?b=1&a=2", "?a=2&b=1"],
-  ["?a-b=1&a=1", "?a=1&a-b=1"],
-  ["?a", "?a="],
-  ["?a=1&&b=2&", "?a=1&b=2"],
-  ["?a=b=c", "?a=b%3Dc"],
-  ["?a=%7e%41", "?a=~A"],
-  ["?a=%zz", "?a=%25zz"],
-  ["?", ""],
-])("the query %s is signed like %s", (one, other) => {
-  const signer = new RequestSigner("us-east-1");
-  const [first, second] = [one, other].map((query) =>
-    signatureOf(signer.sign({ ...request, url: `${request.url}${query}` }, credentialsOf(), nowMs)),
-  );
-  expect(first).toBe(second ?? "");
-});
-
 describe("a signature", () => {
   const signer = new RequestSigner("us-east-1");
   const whole = signatureOf(signer.sign(request, credentialsOf("t"), nowMs));
@@ -240,8 +195,6 @@ describe("a signature", () => {
         credentialsOf("t"),
         nowMs,
       ),
-      signer.sign({ ...request, url: `${request.url}?a=1` }, credentialsOf("t"), nowMs),
-      signer.sign({ ...request, url: `${request.url}?a=2` }, credentialsOf("t"), nowMs),
       signer.sign({ ...request, method: "GET" }, credentialsOf("t"), nowMs),
       signer.sign(
         { ...request, headers: { "content-type": "text/plain" } },

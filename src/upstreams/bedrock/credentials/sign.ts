@@ -1,14 +1,14 @@
 import { createHmac, hash } from "node:crypto";
 import type { UpstreamRequest } from "../../adapter.ts";
-import { encodePathSegment, percentEncode } from "../endpoint.ts";
+import { percentEncode } from "../endpoint.ts";
 import type { Secret } from "../../../domain/keys/secret.ts";
 
 /**
- * Signs requests to one region with AWS Signature Version 4. Header names must be in lower case.
+ * Signs requests to one region with AWS Signature Version 4: method, path, body, and the headers that
+ * no proxy rewrites. Addresses have no query. Header names must be in lower case.
  */
 export class RequestSigner {
   readonly #region: string;
-  readonly #headers = new CanonicalHeadersWriter();
   readonly #addresses = new Map<string, CanonicalAddress>();
   #key: SigningKey | undefined;
   #time: { readonly second: number; readonly text: string } | undefined;
@@ -19,7 +19,7 @@ export class RequestSigner {
 
   /** Returns the signed request. The body must be sent unchanged, because its bytes are signed. */
   sign(request: UpstreamRequest, credentials: AwsCredentials, nowMs: number): UpstreamRequest {
-    const { host, path, query } = this.#addressOf(request.url);
+    const { host, path } = this.#addressOf(request.url);
     const time = this.#timeAt(nowMs);
     const day = time.slice(0, 8);
     const bodyHash = hash("sha256", request.body, "hex");
@@ -29,8 +29,12 @@ export class RequestSigner {
       "x-amz-content-sha256": bodyHash,
       ...(token !== undefined && { "x-amz-security-token": token }),
     };
-    const { signedNames, lines } = this.#headers.write(request.headers, { host, ...added });
-    const canonical = `${request.method}\n${path}\n${query}\n${lines}\n${signedNames}\n${bodyHash}`;
+    const lines =
+      `content-type:${request.headers["content-type"] ?? ""}\nhost:${host}\n` +
+      `x-amz-content-sha256:${bodyHash}\nx-amz-date:${time}\n` +
+      (token === undefined ? "" : `x-amz-security-token:${token}\n`);
+    const names = token === undefined ? signedHeaders : signedHeadersWithToken;
+    const canonical = `${request.method}\n${path}\n\n${lines}\n${names}\n${bodyHash}`;
     const scope = `${day}/${this.#region}/${service}/aws4_request`;
     const text = `${algorithm}\n${time}\n${scope}\n${hash("sha256", canonical, "hex")}`;
     const signature = createHmac("sha256", this.#keyOf(credentials, day))
@@ -38,7 +42,7 @@ export class RequestSigner {
       .digest("hex");
     const authorization =
       `${algorithm} Credential=${credentials.accessKeyId}/${scope}, ` +
-      `SignedHeaders=${signedNames}, Signature=${signature}`;
+      `SignedHeaders=${names}, Signature=${signature}`;
     return { ...request, headers: { ...request.headers, ...added, authorization } };
   }
 
@@ -46,8 +50,8 @@ export class RequestSigner {
   #addressOf(url: string): CanonicalAddress {
     const known = this.#addresses.get(url);
     if (known !== undefined) return known;
-    const { host, pathname, search } = new URL(url);
-    const address = { host, path: canonicalPath(pathname), query: canonicalQuery(search) };
+    const { host, pathname } = new URL(url);
+    const address = { host, path: canonicalPath(pathname) };
     if (this.#addresses.size >= mostAddresses) this.#addresses.clear();
     this.#addresses.set(url, address);
     return address;
@@ -91,6 +95,8 @@ interface SigningKey {
 }
 
 const algorithm = "AWS4-HMAC-SHA256";
+const signedHeaders = "content-type;host;x-amz-content-sha256;x-amz-date";
+const signedHeadersWithToken = `${signedHeaders};x-amz-security-token`;
 /** The service name in signatures, which differs from the host's. */
 const service = "bedrock";
 
@@ -100,7 +106,6 @@ const mostAddresses = 10_000;
 interface CanonicalAddress {
   readonly host: string;
   readonly path: string;
-  readonly query: string;
 }
 
 /** `20260102T030405Z` */
@@ -125,127 +130,6 @@ function deriveKey(credentials: AwsCredentials, day: string, region: string): Bu
     key = createHmac("sha256", key).update(part).digest();
   }
   return Buffer.from(key);
-}
-
-/** The headers that signing adds; the token only if the credentials have one. */
-interface AddedHeaders {
-  readonly host: string;
-  readonly "x-amz-content-sha256": string;
-  readonly "x-amz-date": string;
-  readonly "x-amz-security-token"?: string;
-}
-
-interface CanonicalHeaders {
-  /** Names in order, separated by semicolons. */
-  readonly signedNames: string;
-  /** One line for each header, each with its line end. */
-  readonly lines: string;
-}
-
-/**
- * Puts headers into the form that is signed: names in lower case and sorted, values trimmed. An
- * adapter sends few constant sets of headers, so the result for each set is cached.
- */
-class CanonicalHeadersWriter {
-  readonly #forms = new WeakMap<Headers, Form>();
-
-  write(own: Headers, added: AddedHeaders): CanonicalHeaders {
-    const form = this.#formOf(own, added["x-amz-security-token"] !== undefined);
-    let lines = "";
-    for (const piece of form.pieces) {
-      lines += typeof piece === "string" ? piece : `${piece.name}:${added[piece.name] ?? ""}\n`;
-    }
-    return { signedNames: form.signedNames, lines };
-  }
-
-  #formOf(own: Headers, hasToken: boolean): Form {
-    const known = this.#forms.get(own);
-    if (known?.hasToken === hasToken) return known;
-    const form = makeForm(own, hasToken);
-    this.#forms.set(own, form);
-    return form;
-  }
-}
-
-type Headers = Readonly<Record<string, string>>;
-
-interface Form {
-  readonly hasToken: boolean;
-  readonly signedNames: string;
-  /** Finished lines, or the header whose line changes from request to request. */
-  readonly pieces: readonly (string | { readonly name: keyof AddedHeaders })[];
-}
-
-/** Headers that proxies rewrite. */
-const unsignedHeaders: ReadonlySet<string> = new Set([
-  "accept-encoding",
-  "traceparent",
-  "user-agent",
-]);
-
-const alwaysAdded = ["host", "x-amz-content-sha256", "x-amz-date"] as const;
-const withToken = [...alwaysAdded, "x-amz-security-token"] as const;
-
-function makeForm(own: Headers, hasToken: boolean): Form {
-  const added = (hasToken ? withToken : alwaysAdded).map((name) => ({ name, piece: { name } }));
-  const fixed = Object.entries(own)
-    .filter(([name]) => !unsignedHeaders.has(name))
-    .map(([name, value]) => ({ name, piece: `${name}:${canonicalValue(value)}\n` }));
-  const ordered = [...fixed, ...added].toSorted((one, other) => (one.name < other.name ? -1 : 1));
-  return {
-    hasToken,
-    signedNames: ordered.map(({ name }) => name).join(";"),
-    pieces: ordered.map(({ piece }) => piece),
-  };
-}
-
-function canonicalValue(value: string): string {
-  return value.trim().replaceAll(/\s+/g, " ");
-}
-
-/**
- * Puts the query of an address (with or without its `?`) into the form that Signature Version 4
- * signs: names and values in one encoding, sorted by name and then by value.
- */
-function canonicalQuery(search: string): string {
-  return search
-    .replace(/^\?/, "")
-    .split("&")
-    .filter((pair) => pair !== "")
-    .map(readPair)
-    .toSorted((one, other) => compare(one.name, other.name) || compare(one.value, other.value))
-    .map(({ name, value }) => `${name}=${value}`)
-    .join("&");
-}
-
-interface Pair {
-  readonly name: string;
-  readonly value: string;
-}
-
-function readPair(text: string): Pair {
-  const end = text.includes("=") ? text.indexOf("=") : text.length;
-  return { name: encode(text.slice(0, end)), value: encode(text.slice(end + 1)) };
-}
-
-function encode(text: string): string {
-  return encodePathSegment(decode(text));
-}
-
-/** A `+` is a plus sign; only HTML forms use it for a space. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // A percent sign that encodes nothing is taken literally.
-    return text;
-  }
-}
-
-/** By character code: all characters are ASCII here. */
-function compare(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
 }
 
 /** What requests are signed with. Immutable: new credentials replace them. */
