@@ -223,3 +223,19 @@ export function withSuggestion(
 ): SettingProblem {
   return suggestion === undefined ? problem : { ...problem, suggestion };
 }
+
+/** A section of the file under the names that code uses: `maxTokens` for `max_tokens`. */
+export type CamelCased<File extends object> = {
+  readonly [Key in keyof File & string as CamelCase<Key>]: File[Key];
+};
+
+type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Text;
+
+export function camelCased<File extends object>(file: File): CamelCased<File>;
+export function camelCased(file: object): unknown {
+  const camelCase = (key: string): string =>
+    key.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase());
+  return Object.fromEntries(Object.entries(file).map(([key, value]) => [camelCase(key), value]));
+}

@@ -1,6 +1,6 @@
 import type { Config, UpstreamSettings } from "../../src/config/config.ts";
 import type { BedrockSettings } from "../../src/upstreams/bedrock/settings.ts";
-import type { OpenAiSettings } from "../../src/upstreams/openai/settings.ts";
+import type { OpenAiSettings } from "../../src/upstreams/openai/config.ts";
 
 interface SettingsByKind {
   readonly bedrock: BedrockSettings;

@@ -30,7 +30,7 @@ import type { LimitStore } from "../../src/store/limits/limit-store.ts";
 import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
-import type { OpenAiSettings } from "../../src/upstreams/openai/settings.ts";
+import type { OpenAiSettings } from "../../src/upstreams/openai/config.ts";
 
 const generous: Limits = { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000 };
 

@@ -9,7 +9,7 @@ import { createEmbeddingCodec } from "./embeddings.ts";
 import { encodeChat } from "./encode-chat.ts";
 import { forwardedFields } from "./forwarded-fields.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
-import type { OpenAiSettings } from "./settings.ts";
+import type { OpenAiSettings } from "./config.ts";
 import type { ChatEvent, ChatResult } from "../../domain/chat/chat.ts";
 import { collectAnswer } from "../shared/collect-answer.ts";
 import { isJson } from "../shared/whole-body.ts";

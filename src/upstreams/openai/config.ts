@@ -1,5 +1,7 @@
 import { z } from "zod";
 import {
+  type CamelCased,
+  camelCased,
   credential,
   flag,
   httpUrl,
@@ -8,7 +10,6 @@ import {
   wholeNumber,
 } from "../../settings/values.ts";
 import type { FieldsOf } from "../kind.ts";
-import type { OpenAiSettings } from "./settings.ts";
 
 /** Sluice sets these itself, or they belong to one connection and are never forwarded. */
 const reservedHeaders: ReadonlySet<string> = new Set([
@@ -119,23 +120,12 @@ export function contradictions(upstream: Fields): readonly SettingProblem[] {
     .map((name) => ({ path: ["headers", name], message }));
 }
 
+/** How one OpenAI-compatible server is reached, and where it deviates from OpenAI. */
+export type OpenAiSettings = CamelCased<Fields>;
+
 export function buildSettings(upstream: Fields): OpenAiSettings {
-  return {
-    baseUrl: upstream.base_url,
-    apiKey: upstream.api_key,
-    apiKeyHeader: upstream.api_key_header,
-    headers: Object.fromEntries(
-      Object.entries(upstream.headers).map(([header, value]) => [header.toLowerCase(), value]),
-    ),
-    query: upstream.query,
-    forwardFields: upstream.forward_fields,
-    dropFields: upstream.drop_fields,
-    maxTokensField: upstream.max_tokens_field,
-    instructionRole: upstream.instruction_role,
-    flattenTextParts: upstream.flatten_text_parts,
-    streamUsage: upstream.stream_usage,
-    takesTokenIds: upstream.takes_token_ids,
-    embeddingBatchLimit: upstream.embedding_batch_limit,
-    embeddingEncoding: upstream.embedding_encoding,
-  };
+  const headers = Object.entries(upstream.headers).map(
+    ([name, value]) => [name.toLowerCase(), value] as const,
+  );
+  return camelCased({ ...upstream, headers: Object.fromEntries(headers) });
 }

@@ -12,7 +12,7 @@ import {
 } from "../../domain/errors/upstream-failure.ts";
 import { listOf, numberOf, objectOf, usageIn, vectorAt } from "../shared/json-fields.ts";
 import { parseAnswer, readInputUsage } from "./read-answer.ts";
-import type { OpenAiSettings } from "./settings.ts";
+import type { OpenAiSettings } from "./config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { EmbeddingCodec, EmbeddingExchange, UpstreamRequest } from "../adapter.ts";
 

@@ -7,7 +7,7 @@ import type {
 import type { CallOrigins } from "./call-origin.ts";
 import { isObject } from "../shared/json-fields.ts";
 import { only, onlyPart, type ForwardedFields } from "./forwarded-fields.ts";
-import type { OpenAiSettings } from "./settings.ts";
+import type { OpenAiSettings } from "./config.ts";
 
 export interface ChatSettings extends OpenAiSettings {
   readonly fields: ForwardedFields;

@@ -1,7 +1,6 @@
 import type { TargetSections, UpstreamKind } from "../kind.ts";
 import { createOpenAiAdapter } from "./adapter.ts";
-import { buildSettings, contradictions, fields } from "./config.ts";
-import type { OpenAiSettings } from "./settings.ts";
+import { buildSettings, contradictions, fields, type OpenAiSettings } from "./config.ts";
 
 export const openaiKind: UpstreamKind<typeof fields, TargetSections, OpenAiSettings> = {
   name: "openai",

@@ -1,6 +1,6 @@
 import type { Config, UpstreamSettings } from "../../../src/config/config.ts";
 import { formatProblems, parseConfig } from "../../../src/config/load.ts";
-import type { OpenAiSettings } from "../../../src/upstreams/openai/settings.ts";
+import type { OpenAiSettings } from "../../../src/upstreams/openai/config.ts";
 import { plainKey } from "../../support/plain-key.ts";
 import { startOfTime, type KeyPlan, type Scenario, type UpstreamPlan } from "../scenario.ts";
 

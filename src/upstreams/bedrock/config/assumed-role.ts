@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { optionalDuration, text } from "../../../settings/values.ts";
-import type { AssumedRole } from "../settings.ts";
+import { camelCased, optionalDuration, text } from "../../../settings/values.ts";
 
 const mostTags = 50;
 const tagCharacters = "letters, digits, spaces or any of '_.:/=+-@'";
@@ -48,15 +47,11 @@ export const assumedRoleSchema = z
       example: "1h",
     }),
   })
-  .transform((role): AssumedRole => ({
-    roleArn: role.role_arn,
-    externalId: role.external_id,
-    sessionName: role.session_name,
-    sessionTags: role.session_tags,
-    durationMs: role.duration,
-  }))
+  .transform(camelCased)
   .optional()
   .describe("Role that the credentials of the upstream, keys or chain, are exchanged for.");
+
+export type AssumedRole = NonNullable<z.output<typeof assumedRoleSchema>>;
 
 /** The provider's token service refuses names that differ only in case. */
 function differInMoreThanCase(tags: Readonly<Record<string, string>>): boolean {

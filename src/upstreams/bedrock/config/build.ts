@@ -5,9 +5,10 @@ import {
   type BedrockModelSettings,
   type BedrockSettings,
 } from "../settings.ts";
+import { camelCased } from "../../../settings/values.ts";
 import type { fields } from "./fields.ts";
 import { regionalUpstreams, sitesIn, type RegionalUpstream } from "./sites.ts";
-import type { ChatSection, EmbeddingSection, targetSections } from "./target-sections.ts";
+import type { targetSections } from "./target-sections.ts";
 
 type Fields = FieldsOf<typeof fields>;
 type Sections = typeof targetSections;
@@ -70,39 +71,9 @@ function buildModels(
 }
 
 function buildModel(target: Target): BedrockModelSettings {
-  switch (target.kind) {
-    case "chat":
-      return buildChatModel(target.maxOutputTokens, target.section);
-    case "embedding":
-      return buildEmbeddingModel(target.section);
-  }
-}
-
-function buildChatModel(
-  maxOutputTokens: number | undefined,
-  section: ChatSection | undefined,
-): BedrockModelSettings {
-  if (section === undefined) return { ...defaultModelSettings, maxOutputTokens };
   return {
     ...defaultModelSettings,
-    family: section.family,
-    maxOutputTokens,
-    defaultOutputTokens: section.default_output_tokens,
-    capabilities: section.capabilities,
-    dropUnsupported: section.drop_unsupported,
-    conversation: section.conversation,
-    promptCache: section.prompt_cache,
-    validateAnswers: section.validate_answers,
-    guardrail: section.guardrail,
-    requestMetadata: section.request_metadata,
-    serviceTier: section.service_tier,
-    latency: section.latency,
-    additionalFields: section.additional_fields,
+    ...camelCased(target.section ?? {}),
+    maxOutputTokens: target.kind === "chat" ? target.maxOutputTokens : undefined,
   };
-}
-
-function buildEmbeddingModel(section: EmbeddingSection | undefined): BedrockModelSettings {
-  if (section === undefined) return defaultModelSettings;
-  const { family, input_type: inputType, truncate } = section;
-  return { ...defaultModelSettings, family, inputType, truncate };
 }

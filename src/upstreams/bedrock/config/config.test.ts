@@ -108,7 +108,7 @@ describe("an upstream of kind bedrock", () => {
       externalId: undefined,
       sessionName: "sluice",
       sessionTags: {},
-      durationMs: undefined,
+      duration: undefined,
     };
     const { credentials } = read({ upstream: `assume_role: { ${role} }` }).settings;
     expect(credentials).toEqual({ source: "chain", profile: undefined, assumedRole });
@@ -124,7 +124,7 @@ describe("an upstream of kind bedrock", () => {
         externalId: "customer/42",
         sessionName: "eu",
         sessionTags: { team: "search" },
-        durationMs: 7_200_000,
+        duration: 7_200_000,
       },
     });
   });
@@ -216,6 +216,8 @@ describe("a chat target's section", () => {
     const { settings, config } = read({ chat: "bedrock: {}" });
     expect(modelSettings(settings, "chat-a")).toEqual({
       family: undefined,
+      identifiers: {},
+      profiles: {},
       maxOutputTokens: undefined,
       defaultOutputTokens: undefined,
       capabilities: {},
@@ -252,6 +254,8 @@ describe("a chat target's section", () => {
     expect([...settings.models.keys()]).toEqual(["chat-a", "embed-a"]);
     expect(settings.models.get("chat-a")?.get(arn)).toEqual({
       family: "claude-4",
+      identifiers: {},
+      profiles: {},
       maxOutputTokens: undefined,
       defaultOutputTokens: 9,
       capabilities: {},

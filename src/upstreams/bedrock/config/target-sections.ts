@@ -1,7 +1,12 @@
 import { z } from "zod";
 import { chatFamilies, embeddingFamilies } from "../models/facts.ts";
-import { inputTypes, type Guardrail } from "../settings.ts";
-import { flag, identifier, requiredWholeNumber, text } from "../../../settings/values.ts";
+import {
+  camelCased,
+  flag,
+  identifier,
+  requiredWholeNumber,
+  text,
+} from "../../../settings/values.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
 import { regionName } from "./sites.ts";
 
@@ -60,12 +65,11 @@ const guardrailSchema = z
       .prefault("sync")
       .describe("Whether a stream waits for the guardrail."),
   })
-  .transform(({ stream_processing: streamProcessing, ...guardrail }): Guardrail => ({
-    ...guardrail,
-    streamProcessing,
-  }))
+  .transform(camelCased)
   .optional()
   .describe("Guardrail of the provider, for every request.");
+
+export type Guardrail = NonNullable<z.output<typeof guardrailSchema>>;
 
 const metadataProblem =
   "must be at most 256 letters, digits, spaces or any of ':_@$#=/+,-.', and keys not empty";
@@ -133,6 +137,15 @@ const chatSection = z
   })
   .optional();
 
+/** The purposes of embeddings, in Cohere's terms. */
+export const inputTypes = [
+  "search_document",
+  "search_query",
+  "classification",
+  "clustering",
+] as const;
+export type InputType = (typeof inputTypes)[number];
+
 const embeddingSection = z
   .strictObject({
     family: z.enum(embeddingFamilies).optional().meta(familyMeta),
@@ -150,5 +163,8 @@ const embeddingSection = z
 
 export const targetSections = { chat: chatSection, embedding: embeddingSection };
 
-export type ChatSection = NonNullable<z.output<typeof chatSection>>;
-export type EmbeddingSection = NonNullable<z.output<typeof embeddingSection>>;
+/** The sections that say nothing. */
+export const emptySections = {
+  chat: chatSection.unwrap().parse({}),
+  embedding: embeddingSection.unwrap().parse({}),
+};

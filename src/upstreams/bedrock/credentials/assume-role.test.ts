@@ -52,7 +52,7 @@ test("external id, session name, tags and duration are sent", async () => {
       externalId: "customer/42",
       sessionName: "gateway@eu",
       sessionTags: { team: "search", "cost center": "k+1" },
-      durationMs: 7_200_000,
+      duration: 7_200_000,
     },
   });
   expect(loaded).toEqual([loadedAs(1), loadedAs(2)]);
@@ -76,12 +76,12 @@ test.each([
   ["no external id", { trusted: { externalId: "a1" } }, "sts:AssumeRole"],
   ["tags without the right to them", { role: { sessionTags: { team: "x" } } }, "sts:TagSession"],
   ["another role", { role: { roleArn: `${roleArn}-2` } }, "sts:AssumeRole"],
-  ["too long a duration", { role: { durationMs: 7_200_000 } }, "exceeds the MaxSessionDuration"],
+  ["too long a duration", { role: { duration: 7_200_000 } }, "exceeds the MaxSessionDuration"],
   [
     "too long a duration for a role that assumes a role",
     {
       trusted: { longestSeconds: 7200 },
-      role: { durationMs: 7_200_000 },
+      role: { duration: 7_200_000 },
       env: { ...keys, AWS_SESSION_TOKEN: "t" },
     },
     "1 hour session limit",

@@ -33,16 +33,23 @@ export function createAuthorizer(
 ): Authorizer {
   if (credentials.source === "bearer") return bearerAuthorizer(credentials);
   const skew = new ClockSkew(clock);
-  const isFixed = credentials.source === "static" && credentials.assumedRole === undefined;
-  const source = isFixed
-    ? fixedSource(credentials)
-    : cachedSource({
-        load: loaderOf({ region, credentials, chain: load }),
-        nowMs: () => skew.nowMs(),
-        monotonicMs: () => clock.monotonic(),
-        onLoadFailed: ({ details }) => onTrouble(details.message),
-      });
-  return new SigningAuthorizer({ source, skew, signer: new RequestSigner(region) });
+  const signer = new RequestSigner(region);
+  const cache = new CredentialCache({
+    load: loaderOf({ region, credentials, chain: load }),
+    nowMs: () => skew.nowMs(),
+    monotonicMs: () => clock.monotonic(),
+    onLoadFailed: ({ details }) => onTrouble(details.message),
+  });
+  return {
+    authorize: (request, ending) =>
+      whenKnown(cache.get(ending), (known) => signer.sign(request, known, skew.nowMs())),
+    whyNoCredential: () => cache.whyNone(),
+    noteFailure({ headers: answered }, { headers: sent }, kind) {
+      const signature = kind === "stale-credential" ? readSignature(sent) : undefined;
+      if (signature === undefined) return;
+      if (!skew.explains(answered.get("date"), signature.signedAtMs)) cache.refuse(signature);
+    },
+  };
 }
 
 function bearerAuthorizer({
@@ -72,69 +79,12 @@ function loaderOf({ region, credentials, chain }: LoaderOptions): LoadCredential
   return role === undefined ? base : assumeRole({ role, region, base });
 }
 
-interface CredentialSource extends Pick<CredentialCache, "refuse" | "whyNone"> {
-  get(ending: Ending): AwsCredentials | Promise<AwsCredentials>;
-}
-
-type Ending = Parameters<Authorizer["authorize"]>[1];
 type SigningCredentials = Exclude<BedrockCredentials, { source: "bearer" }>;
 type StaticCredentials = Extract<BedrockCredentials, { source: "static" }>;
-
-function fixedSource(settings: StaticCredentials): CredentialSource {
-  const credentials = fixedCredentials(settings);
-  return { get: () => credentials, whyNone: () => undefined, refuse: () => undefined };
-}
-
-function cachedSource(options: ConstructorParameters<typeof CredentialCache>[0]): CredentialSource {
-  const cache = new CredentialCache(options);
-  return {
-    get: (ending) => cache.get(ending.signal),
-    whyNone: () => cache.whyNone(),
-    refuse: (refused) => cache.refuse(refused),
-  };
-}
 
 function fixedCredentials(settings: StaticCredentials): AwsCredentials {
   const { accessKeyId, secretAccessKey, sessionToken } = settings;
   return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: undefined };
-}
-
-interface SigningParts {
-  readonly source: CredentialSource;
-  readonly skew: ClockSkew;
-  readonly signer: RequestSigner;
-}
-
-class SigningAuthorizer implements Authorizer {
-  readonly #parts: SigningParts;
-
-  constructor(parts: SigningParts) {
-    this.#parts = parts;
-  }
-
-  authorize(request: UpstreamRequest, ending: Ending): UpstreamRequest | Promise<UpstreamRequest> {
-    const { source, skew, signer } = this.#parts;
-    return whenKnown(source.get(ending), (credentials) =>
-      signer.sign(request, credentials, skew.nowMs()),
-    );
-  }
-
-  whyNoCredential(): string | undefined {
-    return this.#parts.source.whyNone();
-  }
-
-  noteFailure(
-    { headers: answered }: FailedAnswer,
-    { headers: sent }: UpstreamRequest,
-    kind: UpstreamFailureKind,
-  ): void {
-    if (kind !== "stale-credential") return;
-    const { source, skew } = this.#parts;
-    const signature = readSignature(sent);
-    if (signature === undefined) return;
-    if (skew.explains(answered.get("date"), signature.signedAtMs)) return;
-    source.refuse(signature);
-  }
 }
 
 /** The provider refuses signatures that are five minutes off; a skew close to that is corrected. */

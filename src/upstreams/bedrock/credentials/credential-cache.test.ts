@@ -7,7 +7,7 @@ import type { AwsCredentials } from "./sign.ts";
 
 const second = 1000;
 const minute = 60 * second;
-const forever = new AbortController().signal;
+const forever = new AbortController();
 
 /** Loads that the test answers one by one; each asks for the next key: `K1`, `K2` ... */
 class Source {
@@ -45,8 +45,8 @@ function credentials(accessKeyId: string, expiresAtMs?: number): AwsCredentials 
   };
 }
 
-function reasonOf(promise: Promise<unknown>): Promise<string> {
-  return promise.then(
+function reasonOf(promise: unknown): Promise<string> {
+  return Promise.resolve(promise).then(
     () => "no failure",
     (error: unknown) => (error instanceof Error ? error.message : "no error"),
   );
@@ -193,7 +193,9 @@ describe("without credentials", () => {
       monotonicMs: () => 0,
       onLoadFailed: () => undefined,
     });
-    const failure: unknown = await cache.get(forever).catch((error: unknown) => error);
+    const failure: unknown = await Promise.resolve(cache.get(forever)).catch(
+      (error: unknown) => error,
+    );
     expect(failure).toBeInstanceOf(UpstreamFailure);
     expect(failure).toMatchObject({ details: { kind: "bad-credential" } });
   });
@@ -215,7 +217,7 @@ describe("without credentials", () => {
   test("a caller that leaves stops waiting, while the fetch continues for the others", async () => {
     const { source, cache, keyId } = setUp();
     const controller = new AbortController();
-    const leaving = reasonOf(cache.get(controller.signal));
+    const leaving = reasonOf(cache.get(controller));
     const staying = keyId();
     controller.abort(new Error("left"));
     expect(await leaving).toBe("left");
@@ -226,7 +228,9 @@ describe("without credentials", () => {
 
   test("a caller that has left already starts no fetch", async () => {
     const { source, cache } = setUp();
-    expect(await reasonOf(cache.get(AbortSignal.abort(new Error("left"))))).toBe("left");
+    expect(await reasonOf(cache.get({ signal: AbortSignal.abort(new Error("left")) }))).toBe(
+      "left",
+    );
     expect(source.loads).toBe(0);
   });
 });

@@ -44,12 +44,14 @@ export class CredentialCache {
    * Waits only when there are no valid credentials. Rejects with `UpstreamFailure`
    * `bad-credential`, or the signal's reason; the fetch then continues for other calls.
    */
-  async get(signal: AbortSignal): Promise<AwsCredentials> {
+  get(ending: { readonly signal: AbortSignal }): AwsCredentials | Promise<AwsCredentials> {
     const atHand = this.#valid();
-    if (atHand !== undefined) {
-      if (this.#isDue(atHand)) void this.#refresh();
-      return atHand;
-    }
+    if (atHand === undefined) return this.#fetched(ending.signal);
+    if (this.#isDue(atHand)) void this.#refresh();
+    return atHand;
+  }
+
+  async #fetched(signal: AbortSignal): Promise<AwsCredentials> {
     signal.throwIfAborted();
     if (this.#failure === undefined || this.#sinceTry() >= blockingFloorMs) {
       await abortable(this.#refresh(), signal);

@@ -1,7 +1,7 @@
 import type { fromNodeProviderChain } from "@aws-sdk/credential-providers";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { AwsCredentials, LoadCredentials } from "./sign.ts";
-import type { AssumedRole } from "../settings.ts";
+import type { AssumedRole } from "../config/assumed-role.ts";
 import { Secret } from "../../../domain/keys/secret.ts";
 import { cleanMessage } from "../../shared/failure-reply.ts";
 
@@ -86,7 +86,7 @@ export function assumeRole({ role, region, base }: AssumeRoleOptions): LoadCrede
 
 /** The request in the token service's API; undefined members are not sent. */
 function paramsOf(role: AssumedRole) {
-  const { roleArn, externalId, sessionName, sessionTags, durationMs } = role;
+  const { roleArn, externalId, sessionName, sessionTags, duration: durationMs } = role;
   const tags = Object.entries(sessionTags).map(([Key, Value]) => ({ Key, Value }));
   return {
     RoleArn: roleArn,

@@ -18,7 +18,7 @@ import type { VectorAnswer } from "../../adapter.ts";
 import { unsupported } from "../encode/adjustments.ts";
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import { isObject, listOf, objectOf } from "../../shared/json-fields.ts";
-import type { InputType } from "../settings.ts";
+import type { InputType } from "../config/target-sections.ts";
 
 /** Titan text embeddings G1: the first generation, whose vectors have one length. */
 const titanTextV1: EmbeddingWire = {

@@ -8,7 +8,8 @@ import {
 } from "../../../domain/chat/embedding.ts";
 import type { VectorAnswer } from "../../adapter.ts";
 import { invalidRequest, unsupported } from "../encode/adjustments.ts";
-import { type BedrockModelSettings, type InputType, inputTypes } from "../settings.ts";
+import type { BedrockModelSettings } from "../settings.ts";
+import { type InputType, inputTypes } from "../config/target-sections.ts";
 import { byteLengthOf, type ImageFormat, imageFormatOf, parseDataUrl } from "../encode/content.ts";
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";

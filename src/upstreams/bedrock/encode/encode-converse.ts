@@ -9,7 +9,8 @@ import { type Conversation, encodeConversation } from "./encode-conversation.ts"
 import { encodeInference, maxTokensOf } from "./encode-inference.ts";
 import { type EncodedTools, encodeTools } from "../tools/encode-tools.ts";
 import { type AnswerFormat, planAnswerFormat } from "../answer-format/plan-answer-format.ts";
-import type { BedrockModelSettings, Guardrail } from "../settings.ts";
+import type { BedrockModelSettings } from "../settings.ts";
+import type { Guardrail } from "../config/target-sections.ts";
 import {
   countsThoughts,
   planReasoning,
