@@ -13,7 +13,7 @@ import {
   type KeyFault,
   type SentKey,
 } from "./key-refusal.ts";
-import type { EndedSecret, LiveSecret } from "./key-snapshot.ts";
+import type { EndedSecret, LiveSecret } from "./key-table.ts";
 
 /** The live secrets in memory; `KeyRing` keeps them up to date. */
 export interface KnownSecrets {

@@ -2,14 +2,7 @@ import type { UnitHoldings } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
 import { nextTurn } from "../domain/waiting/wait.ts";
 import type { KeyChanges, KeyStore } from "../store/store.ts";
-import {
-  KeySnapshotDraft,
-  noKeys,
-  type EndedSecret,
-  type KeySnapshot,
-  type LiveSecret,
-} from "./key-snapshot.ts";
-import type { ShardedMap } from "./sharded-map.ts";
+import { KeyTable, type EndedSecret, type LiveSecret } from "./key-table.ts";
 
 export interface KeyRingOptions {
   readonly store: Pick<KeyStore, "loadKeys">;
@@ -36,13 +29,13 @@ const missedPolls = 10;
 const endedSecretsLimit = 10_000;
 
 /**
- * Snapshot of the live secrets for authentication, replaced whole and never edited. While the store
- * is unavailable the last snapshot stays in use: known keys keep working.
+ * The live secrets for authentication, which follow the store. While that is unavailable, the keys
+ * as last read stay in use: known keys keep working.
  */
 export class KeyRing {
   readonly #options: KeyRingOptions;
   readonly #ended = new Map<string, EndedSecret>();
-  #snapshot: KeySnapshot = noKeys();
+  #table = new KeyTable();
   #epoch = 0;
   #loadedAt: number | undefined;
   /** Whether the last load failed. */
@@ -56,36 +49,36 @@ export class KeyRing {
   }
 
   /** By public id. */
-  get secrets(): ShardedMap<LiveSecret> {
-    return this.#snapshot.byPublicId;
+  get secrets(): ReadonlyMap<string, LiveSecret> {
+    return this.#table.secrets;
   }
 
   find(publicId: string): LiveSecret | undefined {
-    return this.#snapshot.byPublicId.get(publicId);
+    return this.#table.secrets.get(publicId);
   }
 
   /** Whether a key is neither revoked nor disabled; its secrets may still have ended. */
   isLive(keyId: string): boolean {
-    return this.#snapshot.byKey.get(keyId) !== undefined;
+    return this.#table.publicIdsOf(keyId) !== undefined;
   }
 
   /** The key whose limits a live key has; undefined: the key is not known. */
   limitScopeOf(keyId: string): string | undefined {
-    const [publicId = ""] = this.#snapshot.byKey.get(keyId) ?? [];
+    const [publicId = ""] = this.#table.publicIdsOf(keyId) ?? [];
     return this.find(publicId)?.key.limitScope;
   }
 
-  /** Units of a pool that live keys hold, as far as this process knows. Constant cost. */
+  /** Units of a pool that live keys hold, as far as this process knows. */
   readonly holdings = (pool: string): UnitHoldings =>
-    this.#snapshot.soldUnits.of(pool, this.#options.clock.now());
+    this.#table.soldUnits.of(pool, this.#options.clock.now());
 
   /** Units of a pool that one key holds. */
   readonly unitsOf = (pool: string, keyId: string): number =>
-    this.#snapshot.soldUnits.ofKey({ pool, keyId }, this.#options.clock.now());
+    this.#table.soldUnits.ofKey({ pool, keyId }, this.#options.clock.now());
 
   /** Units sold by pool, without pools of which none are sold. */
   get unitsByPool(): ReadonlyMap<string, number> {
-    return this.#snapshot.soldUnits.all(this.#options.clock.now());
+    return this.#table.soldUnits.all(this.#options.clock.now());
   }
 
   /** A secret that ended while this process ran, or with its key not long before. */
@@ -93,7 +86,7 @@ export class KeyRing {
     return this.#ended.get(publicId);
   }
 
-  /** The epoch of the newest change in the snapshot; 0 before the first load. */
+  /** The epoch of the newest change that was read; 0 before the first load. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -181,48 +174,43 @@ export class KeyRing {
 
   /** Returns the age of what it read if the database is unavailable. */
   async #followChanges(): Promise<number | undefined> {
-    let draft = new KeySnapshotDraft(this.#snapshot);
-    let epoch = this.#epoch;
-    let isWhole = true;
+    const before = this.#epoch;
+    let table = this.#table;
+    let epoch = before;
     try {
       for (;;) {
         const page = await this.#readPage(epoch);
         if (page.epoch < epoch) {
           // Loads never overlap, so this is another database, such as a restored backup.
-          if (!isWhole) throw new Error("the epoch of the keys goes back and forth");
-          draft = new KeySnapshotDraft(noKeys());
+          if (table !== this.#table) throw new Error("the epoch of the keys goes back and forth");
+          table = new KeyTable();
           epoch = 0;
-          isWhole = false;
           continue;
         }
-        for (const change of page.changes) draft.apply(change);
+        for (const change of page.changes) this.#remember(table.apply(change));
         if (page.hasMore && page.epoch === epoch) throw new Error("the keys have no next page");
         epoch = page.epoch;
-        if (!page.hasMore) {
-          isWhole = true;
-          return page.ageMs;
-        }
+        if (!page.hasMore) this.#table = table;
+        // A revocation must not wait for the next page.
+        if (table === this.#table) this.#epoch = epoch;
+        if (!page.hasMore) return page.ageMs;
         // An embedded database answers without yielding.
         await nextTurn();
       }
     } finally {
-      // Pages read before a failure are published: a revocation must not wait for the next page.
-      if (isWhole) this.#publish(draft, epoch);
+      if (this.#epoch !== before) this.#options.onChanged?.();
     }
   }
 
-  #publish(draft: KeySnapshotDraft, epoch: number): void {
-    const hasChanged = epoch !== this.#epoch;
-    this.#snapshot = draft.finish();
-    this.#epoch = epoch;
-    for (const ended of draft.ended) {
-      this.#ended.delete(ended.secret.publicId);
-      this.#ended.set(ended.secret.publicId, ended);
+  #remember(ended: readonly EndedSecret[]): void {
+    for (const each of ended) {
+      this.#ended.delete(each.secret.publicId);
+      this.#ended.set(each.secret.publicId, each);
     }
-    const surplus = this.#ended.size - endedSecretsLimit;
-    const oldest = [...this.#ended.keys()].slice(0, Math.max(0, surplus));
-    for (const publicId of oldest) this.#ended.delete(publicId);
-    if (hasChanged) this.#options.onChanged?.();
+    for (const publicId of this.#ended.keys()) {
+      if (this.#ended.size <= endedSecretsLimit) break;
+      this.#ended.delete(publicId);
+    }
   }
 
   async #readPage(epoch: number): Promise<KeyChanges> {
