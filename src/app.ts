@@ -8,7 +8,6 @@ import { portsInThread, ThreadLink } from "./process/thread-link.ts";
 import type { App, AppOverrides } from "./process/wiring/app-interface.ts";
 import { systemClock } from "./domain/clock.ts";
 import { noLog } from "./telemetry/log/log-output.ts";
-import { createTelemetry } from "./telemetry/telemetry.ts";
 
 export type { App, AppOverrides } from "./process/wiring/app-interface.ts";
 
@@ -82,25 +81,15 @@ interface SideOverrides extends AppOverrides {
 
 function startControlSide(
   config: Config,
-  { clock = systemClock, log = noLog, version, passwords, randomBytes, number }: SideOverrides,
+  { clock = systemClock, log = noLog, passwords, randomBytes, number }: SideOverrides,
   onStartFailed: (error: unknown) => void,
 ): { readonly running: RunningControl; readonly side: ControlSide } {
   const [port, other] = portsInThread();
-  const { logLevel: level, logFormat: format, ...settings } = config.telemetry;
   const side: ControlSide = new ControlSide({
     config,
     text: undefined,
     link: new ThreadLink<ToMain, ToControl>(other, clock),
-    telemetry: createTelemetry({
-      ...settings,
-      level,
-      format,
-      clock,
-      log,
-      process: number,
-      programVersion: version,
-      gauges: { spoolBytes: () => side.leftSpoolBytes },
-    }),
+    log,
     clock,
     randomBytes: randomBytes ?? ((target) => crypto.getRandomValues(target)),
     number,

@@ -1,3 +1,4 @@
+import packageJson from "../../package.json" with { type: "json" };
 import { RefusalLog } from "../admission/refusals/refusal-log.ts";
 import type { Config } from "../config/config.ts";
 import type { IssuedToken } from "../control/sign-in/bootstrap/bootstrap.ts";
@@ -13,7 +14,6 @@ import { createTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { ControlClient, type RunningControl } from "./control-client.ts";
 import type { ConfigText, MainState } from "./messages.ts";
 import { ownFacts } from "./own-facts.ts";
-import { readOwnProcess } from "./process-readings.ts";
 import { readCommit } from "./program-commit.ts";
 import type { AppOverrides } from "./wiring/app-interface.ts";
 import { openSpool } from "./wiring/ledger/open-spool.ts";
@@ -73,7 +73,7 @@ export class GatewayProcess implements AsyncDisposable {
       handlers: {
         "keys.reload": () => this.#data?.reloadKeys() ?? 0,
         "config.changed": (text) => this.#follow(text),
-        "metrics.read": () => telemetry.metrics.render(),
+        "metrics.read": () => telemetry.metrics.collect(),
         "refusals.find": (id) => this.#refusals.find(id),
         "refusals.list": ({ filter, limit }) => this.#refusals.list(filter, limit),
         leads: ({ adminUrl }) => {
@@ -222,26 +222,18 @@ export class GatewayProcess implements AsyncDisposable {
   }
 
   #createTelemetry(): Telemetry {
-    const { logLevel: level, logFormat: format, ...settings } = this.#config.telemetry;
-    const { number, overrides } = this.#options;
-    const { version } = overrides;
     return createTelemetry({
-      ...settings,
-      level,
-      format,
+      settings: this.#config.telemetry,
       clock: this.#clock,
       log: this.#log,
-      programVersion: version,
-      process: number,
+      process: this.#options.number,
+      version: packageJson.version,
       gauges: {
         openRequests: () => this.#data?.openRequests ?? 0,
         queuedUsageRows: () => this.#waitingRows ?? 0,
         spoolBytes: () => this.#ledger?.spoolBytes ?? 0,
         keysAgeSeconds: () => (this.#data?.keysAgeMs ?? 0) / 1000,
-        residentBytes: () => process.memoryUsage.rss(),
-        version,
-        commit: readCommit(),
-        processes: () => [readOwnProcess()],
+        program: { version: packageJson.version, commit: readCommit() },
       },
     });
   }

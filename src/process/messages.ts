@@ -3,6 +3,7 @@ import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../domain/process-status.ts";
 import type { PortUse } from "../edge/listen.ts";
 import type { Progress } from "../ledger/spool/spool.ts";
+import type { MetricFamily } from "../telemetry/metrics/families.ts";
 import type {
   AnsweredClaim,
   ClaimAnswer,
@@ -32,7 +33,6 @@ export interface ControlStart {
   /** The arguments of `serve`, whose addresses and data directory precede the file's. */
   readonly args: readonly string[];
   readonly variables: Readonly<Record<string, string | undefined>>;
-  readonly version: string;
   /** Number of this process among those of the machine, from 1. */
   readonly number: number;
   readonly portUse: PortUse;
@@ -103,8 +103,8 @@ export type ToMain = {
   /** Answered with the epoch when calls see every change of keys committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: number };
   readonly "config.changed": { readonly ask: Omit<ConfigText, "path"> };
-  /** The main thread's page in the Prometheus text format. */
-  readonly "metrics.read": { readonly ask: undefined; readonly answer: string };
+  /** The main thread's metrics. */
+  readonly "metrics.read": { readonly ask: undefined; readonly answer: readonly MetricFamily[] };
   /** Refusals of calls, for `explain`. */
   readonly "refusals.find": { readonly ask: string; readonly answer: Refusal | undefined };
   readonly "refusals.list": {

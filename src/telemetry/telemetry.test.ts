@@ -4,6 +4,7 @@ import { internalError } from "../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import { recordOf } from "../../test/contracts/usage-store-contract.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { pageOf } from "../../test/support/metrics-page.ts";
 import { zeroGauges } from "../../test/support/zero-gauges.ts";
 import { TelemetryEvents } from "./events/events.ts";
 import { createLogger, describeError, type LogLevel } from "./log/logger.ts";
@@ -33,7 +34,7 @@ test("a finished call is counted by model, status and outcome, with its tokens",
   const { events, metrics } = setUp();
   events.callEnded(recordOf("req_1"));
   events.callEnded(recordOf("req_2"));
-  const page = metrics.render();
+  const page = pageOf(metrics);
   const labels = 'environment="production",model="alpha-sonnet-4",status="200"';
   expect(page).toContain(`sluice_calls_total{${labels},outcome="completed"} 2`);
   const input = 'model="alpha-sonnet-4",direction="input",source="upstream"';

@@ -5,27 +5,30 @@ import { createLogger, describeDropped, type LoggerOptions } from "./log/logger.
 import type { LogSink } from "./log/log-output.ts";
 import { type Gauges, Metrics } from "./metrics/metrics.ts";
 import { OtlpEvents } from "./events/otlp-events.ts";
-import { MetricsExport } from "./otlp/metrics-export.ts";
-import { type MetricsOrigin, openMetricsSender } from "./otlp/metrics-sender.ts";
+import { MetricsExport, type MetricsExportOptions } from "./otlp/metrics-export.ts";
 import { openTraceSender, TraceExport } from "./otlp/trace-export.ts";
 import { OverloadEvents } from "./events/overload-events.ts";
 import { RoutingEvents } from "./events/routing-events.ts";
 import { StorageEvents } from "./events/storage-events.ts";
 
-export interface TelemetrySetup {
-  readonly level: LoggerOptions["level"];
-  readonly format: LoggerOptions["format"];
-  readonly logsUpstreamMessages: boolean;
+export interface TelemetrySettings {
+  readonly logLevel: LoggerOptions["level"];
+  readonly logFormat: LoggerOptions["format"];
+  /** Limit on log bytes waiting for a slow reader. */
+  readonly logBufferBytes: number;
   /** Whether requests of the API are logged at `info`. */
   readonly logsAccess: boolean;
+  readonly logsUpstreamMessages: boolean;
+}
+
+export interface TelemetrySetup {
+  readonly settings: TelemetrySettings;
   readonly clock: Clock;
   readonly log: LogSink;
   /** Number of the process, for traces and exported metrics. */
   readonly process: number;
-  /** Limit on log bytes waiting for a slow reader. */
-  readonly logBufferBytes: number;
-  /** Version of the program, for traces. */
-  readonly programVersion?: string | undefined;
+  /** Of the program. */
+  readonly version: string;
   readonly gauges: Omit<Gauges, "droppedLogLines">;
 }
 
@@ -38,18 +41,17 @@ export interface Telemetry {
   readonly routing: RoutingEvents;
   readonly overload: OverloadEvents;
   readonly traces: TraceExport;
-  /** Sends the metrics of all processes. */
-  readonly exportOf: (source: ExportedPage) => MetricsExport;
+  /** Sends the metrics of the process. */
+  readonly exportOf: (source: ExportedMetrics) => MetricsExport;
 }
 
-export interface ExportedPage extends Pick<MetricsOrigin, "kindOf"> {
-  readonly page: () => string | Promise<string>;
-}
+type ExportedMetrics = Pick<MetricsExportOptions, "collect" | "kindOf">;
 
 export function createTelemetry(setup: TelemetrySetup): Telemetry {
-  const { level, format, logsUpstreamMessages, logsAccess, clock, log } = setup;
+  const { settings, clock, log } = setup;
+  const { logLevel: level, logFormat: format } = settings;
   log.configure({
-    limitBytes: setup.logBufferBytes,
+    limitBytes: settings.logBufferBytes,
     describeDropped: describeDropped({ format, clock }),
   });
   const logger = createLogger({ level, format, clock, write: (line) => log.write(line) });
@@ -57,27 +59,29 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
     ...setup.gauges,
     droppedLogLines: () => log.droppedLines,
   });
-  const identity = { process: setup.process, version: setup.programVersion };
+  const options = { logger, metrics, clock };
+  const identity = { process: setup.process, version: setup.version };
   const traces = new TraceExport({
     clock,
-    open: (settings) => openTraceSender(settings, identity),
-    on: new OtlpEvents("traces", { logger, metrics, clock }),
+    open: (otlp) => openTraceSender(otlp, identity),
+    on: new OtlpEvents("traces", options),
   });
   const startedAt = clock.now();
   return {
     metrics,
     traces,
-    exportOf: ({ page, kindOf }) =>
+    exportOf: (source) =>
       new MetricsExport({
+        ...source,
         clock,
-        page,
-        open: (settings) => openMetricsSender(settings, { ...identity, startedAt, kindOf }),
-        on: new OtlpEvents("metrics", { logger, metrics, clock }),
+        identity,
+        startedAt,
+        on: new OtlpEvents("metrics", options),
       }),
-    events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages, logsAccess, traces }),
-    storage: new StorageEvents({ logger, clock }),
-    ledger: new LedgerTelemetry({ logger, metrics, clock }),
-    overload: new OverloadEvents({ logger, metrics, clock }),
-    routing: new RoutingEvents({ logger, metrics }),
+    events: new TelemetryEvents({ ...options, ...settings, traces }),
+    storage: new StorageEvents(options),
+    ledger: new LedgerTelemetry(options),
+    overload: new OverloadEvents(options),
+    routing: new RoutingEvents(options),
   };
 }

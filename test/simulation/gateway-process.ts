@@ -139,20 +139,22 @@ export class GatewayProcess {
     const { clock, running } = this;
     const none = (): number => 0;
     const telemetry = createTelemetry({
-      level: "off",
-      format: "text",
-      logsUpstreamMessages: false,
-      logsAccess: false,
+      settings: {
+        logLevel: "off",
+        logFormat: "text",
+        logsUpstreamMessages: false,
+        logsAccess: false,
+        logBufferBytes: 0,
+      },
       clock,
       log: noLog,
-      logBufferBytes: 0,
       process: 1,
+      version: "0",
       gauges: {
         openRequests: none,
         queuedUsageRows: none,
         spoolBytes: none,
         keysAgeSeconds: none,
-        residentBytes: none,
       },
     });
     const services = buildServices({

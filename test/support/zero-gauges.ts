@@ -6,6 +6,5 @@ export const zeroGauges: Gauges = {
   queuedUsageRows: () => 0,
   spoolBytes: () => 0,
   keysAgeSeconds: () => 0,
-  residentBytes: () => 0,
   droppedLogLines: () => 0,
 };

@@ -19,7 +19,6 @@ export function startMeasured(): Promise<TestGateway> {
   return startGateway({
     sections: { models, pools, plans },
     key: { plan: "patient" },
-    overrides: { version: "1.2.3" },
   });
 }
 

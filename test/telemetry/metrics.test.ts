@@ -16,7 +16,6 @@ let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway({
     sections: { models },
-    overrides: { version: packageJson.version },
   });
 });
 afterAll(async () => {

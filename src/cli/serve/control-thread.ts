@@ -7,7 +7,6 @@ import { issueDemoKey } from "./introduce-demo.ts";
 import { explainStart } from "./start-messages.ts";
 import { systemClock } from "../../domain/clock.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
-import { createTelemetry } from "../../telemetry/telemetry.ts";
 import { failureFacts } from "../../process/failure-facts.ts";
 import type { ControlStart, ToControl, ToMain } from "../../process/messages.ts";
 import { ThreadLink, type Message, type Port } from "../../process/thread-link.ts";
@@ -74,32 +73,15 @@ interface Opened {
 
 function open({ start, args, config, fileConfig, link, log }: Opened): void {
   const { path, text } = start.config;
-  const { logLevel: level, logFormat: format, ...settings } = config.telemetry;
-  const telemetry = createTelemetry({
-    ...settings,
-    level,
-    format,
-    clock: systemClock,
-    log,
-    process: start.number,
-    programVersion: start.version,
-    // Each main thread reports its own.
-    gauges: { spoolBytes: () => side.leftSpoolBytes },
-  });
   const watch = new MainWatch(() => {
     writeSync(standardError, "sluice: the main thread hangs: the process is ended\n");
     process.kill(process.pid, "SIGKILL");
-  });
-  const file = followFile({ path, text, fileConfig }, start.variables, {
-    events: telemetry.events,
-    onConfig: (next, nextText) =>
-      side.reconfigure(withListeners(withDataDir(next, args, path), args), nextText),
   });
   const side = new ControlSide({
     config,
     text: start.config,
     link,
-    telemetry,
+    log,
     clock: systemClock,
     randomBytes: (target) => crypto.getRandomValues(target),
     number: start.number,
@@ -114,5 +96,10 @@ function open({ start, args, config, fileConfig, link, log }: Opened): void {
       watch.stop();
       file?.[Symbol.dispose]();
     },
+  });
+  const file = followFile({ path, text, fileConfig }, start.variables, {
+    events: side.telemetry.events,
+    onConfig: (next, nextText) =>
+      side.reconfigure(withListeners(withDataDir(next, args, path), args), nextText),
   });
 }

@@ -165,14 +165,13 @@ function newGateway({ settings, config, args, texts, told, number, portUse, io, 
     config,
     number,
     portUse,
-    overrides: { version: io.version, log: io.log, proxies: proxiesOf(io.environment) },
+    overrides: { log: io.log, proxies: proxiesOf(io.environment) },
     startControl() {
       const all = [...texts, ...told];
       return startControlThread({
         config: { path, text, loadedAt: io.clock.now() },
         args: all,
         variables: io.environment.variables,
-        version: io.version,
         number,
         portUse: told.length === 0 ? portUse : "another",
         parentPid: process.ppid,

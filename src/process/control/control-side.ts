@@ -1,3 +1,4 @@
+import packageJson from "../../../package.json" with { type: "json" };
 import type { Config } from "../../config/config.ts";
 import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
@@ -12,7 +13,8 @@ import { Installation } from "../../store/installation/installation.ts";
 import { keepProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
-import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { LogSink } from "../../telemetry/log/log-output.ts";
+import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { MainState, ToControl, ToMain } from "../messages.ts";
 import type { Handlers, ThreadLink } from "../thread-link.ts";
 import { platformOf } from "../wiring/control-plane.ts";
@@ -27,7 +29,7 @@ export interface ControlSideOptions {
   /** The text of the configuration, and when it was loaded; undefined: of a test. */
   readonly text: { readonly text: string; readonly loadedAt: number } | undefined;
   readonly link: ThreadLink<ToMain, ToControl>;
-  readonly telemetry: Telemetry;
+  readonly log: LogSink;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   readonly number: number;
@@ -58,6 +60,7 @@ export class ControlSide implements AsyncDisposable {
   readonly admin: AdminServices;
   readonly installation: Installation;
   readonly storage: Storage;
+  readonly telemetry: Telemetry;
   readonly #options: ControlSideOptions;
   readonly #refusals = new RefusalLog();
   readonly #pages: ProcessPages;
@@ -78,11 +81,19 @@ export class ControlSide implements AsyncDisposable {
 
   /** The database is not opened yet. */
   constructor(options: ControlSideOptions) {
-    const { config, clock, randomBytes, telemetry, link, number, text } = options;
+    const { config, clock, randomBytes, log, link, number, text } = options;
     this.#options = options;
     this.#config = config;
     this.#text = text?.text;
     this.#loadedAt = text?.loadedAt ?? clock.now();
+    const telemetry = (this.telemetry = createTelemetry({
+      settings: config.telemetry,
+      clock,
+      log,
+      process: number,
+      version: packageJson.version,
+      gauges: { spoolBytes: () => this.leftSpoolBytes },
+    }));
     this.installation = new Installation(config, { random: randomBytes, clock });
     this.storage = openStorage({
       settings: () => this.#config,
@@ -103,7 +114,7 @@ export class ControlSide implements AsyncDisposable {
     });
     this.#rows = this.#createRows();
     this.#export = telemetry.exportOf({
-      page: () => this.#pages.renderOwn(),
+      collect: () => this.#pages.collectOwn(),
       kindOf: (alias) => kindOf(this.#config, alias),
     });
     this.admin = this.#createServices();
@@ -141,7 +152,7 @@ export class ControlSide implements AsyncDisposable {
   /** Begins once the process serves. Throws if the address of the admin listener is taken. */
   async serve(spool: string | undefined): Promise<void> {
     this.#spool = spool;
-    this.#pages.start((error) => this.#options.telemetry.events.siblingsFailed(error));
+    this.#pages.start((error) => this.telemetry.events.siblingsFailed(error));
     this.#rows.start();
     this.storage.start();
     this.#export.configure(this.#config.telemetry.otlp);
@@ -206,7 +217,7 @@ export class ControlSide implements AsyncDisposable {
   async #lookAgain(): Promise<void> {
     // The reason is in the log, and the next look tries again.
     this.#looking = this.#look();
-    await this.#looking.catch((error: unknown) => this.#options.telemetry.events.leadFailed(error));
+    await this.#looking.catch((error: unknown) => this.telemetry.events.leadFailed(error));
   }
 
   async #tryToLead(): Promise<void> {
@@ -215,6 +226,7 @@ export class ControlSide implements AsyncDisposable {
     if (!this.#lock.isTaken && !this.#lock.take()) return;
     const leader = new Leader({
       ...this.#options,
+      telemetry: this.telemetry,
       config: this.#config,
       shutdown: this.#shutdown,
       services: this.admin,
@@ -238,7 +250,7 @@ export class ControlSide implements AsyncDisposable {
   #keepLastGood(): void {
     if (this.#text === undefined) return;
     keepLastGood(this.#config.dataDir, this.#text).catch((error: unknown) =>
-      this.#options.telemetry.events.lastGoodFailed(error),
+      this.telemetry.events.lastGoodFailed(error),
     );
   }
 
@@ -262,7 +274,7 @@ export class ControlSide implements AsyncDisposable {
   }
 
   #handlers(): Handlers<ToControl> {
-    const { explain, reload, issueDemoKey, telemetry, onTick, onStopped } = this.#options;
+    const { explain, reload, issueDemoKey, onTick, onStopped } = this.#options;
     const { keys, replies, lastUse, renewal } = this.storage;
     return {
       open: async () => {
@@ -303,14 +315,14 @@ export class ControlSide implements AsyncDisposable {
       stop: async () => {
         onStopped?.();
         await this[Symbol.asyncDispose]();
-        await telemetry.traces.stop();
+        await this.telemetry.traces.stop();
       },
     };
   }
 
   #createRows(): ProcessRows {
-    const { clock, randomBytes, telemetry, link } = this.#options;
-    const { storage: events } = telemetry;
+    const { clock, randomBytes, link } = this.#options;
+    const { storage: events } = this.telemetry;
     return new ProcessRows({
       store: this.storage.processes,
       clock,
@@ -334,10 +346,10 @@ export class ControlSide implements AsyncDisposable {
         if (this.#leader !== undefined) await this.storage.keyFile?.follow(epoch);
       },
       onCounted: (processes) => void keepProcessCount(this.#config.dataDir, processes),
-      onMessagesLost: (error) => events.keyMessagesLost(error),
-      onMessagesBack: () => events.keyMessagesBack(),
-      onDifference: (text) => events.processesDiffer(text),
-      onSame: () => events.processesSame(),
+      onMessagesLost: (error) => events.keyMessages.failed(error),
+      onMessagesBack: () => events.keyMessages.recovered(),
+      onDifference: (text) => events.differences.failedAnew({ what: text }),
+      onSame: () => events.differences.recovered(),
     });
   }
 

@@ -40,7 +40,7 @@ function processOf(number: number, told: Told = {}): ProcessPages {
   const calls = logOf(told.ofCalls);
   const page = new Metrics({ openRequests: () => told.openRequests ?? 0 });
   const handlers: Handlers<Asked> = {
-    "metrics.read": () => page.render(),
+    "metrics.read": () => page.collect(),
     "refusals.find": (id) => calls.find(id),
     "refusals.list": ({ filter, limit }) => calls.list(filter, limit),
   };

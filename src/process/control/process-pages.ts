@@ -4,7 +4,12 @@ import type { RefusalFinder } from "../../control/services.ts";
 import type { Refusal, RefusalFilter } from "../../domain/errors/refusal.ts";
 import type { ProcessStatus } from "../../domain/process-status.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
-import { labelPage, mergePages } from "../../telemetry/metrics/merge-pages.ts";
+import {
+  labelFamilies,
+  mergeFamilies,
+  renderPage,
+  type MetricFamily,
+} from "../../telemetry/metrics/families.ts";
 import type { ToControl, ToMain } from "../messages.ts";
 import type { ThreadLink } from "../thread-link.ts";
 import { askSiblings, serveSiblings } from "./siblings.ts";
@@ -16,7 +21,7 @@ export interface ProcessPagesOptions {
   readonly refusals: RefusalLog;
   readonly link: ThreadLink<ToMain, ToControl>;
   /** The metrics of this thread. */
-  readonly metrics: { render(): string };
+  readonly metrics: { collect(): readonly MetricFamily[] };
   readonly status: () => ProcessStatus;
   /** Applies changes of keys. */
   readonly followKeys: () => Promise<unknown>;
@@ -26,6 +31,25 @@ export interface ProcessPagesOptions {
 
 /** Processes of one machine run one version, but for the time of a restart. */
 const statusShape = z.custom<ProcessStatus>((value) => hasField(value, "number"));
+/** JSON has no infinity: it writes null. */
+const familiesShape: z.ZodType<readonly MetricFamily[]> = z.array(
+  z.object({
+    name: z.string(),
+    help: z.string(),
+    type: z.literal(["counter", "gauge", "histogram"]),
+    bounds: z.array(z.number()).optional(),
+    series: z.array(
+      z.object({
+        labels: z.record(z.string(), z.string()),
+        value: z
+          .number()
+          .nullable()
+          .transform((value) => value ?? Infinity),
+        counts: z.array(z.number()).optional(),
+      }),
+    ),
+  }),
+);
 const refusalShape = z.custom<Refusal>((value) => hasField(value, "explanation"));
 
 const metricsTimeoutMs = 2_000;
@@ -49,7 +73,7 @@ export class ProcessPages implements RefusalFinder {
     const { status, progressOf, followKeys } = this.#options;
     try {
       this.#socket = serveSiblings(this.#options, {
-        "/metrics": () => this.#ownPage(),
+        "/metrics": () => this.#ownLabelled(),
         "/keys-changed": () => followKeys().then(() => true),
         "/status": () => status(),
         "/refusals": (query) => this.#ownList(filterOf(query), Number(query.get("limit"))),
@@ -73,8 +97,11 @@ export class ProcessPages implements RefusalFinder {
 
   /** The metrics of all processes of the machine, each series with a label `process`. */
   async renderAll(): Promise<string> {
-    const [own, others] = await Promise.all([this.#ownPage(), this.#ask("/metrics", z.string())]);
-    return mergePages([own, ...others]);
+    const [own, others] = await Promise.all([
+      this.#ownLabelled(),
+      this.#ask("/metrics", familiesShape),
+    ]);
+    return renderPage(mergeFamilies([own, ...others].flat()));
   }
 
   /** All processes of the machine. */
@@ -115,16 +142,17 @@ export class ProcessPages implements RefusalFinder {
   }
 
   /** The metrics of both threads of this process. */
-  async renderOwn(): Promise<string> {
+  async collectOwn(): Promise<readonly MetricFamily[]> {
     const { link, metrics } = this.#options;
-    const main = await link.ask("metrics.read", undefined, metricsTimeoutMs).catch(() => "");
-    return mergePages([main, metrics.render()]);
+    const main = await link.ask("metrics.read", undefined, metricsTimeoutMs).catch(() => []);
+    return mergeFamilies([...main, ...metrics.collect()]);
   }
 
   /** A successor has the number of a process that leaves, and would seem to count on from there. */
-  async #ownPage(): Promise<string> {
+  async #ownLabelled(): Promise<readonly MetricFamily[]> {
     const { number } = this.#options;
-    return labelPage(await this.renderOwn(), this.#isLeaving ? `${number} leaving` : `${number}`);
+    const label = this.#isLeaving ? `${number} leaving` : `${number}`;
+    return labelFamilies(await this.collectOwn(), label);
   }
 
   async #ownFind(id: string): Promise<Refusal | undefined> {

@@ -70,7 +70,7 @@ export class DataServer implements AsyncDisposable {
       onAnswer: telemetry.metrics.answered,
     });
     this.#followConfig();
-    telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
+    telemetry.metrics.followPools(() => this.#services.capacity.views());
   }
 
   get url(): string {
@@ -191,14 +191,14 @@ export class DataServer implements AsyncDisposable {
       store: control.keys,
       clock,
       intervalMs: keyPollMs(this.#options.config.storage),
-      onReloaded: () => telemetry.storage.keysReloaded(),
+      onReloaded: () => telemetry.storage.keys.recovered(),
       onChanged: () => {
         this.#running.endStale();
         this.#services.capacity.unitsChanged();
       },
       onReloadFailed: (error) => {
         // The loss of the control thread is reported once.
-        if (!(error instanceof ThreadLost)) telemetry.storage.keysReloadFailed(error);
+        if (!(error instanceof ThreadLost)) telemetry.storage.keys.failed(error);
       },
     });
   }

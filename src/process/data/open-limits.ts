@@ -59,7 +59,7 @@ function limitsInMemory(
   const { random = Math.random } = overrides;
   const { dataDir } = config;
   const limits = new OwnLimits({ clock, random, ...limitStoreBounds });
-  const onFailed = (error: unknown): void => telemetry.storage.limitsNotKept(error);
+  const onFailed = (error: unknown): void => telemetry.storage.keptLimits.failed(error);
   const snapshot = new LimitsSnapshot({
     root: join(dataDir, "spool"),
     spool: ledger,

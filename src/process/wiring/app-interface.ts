@@ -33,8 +33,6 @@ export interface App extends AsyncDisposable {
 
 /** Replacements for tests and simulations, and additions of the command line. */
 export interface AppOverrides {
-  /** Version of the program, for the metrics. */
-  readonly version?: string;
   /** Path of the configuration, for the log. */
   readonly configPath?: string | undefined;
   readonly clock?: Clock;

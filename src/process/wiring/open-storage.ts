@@ -83,8 +83,8 @@ export function openStorage(options: StorageOptions): Storage {
   const lastUse = new LastUse({
     store: keys,
     intervalMs: lastUseIntervalMs,
-    onStored: () => events.lastUseStored(),
-    onFailed: (error) => events.lastUseFailed(error),
+    onStored: () => events.lastUse.recovered(),
+    onFailed: (error) => events.lastUse.failed(error),
   });
   const renewal = new DigestRenewal(keys);
   const known = keysWithFile(options, keys);
@@ -163,8 +163,8 @@ function keysWithFile(
     clock,
     peppers,
     store,
-    onFailed: (error) => events.keyFileFailed(error),
-    onWritten: () => events.keyFileWritten(),
+    onFailed: (error) => events.keyFile.failed(error),
+    onWritten: () => events.keyFile.recovered(),
   });
 }
 
@@ -179,8 +179,8 @@ function createRetention(
     settings: settings().retention,
     clock,
     isHeld,
-    onFailed: (error) => events.retentionFailed(error),
-    onDone: () => events.retentionDone(),
+    onFailed: (error) => events.retention.failed(error),
+    onDone: () => events.retention.recovered(),
     onRemoved: (rows) => events.retentionRemoved(rows),
   });
 }
@@ -199,8 +199,8 @@ function createCheckpoints(
     file: path === undefined ? undefined : openCheckpointFile(path),
     onCheckpoint: (checkpoint) => events.auditCheckpoint(checkpoint),
     onBroken: (what) => events.auditBroken(what),
-    onFailed: (error) => events.auditCheckpointFailed(error),
-    onWritten: () => events.auditCheckpointWritten(),
+    onFailed: (error) => events.checkpoints.failed(error),
+    onWritten: () => events.checkpoints.recovered(),
   });
 }
 
@@ -215,7 +215,7 @@ function openStores(
       // An error that ends the start is reported once, by the caller.
       if (isOpen() || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);
     },
-    onRecovered: () => events.databaseRecovered(),
+    onRecovered: () => events.database.recovered(),
     onDropped: (dropped) => events.usageDropped(dropped),
   });
 }

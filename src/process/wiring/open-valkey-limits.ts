@@ -55,13 +55,13 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): S
     processes,
     timeoutMs,
     reservationTtlMs: limitStoreBounds.reservationTtlMs,
-    onAlone: (reason) => events.limitsAlone(name, reason),
-    onShared: () => events.limitsShared(name),
+    onAlone: (reason) => events.shares.failedAnew({ store: name, reason }),
+    onShared: () => events.shares.end({ store: name }),
     onAccountLost(account, why) {
       events.limitsLost(name, account, why);
       metrics.counters.add("sluice_limits_lost_total", []);
     },
-    onError: (error) => events.limitsFailed(name, error),
+    onError: (error) => events.decisions.failed(error, { store: name }),
   });
   const { trust } = limits;
   const slots = new SharedSlots({

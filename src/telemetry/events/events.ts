@@ -3,13 +3,20 @@ import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
+import type { Clock } from "../../domain/clock.ts";
 import type { CallTiming } from "../../domain/tracing.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { describeError, type Logger } from "../log/logger.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { TraceExport } from "../otlp/trace-export.ts";
 import { type AccessEvent, AccessLog, type CallOrigin } from "./access-log.ts";
-import { upstreamOf } from "./upstream-of.ts";
+
+/** What all events are told with. */
+export interface EventOptions {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
 
 export interface HandledRequestEvent {
   readonly id: string;
@@ -92,7 +99,7 @@ export class TelemetryEvents {
       this.#logger.log("error", "internal error", { id, method, route, cause });
     }
     const { durationMs, access } = event;
-    if (access?.keyId !== undefined) this.#metrics.keys.answered(access.keyId, status);
+    if (access?.keyId !== undefined) this.#metrics.keyAnswered(access.keyId, status);
     const code = error?.code ?? undefined;
     this.#access.request({ id, method, route, status, code, durationMs, explanation }, access);
   }
@@ -212,19 +219,19 @@ export class TelemetryEvents {
 
   /** A start after a crash has only the file itself. */
   lastGoodFailed(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     this.#logger.log("warn", "the last good configuration cannot be kept", { reason });
   }
 
   /** Processes of one machine cannot ask each other. */
   siblingsFailed(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     this.#logger.log("warn", "metrics, status and explain know this process alone", { reason });
   }
 
   /** The process should lead its machine and cannot; it tries again. */
   leadFailed(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     if (reason === this.#leadProblem) return;
     this.#leadProblem = reason;
     this.#logger.log("error", "the admin listener and the jobs cannot start here", { reason });
@@ -275,4 +282,13 @@ function attemptLogLevel(kind: UpstreamFailureKind): "debug" | "warn" | "error" 
     default:
       return "warn";
   }
+}
+
+/** The upstream of a target, whose id is `upstream/model`. */
+export function upstreamOf(target: string): string {
+  return target.slice(0, target.indexOf("/"));
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

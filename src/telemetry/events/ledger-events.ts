@@ -1,5 +1,6 @@
-import { logFault, logRecovery, Outage } from "../log/outage.ts";
-import type { EventOptions } from "./event-options.ts";
+import { describeError } from "../log/logger.ts";
+import { Outage } from "../log/outage.ts";
+import type { EventOptions } from "./events.ts";
 
 /** What was found in the spool of a process that ended. */
 export interface ReplayedSpool {
@@ -17,42 +18,51 @@ export class LedgerTelemetry {
   readonly #spoolSpace: Outage;
   readonly #events: Outage;
 
-  constructor({ logger, metrics, clock }: EventOptions) {
-    this.#logger = logger;
-    this.#metrics = metrics;
-    this.#database = new Outage(clock);
-    this.#spool = new Outage(clock);
-    this.#spoolSpace = new Outage(clock);
-    this.#events = new Outage(clock);
+  constructor(options: EventOptions) {
+    this.#logger = options.logger;
+    this.#metrics = options.metrics;
+    this.#database = new Outage(options, {
+      begins: "usage cannot be stored; it waits in the spool",
+      ends: "usage is stored again",
+    });
+    this.#spool = new Outage(options, {
+      begins: "the spool cannot be written; calls are refused until it can",
+      ends: "the spool can be written again",
+    });
+    this.#spoolSpace = new Outage(options, {
+      begins: "the spool is nearly full; once it is full, calls are refused",
+      ends: "the spool has room again",
+      level: "warn",
+    });
+    this.#events = new Outage(options, {
+      begins: "events of the ledger cannot be delivered; they wait",
+      ends: "events of the ledger are delivered again",
+    });
   }
 
   writeFailed(rows: number, error: unknown): void {
     this.#metrics.counters.add("sluice_ledger_write_failures_total", []);
-    const message = "usage cannot be stored; it waits in the spool";
-    if (this.#database.failed()) logFault(this.#logger, message, { error, fields: { rows } });
+    this.#database.failed(error, { rows });
   }
 
   written(): void {
-    logRecovery(this.#logger, this.#database, "usage is stored again");
+    this.#database.recovered();
   }
 
   spoolFailed(error: unknown): void {
-    const message = "the spool cannot be written; calls are refused until it can";
-    if (this.#spool.failed()) logFault(this.#logger, message, { error });
+    this.#spool.failed(error);
   }
 
   spoolRecovered(): void {
-    logRecovery(this.#logger, this.#spool, "the spool can be written again");
+    this.#spool.recovered();
   }
 
   nearlyFull(bytes: number, limit: number): void {
-    if (!this.#spoolSpace.failed()) return;
-    const message = "the spool is nearly full; once it is full, calls are refused";
-    this.#logger.log("warn", message, { bytes, limit });
+    this.#spoolSpace.failed(undefined, { bytes, limit });
   }
 
   hasRoomAgain(): void {
-    logRecovery(this.#logger, this.#spoolSpace, "the spool has room again");
+    this.#spoolSpace.recovered();
   }
 
   replayed({ closed, interrupted, skippedBytes }: ReplayedSpool): void {
@@ -79,25 +89,24 @@ export class LedgerTelemetry {
   /** At shutdown: the spool did not take these rows. */
   lost(rows: number, error: unknown): void {
     const message = "usage is lost: the spool cannot be written";
-    logFault(this.#logger, message, { error, fields: { rows } });
+    this.#logger.log("error", message, { rows, cause: describeError(error) });
   }
 
   /** The receiver of events has them. */
   eventsSent(events: number): void {
     this.#metrics.counters.add("sluice_ledger_events_sent_total", [], events);
-    logRecovery(this.#logger, this.#events, "events of the ledger are delivered again");
+    this.#events.recovered();
   }
 
   eventsFailed(error: unknown): void {
     this.#metrics.counters.add("sluice_ledger_event_failures_total", []);
-    const message = "events of the ledger cannot be delivered; they wait";
-    if (this.#events.failed()) logFault(this.#logger, message, { error });
+    this.#events.failed(error);
   }
 
   /** The database rejects the row permanently; it is in the dead-letter file. */
   deadLettered(callId: string, error: unknown): void {
     this.#metrics.counters.add("sluice_ledger_dead_letters_total", []);
     const message = "a usage row was put into the dead-letter file";
-    logFault(this.#logger, message, { error, fields: { id: callId } });
+    this.#logger.log("error", message, { id: callId, cause: describeError(error) });
   }
 }

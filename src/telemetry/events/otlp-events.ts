@@ -1,53 +1,39 @@
-import type { Clock } from "../../domain/clock.ts";
-import type { Logger } from "../log/logger.ts";
-import { logFault, logRecovery, Outage } from "../log/outage.ts";
-import type { Metrics } from "../metrics/metrics.ts";
+import { Outage } from "../log/outage.ts";
+import type { EventOptions } from "./events.ts";
 
-export interface OtlpEventOptions {
-  readonly logger: Logger;
-  readonly metrics: Pick<Metrics, "counters">;
-  readonly clock: Clock;
-}
-
-interface SignalWords {
-  readonly counter: "sluice_trace_calls_total" | "sluice_metrics_exports_total";
-  readonly lost: string;
-  readonly again: string;
-}
-
-const wordsOf = {
+const about = {
   traces: {
     counter: "sluice_trace_calls_total",
-    lost: "traces cannot be sent and are lost",
-    again: "traces are sent again",
+    begins: "traces cannot be sent and are lost",
+    ends: "traces are sent again",
   },
   metrics: {
     counter: "sluice_metrics_exports_total",
-    lost: "metrics cannot be sent",
-    again: "metrics are sent again",
+    begins: "metrics cannot be sent",
+    ends: "metrics are sent again",
   },
-} as const satisfies Record<string, SignalWords>;
+} as const;
 
-/** What became of the calls of traces, or of the pages of metrics. */
+/** What became of the calls of traces, or of the exports of metrics. */
 export class OtlpEvents {
-  readonly #options: OtlpEventOptions;
-  readonly #words: SignalWords;
+  readonly #signal: keyof typeof about;
+  readonly #metrics: EventOptions["metrics"];
   readonly #outage: Outage;
 
-  constructor(signal: keyof typeof wordsOf, options: OtlpEventOptions) {
-    this.#options = options;
-    this.#words = wordsOf[signal];
-    this.#outage = new Outage(options.clock);
+  constructor(signal: keyof typeof about, options: EventOptions) {
+    this.#signal = signal;
+    this.#metrics = options.metrics;
+    this.#outage = new Outage(options, about[signal]);
   }
 
   sent(amount: number): void {
     this.#count("sent", amount);
-    logRecovery(this.#options.logger, this.#outage, this.#words.again);
+    this.#outage.recovered();
   }
 
   failed(amount: number, error: unknown): void {
     this.#count("failed", amount);
-    if (this.#outage.failed()) logFault(this.#options.logger, this.#words.lost, { error });
+    this.#outage.failed(error);
   }
 
   dropped(amount: number): void {
@@ -55,6 +41,6 @@ export class OtlpEvents {
   }
 
   #count(result: "sent" | "failed" | "dropped", amount: number): void {
-    this.#options.metrics.counters.add(this.#words.counter, [result], amount);
+    this.#metrics.counters.add(about[this.#signal].counter, [result], amount);
   }
 }

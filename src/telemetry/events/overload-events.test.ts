@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { pageOf } from "../../../test/support/metrics-page.ts";
 import { zeroGauges } from "../../../test/support/zero-gauges.ts";
 import { createLogger } from "../log/logger.ts";
 import { OverloadEvents } from "./overload-events.ts";
@@ -18,23 +19,23 @@ function start() {
 
 test("refused calls are counted by class, starting at 0", () => {
   const { events, metrics } = start();
-  expect(metrics.render()).toContain('sluice_shed_calls_total{class="provisioned"} 0');
+  expect(pageOf(metrics)).toContain('sluice_shed_calls_total{class="provisioned"} 0');
   events.callRefused("on-demand");
   events.callRefused("on-demand");
   events.callRefused("spillover");
-  const page = metrics.render();
+  const page = pageOf(metrics);
   expect(page).toContain('sluice_shed_calls_total{class="on-demand"} 2');
   expect(page).toContain('sluice_shed_calls_total{class="spillover"} 1');
 });
 
 test("the delay of the event loop is a gauge in seconds, read at each scrape", () => {
   const { events, metrics } = start();
-  expect(metrics.render()).toContain("\nsluice_event_loop_delay_seconds 0\n");
+  expect(pageOf(metrics)).toContain("\nsluice_event_loop_delay_seconds 0\n");
   let delayMs = 50;
   events.measureDelay(() => delayMs);
-  expect(metrics.render()).toContain("\nsluice_event_loop_delay_seconds 0.05\n");
+  expect(pageOf(metrics)).toContain("\nsluice_event_loop_delay_seconds 0.05\n");
   delayMs = 125;
-  expect(metrics.render()).toContain("\nsluice_event_loop_delay_seconds 0.125\n");
+  expect(pageOf(metrics)).toContain("\nsluice_event_loop_delay_seconds 0.125\n");
 });
 
 test("an overload logs two lines, however many calls it refuses", () => {

@@ -1,17 +1,19 @@
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import { logRecovery, Outage } from "../log/outage.ts";
-import type { EventOptions } from "./event-options.ts";
+import { Outage } from "../log/outage.ts";
+import type { EventOptions } from "./events.ts";
 
 /** Calls shed under overload: each one is counted, and the log gets a line per overload. */
 export class OverloadEvents {
-  readonly #logger: EventOptions["logger"];
   readonly #metrics: EventOptions["metrics"];
   readonly #outage: Outage;
 
-  constructor({ logger, metrics, clock }: EventOptions) {
-    this.#logger = logger;
-    this.#metrics = metrics;
-    this.#outage = new Outage(clock);
+  constructor(options: EventOptions) {
+    this.#metrics = options.metrics;
+    this.#outage = new Outage(options, {
+      begins: "the process is overloaded; a share of the calls is refused with 503",
+      ends: "the overload is over",
+      level: "warn",
+    });
   }
 
   measureDelay(delayMs: () => number): void {
@@ -23,10 +25,7 @@ export class OverloadEvents {
   }
 
   changed(isShedding: boolean): void {
-    if (!isShedding) logRecovery(this.#logger, this.#outage, "the overload is over");
-    else if (this.#outage.failed()) {
-      const message = "the process is overloaded; a share of the calls is refused with 503";
-      this.#logger.log("warn", message, {});
-    }
+    if (isShedding) this.#outage.failed(undefined);
+    else this.#outage.recovered();
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { pageOf } from "../../../test/support/metrics-page.ts";
 import { zeroGauges } from "../../../test/support/zero-gauges.ts";
 import { createLogger } from "../log/logger.ts";
 import { Metrics } from "../metrics/metrics.ts";
@@ -31,13 +32,13 @@ const ejection = {
 test("the ejection and the return of a target log a line each, and a gauge shows the state", () => {
   const { events, metrics, logged } = start();
   events.configured(routes("up/m", "other/m"));
-  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
+  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="up/m"} 0');
   events.targetEjected(ejection);
-  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 1');
-  expect(metrics.render()).toContain('sluice_target_ejected{target="other/m"} 0');
+  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="up/m"} 1');
+  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="other/m"} 0');
   events.targetReturned({ target: "up/m", key: undefined });
-  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
-  expect(metrics.render()).toContain('sluice_target_ejections_total{target="up/m",scope="all"} 1');
+  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="up/m"} 0');
+  expect(pageOf(metrics)).toContain('sluice_target_ejections_total{target="up/m",scope="all"} 1');
   expect(logged()).toEqual([
     expect.objectContaining({ level: "warn", target: "up/m", because: "5 failures in a row" }),
     expect.objectContaining({ level: "info", target: "up/m" }),
@@ -48,8 +49,8 @@ test("an ejection for one key is logged with the key and does not set the gauge"
   const { events, metrics, logged } = start();
   events.configured(routes("up/m"));
   events.targetEjected({ ...ejection, key: "key_bad" });
-  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
-  expect(metrics.render()).toContain('sluice_target_ejections_total{target="up/m",scope="key"} 1');
+  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="up/m"} 0');
+  expect(pageOf(metrics)).toContain('sluice_target_ejections_total{target="up/m",scope="key"} 1');
   expect(logged()).toEqual([expect.objectContaining({ level: "warn", key: "key_bad" })]);
 });
 
@@ -57,10 +58,10 @@ test("probes are counted by outcome", () => {
   const { events, metrics } = start();
   events.targetProbed("up/m", undefined);
   events.targetProbed("up/m", { kind: "timed-out", message: "" });
-  expect(metrics.render()).toContain(
+  expect(pageOf(metrics)).toContain(
     'sluice_target_probes_total{target="up/m",outcome="answered"} 1',
   );
-  expect(metrics.render()).toContain(
+  expect(pageOf(metrics)).toContain(
     'sluice_target_probes_total{target="up/m",outcome="timed-out"} 1',
   );
 });
@@ -72,11 +73,11 @@ test("a reload keeps ejections and drops removed targets", () => {
   events.targetEjected({ ...ejection, target: "gone/m" });
   events.configured(routes("up/m", "new/m"));
   events.targetReturned({ target: "gone/m", key: undefined });
-  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 1');
-  expect(metrics.render()).toContain('sluice_target_ejected{target="new/m"} 0');
-  expect(metrics.render()).not.toContain('sluice_target_ejected{target="gone/m"}');
+  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="up/m"} 1');
+  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="new/m"} 0');
+  expect(pageOf(metrics)).not.toContain('sluice_target_ejected{target="gone/m"}');
   events.configured(routes("gone/m"));
-  expect(metrics.render()).toContain('sluice_target_ejected{target="gone/m"} 0');
+  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="gone/m"} 0');
 });
 
 test("retry decisions are counted by model", () => {
@@ -85,8 +86,8 @@ test("retry decisions are counted by model", () => {
   events.retryDecided("alpha-sonnet-4", "next-target");
   events.retryDecided("alpha-sonnet-4", "budget");
   const name = "sluice_retry_decisions_total";
-  expect(metrics.render()).toContain(`${name}{model="alpha-sonnet-4",decision="next-target"} 2`);
-  expect(metrics.render()).toContain(`${name}{model="alpha-sonnet-4",decision="budget"} 1`);
+  expect(pageOf(metrics)).toContain(`${name}{model="alpha-sonnet-4",decision="next-target"} 2`);
+  expect(pageOf(metrics)).toContain(`${name}{model="alpha-sonnet-4",decision="budget"} 1`);
 });
 
 test("what is configured has its counters at 0, and a reload resets none", () => {
@@ -99,8 +100,8 @@ test("what is configured has its counters at 0, and a reload resets none", () =>
     'sluice_malformed_events_total{upstream="up"} 0',
     'sluice_guarantee_breaches_total{model="alpha-sonnet-4"} 0',
   ];
-  for (const zero of zeros) expect(metrics.render()).toContain(zero);
+  for (const zero of zeros) expect(pageOf(metrics)).toContain(zero);
   events.targetEjected(ejection);
   events.configured(routes("up/m"));
-  expect(metrics.render()).toContain('sluice_target_ejections_total{target="up/m",scope="all"} 1');
+  expect(pageOf(metrics)).toContain('sluice_target_ejections_total{target="up/m",scope="all"} 1');
 });

@@ -1,7 +1,6 @@
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import type { CapacityMetrics } from "../metrics/capacity-metrics.ts";
-import type { EventOptions } from "./event-options.ts";
-import { upstreamOf } from "./upstream-of.ts";
+import type { EndedWait } from "../metrics/metrics.ts";
+import { type EventOptions, upstreamOf } from "./events.ts";
 
 export interface TargetEjection {
   readonly target: string;
@@ -34,7 +33,7 @@ export class RoutingEvents {
   /** At the start and after each reload. Counters of what is configured start at 0. */
   configured({ targets, aliases }: ConfiguredRoutes): void {
     const { counters } = this.#metrics;
-    this.#metrics.targets.configured(targets);
+    this.#metrics.targetsConfigured(targets);
     for (const target of targets) {
       counters.add("sluice_target_ejections_total", [target, "all"], 0);
       counters.add("sluice_target_ejections_total", [target, "key"], 0);
@@ -46,9 +45,9 @@ export class RoutingEvents {
   }
 
   targetEjected({ target, key, forMs, times, because }: TargetEjection): void {
-    const { counters, targets } = this.#metrics;
+    const { counters } = this.#metrics;
     counters.add("sluice_target_ejections_total", [target, key === undefined ? "all" : "key"]);
-    if (key === undefined) targets.set(target, true);
+    if (key === undefined) this.#metrics.targetEjected(target, true);
     const message =
       key === undefined
         ? "a target keeps failing and is ejected where others can serve"
@@ -58,7 +57,7 @@ export class RoutingEvents {
   }
 
   targetReturned({ target, key }: Pick<TargetEjection, "target" | "key">): void {
-    if (key === undefined) this.#metrics.targets.set(target, false);
+    if (key === undefined) this.#metrics.targetEjected(target, false);
     this.#logger.log("info", "a target works again", { target, key });
   }
 
@@ -70,8 +69,8 @@ export class RoutingEvents {
   }
 
   /** A wait for a place at a pool or an upstream ended. */
-  waited(wait: Parameters<CapacityMetrics["waited"]>[0]): void {
-    this.#metrics.capacity.waited(wait);
+  waited(wait: EndedWait): void {
+    this.#metrics.waited(wait);
   }
 
   /** `decision`: where the attempt is retried, or why it is not. */

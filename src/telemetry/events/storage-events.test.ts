@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { pageOf } from "../../../test/support/metrics-page.ts";
 import { zeroGauges } from "../../../test/support/zero-gauges.ts";
 import { createLogger } from "../log/logger.ts";
 import { Metrics } from "../metrics/metrics.ts";
@@ -21,11 +22,11 @@ function start() {
 test("a database outage logs one line at its start and one at its end, not one per poll", () => {
   const { clock, events, logged } = start();
   for (let poll = 0; poll < 20; poll++) {
-    events.keysReloadFailed(new Error("database is locked"));
+    events.keys.failed(new Error("database is locked"));
     clock.advance(500);
   }
-  events.keysReloaded();
-  events.keysReloaded();
+  events.keys.recovered();
+  events.keys.recovered();
   expect(logged()).toEqual([
     expect.objectContaining({ level: "error", cause: expect.stringContaining("is locked") }),
     expect.objectContaining({ level: "info", afterMs: 10_000 }),
@@ -34,18 +35,18 @@ test("a database outage logs one line at its start and one at its end, not one p
 
 test("the lines on limits, the database and its gateways tell each new reason, and how long it lasted", () => {
   const { clock, events, logged } = start();
-  events.limitsShared("valkey");
-  events.limitsAlone("valkey", "the connection was closed");
+  events.shares.end({ store: "valkey" });
+  events.shares.failedAnew({ reason: "the connection was closed" });
   clock.advance(500);
-  events.limitsAlone("valkey", "the connection was refused");
+  events.shares.failedAnew({ reason: "the connection was refused" });
   clock.advance(500);
-  events.limitsShared("valkey");
+  events.shares.end({ store: "valkey" });
   events.databaseFailed("a write", new Error("database is locked"));
   clock.advance(700);
-  events.databaseRecovered();
-  events.processesDiffer("peppers");
+  events.database.recovered();
+  events.differences.failedAnew({ what: "peppers" });
   clock.advance(900);
-  events.processesSame();
+  events.differences.recovered();
   expect(logged()).toEqual([
     expect.not.objectContaining({ afterMs: expect.anything() }),
     expect.objectContaining({ level: "error", reason: "the connection was closed" }),
@@ -60,7 +61,7 @@ test("the lines on limits, the database and its gateways tell each new reason, a
 
 test("different outages are logged independently", () => {
   const { events, ledger, logged } = start();
-  events.keysReloadFailed(new Error("a"));
+  events.keys.failed(new Error("a"));
   ledger.writeFailed(7, new Error("b"));
   ledger.spoolFailed(new Error("c"));
   expect(logged()).toHaveLength(3);
@@ -69,7 +70,7 @@ test("different outages are logged independently", () => {
 test("every failed batch is counted, also when it is not logged", () => {
   const { ledger, metrics } = start();
   for (let tries = 0; tries < 3; tries++) ledger.writeFailed(1, new Error("full"));
-  expect(metrics.render()).toContain("sluice_ledger_write_failures_total 3");
+  expect(pageOf(metrics)).toContain("sluice_ledger_write_failures_total 3");
 });
 
 test("every dead letter logs a line", () => {
@@ -77,7 +78,7 @@ test("every dead letter logs a line", () => {
   ledger.deadLettered("req_1", new Error("NOT NULL"));
   ledger.deadLettered("req_2", new Error("NOT NULL"));
   expect(logged()).toHaveLength(2);
-  expect(metrics.render()).toContain("sluice_ledger_dead_letters_total 2");
+  expect(pageOf(metrics)).toContain("sluice_ledger_dead_letters_total 2");
 });
 
 test("a start without a replay logs nothing, and skipped bytes are an error", () => {
@@ -108,13 +109,13 @@ test("a spool that is nearly full again within a minute is logged again", () => 
 test("only a successful retention run ends a retention outage", () => {
   const { clock, events, logged } = start();
   const failed = expect.objectContaining({ level: "error" });
-  events.retentionFailed(new Error("locked"));
+  events.retention.failed(new Error("locked"));
   events.retentionRemoved(25);
   clock.advance(1_000);
-  events.retentionFailed(new Error("locked"));
-  events.retentionDone();
-  events.retentionDone();
-  events.retentionFailed(new Error("locked"));
+  events.retention.failed(new Error("locked"));
+  events.retention.recovered();
+  events.retention.recovered();
+  events.retention.failed(new Error("locked"));
   const removed = expect.objectContaining({ level: "info", rows: 25 });
   const recovered = expect.objectContaining({ level: "info", afterMs: 1_000 });
   expect(logged()).toEqual([failed, removed, recovered, failed]);

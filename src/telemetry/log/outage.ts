@@ -1,48 +1,63 @@
 import type { Clock } from "../../domain/clock.ts";
-import { describeError, type Logger } from "./logger.ts";
+import { describeError, type LogFields, type Logger } from "./logger.ts";
+
+export interface OutageOptions {
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+/** What the log says of an outage. */
+export interface OutageWords {
+  readonly begins: string;
+  /** Undefined: nobody tells its end. */
+  readonly ends?: string | undefined;
+  /** Default: `error`. */
+  readonly level?: "warn";
+}
 
 /** Interval between log lines during an outage. */
 const reminderMs = 60_000;
 
-/** Tracks whether something works, so that the log gets a line per change and not per failure. */
+/** Something that fails for a time: the log gets a line per change and not per failure. */
 export class Outage {
-  readonly #clock: Clock;
+  readonly #options: OutageOptions;
+  readonly #words: OutageWords;
   #beganAt: number | undefined;
-  #remindedAt = 0;
+  #loggedAt = 0;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(options: OutageOptions, words: OutageWords) {
+    this.#options = options;
+    this.#words = words;
   }
 
-  /** True when this failure should be logged: the first one, then one per minute. */
-  failed(): boolean {
-    const now = this.#clock.monotonic();
-    if (this.#beganAt !== undefined && now - this.#remindedAt < reminderMs) return false;
-    this.#beganAt ??= now;
-    this.#remindedAt = now;
-    return true;
+  /** Logs the first failure, then one per minute. */
+  failed(error: unknown, fields: LogFields = {}): void {
+    const isKnown = this.#beganAt !== undefined;
+    if (isKnown && this.#options.clock.monotonic() - this.#loggedAt < reminderMs) return;
+    this.failedAnew({ ...fields, cause: error === undefined ? undefined : describeError(error) });
   }
 
-  /** Duration of the outage; undefined if there was none. */
-  recovered(): number | undefined {
-    if (this.#beganAt === undefined) return undefined;
-    const lastedMs = this.#clock.monotonic() - this.#beganAt;
+  /** Logs a failure in any case: the reason is a new one. */
+  failedAnew(fields: LogFields): void {
+    const { logger, clock } = this.#options;
+    this.#loggedAt = clock.monotonic();
+    this.#beganAt ??= this.#loggedAt;
+    const { level = "error", begins } = this.#words;
+    logger.log(level, begins, fields);
+  }
+
+  /** Logs the end, if there was an outage. */
+  recovered(): void {
+    if (this.#beganAt !== undefined) this.end();
+  }
+
+  /** Logs the end in any case. */
+  end(fields: LogFields = {}): void {
+    const { logger, clock } = this.#options;
+    const lastedMs = this.#beganAt === undefined ? undefined : clock.monotonic() - this.#beganAt;
     this.#beganAt = undefined;
-    return lastedMs;
+    const afterMs = lastedMs === undefined ? undefined : Math.round(lastedMs);
+    const { ends } = this.#words;
+    if (ends !== undefined) logger.log("info", ends, { ...fields, afterMs });
   }
-}
-
-export interface Fault {
-  readonly error: unknown;
-  readonly fields?: Readonly<Record<string, string | number>>;
-}
-
-export function logFault(logger: Logger, message: string, { error, fields }: Fault): void {
-  logger.log("error", message, { ...fields, cause: describeError(error) });
-}
-
-/** Logs a recovery, if there was an outage. */
-export function logRecovery(logger: Logger, outage: Outage, message: string): void {
-  const lastedMs = outage.recovered();
-  if (lastedMs !== undefined) logger.log("info", message, { afterMs: Math.round(lastedMs) });
 }

@@ -1,13 +1,25 @@
 import { refusalRules } from "../../domain/errors/refusal.ts";
 import type { AnswerResult } from "../../domain/settings.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import { Counter } from "./counter.ts";
+import type { MetricFamily } from "./families.ts";
+import { Counter } from "./series.ts";
 
 /** Every counter with its help text and the names of its labels. */
 const table = {
   sluice_http_requests_total: ["HTTP requests answered.", "route", "status"],
   sluice_calls_total: ["Calls by outcome.", "environment", "model", "status", "outcome"],
   sluice_tokens_total: ["Tokens of calls, as in the ledger.", "model", "direction", "source"],
+  sluice_key_requests_total: [
+    "Requests by key and answer. The first 1000 keys of each process have their own " +
+      "series; all others are `other`.",
+    "key",
+    "answer",
+  ],
+  sluice_attempts_total: [
+    "Attempts at targets: answered, given-up, or the cause of the failure.",
+    "target",
+    "outcome",
+  ],
   sluice_attempt_failures_total: ["Failed attempts at targets.", "upstream", "kind"],
   sluice_malformed_events_total: [
     "Malformed events in streamed answers, skipped or not.",
@@ -108,7 +120,7 @@ export class Counters {
     this.#counters.get(name)?.add(labelValues, amount);
   }
 
-  render(): string {
-    return [...this.#counters.values()].map((counter) => counter.render()).join("\n");
+  collect(): readonly MetricFamily[] {
+    return [...this.#counters.values()].map((counter) => counter.collect());
   }
 }

@@ -1,39 +1,47 @@
 import type { AnswerResult } from "../../domain/settings.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
-import type { UsageRecord } from "../../domain/usage/usage.ts";
-import { AttemptMetrics } from "./attempt-metrics.ts";
-import { CapacityMetrics } from "./capacity-metrics.ts";
-import { Counters } from "./counters.ts";
-import { DurationHistogram } from "./duration-histogram.ts";
-import { EjectedTargets } from "./ejected-targets.ts";
-import { KeyMetrics } from "./key-metrics.ts";
-import { renderBuild, renderProcesses, type ProcessReading } from "./process-metrics.ts";
-import { renderMetric } from "./text-format.ts";
+import type { CapacityClass, UsageRecord } from "../../domain/usage/usage.ts";
+import { capacityClasses, Counters } from "./counters.ts";
+import type { MetricFamily, MetricSeries } from "./families.ts";
+import { processFamilies } from "./process-readings.ts";
+import { DurationHistogram } from "./series.ts";
 
-/** Values read at each scrape; each process has only some of them. */
+/** Values read at each scrape; each thread has only some of them. */
 export interface Gauges {
   readonly openRequests?: () => number;
   readonly queuedUsageRows?: () => number;
   readonly spoolBytes?: () => number;
-  /** Age of the key snapshot; it grows during an outage. */
+  /** Age of the keys in memory; it grows during an outage. */
   readonly keysAgeSeconds?: () => number;
-  readonly residentBytes?: () => number;
-  /** Version of the program; undefined in a thread whose page is merged into another. */
-  readonly version?: string | undefined;
-  readonly commit?: string | undefined;
-  /** What the system reports about this process. */
-  readonly processes?: () => readonly ProcessReading[];
+  /** Undefined in a thread that says nothing of its process. */
+  readonly program?: { readonly version: string; readonly commit: string | undefined } | undefined;
   /** Lines dropped since the start; never decreases. */
   readonly droppedLogLines?: () => number;
 }
 
+/** Load by class of a pool, or of the targets of an upstream without one. */
+export interface PoolGauges {
+  readonly kind: "pool" | "upstream";
+  readonly name: string;
+  readonly inFlight: Readonly<Record<CapacityClass, number>>;
+  readonly queued: Readonly<Record<CapacityClass, number>>;
+}
+
+/** A wait for a place at a pool or an upstream. */
+export interface EndedWait {
+  readonly pool: Pick<PoolGauges, "kind" | "name">;
+  readonly capacityClass: CapacityClass;
+  readonly outcome: string;
+  readonly waitedMs: number;
+}
+
+/** Keys with series of their own; requests of all others are counted together. */
+const mostKeys = 1_000;
+const otherKeys = "other";
+
 /** All metrics. Labels hold only configured names and fixed words. */
 export class Metrics {
   readonly counters = new Counters();
-  readonly targets = new EjectedTargets();
-  readonly capacity = new CapacityMetrics(this.counters);
-  readonly keys = new KeyMetrics();
-  readonly #attempts = new AttemptMetrics();
   readonly #durations = new DurationHistogram({
     name: "sluice_call_duration_seconds",
     help: "Time from the arrival of a call to its end.",
@@ -46,24 +54,39 @@ export class Metrics {
     labelNames: ["model"],
     bounds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
+  readonly #attempts = new DurationHistogram({
+    name: "sluice_attempt_duration_seconds",
+    help: "Duration of attempts, to the end of the answer or the failure.",
+    labelNames: ["target", "result"],
+    bounds: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300],
+  });
+  readonly #waits = new DurationHistogram({
+    name: "sluice_queue_wait_seconds",
+    help: "Time that calls waited for a place at a pool or upstream, by how the wait ended.",
+    labelNames: ["pool", "class", "outcome"],
+    bounds: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60],
+  });
   readonly #gauges: Gauges;
+  readonly #keys = new Set<string>();
+  /** Whether each configured target is ejected. */
+  #targets = new Map<string, boolean>();
+  #pools: () => readonly PoolGauges[] = () => [];
   #loopDelayMs: () => number = () => 0;
-  #limitsDegraded: (() => number) | undefined;
+  #isAlone: (() => boolean) | undefined;
 
   constructor(gauges: Gauges) {
     this.#gauges = gauges;
   }
 
-  /** Renders the page in the Prometheus text format, version 0.0.4. */
-  render(): string {
-    const { counters, targets, capacity, keys } = this;
-    const times = [this.#durations, this.#firstEvents, this.#attempts];
-    const parts = [counters, keys, ...times, targets, capacity];
-    const processes = renderProcesses(this.#gauges.processes?.() ?? []);
-    const pages = parts.map((part) => part.render());
-    const { version, commit } = this.#gauges;
-    const build = version === undefined ? [] : [renderBuild({ version, commit })];
-    return [...pages, ...this.#renderGauges(), ...build, ...processes].join("\n");
+  collect(): readonly MetricFamily[] {
+    const { program } = this.#gauges;
+    const histograms = [this.#durations, this.#firstEvents, this.#attempts, this.#waits];
+    return [
+      ...this.counters.collect(),
+      ...histograms.map((histogram) => histogram.collect()),
+      ...this.#collectGauges(),
+      ...(program === undefined ? [] : [buildFamily(program), ...processFamilies()]),
+    ];
   }
 
   /** Sets the source of the delay of the event loop, read at each scrape. */
@@ -73,7 +96,27 @@ export class Metrics {
 
   /** Sets whether this process decides alone about limits that it shares, read at each scrape. */
   followLimits(isAlone: () => boolean): void {
-    this.#limitsDegraded = () => (isAlone() ? 1 : 0);
+    this.#isAlone = isAlone;
+  }
+
+  /** Sets the source of the load of pools, read at each scrape. */
+  followPools(pools: () => readonly PoolGauges[]): void {
+    this.#pools = pools;
+  }
+
+  /** Sets the targets of the running configuration; others are not shown. */
+  targetsConfigured(targets: Iterable<string>): void {
+    const before = this.#targets;
+    this.#targets = new Map([...targets].map((target) => [target, before.get(target) ?? false]));
+  }
+
+  /** A target is ejected for all keys, or works again. */
+  targetEjected(target: string, isEjected: boolean): void {
+    if (this.#targets.has(target)) this.#targets.set(target, isEjected);
+  }
+
+  waited({ pool, capacityClass, outcome, waitedMs }: EndedWait): void {
+    this.#waits.observe([labelOf(pool), capacityClass, outcome], waitedMs / 1000);
   }
 
   callEnded(record: UsageRecord, attempts: readonly AttemptNote[] = []): void {
@@ -81,13 +124,19 @@ export class Metrics {
     this.counters.add("sluice_calls_total", [environment, model, String(status), outcome]);
     this.counters.add("sluice_tokens_total", [model, "input", source], record.inputTokens);
     this.counters.add("sluice_tokens_total", [model, "output", source], record.outputTokens);
-    const streamed = String(record.isStreamed);
-    this.#durations.series([model, streamed]).observe(record.durationMs / 1000);
+    this.#durations.observe([model, String(record.isStreamed)], record.durationMs / 1000);
     const { firstEventMs } = record;
-    if (firstEventMs !== undefined) this.#firstEvents.series([model]).observe(firstEventMs / 1000);
-    this.capacity.callEnded(record);
-    this.keys.answered(record.keyId, status);
-    for (const attempt of attempts) this.#attempts.ended(attempt);
+    if (firstEventMs !== undefined) this.#firstEvents.observe([model], firstEventMs / 1000);
+    if (breaksGuarantee(record)) this.counters.add("sluice_guarantee_breaches_total", [model]);
+    this.keyAnswered(record.keyId, status);
+    for (const attempt of attempts) this.#attemptEnded(attempt);
+  }
+
+  /** The number of series is bounded, whatever the number of keys. */
+  keyAnswered(keyId: string, status: number): void {
+    if (this.#keys.size < mostKeys) this.#keys.add(keyId);
+    const key = this.#keys.has(keyId) ? keyId : otherKeys;
+    this.counters.add("sluice_key_requests_total", [key, answerOf(status)]);
   }
 
   /** Counts answers to calls with an `Idempotency-Key`. */
@@ -95,25 +144,87 @@ export class Metrics {
     this.counters.add("sluice_idempotent_answers_total", [result], amount);
   };
 
-  #renderGauges(): readonly string[] {
-    const { openRequests, queuedUsageRows, spoolBytes, keysAgeSeconds, ...rest } = this.#gauges;
+  #attemptEnded({ target, outcome, durationMs }: AttemptNote): void {
+    this.counters.add("sluice_attempts_total", [target, outcome]);
+    const isEnd = outcome === "answered" || outcome === "given-up";
+    this.#attempts.observe([target, isEnd ? outcome : "failed"], durationMs / 1_000);
+  }
+
+  #collectGauges(): readonly MetricFamily[] {
+    const { openRequests, queuedUsageRows, spoolBytes, keysAgeSeconds, program } = this.#gauges;
     const dropped = "Log lines that could not be written or were not read in time.";
     const alone = "Whether the process decides alone, because limits.store does not answer.";
     const delay = "Longest delay of the event loop in the last five to ten seconds.";
+    const isAlone = this.#isAlone;
+    const resident = program && (() => process.memoryUsage.rss());
     const gauges = [
       ["sluice_event_loop_delay_seconds", delay, () => this.#loopDelayMs() / 1000],
       ["sluice_open_requests", "Requests being handled.", openRequests],
       ["sluice_ledger_queue_rows", "Usage rows not yet stored.", queuedUsageRows],
       ["sluice_ledger_spool_bytes", "Size of the spool.", spoolBytes],
       ["sluice_keys_age_seconds", "Time since the keys were last read.", keysAgeSeconds],
-      ["sluice_limits_degraded", alone, this.#limitsDegraded],
-      ["sluice_resident_memory_bytes", "Resident memory.", rest.residentBytes],
-      ["sluice_log_lines_dropped_total", dropped, rest.droppedLogLines],
+      ["sluice_limits_degraded", alone, isAlone && (() => (isAlone() ? 1 : 0))],
+      ["sluice_resident_memory_bytes", "Resident memory.", resident],
+      ["sluice_log_lines_dropped_total", dropped, this.#gauges.droppedLogLines],
     ] as const;
-    return gauges.flatMap(([name, help, read]) => {
-      if (read === undefined) return [];
-      const type = name.endsWith("_total") ? "counter" : "gauge";
-      return [renderMetric(type, { name, help }, [["", read()]])];
-    });
+    const targets = [...this.#targets].map(([target, isEjected]) => ({
+      labels: { target },
+      value: isEjected ? 1 : 0,
+    }));
+    const ejected = "Whether a target is ejected for all keys: 1 until it works again.";
+    return [
+      gaugeFamily("sluice_target_ejected", ejected, targets),
+      this.#poolFamily("in_flight", "inFlight", "Calls that hold a place of a pool or upstream."),
+      this.#poolFamily("queued", "queued", "Calls that wait for a place of a pool or upstream."),
+      ...gauges.flatMap(([name, help, read]) =>
+        read === undefined ? [] : [gaugeFamily(name, help, [{ labels: {}, value: read() }])],
+      ),
+    ];
   }
+
+  #poolFamily(name: string, field: "inFlight" | "queued", help: string): MetricFamily {
+    const series = this.#pools().flatMap((pool) =>
+      capacityClasses.map((each) => ({
+        labels: { pool: labelOf(pool), class: each },
+        value: pool[field][each],
+      })),
+    );
+    return gaugeFamily(`sluice_pool_${name}`, help, series);
+  }
+}
+
+/** A count whose name says so is read like a gauge. */
+function gaugeFamily(name: string, help: string, series: readonly MetricSeries[]): MetricFamily {
+  return { name, help, type: name.endsWith("_total") ? "counter" : "gauge", series };
+}
+
+function buildFamily({
+  version,
+  commit = "unknown",
+}: {
+  readonly version: string;
+  readonly commit: string | undefined;
+}): MetricFamily {
+  const labels = { version, commit, runtime: `bun-${Bun.version}` };
+  const help = "1 for the version of the program that runs.";
+  return gaugeFamily("sluice_build_info", help, [{ labels, value: 1 }]);
+}
+
+/** A call without routing was refused before a target was chosen. */
+function breaksGuarantee({ capacityClass, status, routing }: UsageRecord): boolean {
+  if (capacityClass !== "provisioned" || status !== 503 || routing === undefined) return false;
+  // A given-up attempt did not fail: the process shut down, or an image could not be read.
+  return routing.attempts.at(-1)?.outcome !== "given-up";
+}
+
+/** Who caused the answer; five values. */
+function answerOf(status: number): string {
+  if (status < 400) return "ok";
+  if (status === 429) return "limited";
+  if (status === 499) return "left";
+  return status < 500 ? "refused" : "failed";
+}
+
+function labelOf({ kind, name }: Pick<PoolGauges, "kind" | "name">): string {
+  return `${kind}:${name}`;
 }

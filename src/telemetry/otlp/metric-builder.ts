@@ -1,18 +1,14 @@
-import type { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-proto";
 import type * as Sdk from "@opentelemetry/sdk-metrics";
 import type { ModelKind } from "../../domain/model.ts";
+import type { MetricFamily, MetricSeries } from "../metrics/families.ts";
 import { metricNames, names, operations, providerName, schemaUrl } from "./conventions.ts";
-import type { MetricFamily, PageSample } from "./read-page.ts";
 
-export type ResourceMetrics = Parameters<OTLPMetricExporter["export"]>[0];
-type MetricData = ResourceMetrics["scopeMetrics"][number]["metrics"][number];
 type Attributes = Record<string, string | boolean>;
 type Time = [seconds: number, nanoseconds: number];
 
 export interface MetricSource {
   readonly sdk: Pick<typeof Sdk, "AggregationTemporality" | "DataPointType">;
-  readonly resource: ResourceMetrics["resource"];
-  readonly version: string | undefined;
+  readonly version: string;
   /** Milliseconds since the epoch from which counters count. */
   readonly startedAt: number;
   readonly kindOf: (alias: string) => ModelKind | undefined;
@@ -24,7 +20,7 @@ const conventional: Readonly<Record<string, string>> = {
   sluice_first_event_seconds: metricNames.firstToken,
 };
 
-/** Translates the page of metrics: the same names, and those of the conventions where they fit. */
+/** Translates metrics: the same names, and those of the conventions where they fit. */
 export class MetricBuilder {
   readonly #source: MetricSource;
 
@@ -32,24 +28,23 @@ export class MetricBuilder {
     this.#source = source;
   }
 
-  metricsOf(families: readonly MetricFamily[], nowMs: number): ResourceMetrics {
-    const { resource, version } = this.#source;
-    const scope = { name: "sluice", schemaUrl, ...(version !== undefined && { version }) };
-    const times = { startTime: timeOf(this.#source.startedAt), endTime: timeOf(nowMs) };
+  metricsOf(families: readonly MetricFamily[], nowMs: number): Sdk.ScopeMetrics {
+    const { version, startedAt } = this.#source;
+    const times = { startTime: timeOf(startedAt), endTime: timeOf(nowMs) };
     const metrics = families
-      .filter(({ samples }) => samples.length > 0)
+      .filter(({ series }) => series.length > 0)
       .flatMap((family) => this.#metricsOf(family, times));
-    return { resource, scopeMetrics: [{ scope, metrics }] };
+    return { scope: { name: "sluice", schemaUrl, version }, metrics };
   }
 
-  #metricsOf(family: MetricFamily, times: Times): readonly MetricData[] {
-    const own = this.#metric(family, times, ({ labels }) => labels);
+  #metricsOf(family: MetricFamily, times: Times): readonly Sdk.MetricData[] {
+    const own = this.#metric(family, times, ({ labels }) => ({ ...labels }));
     const name = conventional[family.name];
     if (name === undefined) return [own];
-    return [own, this.#metric({ ...family, name }, times, (sample) => this.#attributes(sample))];
+    return [own, this.#metric({ ...family, name }, times, (series) => this.#attributes(series))];
   }
 
-  #attributes({ labels }: PageSample): Attributes {
+  #attributes({ labels }: MetricSeries): Attributes {
     const { model = "", streamed } = labels;
     return {
       [names.operation]: operations[this.#source.kindOf(model) ?? "chat"],
@@ -59,63 +54,42 @@ export class MetricBuilder {
     };
   }
 
-  #metric(family: MetricFamily, times: Times, attributesOf: AttributesOf): MetricData {
+  #metric(
+    { name, help: description, type, bounds = [], series }: MetricFamily,
+    times: Times,
+    attributesOf: (series: MetricSeries) => Attributes,
+  ): Sdk.MetricData {
     const { DataPointType, AggregationTemporality } = this.#source.sdk;
-    const { name, help: description, type, samples } = family;
-    const unit = unitOf(name);
     const about = {
       // The value type of a point: a double.
-      descriptor: { name, description, unit, valueType: 1 },
+      descriptor: { name, description, unit: unitOf(name), valueType: 1 },
       aggregationTemporality: AggregationTemporality.CUMULATIVE,
     };
-    if (type === "histogram") {
-      const dataPoints = histogramPoints(samples, times, attributesOf);
-      return { ...about, dataPointType: DataPointType.HISTOGRAM, dataPoints };
+    const pointsOf = <Value>(valueOf: (series: MetricSeries) => Value) =>
+      series.map((each) => ({ ...times, attributes: attributesOf(each), value: valueOf(each) }));
+    const dataPoints = pointsOf(({ value }) => value);
+    switch (type) {
+      case "gauge":
+        return { ...about, dataPointType: DataPointType.GAUGE, dataPoints };
+      case "counter":
+        return { ...about, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints };
+      case "histogram":
+        return {
+          ...about,
+          dataPointType: DataPointType.HISTOGRAM,
+          dataPoints: pointsOf(({ value: sum, counts = [] }) => ({
+            buckets: { boundaries: [...bounds], counts: [...counts] },
+            sum,
+            count: counts.reduce((all, count) => all + count, 0),
+          })),
+        };
     }
-    const dataPoints = samples.map((sample) => ({
-      ...times,
-      attributes: attributesOf(sample),
-      value: sample.value,
-    }));
-    if (type === "gauge") return { ...about, dataPointType: DataPointType.GAUGE, dataPoints };
-    return { ...about, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints };
   }
 }
 
 interface Times {
   readonly startTime: Time;
   readonly endTime: Time;
-}
-
-type AttributesOf = (sample: PageSample) => Attributes;
-
-interface Series {
-  readonly sample: PageSample;
-  readonly boundaries: number[];
-  /** Counts of values up to each boundary, then of all. */
-  readonly cumulative: number[];
-  sum: number;
-  count: number;
-}
-
-function histogramPoints(samples: readonly PageSample[], times: Times, attributesOf: AttributesOf) {
-  const all = new Map<string, Series>();
-  for (const { name, labels, value } of samples) {
-    const { le, ...rest } = labels;
-    const key = JSON.stringify(rest);
-    const sample = { name, labels: rest, value };
-    const known = all.get(key) ?? { sample, boundaries: [], cumulative: [], sum: 0, count: 0 };
-    all.set(key, known);
-    if (name.endsWith("_sum")) known.sum = value;
-    else if (name.endsWith("_count")) known.count = value;
-    else known.cumulative.push(value);
-    if (le !== undefined && le !== "+Inf") known.boundaries.push(Number(le));
-  }
-  return [...all.values()].map(({ sample, boundaries, cumulative, sum, count }) => {
-    const counts = cumulative.map((upTo, index) => upTo - (cumulative[index - 1] ?? 0));
-    const value = { buckets: { boundaries, counts }, sum, count };
-    return { ...times, attributes: attributesOf(sample), value };
-  });
 }
 
 function unitOf(name: string): string {

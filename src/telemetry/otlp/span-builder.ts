@@ -27,7 +27,7 @@ export interface TracedCall {
 export interface SpanSource {
   readonly api: Pick<typeof Api, "SpanKind" | "SpanStatusCode" | "createTraceState">;
   readonly resource: Span["resource"];
-  readonly version: string | undefined;
+  readonly version: string;
 }
 
 /** A span of a call before it has its trace; times are milliseconds since the call's arrival. */
@@ -49,8 +49,7 @@ export class SpanBuilder {
 
   constructor(source: SpanSource) {
     this.#source = source;
-    const { version } = source;
-    this.#scope = { name: "sluice", schemaUrl, ...(version !== undefined && { version }) };
+    this.#scope = { name: "sluice", schemaUrl, version: source.version };
   }
 
   spansOf(call: TracedCall): readonly Span[] {

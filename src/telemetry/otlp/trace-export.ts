@@ -3,7 +3,7 @@ import { isSameValue } from "../../domain/json-object.ts";
 import type { OtlpSettings } from "../../domain/settings.ts";
 import { hasSettledWithin } from "../../domain/waiting/wait.ts";
 import { isServerError, type Span, SpanBuilder, type TracedCall } from "./span-builder.ts";
-import { exporterOptions, type OtlpIdentity, resourceAttributes } from "./metrics-sender.ts";
+import { exporterOptions, type OtlpIdentity, resourceAttributes } from "./otlp-identity.ts";
 
 interface TraceExportOptions {
   readonly clock: Clock;
