@@ -4,8 +4,7 @@ import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
 import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
 import { createReadiness, health } from "./edge/shutdown.ts";
-import { frontPage } from "./control/platform/front-page.ts";
-import { createMetricsPage } from "./control/platform/metrics-page.ts";
+import { frontPage, createMetricsPage } from "./control/platform/front-page.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 
 export interface DataRouteOptions extends HandlerParts {

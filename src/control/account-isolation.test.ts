@@ -146,7 +146,6 @@ function attacks(): Record<string, FixtureRequest[]> {
     getRefusal: [{ id: `refused_${mark}` }],
     listAudit: [{}, { account_id: accountId }, { subject_id: keyId }].map((query) => ({ query })),
     verifyAudit: [{}],
-    getPlatform: [{}],
     listEnvironments: [{}],
     listModels: [{}, { query: { environment: "production" } }],
     listPlans: [{}],

@@ -1,4 +1,4 @@
-import { invalidField } from "./operation/field-error.ts";
+import { invalidField, fromStorageError } from "./operation/refusals.ts";
 import type { AdminCall, Route } from "../edge/dispatch/route.ts";
 import type { Reply } from "../edge/replies/error-reply.ts";
 import { parseStrictJson } from "../edge/body/strict-json.ts";
@@ -14,7 +14,6 @@ import {
 } from "./operation/run-operation.ts";
 import type { RunServices } from "./services.ts";
 import { signInDescriptions } from "./sign-in/descriptions.ts";
-import { fromStorageError } from "./operation/storage-error.ts";
 
 /** The routes of all operations, and of the two documents that describe them. */
 export function adminApiRoutes(

@@ -301,7 +301,6 @@ const watching: Readonly<Record<string, RouteCase>> = {
     own: "200 403 200 403 403 403",
     other: undefined,
   },
-  "GET /admin/v1/platform": { prepare: at("/platform"), own: read.own, other: undefined },
   "GET /admin/v1/environments": { prepare: at("/environments"), own: read.own, other: undefined },
   "GET /admin/v1/models": { prepare: at("/models"), own: read.own, other: undefined },
   "GET /admin/v1/plans": { prepare: at("/plans"), own: read.own, other: undefined },

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
+import { ensureApplication } from "../../src/control/accounts/applications.ts";
 import { issueKey } from "../../src/control/keys/issue-key.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { createApp, type App } from "../../src/app.ts";

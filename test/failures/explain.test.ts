@@ -9,7 +9,7 @@ import {
   refusalsSchema,
   type RefusalView,
 } from "../../src/control/contract/refusals.ts";
-import { issuedTokenSchema } from "../../src/control/contract/access-requests.ts";
+import { issuedTokenSchema } from "../../src/control/contract/access.ts";
 import { generateApiKey } from "../../src/domain/keys/api-key.ts";
 import { startGateway, type GatewayOptions, type TestGateway } from "../support/gateway.ts";
 import { ManualClock } from "../support/manual-clock.ts";

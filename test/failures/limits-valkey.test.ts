@@ -1,7 +1,7 @@
 import { metricsOf } from "../support/metrics-of.ts";
 import { expect, test } from "bun:test";
 import { refusalSchema } from "../../src/control/contract/refusals.ts";
-import { statusSchema } from "../../src/control/contract/status.ts";
+import { statusSchema } from "../../src/control/contract/processes.ts";
 import { eventually } from "./outage-gateway.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { describeWithValkey, startValkey } from "../support/valkey-server.ts";

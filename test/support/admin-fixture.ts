@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { accountSchema, type AccountView } from "../../src/control/contract.ts";
 import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
-import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
+import { ensureApplication } from "../../src/control/accounts/applications.ts";
 import type { Operation } from "../../src/control/operation/operation.ts";
 import { adminOperations } from "../../src/control/operations.ts";
 import {
@@ -11,7 +11,7 @@ import {
 } from "../../src/control/operation/run-operation.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../src/control/services.ts";
 import { cheapPasswords } from "./cheap-passwords.ts";
-import { localPrincipal } from "../../src/control/sign-in/principals.ts";
+import { localPrincipal } from "../../src/control/sign-in/services.ts";
 import type { Application } from "../../src/domain/accounts/account.ts";
 import type { AuditRecord } from "../../src/domain/audit/audit.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";

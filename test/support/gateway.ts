@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
+import { ensureApplication } from "../../src/control/accounts/applications.ts";
 import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { createApp, type AppOverrides } from "../../src/app.ts";

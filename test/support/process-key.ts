@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
+import { ensureApplication } from "../../src/control/accounts/applications.ts";
 import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import { openDatabaseStores } from "../../src/process/wiring/database-stores.ts";

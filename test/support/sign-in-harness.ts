@@ -94,8 +94,7 @@ export class SignInHarness implements AsyncDisposable {
   }
 
   async addUser(id: string, values: Partial<User> = {}): Promise<User> {
-    const { signal } = new AbortController();
-    const passwordHash = await this.passwords.hash(testPassword, signal);
+    const passwordHash = await this.passwords.hash(testPassword);
     const user = userOf(id, { passwordHash, ...values });
     await this.store.change(({ users }) => users.insert(user));
     return user;

@@ -2,7 +2,7 @@ import { Download } from "../../control/operation/download.ts";
 import type { OperationCall } from "../../control/operation/operation.ts";
 import { adminOperations } from "../../control/operations.ts";
 import { createRunOffline } from "../../control/operation/run-offline.ts";
-import { localPrincipal } from "../../control/sign-in/principals.ts";
+import { localPrincipal } from "../../control/sign-in/services.ts";
 import type { Config } from "../../config/config.ts";
 import { requestIds } from "../../domain/request-trace.ts";
 import {

@@ -1,4 +1,4 @@
-import { ensureApplication } from "../../control/accounts/ensure-application.ts";
+import { ensureApplication } from "../../control/accounts/applications.ts";
 import { issueKey } from "../../control/keys/issue-key.ts";
 import { keyStatus } from "../../control/keys/key-view.ts";
 import type { AdminServices } from "../../control/services.ts";

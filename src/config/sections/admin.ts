@@ -102,8 +102,7 @@ export const adminSchema = z
       about:
         "Wrong passwords for one user from one address before further tries must wait: 30 s, " +
         "then twice as long each time, up to 15 min. One address has five times as many for " +
-        "all users. Where the user signed in before, it is four times as many, with waits up " +
-        "to 1 min. One address may begin five times as many single sign-ons a minute.",
+        "all users, and may begin five times as many single sign-ons a minute.",
       min: 1,
       max: 1000,
       initial: 5,

@@ -12,8 +12,7 @@ import {
 } from "../contract/accounts.ts";
 import { requirePlan } from "../keys/key-rules.ts";
 import { disabledSince } from "../keys/key-settings.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { maySee, notFound } from "../operation/scope.ts";
 import type { Principal } from "../../domain/accounts/user.ts";

@@ -4,9 +4,8 @@ import { about, changeOf } from "../audit/audit-fields.ts";
 import { change } from "../operation/change.ts";
 import { erasedSchema, erasureSchema } from "../contract/accounts.ts";
 import { defineOperation } from "../operation/define-operation.ts";
-import { invalidField } from "../operation/field-error.ts";
-import type { Operation, OperationCall } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { invalidField } from "../operation/refusals.ts";
+import { type Operation, type OperationCall, permissions } from "../operation/operation.ts";
 import type { AdminServices } from "../services.ts";
 
 /** Rows per transaction, few enough that other transactions do not wait long. */

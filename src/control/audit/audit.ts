@@ -10,12 +10,16 @@ import {
 } from "../contract/audit.ts";
 import { listOf } from "../contract/values.ts";
 import { defineOperation } from "../operation/define-operation.ts";
-import { invalidField } from "../operation/field-error.ts";
-import { emptyList, listAnswer, pageRequest } from "../operation/list-page.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { invalidField } from "../operation/refusals.ts";
+import {
+  emptyList,
+  listAnswer,
+  pageRequest,
+  listScope,
+  requireUnbound,
+} from "../operation/scope.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import type { AuditExpectation } from "../../store/control-store.ts";
-import { listScope, requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { readTime } from "../values/time-range.ts";
 import { timeText, viewAs } from "../values/api-form.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { timeSchema, revisionSchema } from "./values.ts";
+import { timeSchema, revisionSchema, idSchema, pageFields } from "./values.ts";
 
 /** Answers about users and tokens. */
 
@@ -41,3 +41,95 @@ export const tokenSchema = z
   })
   .meta({ id: "Token", description: "A token for scripts. It acts as its user." });
 export type TokenView = z.infer<typeof tokenSchema>;
+
+/** Requests about users and tokens. */
+
+export const emailSchema = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .max(254)
+  .regex(/^[^\s@<>"]+@[^\s@<>"]+$/, "use an email address")
+  .meta({ description: "Unique; kept in lower case.", examples: ["ada@example.com"] });
+
+const userNameSchema = z
+  .string()
+  .trim()
+  .regex(/^\P{Cc}{0,100}$/u, "use at most 100 characters on one line")
+  .describe("Name of the person.");
+
+/** Rules that need the email address are checked elsewhere. */
+export const passwordSchema = z
+  .string()
+  .max(1024)
+  .meta({ description: "12 to 256 characters.", format: "password" });
+
+const boundAccount = idSchema
+  .nullable()
+  .describe("Required for account holders. Auditors see only this account. Not for operators.");
+
+export const newUserSchema = z
+  .strictObject({
+    email: emailSchema,
+    name: userNameSchema.optional(),
+    role: roleSchema,
+    account_id: boundAccount.optional(),
+    password: passwordSchema
+      .optional()
+      .describe("12 to 256 characters. Without one, the user can only use single sign-on."),
+  })
+  .meta({ id: "NewUser", examples: [{ email: "ada@example.com", role: "auditor" }] });
+
+export const userChangeSchema = z
+  .strictObject({
+    revision: revisionSchema,
+    name: userNameSchema.optional(),
+    role: roleSchema.optional(),
+    account_id: boundAccount.optional(),
+    disabled: z.boolean().optional().describe("If true, sessions and tokens end at once."),
+    password: passwordSchema.optional(),
+  })
+  .meta({ id: "UserChange", examples: [{ revision: 1, disabled: true }] });
+
+export const userQuerySchema = z.strictObject({
+  account_id: idSchema.optional(),
+  role: roleSchema.optional(),
+  email: emailSchema.optional(),
+  ...pageFields,
+});
+
+export const scopeSchema = z.enum(["read", "write"]);
+
+export const newTokenSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .trim()
+      .regex(/^\P{Cc}{1,100}$/u, "use 1 to 100 characters on one line")
+      .describe("What it is for."),
+    scopes: z
+      .array(scopeSchema)
+      .min(1)
+      .max(2)
+      .optional()
+      .describe("Default: all scopes of the caller."),
+    expires_in_days: z.int().min(1).max(365).default(90),
+    user_id: idSchema
+      .optional()
+      .describe("Owner of the token; operators only. Default: the caller."),
+  })
+  .meta({ id: "NewToken", examples: [{ name: "nightly report", scopes: ["read"] }] });
+
+export const tokenQuerySchema = z.strictObject({
+  user_id: idSchema
+    .optional()
+    .describe("Tokens of this user; operators only. Default: your own; for operators, all."),
+  ...pageFields,
+});
+
+export const issuedTokenSchema = z
+  .object({
+    token: tokenSchema,
+    secret: z.string().describe("The token. It is shown once and never stored."),
+  })
+  .meta({ id: "IssuedToken", description: "A new management token with its secret." });

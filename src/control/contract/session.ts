@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { emailSchema, passwordSchema } from "./access-requests.ts";
-import { userSchema } from "./access.ts";
+import { emailSchema, passwordSchema, userSchema } from "./access.ts";
 import { timeSchema } from "./values.ts";
 
 /** Requests and answers for signing in. */

@@ -6,7 +6,7 @@ import { isLive, liveSecrets, type KeyOperations } from "./key-view.ts";
 import type { Operation } from "../operation/operation.ts";
 import { notFound } from "../operation/scope.ts";
 import { timeText } from "../values/api-form.ts";
-import { wrongState } from "../operation/wrong-state.ts";
+import { wrongState } from "../operation/refusals.ts";
 
 /** Ends one of two live secrets, for example the older one during a rotation. */
 export function endSecretOperation(keys: KeyOperations): Operation {

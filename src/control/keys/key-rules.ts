@@ -4,13 +4,12 @@ import { isNetwork } from "../../domain/network.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { ControlView } from "../../store/control-store.ts";
-import { invalidField } from "../operation/field-error.ts";
+import { invalidField, wrongState } from "../operation/refusals.ts";
 import { unknownName } from "../operation/known-names.ts";
 import type { WantedSettings } from "../contract/keys.ts";
 import type { KeySettings } from "./issue-key.ts";
-import { checkCapacity, namesCapacity } from "./provisioned-rules.ts";
+import { checkCapacity, namesCapacity } from "./provisioned.ts";
 import type { Platform, PlatformEnvironment } from "../services.ts";
-import { wrongState } from "../operation/wrong-state.ts";
 
 /** The context of the rules. */
 export interface KeyRules {

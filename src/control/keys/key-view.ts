@@ -4,6 +4,9 @@ import { keySchema, secretSchema, type KeyStatus, type KeyView } from "../contra
 import type { ResourceOperations } from "../operation/resource-operations.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm, timeText, viewAs } from "../values/api-form.ts";
+import type { Account, Application } from "../../domain/accounts/account.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
+import { notFound, requireVisible } from "../operation/scope.ts";
 
 export type KeyOperations = ResourceOperations<"key", KeyView>;
 
@@ -113,4 +116,37 @@ export function lastUseOf(
 
 export function hintOf(publicId: string): string {
   return `sk-slc_${publicId}`;
+}
+
+/** A key by its id, or by the beginning of one of its API keys, if the principal may see it. */
+export async function requireKey(
+  view: ControlView,
+  named: string,
+  principal: Principal,
+): Promise<Key> {
+  const [, publicId] = /^sk-slc_([0-9A-Za-z]{8})$/.exec(named) ?? [];
+  const id = publicId === undefined ? named : (await view.secrets.get(publicId))?.keyId;
+  const key = id === undefined ? undefined : await view.keys.get(id);
+  return requireVisible(key, principal, "key");
+}
+
+export interface KeyOwners {
+  readonly application: Application;
+  readonly account: Account;
+}
+
+/** The application, if the principal may see it, and its account. */
+export async function requireOwners(
+  view: ControlView,
+  applicationId: string,
+  principal: Principal,
+): Promise<KeyOwners> {
+  const application = requireVisible(
+    await view.applications.get(applicationId),
+    principal,
+    "application",
+  );
+  const account = await view.accounts.get(application.accountId);
+  if (account === undefined) throw notFound("account");
+  return { application, account };
 }

@@ -9,19 +9,17 @@ import {
 } from "../contract/keys.ts";
 import { endSecretOperation } from "./end-secret.ts";
 import { insertKey } from "./issue-key.ts";
-import { requireKey, requireOwners } from "./key-access.ts";
+import { requireKey, requireOwners, showKeys, type KeyOperations } from "./key-view.ts";
 import { changeOf } from "../audit/audit-fields.ts";
-import { checkSale } from "./check-sale.ts";
+import { checkSale } from "./provisioned.ts";
 import { checkKeyCount, checkKeySettings } from "./key-rules.ts";
 import { applySettings, withExpiry } from "./key-settings.ts";
-import { showKeys, type KeyOperations } from "./key-view.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import { requireKnownNames } from "../operation/known-names.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { rotateKey } from "./rotate-key.ts";
 import type { AdminServices } from "../services.ts";
-import { wrongState } from "../operation/wrong-state.ts";
+import { wrongState } from "../operation/refusals.ts";
 
 /** Issue, read, change, rotate and revoke keys, and end their secrets. */
 export function keyOperations(services: AdminServices): readonly Operation[] {

@@ -7,8 +7,7 @@ import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { ControlView } from "../../store/control-store.ts";
 import { endSecret } from "./end-secret.ts";
 import { hintOf, isLive, keyStatus } from "./key-view.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import type { AdminServices } from "../services.ts";
 
 /** Operations for leaked keys. */

@@ -4,7 +4,7 @@ import { about } from "../audit/audit-fields.ts";
 import { rotatedKeySchema, rotationSchema } from "../contract/keys.ts";
 import type { Change } from "../operation/change.ts";
 import type { Operation } from "../operation/operation.ts";
-import { wrongState } from "../operation/wrong-state.ts";
+import { wrongState } from "../operation/refusals.ts";
 import type { AdminServices } from "../services.ts";
 import { timeText } from "../values/api-form.ts";
 import { insertSecret } from "./issue-key.ts";

@@ -1,7 +1,6 @@
 import { operationErrors } from "./operation-errors.ts";
 import { fieldRows, type FieldRow } from "./field-rows.ts";
 import type { OperationDescription } from "../operation/operation.ts";
-import { referenceStyle } from "./reference-style.ts";
 
 export interface ReferencePage {
   readonly html: string;
@@ -12,7 +11,7 @@ export interface ReferencePage {
 /** All operations on one HTML page, without scripts. */
 export function referencePage(operations: readonly OperationDescription[]): ReferencePage {
   const resources = [...new Set(operations.map(({ resource }) => resource))];
-  const styleDigest = new Bun.CryptoHasher("sha256").update(referenceStyle).digest("base64");
+  const styleDigest = new Bun.CryptoHasher("sha256").update(style).digest("base64");
   const sections = resources.map((resource) =>
     writeResource(
       resource,
@@ -25,7 +24,7 @@ export function referencePage(operations: readonly OperationDescription[]): Refe
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Sluice admin API</title>
-<style>${referenceStyle}</style>
+<style>${style}</style>
 </head>
 <body>
 <header>
@@ -67,9 +66,9 @@ function writeOperation(operation: OperationDescription): string {
       ? "For everybody."
       : `For ${roles.join(", ").replaceAll("_", " ")}; tokens need ${scope}.`;
   return `<article id="${id}">
-<h3><span class="method ${method.toLowerCase()}">${method}</span> <code>${escape(path)}</code></h3>
+<h3>${method} <code>${escape(path)}</code></h3>
 <p><strong>${escape(summary)}.</strong> ${description === undefined ? "" : prose(description)}</p>
-<p class="who">${who}</p>
+<p>${who}</p>
 ${operation.query === undefined ? "" : writeFields("Query", fieldRows(operation.query))}
 ${operation.body === undefined ? "" : writeFields("Body", fieldRows(operation.body))}
 ${writeExample(operation)}
@@ -123,3 +122,20 @@ function escape(text: string): string {
 function anchor(resource: string): string {
   return resource.toLowerCase().replaceAll(/[^a-z]+/g, "-");
 }
+
+/** For narrow and wide screens, light and dark. */
+const style = `
+:root { color-scheme: light dark; --line: #d5d9e0; --soft: #f3f5f8; }
+@media (prefers-color-scheme: dark) { :root { --line: #333c48; --soft: #1b222b; } }
+body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 4rem;
+  font: 1rem/1.55 system-ui, sans-serif; }
+h3 { font-size: 1rem; overflow-wrap: anywhere; }
+pre { background: var(--soft); border-radius: 6px; padding: .7rem; }
+pre, .wide { overflow-x: auto; }
+nav ul { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; list-style: none; padding: 0; }
+article { border: 1px solid var(--line); border-radius: 8px; margin: .9rem 0; padding: .9rem; }
+summary { cursor: pointer; }
+table { border-collapse: collapse; font-size: .9rem; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .5rem;
+  border-bottom: 1px solid var(--line); }
+`;

@@ -5,7 +5,7 @@ import type { KeysApplied } from "../../domain/process-row.ts";
 import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
 import type { OperationCall } from "./operation.ts";
 import type { AdminServices } from "../services.ts";
-import { wrongState } from "./wrong-state.ts";
+import { wrongState } from "./refusals.ts";
 
 /** A transaction of the control plane, with the common parts of every change. */
 export interface Change {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Download } from "./download.ts";
-import { fieldError } from "./field-error.ts";
+import { fieldError } from "./refusals.ts";
 import type { Operation, OperationCall, OperationInput } from "./operation.ts";
 
 export type NoFields = z.ZodObject<Record<never, never>, z.core.$strict>;

@@ -1,7 +1,7 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { suggest } from "../../domain/suggest.ts";
 import type { Platform } from "../services.ts";
-import { invalidField } from "./field-error.ts";
+import { invalidField } from "./refusals.ts";
 
 /** A name in a request that must be one of a few. */
 export interface WrittenName {

@@ -69,3 +69,20 @@ export interface ReplyKeeper {
   /** `answer` is the result of `run`, or the value before the answer's schema. */
   keep(transaction: ControlTransaction, answer: unknown): Promise<void>;
 }
+
+export interface Permission {
+  readonly roles: readonly Role[];
+  readonly scope: Scope;
+}
+
+/** The combinations of roles that operations allow. `scope.ts` limits them to accounts. */
+export const permissions = {
+  /** All roles, each within its account scope. */
+  read: { roles: ["operator", "account_holder", "auditor"], scope: "read" },
+  /** Operators, and account holders in their account. */
+  manage: { roles: ["operator", "account_holder"], scope: "write" },
+  operate: { roles: ["operator"], scope: "write" },
+  /** About the gateway itself, which concerns only operators. */
+  observe: { roles: ["operator"], scope: "read" },
+  oversee: { roles: ["operator", "auditor"], scope: "read" },
+} as const satisfies Record<string, Permission>;

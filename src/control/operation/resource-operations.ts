@@ -13,10 +13,8 @@ import { listOf, removedSchema } from "../contract/values.ts";
 import type { AdminServices } from "../services.ts";
 import { change, changeKeys, type Change } from "./change.ts";
 import { defineOperation, type NoFields, type OperationDefinition } from "./define-operation.ts";
-import { emptyList, pageRequest } from "./list-page.ts";
-import type { Operation, OperationCall } from "./operation.ts";
-import type { Permission } from "./permissions.ts";
-import { listScope } from "./scope.ts";
+import { emptyList, pageRequest, listScope } from "./scope.ts";
+import type { Operation, OperationCall, Permission } from "./operation.ts";
 
 /** A kind of entity, and what its operations have in common. */
 export interface Resource<Each extends Kind, View> {

@@ -1,10 +1,9 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { Download } from "./download.ts";
-import { RepeatableOperations, type Answered } from "./repeatable-operations.ts";
-import { invalidField } from "./field-error.ts";
-import type { Operation, OperationInput } from "./operation.ts";
+import { runOnce, type Answered } from "./run-once.ts";
+import { invalidField, fromStorageError } from "./refusals.ts";
+import type { Operation, OperationInput, ReplyKeeper } from "./operation.ts";
 import type { RunServices } from "../services.ts";
-import { fromStorageError } from "./storage-error.ts";
 
 export interface OperationRequest extends OperationInput {
   /** The header `Idempotency-Key`; undefined or null when there is none. */
@@ -22,10 +21,9 @@ export type RunOperation = (
 
 /**
  * Runs operations, with or without HTTP: checks the permission, then runs once for each idempotency
- * key. Make one instance per process, because it tracks running requests.
+ * key.
  */
 export function createRunOperation(services: RunServices): RunOperation {
-  const repeatable = new RepeatableOperations(services);
   return async (operation, request) => {
     checkPermission(operation, request);
     const { idempotencyKey: key, ...input } = request;
@@ -35,9 +33,9 @@ export function createRunOperation(services: RunServices): RunOperation {
         return { status: operation.status, body, isReplayed: false };
       }
       checkIdempotencyKey(key);
-      return await repeatable.run({ key, operation, ...input }, (replies) =>
-        operation.run({ ...input, call: { ...input.call, replies } }),
-      );
+      const work = (replies: ReplyKeeper): Promise<unknown> =>
+        operation.run({ ...input, call: { ...input.call, replies } });
+      return await runOnce({ key, operation, ...input }, work, services);
     } catch (error) {
       throw fromStorageError(error, request.body);
     }

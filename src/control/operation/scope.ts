@@ -1,5 +1,6 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
+import type { Page, PageRequest } from "../../store/control-store.ts";
 
 /** What a principal may see: everything, or what belongs to one account. */
 export interface AccountScope {
@@ -41,3 +42,28 @@ export function requireUnbound(principal: Principal): void {
 export function notFound(what: string): GatewayError {
   return new GatewayError("not_found", { message: `This ${what} does not exist.` });
 }
+
+interface PageQuery {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+export interface ListAnswer<Item> {
+  readonly data: Item[];
+  readonly next_cursor: string | null;
+}
+
+export function pageRequest({ limit, cursor }: PageQuery): PageRequest {
+  return { limit, after: cursor };
+}
+
+/** A page of a list as the API shows it. */
+export function listAnswer<Entity, Item>(
+  page: Page<Entity>,
+  view: (entity: Entity) => Item,
+): ListAnswer<Item> {
+  return { data: page.items.map(view), next_cursor: page.next ?? null };
+}
+
+/** The list of another account, which looks like an empty one. */
+export const emptyList = { data: [], next_cursor: null };

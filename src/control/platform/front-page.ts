@@ -1,4 +1,5 @@
 import type { Route } from "../../edge/dispatch/route.ts";
+import type { Reply } from "../../edge/replies/error-reply.ts";
 
 const reference = "/admin/v1/docs";
 const text = `This is the admin listener of Sluice.
@@ -22,3 +23,12 @@ export const frontPage: Route = {
     return { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: text };
   },
 };
+
+/** `GET /metrics`, in Prometheus' text format. */
+export function createMetricsPage(render: () => string | Promise<string>): () => Promise<Reply> {
+  return async () => ({
+    status: 200,
+    headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
+    body: await render(),
+  });
+}

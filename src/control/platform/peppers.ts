@@ -1,9 +1,8 @@
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import type { PepperUse } from "../../store/control-store.ts";
-import { peppersSchema, type PepperView } from "../contract/peppers.ts";
+import { peppersSchema, type PepperView } from "../contract/platform.ts";
 import { defineOperation } from "../operation/define-operation.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import { requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { timeText } from "../values/api-form.ts";

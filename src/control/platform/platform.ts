@@ -4,14 +4,12 @@ import {
   modelSchema,
   modelsSchema,
   plansSchema,
-  platformSchema,
   type PlanView,
 } from "../contract/platform.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
 import { defineOperation } from "../operation/define-operation.ts";
 import { requireKnownNames } from "../operation/known-names.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import type { AdminServices, PlatformEnvironment } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
 
@@ -22,29 +20,17 @@ export function platformOperations({ platform }: AdminServices): readonly Operat
   return [
     defineOperation({
       ...reading,
-      id: "getPlatform",
-      path: "/admin/v1/platform",
-      summary: "Show environments, models and plans",
-      answer: platformSchema,
-      run() {
-        const { environments, plans } = platform();
-        return {
-          environments: environments.map(({ name, hosts, models }) => ({
-            name,
-            hosts: [...hosts],
-            models: models.map(({ alias, kind }) => ({ alias, kind })),
-          })),
-          plans: [...plans.values()].map(viewPlan),
-        };
-      },
-    }),
-    defineOperation({
-      ...reading,
       id: "listEnvironments",
       path: "/admin/v1/environments",
       summary: "List environments",
       answer: environmentsSchema,
-      run: () => ({ data: platform().environments.map(viewEnvironment) }),
+      run: () => ({
+        data: platform().environments.map(({ name, hosts, models }) => ({
+          name,
+          hosts: [...hosts],
+          models: models.map(({ alias }) => alias),
+        })),
+      }),
     }),
     listModels({ platform }),
     defineOperation({
@@ -85,10 +71,6 @@ function viewModels({ name: environment, models }: PlatformEnvironment, isOfAll:
       fallbacks: [...(model.fallbacks ?? [])],
     }),
   );
-}
-
-function viewEnvironment({ name, hosts, models }: PlatformEnvironment) {
-  return { name, hosts: [...hosts], models: models.map(({ alias }) => alias) };
 }
 
 function viewPlan({ name, limits, provisioned }: Plan): PlanView {

@@ -11,10 +11,9 @@ import {
   poolKeysLimit,
   poolsSchema,
   type PoolView,
-} from "../contract/pools.ts";
+} from "../contract/platform.ts";
 import { defineOperation } from "../operation/define-operation.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices, PlatformPool } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";

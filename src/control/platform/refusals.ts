@@ -6,8 +6,7 @@ import {
   type RefusalView,
 } from "../contract/refusals.ts";
 import { defineOperation } from "../operation/define-operation.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import { listScope, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm, viewAs } from "../values/api-form.ts";

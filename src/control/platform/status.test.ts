@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { AdminFixture, auditor } from "../../../test/support/admin-fixture.ts";
 import type { ProcessFacts } from "../../domain/process-status.ts";
-import { statusSchema } from "../contract/status.ts";
+import { statusSchema } from "../contract/processes.ts";
 
 const facts: ProcessFacts = {
   pid: 4711,

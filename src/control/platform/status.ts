@@ -1,8 +1,7 @@
 import type { ProcessStatus } from "../../domain/process-status.ts";
-import { processSchema, statusSchema, type ProcessView } from "../contract/status.ts";
+import { processSchema, statusSchema, type ProcessView } from "../contract/processes.ts";
 import { defineOperation } from "../operation/define-operation.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import { requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";

@@ -2,19 +2,17 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { readTokenId } from "../../domain/keys/api-key.ts";
 import type { Principal, User } from "../../domain/accounts/user.ts";
 import type { AdminSettings } from "../../config/config.ts";
-import type { AdminGate, AdminRequest } from "../../edge/dispatch/dispatch-options.ts";
+import type { AdminGate } from "../../edge/dispatch/dispatch-options.ts";
 import { StorageUnavailable } from "../../store/errors.ts";
 import type { ControlTransaction } from "../../store/control-store.ts";
 import type { AdminServices } from "../services.ts";
-import { fromStorageError } from "../operation/storage-error.ts";
-import { addressGroup } from "./guard/address-group.ts";
+import { fromStorageError } from "../operation/refusals.ts";
 import { readCookie } from "./sessions/cookies.ts";
-import { LookupLimits } from "./guard/lookup-limits.ts";
-import { localPrincipal, sessionPrincipal, tokenPrincipal } from "./principals.ts";
-import { RateWindow } from "./guard/rate-window.ts";
+import { localPrincipal, sessionPrincipal, tokenPrincipal } from "./services.ts";
+import { addressGroup, RateWindow } from "./guard/rate-window.ts";
 import { checkOrigin, isUnsafe, requireOrigin } from "./request-origin.ts";
-import { isSameText } from "./same-text.ts";
 import {
+  isSameText,
   csrfToken,
   findSession,
   isSessionOver,
@@ -47,7 +45,7 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
       if (!options.isOwnHost(host)) throw unknownHost(host);
     },
     async identify(admin) {
-      const found = await finder.find(admin).catch((error: unknown) => {
+      const found = await finder.find(admin.request).catch((error: unknown) => {
         const refusal = fromStorageError(error);
         // Only failures count by address, so that they cannot lock out users who share the address.
         if (refusal instanceof GatewayError && refusal.status < 500) countAddress(admin.address);
@@ -75,18 +73,16 @@ class PrincipalFinder {
   readonly #options: AdminGateOptions;
   /** Ids whose last use is being written, so that concurrent requests write it once. */
   readonly #noted = new Set<string>();
-  readonly #lookups: LookupLimits;
 
   constructor(options: AdminGateOptions) {
     this.#options = options;
-    this.#lookups = new LookupLimits(options.settings.requestsPerMinute, options.clock);
   }
 
-  async find({ request, address }: AdminRequest): Promise<FoundPrincipal> {
+  async find(request: Request): Promise<FoundPrincipal> {
     const { publicUrl } = this.#options;
     checkOrigin(request, publicUrl());
     const authorization = request.headers.get("authorization");
-    if (authorization !== null) return this.#findByToken(readBearer(authorization), address);
+    if (authorization !== null) return this.#findByToken(readBearer(authorization));
     const secret = readCookie(request, "session", publicUrl());
     if (secret === undefined) {
       throw notSignedIn("nothing", "neither a session nor a token was sent");
@@ -94,35 +90,15 @@ class PrincipalFinder {
     if (isUnsafe(request)) requireOrigin(request, publicUrl());
     const id = sessionId(secret);
     if (id === undefined) throw notSignedIn("session", "the session is malformed");
-    return this.#lookUp(id, address, () => this.#findBySession(id, secret, request));
+    return this.#findBySession(id, secret, request);
   }
 
-  /**
-   * `credential` must identify the whole secret, because parts of it, such as an id, may be public.
-   */
-  async #lookUp(
-    credential: string,
-    address: string,
-    find: () => Promise<FoundPrincipal>,
-  ): Promise<FoundPrincipal> {
-    this.#lookups.count(credential, address);
-    try {
-      const found = await find();
-      this.#lookups.right(credential);
-      return found;
-    } catch (error) {
-      if (error instanceof GatewayError && error.status === 401) this.#lookups.wrong(credential);
-      throw error;
-    }
-  }
-
-  async #findByToken(text: string, address: string): Promise<FoundPrincipal> {
-    const { peppers, isLocalToken } = this.#options;
+  async #findByToken(text: string): Promise<FoundPrincipal> {
+    const { isLocalToken } = this.#options;
     if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
     const publicId = readTokenId(text);
     if (publicId === undefined) throw notSignedIn("token", "the text is not a management token");
-    const credential = Buffer.from(peppers.first.digest(text)).toString("hex");
-    return this.#lookUp(credential, address, () => this.#readToken(publicId, text));
+    return this.#readToken(publicId, text);
   }
 
   async #readToken(publicId: string, text: string): Promise<FoundPrincipal> {

@@ -11,7 +11,7 @@ import {
 import type { AdminCall, AnonymousAdminCall, Route } from "../../edge/dispatch/route.ts";
 import type { Reply } from "../../edge/replies/error-reply.ts";
 import type { OperationDescription } from "../operation/operation.ts";
-import { fromStorageError } from "../operation/storage-error.ts";
+import { fromStorageError } from "../operation/refusals.ts";
 
 const shared = { resource: "Sign-in", isSignIn: true } as const;
 const anybody = { ...shared, roles: [], scope: "read" } as const;

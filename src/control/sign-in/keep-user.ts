@@ -5,7 +5,9 @@ import { AlreadyExists } from "../../store/errors.ts";
 import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
-import { invalidField } from "../operation/field-error.ts";
+import { invalidField } from "../operation/refusals.ts";
+import { userSchema, type UserView } from "../contract/access.ts";
+import { viewAs } from "../values/api-form.ts";
 
 type UserFacts = Pick<User, "email" | "name" | "role"> &
   Partial<Pick<User, "accountId" | "passwordHash" | "identity">>;
@@ -112,4 +114,12 @@ async function orEmailTaken(insertion: Promise<void>): Promise<void> {
       cause: error,
     });
   }
+}
+
+/** A user as the API shows it: no hash, no identity. */
+export function viewUser(user: User): UserView {
+  return viewAs(userSchema, user, {
+    has_password: user.passwordHash !== undefined,
+    has_single_sign_on: user.identity !== undefined,
+  });
 }

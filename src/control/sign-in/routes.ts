@@ -1,18 +1,17 @@
 import { jsonReply } from "../../edge/replies/error-reply.ts";
 import type { Route } from "../../edge/dispatch/route.ts";
 import type { SignInOptionsView } from "../contract/session.ts";
-import { bootstrapRoute } from "./bootstrap/bootstrap-route.ts";
+import { sessionRoutes } from "./sessions/session-routes.ts";
 import { hasOperator } from "./bootstrap/bootstrap.ts";
 import { anonymousRoute } from "./descriptions.ts";
 import type { SignInServices } from "./services.ts";
-import { sessionRoutes } from "./sessions/session-routes.ts";
 import { SignInLimits } from "./guard/sign-in-limits.ts";
 import { ssoRoutes } from "./sso/sso-routes.ts";
 
 /** All routes for signing in and out. */
 export function signInRoutes(services: SignInServices): readonly Route[] {
   const { store, settings, clock } = services;
-  const limits = new SignInLimits(settings, clock);
+  const limits = new SignInLimits(settings.signInsPerMinute, clock);
   return [
     anonymousRoute("getSignInOptions", async () => {
       const answer: SignInOptionsView = {
@@ -23,7 +22,6 @@ export function signInRoutes(services: SignInServices): readonly Route[] {
       return jsonReply(answer, { "cache-control": "no-store" });
     }),
     ...sessionRoutes(services, limits),
-    bootstrapRoute(services, limits),
     ...ssoRoutes(services, limits),
   ];
 }

@@ -1,11 +1,19 @@
 import type { OperationCall } from "../operation/operation.ts";
 import type { AnonymousAdminCall } from "../../edge/dispatch/route.ts";
 import type { AdminSettings } from "../../config/config.ts";
-import type { User } from "../../domain/accounts/user.ts";
+import {
+  type User,
+  scopes,
+  type ManagementToken,
+  type Principal,
+} from "../../domain/accounts/user.ts";
 import type { AdminServices } from "../services.ts";
 import type { Bootstrap } from "./bootstrap/bootstrap.ts";
 import type { Passwords } from "./guard/passwords.ts";
-import { sessionPrincipal } from "./principals.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { z } from "zod";
+import { parseStrictJson } from "../../edge/body/strict-json.ts";
+import { fieldError } from "../operation/refusals.ts";
 
 /** The dependencies of signing in. */
 export interface SignInServices extends Pick<
@@ -33,4 +41,55 @@ export interface SignInRefusal {
 export function callOf(call: AnonymousAdminCall, user: User): OperationCall {
   const { id, signal, address } = call;
   return { id, signal, address, principal: sessionPrincipal(user), isSignIn: true };
+}
+
+export function sessionPrincipal({ id, email, role, accountId }: User): Principal {
+  return { kind: "session", userId: id, name: email, role, accountId, scopes };
+}
+
+export function tokenPrincipal(
+  user: User,
+  { id, scopes: granted }: Pick<ManagementToken, "id" | "scopes">,
+): Principal {
+  return { ...sessionPrincipal(user), kind: "token", tokenId: id, scopes: granted };
+}
+
+/** The principal of the local token, for which access to the data directory is required. */
+export function localPrincipal(): Principal {
+  const nobody = { userId: undefined, accountId: undefined };
+  return { kind: "local", name: "local", role: "operator", scopes, ...nobody };
+}
+
+export interface RefusedCall {
+  readonly id: string;
+  readonly address: string;
+}
+
+/** Logs the reason, which the caller must not see. */
+export function refuseSignIn(
+  { onSignInRefused }: Pick<SignInServices, "onSignInRefused">,
+  { id, address }: RefusedCall,
+  { how, reason }: Pick<SignInRefusal, "how" | "reason">,
+): GatewayError {
+  onSignInRefused({ requestId: id, address, how, reason });
+  return new GatewayError("wrong_credentials", { message: messages[how] });
+}
+
+const messages: Readonly<Record<SignInRefusal["how"], string>> = {
+  password: "The email address or password is wrong, or the user is disabled.",
+  bootstrap:
+    "The one-time token is wrong, used or expired. As long as there is no operator, a " +
+    "restart of the gateway prints a new one.",
+  single_sign_on: "The single sign-on has expired or was never started. Please start again.",
+};
+
+/** Reads a JSON body by its schema. Throws 400. */
+export async function readFields<Schema extends z.ZodType>(
+  call: { readBody(): Promise<Uint8Array> },
+  schema: Schema,
+): Promise<z.output<Schema>> {
+  const value = parseStrictJson(await call.readBody());
+  const result = schema.safeParse(value);
+  if (!result.success) throw fieldError(result.error, value);
+  return result.data;
 }

@@ -3,8 +3,7 @@ import { viewCall } from "./call-row.ts";
 import { callRowSchema, exportQuerySchema, type CallRow } from "../contract/usage.ts";
 import { defineOperation } from "../operation/define-operation.ts";
 import { Download } from "../operation/download.ts";
-import type { Operation, OperationCall } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { type Operation, type OperationCall, permissions } from "../operation/operation.ts";
 import type { AdminServices } from "../services.ts";
 import { usageFilter } from "./usage-filter.ts";
 

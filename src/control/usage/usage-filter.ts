@@ -3,7 +3,7 @@ import type { callQuerySchema } from "../contract/usage.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import { type UsageDimension, usageDimensions } from "../../domain/usage/usage.ts";
 import type { CallFilter } from "../../store/usage-reports.ts";
-import { invalidField } from "../operation/field-error.ts";
+import { invalidField } from "../operation/refusals.ts";
 import { listScope } from "../operation/scope.ts";
 import { readRange } from "../values/time-range.ts";
 

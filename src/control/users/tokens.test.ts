@@ -6,7 +6,7 @@ import type { FixtureRequest } from "../../../test/support/admin-fixture.ts";
 import { SignInHarness, TestBrowser } from "../../../test/support/sign-in-harness.ts";
 import { gatewayErrorOf } from "../../../test/support/pipeline-fixtures.ts";
 import type { TokenView } from "../contract/access.ts";
-import { localPrincipal, sessionPrincipal, tokenPrincipal } from "../sign-in/principals.ts";
+import { localPrincipal, sessionPrincipal, tokenPrincipal } from "../sign-in/services.ts";
 
 let harness: SignInHarness;
 let ada: User;

@@ -11,15 +11,15 @@ import {
 import type { ControlView } from "../../store/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
-import { tokenSchema, type TokenView } from "../contract/access.ts";
 import {
+  tokenSchema,
+  type TokenView,
   issuedTokenSchema,
   newTokenSchema,
   tokenQuerySchema,
-} from "../contract/access-requests.ts";
-import { invalidField } from "../operation/field-error.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+} from "../contract/access.ts";
+import { invalidField } from "../operation/refusals.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";

@@ -5,7 +5,7 @@ import type { FixtureRequest } from "../../../test/support/admin-fixture.ts";
 import { SignInHarness, TestBrowser, testPassword } from "../../../test/support/sign-in-harness.ts";
 import { gatewayErrorOf } from "../../../test/support/pipeline-fixtures.ts";
 import type { UserView } from "../contract/access.ts";
-import { sessionPrincipal } from "../sign-in/principals.ts";
+import { sessionPrincipal } from "../sign-in/services.ts";
 
 let harness: SignInHarness;
 

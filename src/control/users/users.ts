@@ -1,18 +1,20 @@
 import type { Role, User } from "../../domain/accounts/user.ts";
 import { change } from "../operation/change.ts";
-import { userSchema } from "../contract/access.ts";
-import { newUserSchema, userChangeSchema, userQuerySchema } from "../contract/access-requests.ts";
+import {
+  userSchema,
+  newUserSchema,
+  userChangeSchema,
+  userQuerySchema,
+} from "../contract/access.ts";
 import { defineOperation } from "../operation/define-operation.ts";
-import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { disabledSince } from "../keys/key-settings.ts";
-import { deleteUser, insertUser, newUser, updateUser } from "../sign-in/keep-user.ts";
+import { deleteUser, insertUser, newUser, updateUser, viewUser } from "../sign-in/keep-user.ts";
 import { requireGoodPassword } from "../sign-in/guard/password-rules.ts";
 import type { Passwords } from "../sign-in/guard/passwords.ts";
-import { viewUser } from "./view-user.ts";
 
 export interface UserServices extends Pick<
   AdminServices,
@@ -70,7 +72,7 @@ function createUser(services: UserServices): Operation {
     async run({ call, body }) {
       const { email, password } = body;
       if (password !== undefined) requireGoodPassword(password, email, "password");
-      const passwordHash = password && (await services.passwords.hash(password, call.signal));
+      const passwordHash = password && (await services.passwords.hash(password));
       return change(services, call, async (made) => {
         const { name = "", role, account_id: accountId } = body;
         const facts = { email, name, role, accountId: accountId ?? undefined, passwordHash };
@@ -102,7 +104,7 @@ function changeUser(services: UserServices): Operation {
         const { email } = requireVisible(found, call.principal, "user");
         requireGoodPassword(password, email, "password");
       }
-      const passwordHash = password && (await services.passwords.hash(password, call.signal));
+      const passwordHash = password && (await services.passwords.hash(password));
       return change(services, call, async (made) => {
         const found = await made.transaction.users.get(id);
         const before = requireVisible(found, call.principal, "user");

@@ -1,4 +1,4 @@
-import { invalidField } from "../operation/field-error.ts";
+import { invalidField } from "../operation/refusals.ts";
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

@@ -57,8 +57,6 @@ export interface Dialect {
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Values of the header `set-cookie`, one line each. */
-  readonly cookies?: readonly string[] | undefined;
   readonly body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
 }
 

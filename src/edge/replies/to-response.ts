@@ -27,10 +27,7 @@ export function toResponse(reply: Reply, answered: Answered): Response {
     headers["connection"] = "keep-alive";
     headers["keep-alive"] = answered.connections.keepAliveHint;
   }
-  const response = new Response(reply.body, { status: reply.status, headers });
-  if (reply.cookies === undefined) return response;
-  for (const cookie of reply.cookies) response.headers.append("set-cookie", cookie);
-  return response;
+  return new Response(reply.body, { status: reply.status, headers });
 }
 
 /** Whether the connection is closed after the reply. */

@@ -2,8 +2,7 @@ import { randomBase62, type RandomBytes } from "../../../domain/keys/base62.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { Secret } from "../../../domain/keys/secret.ts";
 import type { ControlStore, ControlView } from "../../../store/control-store.ts";
-import { isSameText } from "../same-text.ts";
-import { sha256 } from "../sessions/sessions.ts";
+import { isSameText, sha256 } from "../sessions/sessions.ts";
 
 /** Short, because a printed token stays readable in terminals and logs. */
 const lifetimeMs = 60 * 60 * 1000;

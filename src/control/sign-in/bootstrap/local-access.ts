@@ -1,10 +1,8 @@
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import type { RandomBytes } from "../../../domain/keys/base62.ts";
-import { randomBase62 } from "../../../domain/keys/base62.ts";
-import { isSameText } from "../same-text.ts";
-import { sha256 } from "../sessions/sessions.ts";
+import { type RandomBytes, randomBase62 } from "../../../domain/keys/base62.ts";
+import { isSameText, sha256 } from "../sessions/sessions.ts";
 
 export const localAccessFile = "admin-access.json";
 

@@ -1,7 +1,7 @@
-import { invalidField } from "../../operation/field-error.ts";
+import { invalidField } from "../../operation/refusals.ts";
 
-export const passwordLengthMin = 12;
-export const passwordLengthMax = 256;
+const passwordLengthMin = 12;
+const passwordLengthMax = 256;
 
 /** Throws 400 that names the field. */
 export function requireGoodPassword(password: string, email: string, param: string): void {
@@ -24,27 +24,18 @@ export function passwordProblem(password: string, email: string): string | undef
   return undefined;
 }
 
-/** Passwords of at least 12 characters from lists of the most common ones. */
-const worst = wordsOf(
-  "123456789012 1234567890123 1234567890abc 1q2w3e4r5t6y 1qaz2wsx3edc abcdefghijkl " +
-    "administrator adminadminadmin changemechangeme changemeplease " +
-    "correcthorsebatterystaple iloveyouforever letmeinletmein passwordpassword " +
-    "password12345 password123456 qazwsxedcrfv qwerty123456 qwertyqwerty qwertyuiop[] " +
-    "qwertyuiopasdf sluicesluice trustno1trustno1 welcomewelcome",
+/** Words of the most common passwords, which stay weak with digits and signs at the end. */
+const common: ReadonlySet<string> = new Set(
+  (
+    "1q2w3e4r5t6y 1qaz2wsx3edc admin administrator adminadminadmin changeme changemechangeme " +
+    "changemeplease correcthorsebatterystaple iloveyou iloveyouforever letmein letmeinletmein " +
+    "operator password passw0rd p@ssw0rd p@ssword passwordpassword qazwsxedcrfv qwerty " +
+    "qwertyqwerty qwertyuiop qwertyuiopasdf secret sluice sluicesluice welcome welcomewelcome"
+  ).split(" "),
 );
-
-/** Common words, which stay weak with digits and signs at the end. */
-const stems = wordsOf(
-  "admin changeme iloveyou letmein operator password passw0rd p@ssw0rd p@ssword qwerty " +
-    "qwertyuiop secret sluice welcome",
-);
-
-function wordsOf(text: string): ReadonlySet<string> {
-  return new Set(text.split(" "));
-}
 
 function isPredictable(plain: string): boolean {
-  if (worst.has(plain) || stems.has(plain.replace(/[^a-z]+$/, ""))) return true;
+  if (common.has(plain) || common.has(plain.replace(/[^a-z]+$/, ""))) return true;
   return new Set(plain).size < 4 || isRun(plain);
 }
 

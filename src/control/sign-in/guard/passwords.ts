@@ -27,27 +27,26 @@ export class Passwords {
   }
 
   /** Throws 429 when too many wait. */
-  hash(password: string, signal: AbortSignal): Promise<string> {
+  hash(password: string): Promise<string> {
     const cost = { algorithm: "argon2id", ...this.#cost } as const;
-    return this.#inTurn(() => Bun.password.hash(password.normalize("NFC"), cost), signal);
+    return this.#inTurn(() => Bun.password.hash(password.normalize("NFC"), cost));
   }
 
   /**
    * Whether the password matches the hash. Without a hash, the same work returns false, so that the
    * time does not reveal who exists. Throws 429 when too many wait.
    */
-  async verify(password: string, hash: string | undefined, signal: AbortSignal): Promise<boolean> {
-    const isRight = await this.#inTurn(
-      () => Bun.password.verify(password.normalize("NFC"), hash ?? nobody),
-      signal,
+  async verify(password: string, hash: string | undefined): Promise<boolean> {
+    const isRight = await this.#inTurn(() =>
+      Bun.password.verify(password.normalize("NFC"), hash ?? nobody),
     );
     return isRight && hash !== undefined;
   }
 
-  async #inTurn<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
-    signal.throwIfAborted();
+  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#running < parallelLimit) this.#running += 1;
-    else await this.#wait(signal);
+    else if (this.#waiting.length >= waitingLimit) throw tooMany(1);
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       return await work();
     } finally {
@@ -56,21 +55,5 @@ export class Passwords {
       if (next === undefined) this.#running -= 1;
       else next();
     }
-  }
-
-  #wait(signal: AbortSignal): Promise<void> {
-    if (this.#waiting.length >= waitingLimit) throw tooMany(1);
-    return new Promise((resolve, reject) => {
-      const go = (): void => {
-        signal.removeEventListener("abort", leave);
-        resolve();
-      };
-      const leave = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(go), 1);
-        reject(signal.reason);
-      };
-      this.#waiting.push(go);
-      signal.addEventListener("abort", leave, { once: true });
-    });
   }
 }

@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { ManualClock } from "../../../../test/support/manual-clock.ts";
-import { addressGroup } from "./address-group.ts";
-import { countedNamesLimit, RateWindow } from "./rate-window.ts";
+import { addressGroup, countedNamesLimit, RateWindow } from "./rate-window.ts";
 
 /** How long to wait, in seconds; undefined when the try was counted. */
 function refusedFor(window: RateWindow, name: string): number | undefined {

@@ -1,3 +1,4 @@
+import ipaddr from "ipaddr.js";
 import type { Clock } from "../../../domain/clock.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { SlidingSum } from "../../../domain/limits/sliding-sum.ts";
@@ -34,25 +35,32 @@ export class RateWindow {
     this.#tries.set(name, tries);
     const isFull = tries.sumAt(slot) >= this.#limit;
     if (!isFull) tries.add(1);
-    this.#forgetSome(slot);
+    forgetOldest(this.#tries, (old) => old.sumAt(slot) === 0);
     if (!isFull) return;
     const freeAt = (tries.slotFreeing(1) + slotCount) * slotMs;
     throw tooMany(Math.ceil((freeAt - now) / 1000));
   }
+}
 
-  /**
-   * Checks the two oldest names at each attempt, so that the map shrinks when there are fewer
-   * names.
-   */
-  #forgetSome(slot: number): void {
-    let looks = 2;
-    for (const [name, tries] of this.#tries) {
-      looks -= 1;
-      if (tries.sumAt(slot) > 0 && this.#tries.size <= countedNamesLimit) return;
-      this.#tries.delete(name);
-      if (looks === 0) return;
-    }
+/** Looks at the two oldest entries only, and yet keeps the map small when fewer are added. */
+export function forgetOldest<Value>(
+  entries: Map<string, Value>,
+  isOver: (value: Value) => boolean,
+): void {
+  let looks = 2;
+  for (const [name, value] of entries) {
+    looks -= 1;
+    if (!isOver(value) && entries.size <= countedNamesLimit) return;
+    entries.delete(name);
+    if (looks === 0) return;
   }
+}
+
+/** An IPv4 address, or the /64 network of an IPv6 address, which is usually one customer's. */
+export function addressGroup(address: string): string {
+  if (!ipaddr.IPv6.isValid(address)) return address;
+  const network = ipaddr.IPv6.parse(address).parts.slice(0, 4);
+  return `${network.map((part) => part.toString(16)).join(":")}::/64`;
 }
 
 export function tooMany(waitSeconds: number): GatewayError {

@@ -1,24 +1,97 @@
-import type { AdminSettings } from "../../../config/config.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import { addressGroup } from "./address-group.ts";
-import { RateWindow } from "./rate-window.ts";
-import { SignInThrottle } from "./sign-in-throttle.ts";
+import { addressGroup, forgetOldest, RateWindow, tooMany } from "./rate-window.ts";
 
 /** Several users may share an address, for example in an office. */
 const usersPerAddress = 5;
+const firstWaitMs = 30_000;
+const longestWaitMs = 900_000;
+/** Wrong attempts are forgotten after this time without another; longer than any wait. */
+const forgetMs = 3_600_000;
 
-/** Limits attempts to sign in, with and without a password. */
+/** A counted attempt, whose outcome may be reported once. */
+export interface CountedTry {
+  /** The password was right: the user's wrong attempts are forgotten. */
+  right(): void;
+  /** The password was not compared: the attempt does not count. */
+  notTried(): void;
+}
+
+interface Bucket {
+  failures: number;
+  /** Further attempts are refused until this time. */
+  waitUntil: number;
+  triedAt: number;
+}
+
+interface Charge {
+  readonly name: string;
+  readonly freeTries: number;
+}
+
+/**
+ * Delays password attempts, longer each time, by address and by address and user. Attempts count
+ * before their password is compared, so that concurrent ones wait too. Other attempts to sign in
+ * are counted by address.
+ */
 export class SignInLimits {
-  readonly passwords: SignInThrottle;
+  readonly #freeTries: number;
+  readonly #clock: Clock;
   readonly #addresses: RateWindow;
+  /** The least recently used one comes first. */
+  readonly #buckets = new Map<string, Bucket>();
 
-  constructor({ signInsPerMinute }: Pick<AdminSettings, "signInsPerMinute">, clock: Clock) {
-    this.passwords = new SignInThrottle(signInsPerMinute, clock);
-    this.#addresses = new RateWindow(signInsPerMinute * usersPerAddress, clock);
+  /** `freeTries`: wrong passwords for one user from one address before the first wait. */
+  constructor(freeTries: number, clock: Clock) {
+    this.#freeTries = freeTries;
+    this.#clock = clock;
+    this.#addresses = new RateWindow(freeTries * usersPerAddress, clock);
+  }
+
+  get size(): number {
+    return this.#buckets.size;
   }
 
   /** Counts an attempt without a password, whether it succeeds or not. Throws 429. */
   countAddress(address: string): void {
     this.#addresses.count(addressGroup(address));
+  }
+
+  /** Counts an attempt as wrong until its outcome is reported. Throws 429. */
+  takePassword(address: string, email: string): CountedTry {
+    const now = this.#clock.monotonic();
+    const group = addressGroup(address);
+    const user: Charge = { name: JSON.stringify([group, email]), freeTries: this.#freeTries };
+    const all: Charge = { name: group, freeTries: this.#freeTries * usersPerAddress };
+    const waitMs = Math.max(this.#waitMs(user, now), this.#waitMs(all, now));
+    if (waitMs > 0) throw tooMany(Math.ceil(waitMs / 1000));
+    for (const charge of [user, all]) this.#charge(charge, now);
+    const notTried = (): void => [user, all].forEach((charge) => this.#takeBack(charge));
+    const right = (): void => {
+      notTried();
+      this.#buckets.delete(user.name);
+    };
+    return { right, notTried };
+  }
+
+  #waitMs({ name }: Charge, now: number): number {
+    return (this.#buckets.get(name)?.waitUntil ?? 0) - now;
+  }
+
+  #charge({ name, freeTries }: Charge, now: number): void {
+    const before = this.#buckets.get(name);
+    const isForgotten = before === undefined || now - before.triedAt >= forgetMs;
+    const failures = (isForgotten ? 0 : before.failures) + 1;
+    const waits = Math.min(failures - freeTries, 30);
+    const waitMs = waits < 0 ? 0 : Math.min(longestWaitMs, firstWaitMs * 2 ** waits);
+    this.#buckets.delete(name);
+    this.#buckets.set(name, { failures, waitUntil: now + waitMs, triedAt: now });
+    forgetOldest(this.#buckets, ({ triedAt }) => now - triedAt >= forgetMs);
+  }
+
+  #takeBack({ name, freeTries }: Charge): void {
+    const bucket = this.#buckets.get(name);
+    if (bucket === undefined) return;
+    bucket.failures = Math.max(0, bucket.failures - 1);
+    if (bucket.failures < freeTries) bucket.waitUntil = 0;
   }
 }

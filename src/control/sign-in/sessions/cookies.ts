@@ -1,9 +1,8 @@
 /**
- * `session` authenticates; `known` marks a browser in which a user signed in before; `sign_on`
- * binds a single sign-on to the browser that began it, and is lax because the identity provider
- * sends the browser back from its own site.
+ * `session` authenticates; `sign_on` binds a single sign-on to the browser that began it, and is lax
+ * because the identity provider sends the browser back from its own site.
  */
-const sameSite = { session: "strict", known: "strict", sign_on: "lax" } as const;
+const sameSite = { session: "strict", sign_on: "lax" } as const;
 export type CookieName = keyof typeof sameSite;
 
 export interface CookieText {

@@ -6,25 +6,23 @@ import {
   credentialsSchema,
   passwordChangeSchema,
   type SessionView,
+  bootstrapSchema,
 } from "../../contract/session.ts";
-import { viewUser } from "../../users/view-user.ts";
-import { wrongState } from "../../operation/wrong-state.ts";
+import { viewUser, updateUser, insertUser, newUser } from "../keep-user.ts";
+import { wrongState } from "../../operation/refusals.ts";
 import { readCookie, writeCookie } from "./cookies.ts";
 import { anonymousRoute, signedInRoute } from "../descriptions.ts";
-import { updateUser } from "../keep-user.ts";
-import { findKnown } from "../guard/known-browser.ts";
 import { requireGoodPassword } from "../guard/password-rules.ts";
-import { readFields } from "../read-fields.ts";
-import { refuseSignIn } from "../refuse-sign-in.ts";
-import { callOf, type SignInServices } from "../services.ts";
+import { readFields, refuseSignIn, callOf, type SignInServices } from "../services.ts";
 import { findSession, sessionId } from "./sessions.ts";
-import type { SignInLimits } from "../guard/sign-in-limits.ts";
-import type { CountedTry } from "../guard/sign-in-throttle.ts";
+import type { CountedTry, SignInLimits } from "../guard/sign-in-limits.ts";
 import { startedReply, type StartedSession, startSession, viewSession } from "./start-session.ts";
+import { hasOperator } from "../bootstrap/bootstrap.ts";
 
 /** `/admin/v1/session`: sign in with a password, read the session, sign out. */
 export function sessionRoutes(services: SignInServices, limits: SignInLimits): readonly Route[] {
   return [
+    anonymousRoute("bootstrap", (call) => makeOperator(services, limits, call)),
     anonymousRoute("signIn", (call) => signIn(services, limits, call)),
     signedInRoute("getSession", (call) => show(services, call)),
     signedInRoute("signOut", (call) => end(services, call)),
@@ -40,16 +38,13 @@ async function signIn(
   const { email, password } = await readFields(call, credentialsSchema);
   const { store, passwords } = services;
   const refuse = (reason: string) => refuseSignIn(services, call, { how: "password", reason });
-  const { found, knownAs } = await store.read(async (view) => {
-    const { items } = await view.users.list({ email }, { limit: 1 });
-    const visit = { user: items[0], request: call.request, address: call.address };
-    return { found: items[0], knownAs: await findKnown(view, visit, services) };
-  });
-  const counted = limits.passwords.take({ address: call.address, email, knownAs });
-  const isRight = await orNotTried(
-    passwords.verify(password, found?.passwordHash, call.signal),
+  const counted = limits.takePassword(call.address, email);
+  const { items } = await orNotTried(
+    store.read((view) => view.users.list({ email }, { limit: 1 })),
     counted,
   );
+  const [found] = items;
+  const isRight = await orNotTried(passwords.verify(password, found?.passwordHash), counted);
   if (!isRight || found === undefined) throw refuse("wrong email or password");
   counted.right();
   const started = await change(services, callOf(call, found), async (made) => {
@@ -102,17 +97,15 @@ async function changePassword(
   limits: SignInLimits,
   call: AdminCall,
 ): Promise<Reply> {
-  const { user: found, session } = await currentSession(services, call);
+  const { user: found } = await currentSession(services, call);
   const body = await readFields(call, passwordChangeSchema);
   if (found.passwordHash === undefined) {
     throw wrongState("You sign in with single sign-on, so there is no password to change.");
   }
   const { passwords } = services;
-  const { address } = call;
-  const tried = { address, email: found.email, knownAs: `session ${session.id}` };
-  const counted = limits.passwords.take(tried);
+  const counted = limits.takePassword(call.address, found.email);
   const isRight = await orNotTried(
-    passwords.verify(body.current_password, found.passwordHash, call.signal),
+    passwords.verify(body.current_password, found.passwordHash),
     counted,
   );
   if (!isRight) {
@@ -123,7 +116,7 @@ async function changePassword(
   }
   counted.right();
   requireGoodPassword(body.new_password, found.email, "new_password");
-  const passwordHash = await passwords.hash(body.new_password, call.signal);
+  const passwordHash = await passwords.hash(body.new_password);
   const started = await change(services, { ...call, isSignIn: true }, async (made) => {
     const user = await made.transaction.users.get(found.id);
     if (user === undefined || user.passwordHash !== found.passwordHash) {
@@ -135,10 +128,10 @@ async function changePassword(
   return startedReply(started, services);
 }
 
-/** An attempt does not count if the comparison itself failed. */
-async function orNotTried(comparing: Promise<boolean>, counted: CountedTry): Promise<boolean> {
+/** An attempt does not count if the password could not be compared. */
+async function orNotTried<Result>(work: Promise<Result>, counted: CountedTry): Promise<Result> {
   try {
-    return await comparing;
+    return await work;
   } catch (error) {
     counted.notTried();
     throw error;
@@ -165,4 +158,29 @@ async function currentSession(services: SignInServices, call: AdminCall): Promis
     throw new GatewayError("not_signed_in", { message: "The session has just ended." });
   }
   return { session, user, secret };
+}
+
+/** Creates the first operator, with the one-time token, and signs them in. */
+async function makeOperator(
+  services: SignInServices,
+  limits: SignInLimits,
+  call: AnonymousAdminCall,
+): Promise<Reply> {
+  limits.countAddress(call.address);
+  const { token, email, name, password } = await readFields(call, bootstrapSchema);
+  const { bootstrap, passwords, random, clock } = services;
+  const refuse = (reason: string) => refuseSignIn(services, call, { how: "bootstrap", reason });
+  if (!bootstrap.isRight(token)) throw refuse("the token is wrong, used or expired");
+  requireGoodPassword(password, email, "password");
+  const passwordHash = await passwords.hash(password);
+  const facts = { email, name: name ?? "", role: "operator", passwordHash } as const;
+  const user = newUser(facts, clock.now(), random);
+  const started = await change(services, callOf(call, user), async (made) => {
+    // Of two concurrent requests, only one may create the first operator.
+    if (await hasOperator(made.transaction)) throw refuse("an operator already exists");
+    await insertUser(made, user);
+    return startSession(made, { ...beginning(services, call), user, how: "bootstrap" });
+  });
+  bootstrap.end();
+  return { ...startedReply(started, services), status: 201 };
 }

@@ -1,8 +1,8 @@
-import type { RandomBytes } from "../../../domain/keys/base62.ts";
-import { randomBase62 } from "../../../domain/keys/base62.ts";
+import { type RandomBytes, randomBase62 } from "../../../domain/keys/base62.ts";
 import type { PepperKey } from "../../../domain/keys/peppers.ts";
 import type { Session } from "../../../domain/accounts/user.ts";
 import type { ControlView } from "../../../store/control-store.ts";
+import { timingSafeEqual } from "node:crypto";
 
 /** 43 characters of 62 are 256 bits. */
 const secretLength = 43;
@@ -61,4 +61,13 @@ export function csrfToken(secret: string, { digest }: PepperKey): string {
 
 export function sha256(text: string): string {
   return new Bun.CryptoHasher("sha256").update(text).digest("hex");
+}
+
+/** Compares in a time that does not depend on where two texts differ. */
+export function isSameText(left: string, right: string): boolean {
+  return isSameBytes(Buffer.from(left), Buffer.from(right));
+}
+
+export function isSameBytes(left: Uint8Array, right: Uint8Array): boolean {
+  return left.length === right.length && timingSafeEqual(left, right);
 }

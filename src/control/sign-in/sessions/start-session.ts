@@ -5,9 +5,8 @@ import { jsonReply, type Reply } from "../../../edge/replies/error-reply.ts";
 import type { Change } from "../../operation/change.ts";
 import type { SessionView } from "../../contract/session.ts";
 import { timeText } from "../../values/api-form.ts";
-import { viewUser } from "../../users/view-user.ts";
+import { viewUser } from "../keep-user.ts";
 import { writeCookie } from "./cookies.ts";
-import { newKnownCookie } from "../guard/known-browser.ts";
 import type { SignInServices } from "../services.ts";
 import { csrfToken, newSession } from "./sessions.ts";
 
@@ -46,10 +45,7 @@ export async function startSession(
   return { user: { ...user, lastSignInAt: now }, session, secret };
 }
 
-export type SessionReplyOptions = Pick<
-  SignInServices,
-  "publicUrl" | "peppers" | "clock" | "random"
->;
+export type SessionReplyOptions = Pick<SignInServices, "publicUrl" | "peppers">;
 
 export function viewSession(
   { user, session, secret }: StartedSession,
@@ -62,18 +58,16 @@ export function viewSession(
   };
 }
 
-/** The answer to a sign-in: the session, and its cookies. */
+/** The answer to a sign-in: the session, and its cookie. */
 export function startedReply(started: StartedSession, options: SessionReplyOptions): Reply {
-  const headers = { "cache-control": "no-store" };
-  const reply = jsonReply(viewSession(started, options.peppers), headers);
-  return { ...reply, cookies: startedCookies(started, options) };
+  return jsonReply(viewSession(started, options.peppers), startedHeaders(started, options));
 }
 
-export function startedCookies(
-  { user, session, secret }: StartedSession,
-  options: SessionReplyOptions,
-): readonly string[] {
+export function startedHeaders(
+  { session, secret }: StartedSession,
+  { publicUrl }: Pick<SessionReplyOptions, "publicUrl">,
+): Readonly<Record<string, string>> {
   const maxAgeMs = session.expiresAt - session.createdAt;
-  const own = { publicUrl: options.publicUrl(), value: secret, maxAgeMs };
-  return [writeCookie("session", own), newKnownCookie(user, options)];
+  const cookie = writeCookie("session", { publicUrl: publicUrl(), value: secret, maxAgeMs });
+  return { "set-cookie": cookie, "cache-control": "no-store" };
 }

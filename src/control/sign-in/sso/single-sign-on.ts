@@ -3,8 +3,7 @@ import type { SsoSettings } from "../../../config/config.ts";
 import { randomBase62, type RandomBytes } from "../../../domain/keys/base62.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
-import { isSameText } from "../same-text.ts";
-import { sha256 } from "../sessions/sessions.ts";
+import { isSameText, sha256 } from "../sessions/sessions.ts";
 
 /** How long a user may take at the identity provider. */
 export const signOnLifetimeMs = 10 * 60 * 1000;

@@ -7,13 +7,12 @@ import { change } from "../../operation/change.ts";
 import { notFound } from "../../operation/scope.ts";
 import { readCookie, writeCookie } from "../sessions/cookies.ts";
 import { anonymousRoute } from "../descriptions.ts";
-import { refuseSignIn } from "../refuse-sign-in.ts";
-import { callOf, type SignInServices } from "../services.ts";
+import { refuseSignIn, callOf, type SignInServices } from "../services.ts";
 import { beginning } from "../sessions/session-routes.ts";
 import type { SignInLimits } from "../guard/sign-in-limits.ts";
 import { type SignOnClaims, signOnLifetimeMs, SingleSignOn } from "./single-sign-on.ts";
 import { keepSignOnUser, signOnName } from "./sso-user.ts";
-import { startedCookies, startSession } from "../sessions/start-session.ts";
+import { startedHeaders, startSession } from "../sessions/start-session.ts";
 
 export const signOnCallbackPath = "/admin/v1/sso/callback";
 
@@ -79,8 +78,7 @@ async function finish(
       const previous = begin.previous ?? signOn.previous;
       return startSession(made, { ...begin, previous, user: current, how });
     });
-    const cookies = startedCookies(started, services);
-    return { ...redirect("/", { "cache-control": "no-store" }), cookies };
+    return redirect("/", startedHeaders(started, services));
   } catch (error) {
     throw noted(services, call, error);
   }

@@ -4,7 +4,7 @@ import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { roles, type Role, type User } from "../../../domain/accounts/user.ts";
 import type { ControlView } from "../../../store/control-store.ts";
 import type { Change } from "../../operation/change.ts";
-import { emailSchema } from "../../contract/access-requests.ts";
+import { emailSchema } from "../../contract/access.ts";
 import { insertUser, newUser, updateUser } from "../keep-user.ts";
 import type { SignOnClaims } from "./single-sign-on.ts";
 

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { z } from "zod";
 import { AdminFixture, holderOf, requestOf } from "../../../test/support/admin-fixture.ts";
-import type { ControlStore } from "../../store/control-store.ts";
 import { applicationSchema, issuedKeySchema, keySchema, rotatedKeySchema } from "../contract.ts";
 import { receiptFields } from "../contract/processes.ts";
 import { adminOperations } from "../operations.ts";
@@ -35,31 +34,6 @@ test("ten equal concurrent rotations run once, and all ten get the answer", asyn
   expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 201));
   expect(results.filter(({ isReplayed }) => !isReplayed)).toHaveLength(1);
   expect((await admin.audit()).filter(({ action }) => action === "key.rotate")).toHaveLength(1);
-});
-
-test("equal requests wait for the running one and begin no transaction", async () => {
-  let changes = 0;
-  const { control } = admin.stores;
-  const store: ControlStore = {
-    read: (work) => control.read(work),
-    change(work) {
-      changes += 1;
-      return control.change(work);
-    },
-    verifyAudit: (signal) => control.verifyAudit(signal),
-    auditEnds: (known) => control.auditEnds(known),
-    pepperUse: (now) => control.pepperUse(now),
-    prune: (limits, limit) => control.prune(limits, limit),
-  };
-  const services = { ...admin.services, store };
-  const operation = adminOperations({ ...services, passwords: new Passwords() }).find(
-    ({ id }) => id === "rotateKey",
-  );
-  const run = createRunOperation(services);
-  const request = requestOf({ id: keyId, key: "k" });
-  if (operation === undefined) throw new Error("no such operation");
-  await Promise.all([run(operation, request), run(operation, request), run(operation, request)]);
-  expect(changes).toBe(1);
 });
 
 test("two processes on one database run an equal request once", async () => {
