@@ -162,6 +162,17 @@ test("retries on a failing disk leave no additional files", async () => {
   expect(outcomes(await replay(folder))).toEqual({ req_1: "completed" });
 });
 
+test("ended calls reach the database while the spool cannot be written", async () => {
+  using folder = new TestFolder();
+  const { files, store, ledger } = setUp(folder);
+  void ledger.calls.open(openedCall("req_1"));
+  files.broken.add("append").add("create");
+  void ledger.calls.close(closedCall("req_1"));
+  await ledger.flush();
+  expect(outcomes(store)).toEqual({ req_1: "completed" });
+  expect(ledger.calls.hasRoom).toBe(false);
+});
+
 test("rows that are lost at shutdown are reported", async () => {
   using folder = new TestFolder();
   const { files, store, log, ledger } = setUp(folder);
@@ -209,13 +220,16 @@ test("a folder that is a file is refused by name", () => {
   expect(() => new Ledger({ folder: path, ...options })).toThrow("spool");
 });
 
-testWhere(canMount, "small disks cannot be mounted")(
-  "a real disk that fills up loses nothing, also no calls that go on",
-  async () => {
+testWhere(canMount, "small disks cannot be mounted").each([
+  [65_536, 5],
+  [8_000_000, 0],
+])(
+  "a real disk that fills up with files of %d bytes loses nothing, with %d calls that go on",
+  async (segmentBytes, goingOn) => {
     using disk = mountDisk("1m");
     const store = new FallibleStore();
     const log = new LedgerLog();
-    const settings = { ...ledgerFlow, segmentBytes: 65_536 };
+    const settings = { ...ledgerFlow, segmentBytes };
     const clock = new ManualClock();
     const options = { folder: join(disk.path, "spool"), store, settings, clock };
     const ledger = new Ledger({ ...options, on: log });
@@ -227,7 +241,7 @@ testWhere(canMount, "small disks cannot be mounted")(
       if (call % 3 > 0) void ledger.calls.close(closedCall(running.shift() ?? ""));
     }
     expect(log.of("spoolFailed")).toMatchObject([[{ code: "ENOSPC" }]]);
-    const cut = running.splice(0, 5);
+    const cut = running.splice(0, goingOn);
     for (const id of running) void ledger.calls.close(closedCall(id));
     expect(ledger.calls.hasRoom).toBe(false);
     // The database is available again, so files are removed and there is room.

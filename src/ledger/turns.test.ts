@@ -127,7 +127,7 @@ test("a turn that cannot be written whole opens none of its calls", async () => 
   expect(log.of("spoolFailed")).toHaveLength(1);
   expect((await afterKill(folder)).outcomes).toEqual({ req_running: "interrupted" });
   disk.room = Infinity;
-  ledger.calls.maintain();
+  await ledger.calls.maintain();
   expect((await afterKill(folder)).outcomes).toEqual({ req_running: "completed" });
 });
 
@@ -194,6 +194,19 @@ test("a very long turn is written in parts that readers take", async () => {
   expect(disk.writes).toBeLessThan(10);
   const { store } = await afterKill(folder);
   expect([...store.rows.values()]).toEqual(records);
+});
+
+test("an ended call that no file can have goes to the database", async () => {
+  using root = new TestFolder();
+  const { ledger, store } = start(join(root.path, "spool"));
+  const application = "x".repeat(2_000_000);
+  expect(await ledger.calls.open(openedCall("req_1", { application }))).toMatchObject({
+    message: "the spool cannot take the record",
+  });
+  await ledger.calls.close(closedCall("req_2", { application }));
+  expect([ledger.calls.hasRoom, ledger.waiting]).toEqual([true, 1]);
+  await ledger.flush();
+  expect([store.rows.get("req_2")?.application.length, ledger.waiting]).toEqual([2_000_000, 0]);
 });
 
 test("a line that is no record costs itself alone, and its file is kept", async () => {

@@ -194,6 +194,7 @@ export class ControlClient {
         release: (held) => ask("claims.release", held),
         keep: (answered) => ask("claims.keep", answered),
       },
+      usage: { insert: (records) => ask("usage.insert", records) },
       noteUse: (publicId, at) => this.#noteUse(publicId, at),
       renewDigest: (secret) => this.#link?.tell("keys.outdated", secret),
     };

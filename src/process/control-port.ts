@@ -1,4 +1,4 @@
-import type { CallClaims, KeyStore, RenewedSecret } from "../store/store.ts";
+import type { CallClaims, KeyStore, RenewedSecret, UsageStore } from "../store/store.ts";
 
 /** What serving calls needs from the control side, which alone has the database. */
 export interface ControlPort {
@@ -9,4 +9,6 @@ export interface ControlPort {
   noteUse(publicId: string, at: number): void;
   /** A secret matched under an older pepper. */
   renewDigest(secret: RenewedSecret): void;
+  /** Takes rows that do not fit into the spool. */
+  readonly usage: Pick<UsageStore, "insert">;
 }

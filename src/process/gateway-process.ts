@@ -123,6 +123,7 @@ export class GatewayProcess implements AsyncDisposable {
       clock,
       number,
       on: this.#telemetry.ledger,
+      direct: control.usage,
       onBatch: () => this.#control.wake(),
     });
     const data = new DataServer({
@@ -158,9 +159,9 @@ export class GatewayProcess implements AsyncDisposable {
 
   /** Stores all usage of the ledger in the database. */
   async flushUsage(): Promise<void> {
-    this.#ledger?.maintain();
+    await this.#ledger?.maintain();
     await this.#control.flushUsage();
-    this.#ledger?.maintain();
+    await this.#ledger?.maintain();
   }
 
   /** Serves the connections that it has until they are idle, while a successor gets the new ones. */

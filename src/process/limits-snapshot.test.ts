@@ -37,6 +37,7 @@ function processIn(root: string, clock: ManualClock) {
     settings,
     clock,
     on: new LedgerLog(),
+    direct: new FallibleStore(),
     onBatch: () => undefined,
   });
   const own = new OwnLimits({

@@ -1,6 +1,7 @@
 import type { IssuedToken, ShownToken } from "../control/sign-in/bootstrap/bootstrap.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../domain/process-status.ts";
+import type { UsageRecord } from "../domain/usage/usage.ts";
 import type { PortUse } from "../edge/listen.ts";
 import type { Progress } from "../ledger/spool/spool.ts";
 import type { MetricFamily } from "../telemetry/metrics/families.ts";
@@ -83,6 +84,8 @@ export type ToControl = {
   readonly "claims.confirm": { readonly ask: readonly HeldClaim[]; readonly answer: void };
   readonly "claims.release": { readonly ask: HeldClaim; readonly answer: void };
   readonly "claims.keep": { readonly ask: AnsweredClaim; readonly answer: number };
+  /** Rows that do not fit into the spool. */
+  readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
   /** Rows are in the spool. */
   readonly "usage.written": { readonly ask: undefined };
   /** Stores what is in the spools. */

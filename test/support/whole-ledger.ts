@@ -43,6 +43,7 @@ export class Ledger {
     this.calls = new SpoolWriter({
       ...common,
       name: processFolderName(1, clock.now(), process.pid),
+      direct: store,
       atTurnEnd,
       onBatch: () => this.#ingest.wake(),
     });
@@ -66,9 +67,9 @@ export class Ledger {
 
   /** Stores all rows. Rejects when the database fails. */
   async flush(): Promise<void> {
-    this.calls.maintain();
+    await this.calls.maintain();
     await this.#ingest.flush();
-    this.calls.maintain();
+    await this.calls.maintain();
   }
 
   /** Stores the rows if possible; the rest stays in the spool for the next start. */

@@ -115,7 +115,7 @@ class History implements AsyncDisposable {
     if (draw < 0.4) void this.#open(one);
     else if (draw < 0.45) one.writer.checkpoint(this.#anyOpen(one), { outputTokens: 1_000 });
     else if (draw < 0.75) void this.#close(one);
-    else if (draw < 0.83) one.writer.maintain();
+    else if (draw < 0.83) await one.writer.maintain();
     else if (draw < 0.93) await this.#ingest.flush().catch(() => undefined);
     else if (draw < 0.95) this.#clock.advance(6_000);
     else if (draw < 0.96) one.hasTrouble = true;
@@ -212,6 +212,7 @@ class History implements AsyncDisposable {
       },
       clock: this.#clock,
       on: new LedgerLog(),
+      direct: life.storeOf(this.store),
       onBatch: () => undefined,
       atTurnEnd: (write) => void (state.endTurn = write),
       files: life.files(() => state.hasTrouble && this.#random() < 0.5),

@@ -25,13 +25,14 @@ class IngestBench implements AsyncDisposable {
   readonly #started: (() => Promise<void>)[] = [];
 
   writer(settings: Partial<SpoolSettings> = {}, files: SpoolFiles = systemFiles): SpoolWriter {
-    const { clock, log: on } = this;
+    const { clock, log: on, store: direct } = this;
     const writer = new SpoolWriter({
       root: this.root.path,
       name: "1-1700000000000-7",
       settings: { ...ledgerFlow, ...settings },
       clock,
       on,
+      direct,
       onBatch: () => undefined,
       files,
       atTurnEnd: (write) => write(),
@@ -140,13 +141,13 @@ test("a long outage with few calls does not make many small files", async () => 
   for (let call = 0; call < 100; call += 1) {
     void writer.open(openedCall(`req_${call}`));
     void writer.close(closedCall(`req_${call}`));
-    writer.maintain();
+    await writer.maintain();
   }
   expect(spoolNames(bench.root.path).length).toBeLessThan(20);
   const ingest = bench.ingest();
   for (let tries = 0; tries < 3; tries += 1) {
     await ingest.flush();
-    writer.maintain();
+    await writer.maintain();
   }
   expect([bench.store.rows.size, writer.spoolBytes]).toEqual([100, 0]);
 });
@@ -158,6 +159,29 @@ test("other folders in the spool's are not touched", async () => {
   systemFiles.close(systemFiles.create(join(other, "00000001.spool")));
   await bench.ingest().flush();
   expect(readdirSync(other)).toEqual(["00000001.spool"]);
+});
+
+test("a call that the database got past a broken disk does not keep its file", async () => {
+  await using bench = new IngestBench();
+  let isBroken = false;
+  const append: SpoolFiles["append"] = (file, bytes) => {
+    if (isBroken) throw new Error("EIO");
+    return systemFiles.append(file, bytes);
+  };
+  const writer = bench.writer({}, { ...systemFiles, append });
+  const ingest = bench.ingest();
+  void writer.open(openedCall("req_1"));
+  isBroken = true;
+  void writer.close(closedCall("req_1"));
+  await writer.maintain();
+  expect(bench.store.rows.get("req_1")).toEqual(closedCall("req_1"));
+  isBroken = false;
+  for (let tries = 0; tries < 3; tries += 1) {
+    await writer.maintain();
+    await ingest.flush();
+  }
+  await writer.maintain();
+  expect([writer.spoolBytes, spoolNames(bench.root.path).length]).toEqual([0, 1]);
 });
 
 test("memory is bounded while several writers go on and the database is unavailable", async () => {
@@ -208,9 +232,10 @@ const busyWriter = (root: string, name: string): string => `
     await import(support + "/ledger-fixtures.ts");
   const { systemClock: clock } = await import(source + "/../domain/clock.ts");
   const settings = { ...ledgerFlow, segmentBytes: 8_000, sync: "group" };
+  const direct = { insert: () => Promise.reject(new Error("none")) };
   const options = { root: ${JSON.stringify(root)}, name: ${JSON.stringify(name)}, settings };
   const onBatch = () => undefined;
-  const writer = new SpoolWriter({ ...options, clock, on: new LedgerLog(), onBatch });
+  const writer = new SpoolWriter({ ...options, clock, on: new LedgerLog(), direct, onBatch });
   writer.start();
   for (let call = 0; ; call += 1) {
     const id = ${JSON.stringify(name)} + "_" + call;

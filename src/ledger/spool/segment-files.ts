@@ -1,4 +1,4 @@
-import { accessSync, constants, readdirSync, statSync } from "node:fs";
+import { accessSync, chmodSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { oddKind } from "../../domain/system-files.ts";
 
@@ -50,7 +50,16 @@ export function whyUnreadable(path: string): string | undefined {
   }
 }
 
+const readOnly = 0o400;
 const writeBits = 0o222;
+
+/**
+ * Marks a file whose open calls have all ended and are in the database. On a full disk the ends of
+ * calls cannot be written, so the file would stay; the mark needs no space. Throws system errors.
+ */
+export function markSettled(path: string): void {
+  chmodSync(path, readOnly);
+}
 
 export function isSettled(path: string): boolean {
   const stats = statSync(path, { throwIfNoEntry: false });

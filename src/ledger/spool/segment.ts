@@ -1,5 +1,5 @@
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
-import { segmentPath } from "./segment-files.ts";
+import { markSettled, segmentPath } from "./segment-files.ts";
 import type { SpoolFiles } from "./spool-files.ts";
 import type { Delivered } from "./spool-record.ts";
 
@@ -82,6 +82,24 @@ export class Segment {
     this.#files.truncate(this.#openFile(), before);
   }
 
+  /**
+   * Lets ingest remove a sealed file once its open calls have ended and the database has all of
+   * them.
+   */
+  settle(): void {
+    const open = [...this.open];
+    const isOver = open.length > 0 && open.every(({ isStored }) => isStored);
+    if (this.sealedAt === undefined || !isOver) return;
+    try {
+      markSettled(this.path);
+    } catch {
+      // The ends of its calls are written as soon as there is room.
+      return;
+    }
+    for (const entry of open) entry.segment = undefined;
+    this.open.clear();
+  }
+
   /** Resolves when all earlier appends are on disk. Rejects once per failure. */
   async sync(): Promise<void> {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
@@ -134,6 +152,8 @@ export class CallEntry {
   delivered: Delivered | undefined;
   /** Set once the call has ended. */
   record: UsageRecord | undefined;
+  /** Whether the database has the record, which the spool could not take. */
+  isStored = false;
   /** The spool file in which this call is open. */
   segment: Segment | undefined;
 

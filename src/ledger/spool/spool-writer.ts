@@ -6,6 +6,7 @@ import type {
   OpenedCall,
   UsageRecord,
 } from "../../domain/usage/usage.ts";
+import type { UsageStore } from "../../store/store.ts";
 import { CallEntry } from "./segment.ts";
 import { systemFiles, type SpoolFiles } from "./spool-files.ts";
 import { Spool, type Progress } from "./spool.ts";
@@ -19,6 +20,8 @@ export interface SpoolWriterOptions {
   readonly settings: SpoolSettings;
   readonly clock: Clock;
   readonly on: SpoolEvents;
+  /** Takes ended calls while the spool cannot be written. */
+  readonly direct: Pick<UsageStore, "insert">;
   /** Called after every `batchRows` ended calls. */
   readonly onBatch: () => void;
   /** Replaced in tests to make the disk fail. */
@@ -41,7 +44,7 @@ export interface SpoolEvents {
   nearlyFull(bytes: number, limit: number): void;
   /** Called once after `nearlyFull`. */
   hasRoomAgain(): void;
-  /** At shutdown: the spool did not take these rows. */
+  /** At shutdown: neither the database nor the spool took these rows. */
   lost(rows: number, error: unknown): void;
 }
 
@@ -62,6 +65,7 @@ export class SpoolWriter implements CallLedger {
   #isNearlyFull = false;
   #isClosed = false;
   #ticking: ReturnType<typeof setInterval> | undefined;
+  #offering: Promise<void> | undefined;
 
   /** Throws when the folder of all spools is unusable. */
   constructor(options: SpoolWriterOptions) {
@@ -137,13 +141,17 @@ export class SpoolWriter implements CallLedger {
 
   start(): void {
     if (this.#isClosed) return;
-    this.#ticking ??= setInterval(() => this.maintain(), tickMs);
+    this.#ticking ??= setInterval(() => void this.maintain(), tickMs);
   }
 
-  /** Retries failed writes, and follows ingest. */
-  maintain(): void {
+  /** Retries failed writes, and follows ingest. Never rejects. */
+  async maintain(): Promise<void> {
     this.#spool.maintain();
     this.#watchSpace();
+    this.#offering ??= this.#offerUnwritten().finally(() => {
+      this.#offering = undefined;
+    });
+    await this.#offering;
   }
 
   /** Open calls stay in the spool, where ingest finds them. */
@@ -151,10 +159,10 @@ export class SpoolWriter implements CallLedger {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearInterval(this.#ticking);
-    this.maintain();
+    await this.maintain();
     await this.#spool.close();
     const { unwritten, failure } = this.#spool;
-    if (unwritten > 0) this.#options.on.lost(unwritten, failure);
+    if (unwritten.length > 0) this.#options.on.lost(unwritten.length, failure);
   }
 
   whyNotReady(): string | undefined {
@@ -165,6 +173,21 @@ export class SpoolWriter implements CallLedger {
 
   get #isFull(): boolean {
     return this.spoolBytes >= this.#options.settings.spoolLimitBytes;
+  }
+
+  /** What the database does not take is offered again by the next `maintain`. */
+  async #offerUnwritten(): Promise<void> {
+    const { direct, settings } = this.#options;
+    for (;;) {
+      const entries = this.#spool.unwritten.slice(0, settings.batchRows);
+      if (entries.length === 0) return;
+      try {
+        await direct.insert(entries.flatMap(({ record }) => record ?? []));
+      } catch {
+        return;
+      }
+      this.#spool.storedDirectly(entries);
+    }
   }
 
   #watchSpace(): void {

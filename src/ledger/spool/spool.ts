@@ -89,14 +89,14 @@ export class Spool {
     return this.#failure;
   }
 
-  /** Ended calls that wait for the disk. */
-  get unwritten(): number {
-    return this.#unwritten.size;
+  /** Ended calls that neither the disk nor the database has. */
+  get unwritten(): readonly CallEntry[] {
+    return [...this.#unwritten].filter(({ isStored }) => !isStored);
   }
 
   /** Ended calls that are not in the database. */
   countWaiting(progress: Progress): number {
-    let closes = this.#unwritten.size + this.#turn.ended.length;
+    let closes = this.unwritten.length + this.#turn.ended.length;
     for (const segment of this.#segments) {
       if (segment.number > progress.segment) closes += segment.closes;
       if (segment.number === progress.segment) closes += segment.closes - progress.closes;
@@ -140,6 +140,18 @@ export class Spool {
     }
     turn.resolve(undefined);
     return true;
+  }
+
+  /**
+   * Called when the database has stored ended calls that could not be written. If such a call is
+   * open in a file, its end must still be written, or the file marked.
+   */
+  storedDirectly(entries: readonly CallEntry[]): void {
+    for (const entry of entries) entry.isStored = true;
+    for (const segment of this.#segments) segment.settle();
+    for (const entry of this.#unwritten) {
+      if (entry.isStored && entry.segment === undefined) this.#unwritten.delete(entry);
+    }
   }
 
   /**

@@ -275,7 +275,7 @@ export class ControlSide implements AsyncDisposable {
 
   #handlers(): Handlers<ToControl> {
     const { explain, reload, issueDemoKey, onTick, onStopped } = this.#options;
-    const { keys, replies, lastUse, renewal } = this.storage;
+    const { keys, replies, lastUse, renewal, usage } = this.storage;
     return {
       open: async () => {
         const peppers = this.installation.secrets.map((secret) => secret.reveal());
@@ -307,6 +307,7 @@ export class ControlSide implements AsyncDisposable {
       "claims.confirm": (held) => replies.confirm(held),
       "claims.release": (held) => replies.release(held),
       "claims.keep": (answered) => replies.keep(answered),
+      "usage.insert": (records) => (this.#leader?.usage ?? usage).insert(records),
       "usage.written": () => this.#leader?.wake(),
       "usage.flush": () => this.#leader?.flush(),
       reload,

@@ -12,6 +12,7 @@ import type { Shutdown } from "../../edge/shutdown.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import { adminRoutes } from "../../routes.ts";
+import type { UsageStore } from "../../store/store.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ToControl, ToMain } from "../messages.ts";
 import type { ThreadLink } from "../thread-link.ts";
@@ -72,6 +73,11 @@ export class Leader {
 
   get url(): string {
     return this.#listener?.url ?? "";
+  }
+
+  /** Takes rows, and makes events of them. */
+  get usage(): Pick<UsageStore, "insert"> {
+    return this.#options.jobs.usage;
   }
 
   get leftSpoolBytes(): number {

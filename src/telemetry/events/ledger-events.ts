@@ -86,9 +86,9 @@ export class LedgerTelemetry {
     });
   }
 
-  /** At shutdown: the spool did not take these rows. */
+  /** At shutdown: neither the database nor the spool took these rows. */
   lost(rows: number, error: unknown): void {
-    const message = "usage is lost: the spool cannot be written";
+    const message = "usage is lost: neither the database nor the spool accepts it";
     this.#logger.log("error", message, { rows, cause: describeError(error) });
   }
 

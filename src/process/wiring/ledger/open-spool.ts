@@ -4,7 +4,7 @@ import type { Clock } from "../../../domain/clock.ts";
 import { processFolderName } from "../../../ledger/spool/process-folder.ts";
 import { SpoolWriter, type SpoolWriterOptions } from "../../../ledger/spool/spool-writer.ts";
 
-export interface SpoolOptions extends Pick<SpoolWriterOptions, "on" | "onBatch"> {
+export interface SpoolOptions extends Pick<SpoolWriterOptions, "on" | "direct" | "onBatch"> {
   readonly config: Pick<Config, "dataDir" | "ledger">;
   readonly clock: Clock;
   /** Number of the data server; counts from 1. */
