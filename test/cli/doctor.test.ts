@@ -134,7 +134,7 @@ test("a running gateway is told to run, and one that was killed to have ended", 
   await until("it is introduced", () => gateway.text().includes("process.stdout.write"));
   const well = await demo.run("doctor");
   expect(well.exitCode).toBe(0);
-  expect(flat(well.output)).toContain("gateway runs, and its process is ready");
+  expect(flat(well.output)).toContain("ok gateway process 1 is ready");
   gateway.kill();
   await gateway[Symbol.asyncDispose]();
   const ended = await demo.run("doctor");

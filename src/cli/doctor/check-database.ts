@@ -6,10 +6,10 @@ import { inspectServer, type ServerFacts } from "../../store/postgres/connection
 import { type FoundSchema, refuseOtherSchema } from "../../store/schema-version.ts";
 import { inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOn } from "./finding.ts";
 import { isMissing, needsTls } from "../../store/postgres/connection/postgres-trouble.ts";
 
-const subject = "database";
+const { ok, note, warning, failed } = findingsOn("database");
 const oldestVersion = 140_000;
 /** Ends of keys, sessions and days of usage are compared with times of several gateways. */
 const wrongClockMs = 2_000;
@@ -45,9 +45,8 @@ function checkFile(
   config: Pick<Config, "storage" | "dataDir" | "auth">,
   services: Services,
 ): readonly Finding[] {
-  const { path } = config.storage;
   try {
-    const facts = inspectFile(path);
+    const facts = inspectFile(config.storage.path);
     const owner = checkOwner(config, services, facts);
     if (owner.length > 0 || facts.database.state === "missing") return owner;
     return [checkSchema(facts.schema)];
@@ -78,21 +77,22 @@ function preventsStart(error: unknown): Finding {
 }
 
 function checkServer({ version, encoding, isReplica, isReadOnly }: ServerFacts): Finding[] {
-  const findings: Finding[] = [];
   const shown = `PostgreSQL ${Math.floor(version / 10_000)}`;
-  if (version >= oldestVersion) findings.push(ok(`${shown} answers`));
-  else findings.push(failed(`${shown} is too old`, "upgrade the server to version 14 or newer"));
-  if (encoding !== "UTF8") {
-    const advice = "create the database with ENCODING 'UTF8'";
-    findings.push(failed(`its encoding is ${encoding}`, advice));
-  }
-  if (isReplica) {
-    findings.push(failed("it is a replica", "name the primary server in storage.url"));
-  } else if (isReadOnly) {
-    const advice = "set default_transaction_read_only off for the database and its user";
-    findings.push(failed("it is read-only", advice));
-  }
-  return findings;
+  const findings = [
+    version >= oldestVersion
+      ? ok(`${shown} answers`)
+      : failed(`${shown} is too old`, "upgrade the server to version 14 or newer"),
+    encoding !== "UTF8" &&
+      failed(`its encoding is ${encoding}`, "create the database with ENCODING 'UTF8'"),
+    isReplica && failed("it is a replica", "name the primary server in storage.url"),
+    isReadOnly &&
+      !isReplica &&
+      failed(
+        "it is read-only",
+        "set default_transaction_read_only off for the database and its user",
+      ),
+  ];
+  return findings.filter((finding) => finding !== false);
 }
 
 function checkSchema(schema: FoundSchema | undefined): Finding {
@@ -108,32 +108,20 @@ function checkSchema(schema: FoundSchema | undefined): Finding {
     return preventsStart(error);
   }
   if (schema.version > 0) return ok(`its schema ${schema.version} is that of this version`);
-  return { state: "note", subject, text: "it is empty: the first start creates its schema" };
+  return note("it is empty: the first start creates its schema");
 }
 
 function checkClock({ aheadMs }: ServerFacts): Finding {
-  const name = "clock";
-  if (Math.abs(aheadMs) < wrongClockMs) {
-    return { state: "ok", subject: name, text: "agrees with the database" };
-  }
+  const clock = findingsOn("clock");
+  if (Math.abs(aheadMs) < wrongClockMs) return clock.ok("agrees with the database");
   const text = `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? "behind" : "ahead of"} the database`;
-  const advice = "synchronise both clocks with NTP: gateways store their own times";
-  return { state: "warning", subject: name, text, advice };
+  return clock.warning(text, "synchronise both clocks with NTP: gateways store their own times");
 }
 
 function checkConnections({ freeConnections }: ServerFacts, poolSize: number): Finding {
   const text = `${Math.max(freeConnections, 0)} connections left, of which a gateway takes up to ${poolSize + 1}`;
   if (freeConnections > poolSize) return ok(text);
-  const advice = "raise max_connections of the server, or lower storage.pool_size";
-  return { state: "warning", subject, text, advice };
-}
-
-function ok(text: string): Finding {
-  return { state: "ok", subject, text };
-}
-
-function failed(text: string, advice: string): Finding {
-  return { state: "failed", subject, text, advice };
+  return warning(text, "raise max_connections of the server, or lower storage.pool_size");
 }
 
 /** What to do about a PostgreSQL database that cannot be used. */

@@ -7,9 +7,9 @@ import { problemOf, type ProblemKind } from "../../store/limits/valkey/problems.
 import { WindowNames } from "../../store/limits/valkey/scopes.ts";
 import { slotScript } from "../../store/limits/valkey/slot-store.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOn } from "./finding.ts";
 
-const subject = "limits";
+const { ok, warning, failed } = findingsOn("limits");
 const timeoutMs = 5_000;
 const trips = 5;
 
@@ -26,32 +26,20 @@ export async function checkLimitStore(
     const isCluster = parseValkeyUrl(store.url.reveal())?.topology === "cluster";
     const found = checkFacts(facts, isCluster);
     if (found.length > 0) return found;
-    return [...(await checkScripts(client, facts)), await checkTrip(client, store, clock)];
+    return [await checkScripts(client, facts.shown), await checkTrip(client, store, clock)];
   } catch (error) {
     const { kind, text } = problemOf(error);
-    return [
-      failed(`${store.name}: ${text}`, adviceOnLimitStore(kind === "script" ? "other" : kind)),
-    ];
+    return [failed(`${store.name}: ${text}`, adviceOn[kind === "script" ? "other" : kind])];
   } finally {
     client.close();
   }
 }
 
-/** What decides whether limits can be counted in a server. */
-interface ServerFacts {
-  /** Such as `Redis 7.0.15`. */
-  readonly shown: string;
-  readonly isNewEnough: boolean;
-  readonly isOneOfCluster: boolean;
-  readonly isReplica: boolean;
-  /** Undefined: it keeps all keys, and refuses writes when its memory is full. */
-  readonly eviction: string | undefined;
-}
-
 /** The least major and minor versions, as one number. */
 const oldest = { valkey: 702, redis: 700 };
 
-function readFacts(report: string): ServerFacts {
+/** What decides whether limits can be counted in a server; `shown` is such as `Redis 7.0.15`. */
+function readFacts(report: string) {
   const read = (name: string): string | undefined =>
     new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(report)?.[1];
   const valkey = read("valkey_version");
@@ -60,41 +48,39 @@ function readFacts(report: string): ServerFacts {
   const policy = read("maxmemory_policy") ?? "noeviction";
   return {
     shown: `${valkey === undefined ? "Redis" : "Valkey"} ${version}`,
-    isNewEnough: 100 * major + minor >= (valkey === undefined ? oldest.redis : oldest.valkey),
+    isOld: 100 * major + minor < (valkey === undefined ? oldest.redis : oldest.valkey),
     isOneOfCluster: read("redis_mode") === "cluster" || read("server_mode") === "cluster",
     isReplica: read("role") === "slave",
+    /** Undefined: it keeps all keys, and refuses writes when its memory is full. */
     eviction: policy === "noeviction" || read("maxmemory") === "0" ? undefined : policy,
   };
 }
 
-function checkFacts(facts: ServerFacts, isCluster: boolean): readonly Finding[] {
-  const { shown, isNewEnough, isOneOfCluster, isReplica, eviction } = facts;
-  const findings: Finding[] = [];
-  if (isReplica && !isCluster) {
-    findings.push(failed("it is a replica", adviceOnLimitStore("replica")));
-  }
-  if (!isNewEnough) {
-    const advice = "upgrade the server to Valkey 7.2 or Redis 7, or newer";
-    findings.push(failed(`${shown} is too old`, advice));
-  }
-  if (isOneOfCluster && !isCluster) {
-    const advice = "write limits.store as valkey+cluster://, with some of its servers";
-    findings.push(failed("the server is part of a cluster", advice));
-  }
-  if (eviction !== undefined) {
-    const advice =
-      "set maxmemory-policy of the server to noeviction: after each eviction, every process " +
-      "grants only its share of all limits for a minute";
-    findings.push(failed(`the server evicts keys (${eviction})`, advice));
-  }
-  return findings;
+function checkFacts(
+  { shown, isOld, isOneOfCluster, isReplica, eviction }: ReturnType<typeof readFacts>,
+  isCluster: boolean,
+): readonly Finding[] {
+  const problems = [
+    isReplica && !isCluster && failed("it is a replica", adviceOn.replica),
+    isOld && failed(`${shown} is too old`, "upgrade the server to Valkey 7.2 or Redis 7, or newer"),
+    isOneOfCluster &&
+      !isCluster &&
+      failed(
+        "the server is part of a cluster",
+        "write limits.store as valkey+cluster://, with some of its servers",
+      ),
+    eviction !== undefined &&
+      failed(
+        `the server evicts keys (${eviction})`,
+        "set maxmemory-policy of the server to noeviction: after each eviction, every process " +
+          "grants only its share of all limits for a minute",
+      ),
+  ];
+  return problems.filter((problem) => problem !== false);
 }
 
 /** Runs the scripts, which need the rights of all. What they leave expires in a minute. */
-async function checkScripts(
-  client: ValkeyClient,
-  { shown }: ServerFacts,
-): Promise<readonly Finding[]> {
+async function checkScripts(client: ValkeyClient, shown: string): Promise<Finding> {
   const { sinceKeys } = new WindowNames(client.shards);
   const [sinceKey = ""] = sinceKeys;
   try {
@@ -103,10 +89,9 @@ async function checkScripts(
     for (const more of [1, 0]) {
       await client.run(slotScript, ["sluice:{0}:slots:doctor"], ["doctor", 1, 0, more, 1_000]);
     }
-    return [{ state: "ok", subject, text: `${shown} answers and decides` }];
+    return ok(`${shown} answers and decides`);
   } catch (error) {
-    const text = `the server does not decide: ${reasonOf(error)}`;
-    return [failed(text, adviceOnLimitStore("rights"))];
+    return failed(`the server does not decide: ${reasonOf(error)}`, adviceOn.rights);
   }
 }
 
@@ -124,43 +109,24 @@ async function checkTrip(
   }
   const tripMs = tripsMs.toSorted((one, other) => one - other)[Math.floor(trips / 2)] ?? 0;
   const text = `an answer of the server takes ${tripMs.toFixed(1)} ms`;
-  if (2 * tripMs <= mostMs) return { state: "ok", subject, text };
-  const advice = `move the server closer, or raise limits.timeout (${mostMs} ms)`;
-  return { state: "warning", subject, text, advice };
-}
-
-function failed(text: string, advice: string): Finding {
-  return { state: "failed", subject, text, advice };
+  if (2 * tripMs <= mostMs) return ok(text);
+  return warning(text, `move the server closer, or raise limits.timeout (${mostMs} ms)`);
 }
 
 /** What to do when the server of `limits.store` cannot be used. */
-function adviceOnLimitStore(kind: ProblemKind): string {
-  switch (kind) {
-    case "refused":
-      return "start the server, or correct the host and port of limits.store: nothing listens there";
-    case "unknown-host":
-      return "correct the host in limits.store, or the name server of this machine";
-    case "silent":
-      return "check that the server runs and is not stuck, the host of limits.store, and firewalls";
-    case "certificate":
-      return (
-        "set limits.ca to the authority that signed the certificate of the server, and write the " +
-        "host in limits.store as the certificate names it"
-      );
-    case "encryption":
-      return "write limits.store as valkeys:// for a server with TLS, and as valkey:// for one without";
-    case "password":
-      return "correct the user and the password in limits.store, or create that user on the server";
-    case "rights":
-      return "give the user of limits.store the rights that docs/operations.md lists";
-    case "replica":
-      return "check the address in limits.store: of a primary, or of the Sentinels that know it";
-    case "other":
-      return (
-        "check the server, and limits.store: `redis-cli` with the same address, user and password " +
-        "must connect from here"
-      );
-    default:
-      return kind satisfies never;
-  }
-}
+const adviceOn: Readonly<Record<ProblemKind, string>> = {
+  refused: "start the server, or correct the host and port of limits.store: nothing listens there",
+  "unknown-host": "correct the host in limits.store, or the name server of this machine",
+  silent: "check that the server runs and is not stuck, the host of limits.store, and firewalls",
+  certificate:
+    "set limits.ca to the authority that signed the certificate of the server, and write the host " +
+    "in limits.store as the certificate names it",
+  encryption:
+    "write limits.store as valkeys:// for a server with TLS, and as valkey:// for one without",
+  password: "correct the user and the password in limits.store, or create that user on the server",
+  rights: "give the user of limits.store the rights that docs/operations.md lists",
+  replica: "check the address in limits.store: of a primary, or of the Sentinels that know it",
+  other:
+    "check the server, and limits.store: `redis-cli` with the same address, user and password must " +
+    "connect from here",
+};

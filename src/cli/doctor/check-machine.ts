@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync }
 import { dirname, resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { errorCode } from "../../domain/system-files.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOn } from "./finding.ts";
 
 /** With less free space, the ledger's spool may fill the disk within a busy day. */
 const littleDiskBytes = 1e9;
@@ -16,22 +16,18 @@ export function checkMachine({ dataDir, storage }: Pick<Config, "dataDir" | "sto
   const database = storage.backend === "sqlite" ? dirname(storage.path) : dataDir;
   const isInside = resolve(database) === resolve(dataDir);
   const other = isInside ? [] : [checkFolder("database", database, "storage.url")];
-  return [folder, ...other, ...checkDisk(dataDir), ...checkOpenFiles()];
+  return [folder, ...other, checkDisk(dataDir), ...checkOpenFiles()];
 }
 
 function checkFolder(subject: string, path: string, setting: string): Finding {
+  const { ok, failed } = findingsOn(subject);
   const existing = nearestExisting(path);
   const problem = whyNotWritable(existing);
   if (problem !== undefined) {
     const advice = `let the user of the gateway write there, or set ${setting} to another place`;
-    return { state: "failed", subject, text: `${existing} ${problem}`, advice };
+    return failed(`${existing} ${problem}`, advice);
   }
-  const isThere = existing === resolve(path);
-  return {
-    state: "ok",
-    subject,
-    text: isThere ? `${path} can be written` : `${path} can be created`,
-  };
+  return ok(`${path} can be ${existing === resolve(path) ? "written" : "created"}`);
 }
 
 function whyNotWritable(path: string): string | undefined {
@@ -50,38 +46,25 @@ function nearestExisting(path: string): string {
   return folder;
 }
 
-function checkDisk(dataDir: string): readonly Finding[] {
+function checkDisk(dataDir: string): Finding {
+  const { ok, warning, failed } = findingsOn("disk");
   const { bavail, bsize } = statfsSync(nearestExisting(dataDir));
   const free = bavail * bsize;
-  const text = `${formatSize(free)} free`;
-  if (free >= littleDiskBytes) return [{ state: "ok", subject: "disk", text }];
-  const state = free < noDiskBytes ? "failed" : "warning";
+  const text = `${(free / 1e9).toFixed(free >= 1e9 ? 1 : 2)} GB free`;
+  if (free >= littleDiskBytes) return ok(text);
   const advice = "make room: without it calls are refused, because their usage cannot be recorded";
-  return [{ state, subject: "disk", text, advice }];
-}
-
-function formatSize(bytes: number): string {
-  return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;
+  return free < noDiskBytes ? failed(text, advice) : warning(text, advice);
 }
 
 /** No findings if the system does not report its limits. */
 function checkOpenFiles(): readonly Finding[] {
-  const soft = readOpenFiles();
-  if (soft === undefined) return [];
-  const subject = "open files";
-  if (soft >= fewOpenFiles) return [{ state: "ok", subject, text: `at most ${soft}` }];
-  const text = `at most ${soft}, so about ${Math.floor(soft / 2)} calls at once`;
+  const { ok, warning } = findingsOn("open files");
+  const path = "/proc/self/limits";
+  const limits = existsSync(path) ? readFileSync(path, "utf8") : "";
+  const [, limit] = /^Max open files\s+(\d+|unlimited)/m.exec(limits) ?? [];
+  if (limit === undefined) return [];
+  if (limit === "unlimited" || Number(limit) >= fewOpenFiles) return [ok(`at most ${limit}`)];
+  const text = `at most ${limit}, so about ${Math.floor(Number(limit) / 2)} calls at once`;
   const advice = "raise it: `ulimit -n 65536` in the shell, LimitNOFILE=65536 in systemd";
-  return [{ state: "warning", subject, text, advice }];
-}
-
-function readOpenFiles(): number | undefined {
-  try {
-    const limits = readFileSync("/proc/self/limits", "utf8");
-    const [, soft] = /^Max open files\s+(\d+|unlimited)/m.exec(limits) ?? [];
-    if (soft === undefined) return undefined;
-    return soft === "unlimited" ? Infinity : Number(soft);
-  } catch {
-    return undefined;
-  }
+  return [warning(text, advice)];
 }

@@ -1,11 +1,10 @@
 import type { Config } from "../../config/config.ts";
-import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import { type AskedTargetReport, askTargets } from "../../process/doctor/ask-targets.ts";
 import type { CommandIo } from "../command.ts";
 import { printable } from "../output/reply-fields.ts";
 import { proxiesOf } from "../serve/load-settings.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOn } from "./finding.ts";
 
 const timeoutMs = 20_000;
 /** Some providers refuse signed requests from a clock that is further off. */
@@ -16,38 +15,33 @@ export async function checkTargets(config: Config, io: CommandIo): Promise<reado
   const { clock, random } = io;
   const proxies = proxiesOf(io.environment);
   const reports = await askTargets(config, { proxies, clock, random, timeoutMs });
-  return [...checkClock(reports), ...reports.map(findingOf)];
+  return [checkClock(reports), ...reports.map(findingOf)];
 }
 
-function checkClock(reports: readonly AskedTargetReport[]): readonly Finding[] {
-  const subject = "clock";
+function checkClock(reports: readonly AskedTargetReport[]): Finding {
+  const { ok, note, failed } = findingsOn("clock");
   const differences = reports.flatMap(({ aheadMs }) => aheadMs ?? []);
   // One server may have a wrong clock; all of them do not.
   const least = differences.toSorted((one, other) => Math.abs(one) - Math.abs(other))[0];
-  if (least === undefined) return [{ state: "note", subject, text: "no target reported the time" }];
-  if (Math.abs(least) < wrongClockMs) {
-    return [{ state: "ok", subject, text: "agrees with the targets" }];
-  }
+  if (least === undefined) return note("no target reported the time");
+  if (Math.abs(least) < wrongClockMs) return ok("agrees with the targets");
   const text = `${Math.round(Math.abs(least) / 1000)} s ${least > 0 ? "behind" : "ahead of"} the targets`;
-  const advice =
-    "synchronise the clock with NTP: signatures and the limits per minute depend on it";
-  return [{ state: "failed", subject, text, advice }];
+  return failed(
+    text,
+    "synchronise the clock with NTP: signatures and the limits per minute depend on it",
+  );
 }
 
 function findingOf({ alias, target, failure }: AskedTargetReport): Finding {
-  const subject = "target";
+  const { ok, warning, failed } = findingsOn("target");
   const name = `${alias} at ${target.id}`;
-  if (failure === undefined) return { state: "ok", subject, text: `${name} answers` };
+  if (failure === undefined) return ok(`${name} answers`);
   const { kind, message, status, code, hint } = failure;
   const facts = [status, code].filter((fact) => fact !== undefined).join(" ");
   const text = `${name}: ${printable(message)}${facts === "" ? "" : ` (${facts})`}`;
-  const state = isPassing(failure) ? "warning" : "failed";
-  return { state, subject, text, advice: hint ?? adviceOn[kind] };
-}
-
-/** Failures that may also come from a busy provider. */
-function isPassing({ kind }: UpstreamFailureDetails): boolean {
-  return kind === "throttled" || kind === "overloaded";
+  // These may also come from a busy provider.
+  const isPassing = kind === "throttled" || kind === "overloaded";
+  return (isPassing ? warning : failed)(text, hint ?? adviceOn[kind]);
 }
 
 const theAnswer = "look at the provider's status page, then at its answer in the message";

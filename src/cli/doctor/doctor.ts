@@ -21,7 +21,7 @@ import { checkGateway } from "./check-gateway.ts";
 import { checkLimitStore } from "./check-limit-store.ts";
 import { checkMachine } from "./check-machine.ts";
 import { checkTargets } from "./check-targets.ts";
-import { formatFinding, type Finding } from "./finding.ts";
+import { formatFinding, type Finding, findingsOn } from "./finding.ts";
 
 interface DoctorTyped extends SettingsTyped {
   readonly targets: boolean;
@@ -47,39 +47,34 @@ export const doctorCommand: Command = (made, { io, action }) => {
 };
 
 async function diagnose(options: DoctorTyped, io: CommandIo): Promise<number> {
-  const isJson = options.json === true;
   const findings: Finding[] = [];
-  const tell = (found: readonly Finding[]): void => {
+  for await (const found of examine(options, io)) {
     findings.push(...found);
-    if (!isJson) for (const finding of found) io.print(formatFinding(finding));
-  };
-  await examine({ chosen: settingsOf(options), asksTargets: options.targets, tell }, io);
-  const failed = findings.filter(({ state }) => state === "failed").length;
-  if (isJson) io.print(JSON.stringify({ ok: failed === 0, findings }));
+    if (options.json !== true) for (const finding of found) io.print(formatFinding(finding));
+  }
+  const failures = findings.filter(({ state }) => state === "failed").length;
+  if (options.json === true) io.print(JSON.stringify({ ok: failures === 0, findings }));
   else io.print(`\n${summaryOf(findings)}`);
-  return failed === 0 ? exitCodes.ok : exitCodes.failed;
+  return failures === 0 ? exitCodes.ok : exitCodes.failed;
 }
 
-interface Examination {
-  readonly chosen: SettingsArguments;
-  readonly asksTargets: boolean;
-  readonly tell: (findings: readonly Finding[]) => void;
-}
-
-async function examine({ chosen, asksTargets, tell }: Examination, io: CommandIo): Promise<void> {
+/** The findings of each check, as it ends. */
+async function* examine(options: DoctorTyped, io: CommandIo): AsyncGenerator<readonly Finding[]> {
+  const chosen = settingsOf(options);
   const path = chosen.config ?? io.environment.configPath;
   const read = path === undefined ? [checkDemo(chosen)] : checkConfiguration(path, io);
-  tell(read);
+  yield read;
   if (read.some(({ state }) => state === "failed")) return;
   const config = readSettings(chosen, io);
   if (config instanceof CommandError) {
-    return tell([{ state: "failed", subject: "environment", text: config.message }]);
+    yield [findingsOn("environment").failed(config.message)];
+    return;
   }
-  tell(checkMachine(config));
-  tell(await checkDatabase(config, io));
-  tell(await checkLimitStore(config, io));
-  tell(await checkGateway(config.dataDir, chosen, io));
-  if (asksTargets && path !== undefined) tell(await checkTargets(config, io));
+  yield checkMachine(config);
+  yield await checkDatabase(config, io);
+  yield await checkLimitStore(config, io);
+  yield await checkGateway(config.dataDir, chosen, io);
+  if (options.targets && path !== undefined) yield await checkTargets(config, io);
 }
 
 /** The configuration, or an error that would also prevent a start, such as an invalid proxy. */
@@ -92,20 +87,19 @@ function readSettings(chosen: SettingsArguments, io: CommandIo): Config | Comman
   }
 }
 
-const subject = "configuration";
+const { ok, note, warning, failed } = findingsOn("configuration");
 
 /** Without a file there must at least be a demo: else the gateway's file is somewhere else. */
 function checkDemo({ "data-dir": dataDir = demoDataDir }: SettingsArguments): Finding {
   const missing = `there is no ${usualConfigPaths.join(", nor ")}`;
   if (existsSync(join(dataDir, "admin-access.json"))) {
-    const text = `${missing}: the demo, whose provider is simulated`;
-    return { state: "note", subject, text };
+    return note(`${missing}: the demo, whose provider is simulated`);
   }
-  const text = `${missing}, SLUICE_CONFIG is not set, and no demo runs in ${dataDir}`;
-  const advice =
+  return failed(
+    `${missing}, SLUICE_CONFIG is not set, and no demo runs in ${dataDir}`,
     "name the file of the gateway with --config, or run this in its folder; or start the demo " +
-    `with \`${commandLine("serve")}\``;
-  return { state: "failed", subject, text, advice };
+      `with \`${commandLine("serve")}\``,
+  );
 }
 
 function checkConfiguration(path: string, io: CommandIo): readonly Finding[] {
@@ -115,25 +109,20 @@ function checkConfiguration(path: string, io: CommandIo): readonly Finding[] {
     const result = parseConfig(readConfigFile(path), source);
     if (!result.ok) {
       const [, ...lines] = formatProblems(path, result.problems).split("\n");
-      return lines.map((text) => ({ state: "failed", subject, text, advice: fix }));
+      return lines.map((text) => failed(text, fix));
     }
     const warnings = checkWarnings(result.config, io.clock.now());
-    return [
-      { state: "ok", subject, text: `${path} is good` },
-      ...warnings.map((text) => ({ state: "warning", subject, text }) as const),
-    ];
+    return [ok(`${path} is good`), ...warnings.map((text) => warning(text))];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    return [{ state: "failed", subject, text: error.message, advice: "name another --config" }];
+    return [failed(error.message, "name another --config")];
   }
 }
 
 function summaryOf(findings: readonly Finding[]): string {
   const count = (wanted: Finding["state"]): number =>
     findings.filter(({ state }) => state === wanted).length;
-  const [failed, warnings] = [count("failed"), count("warning")];
-  if (failed === 0 && warnings === 0) return "Nothing is wrong.";
-  const warned = warnings === 1 ? "1 warning" : `${warnings} warnings`;
-  if (failed === 0) return `Nothing is wrong; ${warned}.`;
-  return warnings === 0 ? `${failed} failed.` : `${failed} failed, ${warned}.`;
+  const [failures, warnings] = [count("failed"), count("warning")];
+  const warned = warnings === 0 ? "" : `, ${warnings} ${warnings === 1 ? "warning" : "warnings"}`;
+  return failures === 0 ? `Nothing is wrong${warned}.` : `${failures} failed${warned}.`;
 }

@@ -1,6 +1,7 @@
 /** What one check found. */
 export interface Finding {
-  readonly state: FindingState;
+  /** `note`: neither good nor bad, for example that no gateway is running. */
+  readonly state: "ok" | "note" | "warning" | "failed";
   /** What was checked, in one or two words. */
   readonly subject: string;
   readonly text: string;
@@ -8,8 +9,25 @@ export interface Finding {
   readonly advice?: string | undefined;
 }
 
-/** `note`: neither good nor bad, for example that no gateway is running. */
-export type FindingState = "ok" | "note" | "warning" | "failed";
+/** Makes the findings on a subject. */
+export function findingsOn(subject: string) {
+  return {
+    ok: (text: string): Finding => ({ state: "ok", subject, text }),
+    note: (text: string): Finding => ({ state: "note", subject, text }),
+    warning: (text: string, advice?: string): Finding => ({
+      state: "warning",
+      subject,
+      text,
+      advice,
+    }),
+    failed: (text: string, advice?: string): Finding => ({
+      state: "failed",
+      subject,
+      text,
+      advice,
+    }),
+  };
+}
 
 const lineWidth = 80;
 const stateWidth = 9;
@@ -19,22 +37,12 @@ const indent = " ".repeat(stateWidth + subjectWidth);
 export function formatFinding({ state, subject, text, advice }: Finding): string {
   const word = state === "failed" ? "FAILED" : state;
   const head = word.padEnd(stateWidth) + subject.padEnd(subjectWidth);
-  const lines = wrap(text, lineWidth - indent.length);
-  const told = advice === undefined ? [] : wrap(`To do: ${advice}`, lineWidth - indent.length);
-  const [first = "", ...rest] = [...lines, ...told];
-  return [`${head}${first}`, ...rest.map((line) => `${indent}${line}`)].join("\n");
+  const told = advice === undefined ? [text] : [text, `To do: ${advice}`];
+  return head + told.map(wrap).join(`\n${indent}`);
 }
 
-/** Breaks lines at spaces to at most `width` columns; a longer word keeps its line. */
-function wrap(text: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(/\s+/)) {
-    if (line !== "" && line.length + word.length >= width) {
-      lines.push(line);
-      line = "";
-    }
-    line += line === "" ? word : ` ${word}`;
-  }
-  return [...lines, line];
+/** Breaks lines at spaces; a longer word keeps its line. */
+function wrap(text: string): string {
+  const pattern = new RegExp(`(?=\\S)(.{1,${lineWidth - indent.length - 1}}|\\S+)(?:\\s+|$)`, "g");
+  return [...text.matchAll(pattern)].map(([, line = ""]) => line.trimEnd()).join(`\n${indent}`);
 }
