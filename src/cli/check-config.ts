@@ -4,7 +4,7 @@ import { checkWarnings } from "../config/problems/warnings.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { UsageError, type Command, type CommandIo } from "./command.ts";
 import { exitCodeHelp } from "./program.ts";
-import { readConfigFile } from "./serve/read-config-file.ts";
+import { readConfigFile } from "./read-input.ts";
 
 export const checkConfigCommand: Command = (made, { io, action }) => {
   made

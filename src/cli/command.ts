@@ -109,8 +109,9 @@ export function reportError(error: unknown, io: Pick<CommandIo, "report" | "sign
   throw error;
 }
 
-export function unreadable(path: string, error: unknown): CommandError {
-  return new CommandError(`${path}: cannot be read (${errorCode(error) ?? "unreadable"})`);
+export function unreadable(path: string, error: unknown, advice = ""): CommandError {
+  const problem = `${path}: cannot be read (${errorCode(error) ?? "unreadable"})`;
+  return new CommandError(advice === "" ? problem : `${problem}. ${advice}`);
 }
 
 /** The message of an error and of its causes. */

@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
+import { oddKind } from "../domain/system-files.ts";
 import { CommandError, unreadable, type CommandIo } from "./command.ts";
 
 type AskingIo = Pick<CommandIo, "input" | "report">;
@@ -102,5 +103,19 @@ export function readTextFile(path: string): string {
     return readFileSync(path, "utf8");
   } catch (error) {
     throw unreadable(path, error);
+  }
+}
+
+/**
+ * Refuses a FIFO, which can be read once, because processes and reloads read the file again.
+ * `advice` is what else to do, for an error.
+ */
+export function readConfigFile(path: string, advice = ""): string {
+  try {
+    const odd = oddKind(statSync(path));
+    if (odd !== undefined) throw new CommandError(`${path}: is ${odd}; it must be a file`);
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw error instanceof CommandError ? error : unreadable(path, error, advice);
   }
 }

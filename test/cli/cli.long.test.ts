@@ -23,12 +23,6 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 const startDemo = (): Promise<ServingProcess> => startServing(["--data-dir", folder, ...anyPort]);
 
-const platform = `
-environments: [{ name: local, hosts: ["*"], models: ["*"] }]
-upstreams: { a: { kind: openai, base_url: "http://127.0.0.1:9/v1" } }
-models: { m: { kind: chat, context_window: 1000, targets: [{ upstream: a, model: x }] } }
-`;
-
 function keyIn(text: string): string {
   return apiKeyPattern.exec(text)?.[0] ?? "";
 }
@@ -183,11 +177,8 @@ test("a port that is taken is a clear failure, not a second server on it", async
   const taken = ["--data", `127.0.0.1:${port}`, "--admin", "127.0.0.1:0"];
   const second = await runSluice(["serve", "--data-dir", join(folder, "other"), ...taken]);
   expect(second.exitCode).toBe(1);
-  expect(second.errors.trimEnd()).toMatch(
-    new RegExp(
-      `^cannot start: port ${port} at 127.0.0.1 is taken by another program; .*--data .*$`,
-    ),
-  );
+  expect(second.errors).toStartWith(`cannot start: cannot listen at http://127.0.0.1:${port}`);
+  expect(second.errors).toContain("Other addresses: --data HOST:PORT");
   expect(second.output).toBe("");
 });
 
@@ -201,20 +192,6 @@ test("one address for both listeners is a mistake of the command line", async ()
     expect([exitCode, output]).toEqual([2, ""]);
     expect(errors).toContain(`the same address, 127.0.0.1:8081; name another one with ${other} `);
   }
-});
-
-test("taken ports of a file are told in one sentence, with the file", async () => {
-  await using demo = await startDemo();
-  const [data, admin] = [demo.dataUrl, demo.adminUrl].map((url) => new URL(url).host);
-  const path = join(folder, "taken.yaml");
-  await Bun.write(path, `listen: { data: "${data}", admin: "${admin}" }\n${platform}`);
-  const second = await runSluice(["serve", "--config", path]);
-  expect([second.exitCode, second.output]).toEqual([1, ""]);
-  const [line = "", ...others] = second.errors.trimEnd().split("\n");
-  expect(others).toEqual([]);
-  expect(line).toContain(`port ${data?.split(":")[1]} at`);
-  expect(line).toContain(`port ${admin?.split(":")[1]} at`);
-  expect(line).toContain(path);
 });
 
 test("the demo prints its banner first, and no line of the log", async () => {

@@ -82,7 +82,7 @@ testWithMachines(
     expect(late).toContain("Warning: not applied by 1 process: ");
     const silent = await untilTold("2 of 2 processes have applied it.", "revoke", key.id);
     const name = last.adminUrl.replaceAll(".", "\\.");
-    expect(silent).toMatch(new RegExp(`no sign of 1 process: .*${name}\\), silent for 1\\d s`));
+    expect(silent).toMatch(new RegExp(`not applied by 1 process: .*${name}\\), silent for 1\\d s`));
     expect(silent).toContain("refuse it in the proxy");
     for (const pid of frozen) process.kill(pid, "SIGCONT");
     await untilTold(allHave, "revoke", key.id);

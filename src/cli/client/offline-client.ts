@@ -3,7 +3,14 @@ import type { OperationCall } from "../../control/operation/operation.ts";
 import { adminOperations } from "../../control/operations.ts";
 import { createRunOffline } from "../../control/operation/run-offline.ts";
 import { localPrincipal } from "../../control/sign-in/services.ts";
+import type { AdminServices } from "../../control/services.ts";
+import { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { Config } from "../../config/config.ts";
+import { type DatabaseStores, openDatabaseStores } from "../../process/wiring/database-stores.ts";
+import { platformOf } from "../../process/wiring/control-plane.ts";
+import { Installation } from "../../store/installation/installation.ts";
+import type { Peppers } from "../../domain/keys/peppers.ts";
+import { WrongDatabase } from "../../store/errors.ts";
 import { requestIds } from "../../domain/request-trace.ts";
 import {
   readRefusal,
@@ -12,14 +19,16 @@ import {
   type AdminMethod,
   type AdminRequestDetails,
 } from "./admin-client.ts";
-import { CommandError, type CommandIo } from "../command.ts";
-import { openServices } from "../serve/open-services.ts";
+import { CommandError, type CommandIo, reasonOf } from "../command.ts";
 
 /** Runs the operations of the control plane in this process. */
 export async function createOfflineClient(config: Config, io: CommandIo): Promise<AdminClient> {
-  const opened = await openServices(config, io);
-  const { admin } = opened;
-  const run = createRunOffline(admin, adminOperations(admin));
+  const stores = await openStores(config, io);
+  const services = servicesOf(stores, config, io);
+  const run = createRunOffline(
+    services,
+    adminOperations({ ...services, passwords: new Passwords() }),
+  );
   const ask = async (
     method: AdminMethod,
     path: string,
@@ -40,7 +49,7 @@ export async function createOfflineClient(config: Config, io: CommandIo): Promis
       const encoder = new TextEncoder();
       for await (const text of download.chunks) yield encoder.encode(text);
     },
-    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => stores.connection.close(),
   };
 }
 
@@ -50,5 +59,45 @@ function createCall(io: CommandIo): OperationCall {
     principal: localPrincipal(),
     signal: io.signal,
     address: undefined,
+  };
+}
+
+interface OpenStores extends DatabaseStores {
+  readonly peppers: Peppers;
+}
+
+/** Opens the database, which a running gateway may be using. */
+async function openStores(config: Config, io: CommandIo): Promise<OpenStores> {
+  const owner = new Installation(config, io);
+  const stores = openDatabaseStores(config.storage, io.clock, { owner });
+  try {
+    await stores.connection.open();
+    return { ...stores, peppers: owner.peppers };
+  } catch (error) {
+    await stores.connection.close();
+    if (error instanceof WrongDatabase) throw new CommandError(error.message);
+    throw new CommandError(`${config.storage.path} cannot be used: ${reasonOf(error)}`);
+  }
+}
+
+function servicesOf(
+  { control: store, reports, usage, peppers }: OpenStores,
+  config: Config,
+  { clock, random }: CommandIo,
+): AdminServices {
+  return {
+    store,
+    reports,
+    usage,
+    clock,
+    random,
+    peppers,
+    platform: () => platformOf(config),
+    // Only a running gateway has refusals and processes, and the others poll the database.
+    refusals: { find: async () => undefined, list: async () => [] },
+    processes: async () => [],
+    processRows: async () => [],
+    lastUse: () => undefined,
+    onKeysChanged: async () => undefined,
   };
 }

@@ -8,7 +8,7 @@ import { checkWarnings } from "../../config/problems/warnings.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { CommandError, type Command, type CommandIo } from "../command.ts";
 import { loadSettings, type SettingsArguments } from "../serve/load-settings.ts";
-import { readConfigFile } from "../serve/read-config-file.ts";
+import { readConfigFile } from "../read-input.ts";
 import {
   addSettingsOptions,
   commandLine,

@@ -56,8 +56,7 @@ test("a receipt of all processes needs no advice", async () => {
 test("processes that are late or silent are named, with what to do about them", async () => {
   expect(await notesOf({ processes: 1, of: 2, silent: 1 })).toEqual([
     "1 of 2 processes have applied it.",
-    "Warning: not applied by 1 process: 2 of gw-b (http://10.0.0.2:8081).",
-    "Warning: no sign of 1 process: 1 of gw-c, silent for 1 min 5 s.",
+    "Warning: not applied by 2 processes: 2 of gw-b (http://10.0.0.2:8081), 1 of gw-c, silent for 1 min 5 s.",
     advice,
   ]);
   expect(await notesOf({ processes: 2, of: 2, silent: 1 })).toContain(advice);
@@ -68,8 +67,7 @@ test("they are counted if they cannot be named", async () => {
     Promise.reject(new AdminRefusal({ status: 403, code: "not_permitted", message: "no" }));
   expect(await notesOf({ processes: 1, of: 3, silent: 2 }, refused)).toEqual([
     "1 of 3 processes have applied it.",
-    "Warning: not applied by 2 processes.",
-    "Warning: no sign of 2 processes.",
+    "Warning: not applied by 4 processes.",
     advice,
   ]);
 });

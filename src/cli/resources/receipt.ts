@@ -15,11 +15,12 @@ export async function receiptNotes(
   );
   const told = `${count} of ${of} ${of === 1 ? "process has" : "processes have"} applied it.`;
   if (count === of && silent === 0) return [told];
-  const processes = await listProcesses(client);
+  const lacking = of - count + silent;
+  const names = await namesOfLacking(client);
   return [
     told,
-    ...(count < of ? [lateNote(of - count, processes)] : []),
-    ...(silent > 0 ? [silentNote(silent, processes)] : []),
+    `Warning: not applied by ${lacking} ${lacking === 1 ? "process" : "processes"}` +
+      `${names.length === 0 ? "" : `: ${names.join(", ")}`}.`,
     "To stop a key there, refuse it in the proxy, or end that process. Until then it may accept the " +
       "keys it knew, at most for auth.snapshot_max_age. Look at `sluice processes`, and repeat this " +
       "command to ask again.",
@@ -34,54 +35,31 @@ const untold =
   "Warning: the gateway could not tell how many processes have applied it. Look at `sluice " +
   "processes`, and repeat this command to ask again.";
 
-/** Undefined if the caller may not see them, or if the database has just gone. */
-async function listProcesses(
-  client: Pick<AdminClient, "request">,
-): Promise<readonly ReplyRecord[] | undefined> {
-  try {
-    return readRecords(await client.request("GET", "/processes"), "data");
-  } catch (error) {
-    if (error instanceof CommandError) return undefined;
-    throw error;
-  }
+/**
+ * The processes that are silent, or have not all changes. None if the caller may not see them, or if
+ * the database has just gone; the list was read after the receipt, so one may have followed.
+ */
+async function namesOfLacking(client: Pick<AdminClient, "request">): Promise<readonly string[]> {
+  const processes = await client.request("GET", "/processes").then(
+    (answer) => readRecords(answer, "data"),
+    (error: unknown) => {
+      if (error instanceof CommandError) return [];
+      throw error;
+    },
+  );
+  const newest = Math.max(...processes.map(epochOf));
+  const lacking = processes.filter((each) => each["live"] !== true || epochOf(each) < newest);
+  return lacking.map(nameOf);
 }
 
-function lateNote(count: number, processes: readonly ReplyRecord[] | undefined): string {
-  const live = (processes ?? []).filter((row) => row["live"] === true);
-  const newest = Math.max(...live.map(epochOf));
-  const late = live.filter((row) => epochOf(row) < newest);
-  return `Warning: not applied by ${namesOf(late, count)}.`;
-}
-
-function epochOf(row: ReplyRecord): number {
-  const { keys_epoch: epoch } = row;
+function epochOf({ keys_epoch: epoch }: ReplyRecord): number {
   return typeof epoch === "number" ? epoch : -1;
 }
 
-function silentNote(count: number, processes: readonly ReplyRecord[] | undefined): string {
-  const silent = (processes ?? []).filter((row) => row["live"] === false);
-  return `Warning: no sign of ${namesOf(silent, count, silenceOf)}.`;
-}
-
-function silenceOf(row: ReplyRecord): string {
-  return `, silent for ${formatDuration(Number(row["silent_ms"]))}`;
-}
-
 /** Gateways on one machine differ by the address of their admin listener, which only the leader has. */
-function placeOf(row: ReplyRecord): string {
-  const { admin_url: url } = row;
-  const host = String(cellOf(row, "name"));
-  return typeof url === "string" && url !== "" ? `${host} (${url})` : host;
-}
-
-/** The list was read after the receipt, so a process may have followed in between. */
-function namesOf(
-  processes: readonly ReplyRecord[],
-  count: number,
-  more: (row: ReplyRecord) => string = () => "",
-): string {
-  const counted = `${count} ${count === 1 ? "process" : "processes"}`;
-  if (processes.length === 0) return counted;
-  const names = processes.map((row) => `${cellOf(row, "number")} of ${placeOf(row)}${more(row)}`);
-  return `${counted}: ${names.join(", ")}`;
+function nameOf(process: ReplyRecord): string {
+  const { admin_url: url, live, silent_ms: silentMs } = process;
+  const place = typeof url === "string" && url !== "" ? ` (${url})` : "";
+  const silence = live === true ? "" : `, silent for ${formatDuration(Number(silentMs))}`;
+  return `${cellOf(process, "number")} of ${cellOf(process, "name")}${place}${silence}`;
 }

@@ -1,8 +1,8 @@
 import { writeSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
+import { watchConfig } from "../../config/watch.ts";
 import { readServeArguments, withListeners, type ServeArguments } from "./serve-options.ts";
 import { parseServed, withDataDir } from "./load-settings.ts";
-import { followFile } from "./follow-file.ts";
 import { issueDemoKey } from "./introduce-demo.ts";
 import { explainStart } from "./start-messages.ts";
 import { systemClock } from "../../domain/clock.ts";
@@ -97,9 +97,22 @@ function open({ start, args, config, fileConfig, link, log }: Opened): void {
       file?.[Symbol.dispose]();
     },
   });
-  const file = followFile({ path, text, fileConfig }, start.variables, {
-    events: side.telemetry.events,
-    onConfig: (next, nextText) =>
-      side.reconfigure(withListeners(withDataDir(next, args, path), args), nextText),
-  });
+  const { events } = side.telemetry;
+  // The demo has no file.
+  const file =
+    path === undefined
+      ? undefined
+      : watchConfig({
+          path,
+          text,
+          env: start.variables,
+          current: fileConfig,
+          now: () => Date.now(),
+          onConfig(next, nextText) {
+            side.reconfigure(withListeners(withDataDir(next, args, path), args), nextText);
+            events.configAccepted(path);
+          },
+          onProblems: (problems) => events.configRefused(problems),
+          onNotice: (notice) => events.configNotice(notice),
+        });
 }

@@ -7,7 +7,7 @@ import { ProxyProblem, readProxies } from "../../config/proxies.ts";
 import type { Proxies } from "../../domain/upstream-settings.ts";
 import { listenAddress, type ListenAddress } from "../../settings/values.ts";
 import { CommandError, UsageError, type CommandIo } from "../command.ts";
-import { readConfigFile } from "./read-config-file.ts";
+import { readConfigFile } from "../read-input.ts";
 import type { Simulator } from "../../../simulator/simulator.ts";
 
 export interface SettingsArguments {

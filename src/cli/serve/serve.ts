@@ -10,7 +10,6 @@ import type { Beginning } from "../../process/parent/child.ts";
 import type { ParentLink } from "../../process/parent/parent-link.ts";
 import { hasParent } from "../../process/parent/restart-socket.ts";
 import { CommandError, untilAsked, type CommandIo } from "../command.ts";
-import { checkAddresses } from "./check-addresses.ts";
 import { loadSettings, proxiesOf, withDataDir, type Settings } from "./load-settings.ts";
 import {
   fixedAddress,
@@ -54,7 +53,7 @@ async function serveUntilAsked(
   // Registered early, because the signal ends a process that has no handler. The demo has no file to
   // reload and ends with its terminal.
   if (first.path !== undefined) io.onReload(() => reload.now());
-  if (portUse === "first") await checkFirst(first, args, io);
+  if (portUse === "first") await refuseSecond(first.config, io);
   const simulator = first.path === undefined ? await startDemoSimulator() : undefined;
   // The demo's settings depend on the address of its simulator.
   const settings = simulator === undefined ? first : loadSettings(args, io, { simulator });
@@ -125,10 +124,8 @@ async function serveOn(
   return given.aborted ? exitCodes.failed : exitCodes.ok;
 }
 
-/** Nothing of the gateway runs yet: the addresses and the data directory must be free. */
-async function checkFirst(settings: Settings, args: ServeArguments, io: CommandIo): Promise<void> {
-  await checkAddresses(settings, args, io);
-  const { config } = settings;
+/** Nothing of the gateway runs yet: no other one may use the data directory. */
+async function refuseSecond(config: Config, io: CommandIo): Promise<void> {
   if (!(await hasParent(resolve(config.dataDir)))) return;
   throw await startError(new FolderInUse("another gateway uses the data directory"), config, io);
 }

@@ -1,21 +1,18 @@
-import type { AdminClient, AdminQuery } from "../client/admin-client.ts";
+import { AdminRefusal, type AdminClient, type AdminQuery } from "../client/admin-client.ts";
 import type { CommandIo } from "../command.ts";
 import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import { formatRecords, type Column } from "../output/show-reply.ts";
-import { findGroupNames, groupColumns } from "./usage-groups.ts";
+import { readPages } from "../verbs/run-verb.ts";
 
 /** Most groups of one answer of the admin API. */
 export const largestGroupLimit = 1000;
 const defaultLimit = 100;
+/** Limits the lookup of names; later ones are left out. */
+const mostNames = 2000;
 
 export interface UsageReport {
   readonly path: string;
-  readonly by: readonly string[];
-  readonly query: AdminQuery;
-  /** The query, without options that only change how the report looks. */
-  readonly filter: AdminQuery;
-  /** Limit on the groups shown. */
-  readonly limit: number | undefined;
+  readonly query: Readonly<Record<string, string>>;
 }
 
 interface ReportIo {
@@ -38,39 +35,82 @@ const sumColumns: readonly Column[] = [
 ];
 
 /**
- * Prints sums as a table: groups with names, a line with the total, and a note if groups are left
- * out.
+ * Prints sums as a table: groups with names, a line with the total, and a note if groups may be
+ * left out.
  */
 export async function showUsageReport(
   { client, io }: ReportIo,
-  report: UsageReport,
+  { path, query }: UsageReport,
 ): Promise<void> {
-  const { path, by, filter, limit = defaultLimit } = report;
-  // One more than is shown, to learn whether there are more.
-  const asked = Math.min(limit + 1, largestGroupLimit);
-  const query = { ...report.query, limit: asked };
-  const answer = readRecord(await client.request("GET", path, { query }));
-  const found = readRecords(answer, "data");
+  const { by = "", step: _, limit = String(defaultLimit), ...filter } = query;
+  const answer = readRecord(await client.request("GET", path, { query: { ...query, limit } }));
+  const records = readRecords(answer, "data");
   const { since, until } = answer;
-  if (found.length === 0) {
+  const [first] = records;
+  if (first === undefined) {
     io.report(`There were no calls between ${String(since)} and ${String(until)}.`);
     return;
   }
-  const { records, groupCount } = largestGroups(found, limit);
-  const names = await findGroupNames(client, { by, records, filter });
-  const isSeries = records[0]?.["at"] !== undefined;
-  const leading = [...(isSeries ? [{ title: "AT", of: "at" }] : []), ...groupColumns(by, names)];
+  const dimensions = by.split(",").filter(Boolean);
+  const leading: Column[] = first["at"] === undefined ? [] : [{ title: "AT", of: "at" }];
+  for (const dimension of dimensions) {
+    leading.push(...(await columnsOf(dimension, filter, client)));
+  }
   // The same period as before, although calls continue.
   const whole = { ...filter, since: String(since), until: String(until) };
   const total = leading.length === 0 ? undefined : await readTotal(client, whole);
   const rows = total === undefined ? records : [...records, total];
   io.print(formatRecords([...withoutTotal(leading, total), ...sumColumns], rows));
-  if (groupCount > limit) io.report(`There are more groups than ${limit}: raise --limit.`);
-  else if (groupCount >= largestGroupLimit) {
+  const groups = new Set(records.map(({ group }) => JSON.stringify(group)));
+  if (dimensions.length > 0 && groups.size >= Number(limit)) {
     io.report(
-      "There may be more groups: narrow the report, for example with --account or --since.",
+      `There may be more groups than ${limit}: raise --limit, or narrow the report, for example with ` +
+        "--account or --since.",
     );
   }
+}
+
+/** Fields of the objects that groups are made of, and the filters that their lists take. */
+interface NamedDimension {
+  readonly fields: readonly string[];
+  readonly filters: readonly string[];
+}
+
+const namedDimensions: Readonly<Record<string, NamedDimension>> = {
+  account: { fields: ["name"], filters: [] },
+  application: { fields: ["name"], filters: ["account_id", "environment"] },
+  key: {
+    fields: ["application", "plan"],
+    filters: ["account_id", "application_id", "environment"],
+  },
+};
+
+/** Columns of the ids of a dimension, with their names. */
+async function columnsOf(
+  dimension: string,
+  filter: AdminQuery,
+  client: AdminClient,
+): Promise<readonly Column[]> {
+  const of = `group.${dimension}`;
+  const id = { title: dimension.toUpperCase(), of };
+  const named = namedDimensions[dimension];
+  if (named === undefined) return [id];
+  const kept = Object.entries(filter).filter(([name]) => named.filters.includes(name));
+  const request = {
+    path: `/${dimension}s`,
+    query: { ...Object.fromEntries(kept), limit: mostNames },
+  };
+  const names = await readPages(client, request).catch((error: unknown) => {
+    // The user may not read the list; the report works without names.
+    if (error instanceof AdminRefusal) return { data: [] };
+    throw error;
+  });
+  const byId = new Map(readRecords(names, "data").map((record) => [record["id"], record]));
+  const more = named.fields.map((field) => ({
+    title: field.toUpperCase(),
+    of: (record: ReplyRecord) => cellOf(byId.get(cellOf(record, of)) ?? {}, field),
+  }));
+  return [id, ...more];
 }
 
 /** The server computes the totals, because percentiles of groups cannot be added. */
@@ -90,22 +130,4 @@ function withoutTotal(
       return typeof of === "string" ? cellOf(record, of) : of(record);
     },
   }));
-}
-
-/** The groups with the most calls; in a series, all their steps. */
-function largestGroups(
-  records: readonly ReplyRecord[],
-  limit: number,
-): { readonly records: readonly ReplyRecord[]; readonly groupCount: number } {
-  const calls = new Map<string, number>();
-  for (const record of records) {
-    const name = JSON.stringify(record["group"]);
-    calls.set(name, (calls.get(name) ?? 0) + Number(record["calls"]));
-  }
-  const sorted = [...calls].toSorted(([, one], [, other]) => other - one);
-  const shown = new Set(sorted.slice(0, limit).map(([name]) => name));
-  return {
-    records: records.filter((record) => shown.has(JSON.stringify(record["group"]))),
-    groupCount: calls.size,
-  };
 }

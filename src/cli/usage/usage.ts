@@ -74,12 +74,7 @@ async function showSums(call: VerbCall): Promise<number> {
   const path = verb.operation.path.slice("/admin/v1".length);
   const query = textsOf(await readFields(call));
   if (isJson) io.print(JSON.stringify(await client.request("GET", path, { query })));
-  else {
-    const { by = "", step: _step, limit, ...filter } = query;
-    const groups = by.split(",").filter(Boolean);
-    const most = limit === undefined ? undefined : Number(limit);
-    await showUsageReport({ client, io }, { path, by: groups, query, filter, limit: most });
-  }
+  else await showUsageReport({ client, io }, { path, query });
   return exitCodes.ok;
 }
 

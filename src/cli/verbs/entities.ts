@@ -1,5 +1,4 @@
 import type { AdminClient, AdminQuery } from "../client/admin-client.ts";
-import { suggest } from "../../domain/suggest.ts";
 import { CommandError, UsageError } from "../command.ts";
 import {
   cellOf,
@@ -104,7 +103,9 @@ async function findByName(client: AdminClient, wanted: Wanted): Promise<ReplyRec
   const query = { ...owners, [parameter]: named, limit: 20 };
   const answer = await client.request("GET", `/${noun}s`, { query });
   const [found, ...others] = readRecords(answer, "data");
-  if (found === undefined) throw await unknownEntity(client, wanted);
+  if (found === undefined) {
+    throw new CommandError(`no ${noun} '${named}'; \`${commandLine(`${noun}s list`)}\` shows all`);
+  }
   if (others.length === 0) return found;
   const all = [found, ...others].map(
     (each) =>
@@ -113,24 +114,6 @@ async function findByName(client: AdminClient, wanted: Wanted): Promise<ReplyRec
   throw new UsageError(
     `several ${noun}s are named '${named}': add --account or --environment, or use the ` +
       `id\n${all.join("\n")}`,
-  );
-}
-
-/** Most names that are compared to suggest the likely one. */
-const comparedNames = 500;
-
-async function unknownEntity(client: AdminClient, wanted: Wanted): Promise<CommandError> {
-  const { entity, named } = wanted;
-  const { noun, name } = entity;
-  const answer = await client.request("GET", `/${noun}s`, { query: { limit: comparedNames } });
-  const meant = suggest(
-    named,
-    readRecords(answer, "data").map((each) => readText(each, name)),
-  );
-  const hint = meant === undefined ? "" : `; did you mean '${meant}'?`;
-  const list = commandLine(`${noun}s list`);
-  return new CommandError(
-    `no ${noun} '${named}'${hint}${hint === "" ? ";" : ""} \`${list}\` shows all`,
   );
 }
 

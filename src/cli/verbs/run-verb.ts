@@ -4,17 +4,16 @@ import {
   type AdminRequestDetails,
   textsOf,
 } from "../client/admin-client.ts";
+import { connect, type ConnectionArguments } from "../client/connect.ts";
 import { CommandError, type CommandIo, UsageError } from "../command.ts";
 import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
 import { readRecord, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
 import { receiptNotes } from "../resources/receipt.ts";
 import { askYes, readPassword } from "../read-input.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
-import { connectLate } from "./connect-late.ts";
 import { findEntity, findId, type Owners, titleOf } from "./entities.ts";
-import { assemble } from "./fields.ts";
+import { assemble, inOptions } from "./fields.ts";
 import { asksFirst, type Typed, type Verb, type VerbCall } from "./verb.ts";
-import type { DescribedOperation } from "./described-operations.ts";
 
 /** Runs a verb; resolves with the exit code. */
 export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<number> {
@@ -26,23 +25,41 @@ export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<
     throw new UsageError("--since must be before --until");
   }
   const values = await withPassword(typed, io);
-  await using client = connectLate(typed.options, io);
+  await using client = await connect(connectionOf(typed.options), io);
   const isJson = typed.options["json"] === true;
   const call = { ...typed, values, verb, client, io, isJson };
   try {
     return await (spec.run ?? runOperation)(call);
   } catch (error) {
-    throw withAdvice(error, spec);
+    throw error instanceof AdminRefusal ? explained(error, spec) : error;
   }
 }
 
-/** Tells what to do while the gateway cannot reach its database. */
-function withAdvice(error: unknown, { hasReceipt = false }: Verb["spec"]): unknown {
-  if (!(error instanceof AdminRefusal) || error.code !== "storage_unavailable") return error;
-  const { status, code, message, param } = error;
-  const stop = hasReceipt ? " To stop a key meanwhile, refuse it in the proxy." : "";
-  const advice = "`sluice doctor` on a gateway looks for the cause.";
-  return new AdminRefusal({ status, code, message: `${message} ${advice}${stop}`, param });
+function connectionOf(options: ReplyRecord): ConnectionArguments {
+  const text = (name: string): string | undefined => {
+    const value = options[name];
+    return typeof value === "string" ? value : undefined;
+  };
+  return {
+    url: text("url"),
+    tokenFile: text("tokenFile"),
+    isOffline: options["offline"] === true,
+    config: text("config"),
+    "data-dir": text("dataDir"),
+  };
+}
+
+/** Names options instead of fields, and what to do while the gateway cannot reach its database. */
+function explained(
+  { status, code, message, param }: AdminRefusal,
+  { hasReceipt = false }: Verb["spec"],
+): AdminRefusal {
+  const told = [inOptions(message, param)];
+  if (code === "storage_unavailable") {
+    told.push("`sluice doctor` on a gateway looks for the cause.");
+    if (hasReceipt) told.push("To stop a key meanwhile, refuse it in the proxy.");
+  }
+  return new AdminRefusal({ status, code, message: told.join(" "), param });
 }
 
 /** Reads a password before the first request, from the source that the option names. */
@@ -67,7 +84,6 @@ async function runOperation(typed: VerbCall): Promise<number> {
   const answer = readRecord(
     operation.method === "GET" && found !== undefined ? found : await ask(call),
   );
-  if (operation.method === "GET") await requireFilters(call, answer);
   return showAnswer(call, answer);
 }
 
@@ -77,16 +93,6 @@ async function confirm({ verb, found, io, options }: VerbCall): Promise<void> {
   if (entity === undefined || !io.input.isTerminal || options["yes"] === true) return;
   const isSure = await askYes(`${titleOf(entity, found ?? {})}: ${spec.name} permanently?`, io);
   if (!isSure) throw new CommandError("Nothing was changed.");
-}
-
-/** An empty list may be empty because a filter names something that does not exist. */
-async function requireFilters(call: VerbCall, answer: ReplyRecord): Promise<void> {
-  const { data } = answer;
-  if (!Array.isArray(data) || data.length > 0) return;
-  for (const [{ entity }, value] of call.values) {
-    if (entity === undefined || typeof value !== "string") continue;
-    await findEntity(call.client, { entity, named: value, owners: ownersOf(call) });
-  }
 }
 
 /** Prints an answer, for scripts or for people. */
@@ -110,7 +116,11 @@ async function ask(call: VerbCall): Promise<unknown> {
     found === undefined ? (argument ?? "") : readText(found, "id"),
   );
   const fields = await readFields(call);
-  if (operation.method === "GET") return readList(client, { path, operation, query: fields });
+  if (operation.method === "GET") {
+    const isPaged = "cursor" in (operation.query?.shape ?? {});
+    if (isPaged) return readPages(client, { path, query: fields });
+    return client.request("GET", path, { query: textsOf(fields) });
+  }
   const key = options["idempotencyKey"];
   const idempotencyKey = typeof key === "string" ? key : undefined;
   const body = bodyOf(call, fields);
@@ -181,16 +191,15 @@ const defaultLimit = 50;
 
 interface ListRequest {
   readonly path: string;
-  readonly operation: Pick<DescribedOperation, "query">;
   readonly query: ReplyRecord;
 }
 
-/** Reads the answer of a `GET`; for a list, as many pages as the requested items need. */
-export async function readList(client: AdminClient, request: ListRequest): Promise<unknown> {
-  const { path, operation } = request;
-  const query = textsOf(request.query);
-  const isPaged = "cursor" in (operation.query?.shape ?? {});
-  if (!isPaged) return client.request("GET", path, { query });
+/** Reads as many pages of a list as the requested items need. */
+export async function readPages(
+  client: AdminClient,
+  { path, query: fields }: ListRequest,
+): Promise<ReplyRecord> {
+  const query = textsOf(fields);
   const wanted = Number(query["limit"] ?? defaultLimit);
   const data: ReplyRecord[] = [];
   let { cursor } = query;

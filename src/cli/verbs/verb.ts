@@ -75,7 +75,6 @@ export interface Typed {
 
 export interface VerbCall extends Typed {
   readonly verb: Verb;
-  /** Connects at the first request, after mistakes of the command line were reported. */
   readonly client: AdminClient;
   readonly io: CommandIo;
   /** Whether to print JSON. */

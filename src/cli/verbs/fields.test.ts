@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { inOptions } from "./connect-late.ts";
+import { inOptions } from "./fields.ts";
 
 test.each([
   [
