@@ -3,16 +3,8 @@ import { exitCodes } from "../process/exit-codes.ts";
 import { storageSchema } from "../config/sections/server.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import { openPlace } from "../store/postgres/connection/copy-place.ts";
-import {
-  copyDatabase,
-  CopyRefused,
-  type CopySource,
-  type CopyTarget,
-} from "../store/repositories/copy-database.ts";
-import {
-  openSource as openFile,
-  openTarget as openNewFile,
-} from "../store/sqlite/connection/copy-place.ts";
+import { copyDatabase, type CopyPlace, CopyRefused } from "../store/repositories/copy-database.ts";
+import { openFile } from "../store/sqlite/connection/copy-place.ts";
 import { CommandError, reasonOf, UsageError, type Command, type CommandIo } from "./command.ts";
 import { exitCodeHelp } from "./program.ts";
 
@@ -45,8 +37,8 @@ async function copy(values: CopyTyped, io: CommandIo): Promise<number> {
   const from = readUrl("--from", values.from ?? variables["SLUICE_COPY_FROM"]);
   const to = readUrl("--to", values.to ?? variables["SLUICE_COPY_TO"]);
   try {
-    await using source = await openSource(from);
-    await using target = await openTarget(to);
+    await using source = await open(from, { isCreating: false });
+    await using target = await open(to, { isCreating: true });
     io.report(`copying ${source.name} as it is now to ${target.name}`);
     const { signal } = io;
     const onCopied = (table: string, rows: number): void => io.print(`${table}: ${rows}`);
@@ -76,13 +68,11 @@ function shown(text: string): string {
 }
 
 /** Throws `CopyRefused`. */
-function openSource(storage: Storage): CopySource | Promise<CopySource> {
-  if (storage.backend === "sqlite") return openFile(storage.path);
-  return openPlace(storage.url.reveal(), { isCreating: false });
-}
-
-/** Throws `CopyRefused`. */
-function openTarget(storage: Storage): CopyTarget | Promise<CopyTarget> {
-  if (storage.backend === "sqlite") return openNewFile(storage.path);
-  return openPlace(storage.url.reveal(), { isCreating: true });
+function open(
+  storage: Storage,
+  options: { readonly isCreating: boolean },
+): CopyPlace | Promise<CopyPlace> {
+  return storage.backend === "sqlite"
+    ? openFile(storage.path, options)
+    : openPlace(storage.url.reveal(), options);
 }

@@ -6,16 +6,13 @@ import type { Queries, SqlValue } from "./tables.ts";
 export type CopiedRow = Readonly<Record<string, SqlValue>>;
 
 /** A database that nobody else changes while it is open. */
-export interface CopySource extends AsyncDisposable {
+export interface CopyPlace extends AsyncDisposable {
   /** For messages. */
   readonly name: string;
   transact<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
-}
-
-export interface CopyTarget extends CopySource {
-  insert(queries: Queries, table: string, rows: readonly CopiedRow[]): Promise<void>;
-  /** Prepares the complete copy for use. */
-  finish(queries: Queries): Promise<void>;
+  insert(queries: Queries, table: string, rows: readonly CopiedRow[]): Promise<unknown>;
+  /** Prepares a complete copy for use. */
+  finish?(queries: Queries): Promise<unknown>;
 }
 
 /** Why databases cannot be copied, for the operator. */
@@ -23,15 +20,15 @@ export class CopyRefused extends Error {
   override readonly name = "CopyRefused";
 }
 
-export interface CopyOptions {
-  readonly source: CopySource;
-  readonly target: CopyTarget;
+interface CopyOptions {
+  readonly source: CopyPlace;
+  readonly target: CopyPlace;
   readonly signal: AbortSignal;
   /** Called for each table with the rows it has. */
   readonly onCopied: (table: string, rows: number) => void;
 }
 
-export interface CopiedTable {
+interface CopiedTable {
   readonly name: string;
   /** Columns that order and identify its rows. */
   readonly key: readonly string[];
@@ -103,7 +100,8 @@ export async function copyDatabase({ source, target, ...rest }: CopyOptions): Pr
         }
         rest.onCopied(each.name, rows);
       }
-      await target.finish(to);
+      await target.finish?.(to);
+      await sql`analyze`.execute(to);
     }),
   );
 }

@@ -1,15 +1,15 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Client } from "pg";
 import { nameOfDatabase } from "../../../domain/addresses.ts";
 import {
   type CopiedRow,
+  type CopyPlace,
   CopyRefused,
-  type CopyTarget,
   refuseSource,
 } from "../../repositories/copy-database.ts";
 import { UnusableDatabase } from "../../errors.ts";
 import { storableText } from "../../repositories/row.ts";
-import type { Queries, SqlValue } from "../../repositories/tables.ts";
+import type { Queries } from "../../repositories/tables.ts";
 import { beginAlone, beginCopying } from "./lanes.ts";
 import { createClient } from "./pool.ts";
 import { meaningOf, troubleOf } from "./postgres-trouble.ts";
@@ -20,7 +20,7 @@ import { inSession } from "./session.ts";
 export async function openPlace(
   url: string,
   { isCreating }: { readonly isCreating: boolean },
-): Promise<CopyTarget> {
+): Promise<CopyPlace> {
   const name = nameOfDatabase(url);
   const client = await createClient({ url, setting: name }).catch((error: unknown) => {
     throw refusalOf(name, error);
@@ -34,73 +34,53 @@ export async function openPlace(
     await refuseUsers(client, name);
     await prepareDatabase(client, { name, isCreating, owner: undefined });
     refuseSource({ name, version: await readVersion(client) });
-    return new ServerDatabase(name, client);
+    return {
+      name,
+      transact: (work) => transactAlone(client, work),
+      insert: (queries, table, rows) => inserted(table, rows).execute(queries),
+      finish: (queries) => countOn.execute(queries),
+      [Symbol.asyncDispose]: () => client.end(),
+    };
   } catch (error) {
     client.end().catch(() => undefined);
     throw refusalOf(name, error);
   }
 }
 
-class ServerDatabase implements CopyTarget {
-  readonly name: string;
-  readonly #client: Client;
-
-  constructor(name: string, client: Client) {
-    this.name = name;
-    this.#client = client;
-  }
-
-  /** Alone, so that a gateway which starts meanwhile changes nothing. */
-  async transact<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
-    try {
-      await this.#client.query(beginAlone);
-      const result = await inSession(this.#client, work);
-      await this.#client.query("COMMIT");
-      return result;
-    } catch (error) {
-      await this.#client.query("ROLLBACK").catch(() => undefined);
-      throw error instanceof CopyRefused ? error : meaningOf(error);
-    }
-  }
-
-  async insert(queries: Queries, table: string, rows: readonly CopiedRow[]): Promise<void> {
-    const [first = {}] = rows;
-    const columns = sql.join(Object.keys(first).map((column) => sql.ref(column)));
-    // All rows in one parameter, of which 65,535 would be too few.
-    const values = JSON.stringify(rows.map(toJson));
-    await sql`insert into ${sql.table(table)} (${columns}) overriding system value
-      select ${columns} from json_populate_recordset(null::${sql.table(table)}, ${values})`.execute(
-      queries,
-    );
-  }
-
-  async finish(queries: Queries): Promise<void> {
-    for (const [table, column] of [
-      ["usage_groups", "id"],
-      ["usage", "sequence"],
-    ] as const) {
-      const next = sql`select coalesce(max(${sql.ref(column)}), 0) + 1 from ${sql.table(table)}`;
-      await sql`select setval(pg_get_serial_sequence(${table}, ${column}), (${next}), false)`.execute(
-        queries,
-      );
-    }
-    await sql`analyze`.execute(queries);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client.end();
+/** Alone, so that a gateway which starts meanwhile changes nothing. */
+async function transactAlone<Result>(
+  client: Client,
+  work: (queries: Queries) => Promise<Result>,
+): Promise<Result> {
+  try {
+    await client.query(beginAlone);
+    const result = await inSession(client, work);
+    await client.query("COMMIT");
+    return result;
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => undefined);
+    throw error instanceof CopyRefused ? error : meaningOf(error);
   }
 }
 
-function toJson(row: CopiedRow): object {
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, plain(value)]));
+/** All rows in one parameter, of which 65,535 would be too few. */
+function inserted(table: string, rows: readonly CopiedRow[]): RawBuilder<unknown> {
+  const columns = sql.join(Object.keys(rows[0] ?? {}).map((column) => sql.ref(column)));
+  // Bytes as the server writes them, and texts that it accepts.
+  const values = JSON.stringify(rows, (_, value: unknown) => {
+    if (value instanceof Uint8Array) return `\\x${value.toHex()}`;
+    return typeof value === "string" ? storableText(value) : value;
+  });
+  return sql`insert into ${sql.table(table)} (${columns})
+    select ${columns} from json_populate_recordset(null::${sql.table(table)}, ${values})`;
 }
 
-/** Bytes as the server writes them, and texts that it accepts. */
-function plain(value: SqlValue): string | number | null {
-  if (value instanceof Uint8Array) return `\\x${value.toHex()}`;
-  return typeof value === "string" ? storableText(value) : value;
-}
+/** The database counts on from the rows of the copy. */
+const countOn = sql`
+  select setval(pg_get_serial_sequence('usage', 'sequence'),
+    (select coalesce(max(sequence), 0) + 1 from usage), false),
+  setval(pg_get_serial_sequence('usage_groups', 'id'),
+    (select coalesce(max(id), 0) + 1 from usage_groups), false)`;
 
 async function refuseUsers(client: Client, name: string): Promise<void> {
   const { rows } = await client.query(`SELECT 1 FROM pg_stat_activity

@@ -1,90 +1,65 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { sql } from "kysely";
 import { UnusableDatabase } from "../../errors.ts";
-import {
-  CopyRefused,
-  type CopySource,
-  type CopyTarget,
-  refuseSource,
-} from "../../repositories/copy-database.ts";
-import type { Queries, SqlValue } from "../../repositories/tables.ts";
+import { type CopyPlace, CopyRefused, refuseSource } from "../../repositories/copy-database.ts";
+import type { SqlValue } from "../../repositories/tables.ts";
 import { inspectFile, openDatabase } from "./open-database.ts";
 import { beginChange, inSession, undo } from "./session.ts";
 import { troubleOf } from "./sqlite-trouble.ts";
 
 const busyTimeoutMs = 2_000;
 
-/** Opens an existing file that no other process has open. Throws `CopyRefused`. */
-export function openSource(path: string): CopySource {
+/** Opens a file that no other process has open. Throws `CopyRefused`. */
+export function openFile(
+  path: string,
+  { isCreating }: { readonly isCreating: boolean },
+): CopyPlace {
   try {
-    if (!existsSync(path)) throw new CopyRefused(`there is no ${path}`);
-    refuseSource(inspectFile(path).schema);
-    return new ExclusiveFile(path);
+    if (isCreating) openDatabase(path, { busyTimeoutMs, isCreating }).close();
+    else if (existsSync(path)) refuseSource(inspectFile(path).schema);
+    else throw new CopyRefused(`there is no ${path}`);
+    const database = openAlone(path);
+    return {
+      name: path,
+      async transact(work) {
+        beginChange(database);
+        try {
+          const result = await inSession(database, work);
+          database.run("COMMIT");
+          return result;
+        } catch (error) {
+          undo(database);
+          throw error;
+        }
+      },
+      // Prepared once, because queries built for each row take most of the time.
+      insert(_queries, table, rows) {
+        const columns = Object.keys(rows[0] ?? {});
+        const statement = database.query<unknown, SqlValue[]>(
+          `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+        );
+        for (const row of rows) statement.run(...columns.map((column) => row[column] ?? null));
+        return Promise.resolve();
+      },
+      [Symbol.asyncDispose]: () => Promise.resolve(database.close()),
+    };
   } catch (error) {
     throw refusalOf(path, error);
   }
 }
 
-/** The same for a file that may have to be created. */
-export function openTarget(path: string): CopyTarget {
+function openAlone(path: string): Database {
+  const database = new Database(path, { create: false, readwrite: true, strict: true });
   try {
-    openDatabase(path, { busyTimeoutMs, isCreating: true }).close();
-    return new ExclusiveFile(path);
+    database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    // Set before the first use of the file, it also excludes readers, such as an idle gateway.
+    database.run("PRAGMA locking_mode = EXCLUSIVE");
+    beginChange(database);
+    database.run("COMMIT");
+    return database;
   } catch (error) {
-    throw refusalOf(path, error);
-  }
-}
-
-class ExclusiveFile implements CopyTarget {
-  readonly name: string;
-  readonly #database: Database;
-
-  constructor(path: string) {
-    this.name = path;
-    this.#database = new Database(path, { create: false, readwrite: true, strict: true });
-    try {
-      this.#database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-      // Set before the first use of the file, it also excludes readers, such as an idle gateway.
-      this.#database.run("PRAGMA locking_mode = EXCLUSIVE");
-      beginChange(this.#database);
-      this.#database.run("COMMIT");
-    } catch (error) {
-      this.#database.close();
-      throw error;
-    }
-  }
-
-  async transact<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
-    beginChange(this.#database);
-    try {
-      const result = await inSession(this.#database, work);
-      this.#database.run("COMMIT");
-      return result;
-    } catch (error) {
-      undo(this.#database);
-      throw error;
-    }
-  }
-
-  /** Prepared once, because queries built for each row take most of the time. */
-  insert(...[, table, rows]: Parameters<CopyTarget["insert"]>): Promise<void> {
-    const columns = Object.keys(rows[0] ?? {});
-    const marks = columns.map(() => "?").join(", ");
-    const statement = this.#database.query<unknown, SqlValue[]>(
-      `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${marks})`,
-    );
-    for (const row of rows) statement.run(...columns.map((column) => row[column] ?? null));
-    return Promise.resolve();
-  }
-
-  async finish(queries: Queries): Promise<void> {
-    await sql`analyze`.execute(queries);
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    this.#database.close();
-    return Promise.resolve();
+    database.close();
+    throw error;
   }
 }
 
