@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { until } from "../../test/support/until.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
 import { readCheckpoint } from "../domain/audit/audit-checkpoint.ts";
 import { AuditCheckpoints, type CheckpointFile, openCheckpointFile } from "./audit-checkpoints.ts";
@@ -25,6 +26,7 @@ class Bench implements AsyncDisposable {
 
   job(file?: CheckpointFile): AuditCheckpoints {
     return new AuditCheckpoints({
+      isOwn: () => Promise.resolve(true),
       store: this.store,
       peppers,
       clock: {
@@ -87,8 +89,10 @@ test("publishes the end at start, every interval and at stop", async () => {
   await job.make();
   await bench.append(3);
   job.start();
+  await until(() => bench.lines.length === 2);
   await bench.append(1);
   bench.due?.();
+  await until(() => bench.lines.length === 3);
   await bench.append(1);
   await job.stop();
   expect(bench.counts()).toEqual([2, 5, 6, 7]);

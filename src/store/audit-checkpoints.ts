@@ -16,6 +16,8 @@ export interface AuditCheckpointOptions {
   readonly intervalMs: number;
   /** Where checkpoints are kept besides the log; undefined: only there. */
   readonly file: CheckpointFile | undefined;
+  /** False: another machine makes checkpoints. */
+  readonly isOwn: () => Promise<boolean>;
   readonly onCheckpoint: (line: string, checkpoint: AuditCheckpoint) => void;
   /** Called when the audit lacks what a checkpoint covers. */
   readonly onBroken: (what: string) => void;
@@ -57,9 +59,10 @@ export class AuditCheckpoints {
 
   /** Never rejects. */
   async make(): Promise<void> {
-    const { store, peppers, clock, file } = this.#options;
+    const { store, peppers, clock, file, isOwn } = this.#options;
     const { onBroken, onCheckpoint, onFailed, onWritten } = this.#options;
     try {
+      if (!(await isOwn())) return;
       this.#published ??= await this.#readLast();
       const { first, last, hasKnown } = await store.auditEnds(this.#published);
       if (!hasKnown) onBroken("entries that a checkpoint covers are missing");

@@ -42,6 +42,7 @@ function jobOver(rows: { usage: number; control: number }, values: Partial<Reten
     },
     settings,
     clock,
+    isOwn: () => Promise.resolve(true),
     onFailed: (error) => failures.push(error),
     onDone: () => (runs.done += 1),
     onRemoved: (count) => removals.push(count),
@@ -51,6 +52,16 @@ function jobOver(rows: { usage: number; control: number }, values: Partial<Reten
 }
 
 const never = new AbortController().signal;
+
+test("a run removes nothing while another machine runs the job", async () => {
+  const { job, rows, runs } = jobOver(
+    { usage: 35, control: 12 },
+    { isOwn: () => Promise.resolve(false) },
+  );
+  expect(await job.runOnce(never)).toBe(0);
+  expect(rows).toEqual({ usage: 35, control: 12 });
+  expect(runs).toEqual({ done: 0 });
+});
 
 test("a run removes batch after batch until nothing is left, and reports the count", async () => {
   const { job, rows, removals, runs } = jobOver({ usage: 35, control: 12 });

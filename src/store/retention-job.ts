@@ -11,6 +11,8 @@ export interface RetentionOptions {
   readonly clock: Clock;
   /** While true nothing is removed, because rows still to be stored might be older. */
   readonly isHeld?: () => boolean;
+  /** False: another machine runs the job. */
+  readonly isOwn: () => Promise<boolean>;
   /** Called when a run fails; the next run continues from there. */
   readonly onFailed: (error: unknown) => void;
   /** Called after each run without a failure. */
@@ -49,7 +51,8 @@ export class RetentionJob {
 
   /** Removes batch after batch until nothing is left or the signal fires; returns the row count. */
   async runOnce(signal: AbortSignal): Promise<number> {
-    const { control, usage, settings, clock, onFailed, onDone, onRemoved } = this.#options;
+    const { control, usage, settings, clock } = this.#options;
+    const { isOwn, onFailed, onDone, onRemoved } = this.#options;
     const now = clock.now();
     let removed = 0;
     const prune = async (batch: () => Promise<number>): Promise<void> => {
@@ -63,6 +66,7 @@ export class RetentionJob {
       }
     };
     try {
+      if (!(await isOwn())) return 0;
       await prune(() => usage.prune(usageLimits(settings, now), settings.batchRows));
       await prune(() => control.prune(controlLimits(settings, now), settings.batchRows));
       if (!signal.aborted) onDone();

@@ -1,6 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { ControlStore } from "../../store/control-store.ts";
+import type { JobLocks } from "../../store/repositories/job-locks.ts";
 import type { ProcessStore } from "../../store/repositories/process-store.ts";
 import { openStores as openPostgres } from "../../store/postgres/open-stores.ts";
 import { openStores as openSqlite, type StoreOptions } from "../../store/sqlite/open-stores.ts";
@@ -16,6 +17,7 @@ export interface DatabaseStores {
   readonly storedCalls: StoredCalls;
   readonly replies: ReplyStore;
   readonly reports: UsageReports;
+  readonly jobLocks: JobLocks;
   readonly processes: ProcessStore;
 }
 

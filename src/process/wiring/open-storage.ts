@@ -1,13 +1,19 @@
+import { hostname } from "node:os";
+import { resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { Ingest } from "../../ledger/ingest/ingest.ts";
 import { DigestRenewal, LastUse } from "../../keys/last-use.ts";
-import { AuditCheckpoints, openCheckpointFile } from "../../store/audit-checkpoints.ts";
+import {
+  type AuditCheckpointOptions,
+  AuditCheckpoints,
+  openCheckpointFile,
+} from "../../store/audit-checkpoints.ts";
 import type { ControlStore } from "../../store/control-store.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
 import type { DatabaseOwner, KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
-import { RetentionJob } from "../../store/retention-job.ts";
+import { RetentionJob, type RetentionOptions } from "../../store/retention-job.ts";
 import type { ProcessStore } from "../../store/repositories/process-store.ts";
 import { refuseOddFiles } from "../../store/sqlite/connection/open-database.ts";
 import type { KeyFile } from "../../store/disk/key-file.ts";
@@ -134,8 +140,17 @@ function openJobs(options: StorageOptions, stores: DatabaseStores): LeaderJobs {
     on,
     countWaiting,
   });
-  const retention = createRetention(options, stores, () => ingest.isReplaying);
-  const checkpoints = createCheckpoints(options, stores.control);
+  // The same after a restart, which goes on at once.
+  const machine = `${hostname()}:${resolve(config.dataDir)}`;
+  const own = (job: string, intervalMs: () => number) => () =>
+    stores.jobLocks.take(job, machine, intervalMs());
+  const retention = createRetention(options, stores, {
+    isHeld: () => ingest.isReplaying,
+    isOwn: own("retention", () => settings().retention.intervalMs),
+  });
+  const checkpoints = createCheckpoints(options, stores.control, {
+    isOwn: own("checkpoints", () => config.audit.checkpointIntervalMs),
+  });
   return {
     usage: events.usage,
     ingest,
@@ -171,14 +186,14 @@ function keysWithFile(
 function createRetention(
   { settings, clock, telemetry: { storage: events } }: StorageOptions,
   stores: DatabaseStores,
-  isHeld: () => boolean,
+  turns: Pick<RetentionOptions, "isHeld" | "isOwn">,
 ): RetentionJob {
   return new RetentionJob({
     control: withReplies(stores, () => clock.now() - settings().idempotency.keepMs),
     usage: stores.usage,
     settings: settings().retention,
     clock,
-    isHeld,
+    ...turns,
     onFailed: (error) => events.retention.failed(error),
     onDone: () => events.retention.recovered(),
     onRemoved: (rows) => events.retentionRemoved(rows),
@@ -188,10 +203,12 @@ function createRetention(
 function createCheckpoints(
   { settings, clock, owner, telemetry }: StorageOptions,
   store: ControlStore,
+  turns: Pick<AuditCheckpointOptions, "isOwn">,
 ): AuditCheckpoints {
   const { checkpointIntervalMs: intervalMs, checkpointFile: path } = settings().audit;
   const { storage: events } = telemetry;
   return new AuditCheckpoints({
+    ...turns,
     store,
     peppers: owner.peppers,
     clock,

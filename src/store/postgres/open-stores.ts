@@ -7,6 +7,7 @@ import { SqlStoredCalls } from "../repositories/usage/stored-calls.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
 import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
 import type { DroppedRows } from "../store.ts";
+import { JobLocks } from "../repositories/job-locks.ts";
 import { ProcessStore } from "../repositories/process-store.ts";
 import { NoticeListener } from "./connection/notices.ts";
 import { PostgresConnection, type PostgresOptions } from "./connection/connection.ts";
@@ -40,6 +41,7 @@ export function openStores(url: string, clock: Clock, options: StoreOptions = {}
       now: () => serverTime,
     }),
     reports: new SqlUsageReports(usage),
+    jobLocks: new JobLocks(connection.inLane(undefined), () => serverTime),
     processes: new ProcessStore({
       // Each process writes its own row, so a frozen one must not stop the others.
       connection: connection.inLane(undefined),

@@ -74,7 +74,7 @@ const filledTables: readonly CopiedTable[] = [
 export const copiedTables: readonly CopiedTable[] = [...emptyTables, ...filledTables];
 
 /** What concerns the processes of a database alone; those of the copy begin anew. */
-export const leftTables: readonly string[] = ["processes", "call_claims"];
+export const leftTables: readonly string[] = ["processes", "job_locks", "call_claims"];
 
 /**
  * Copies all rows of a database into an empty one of the same schema, in one transaction: a copy that

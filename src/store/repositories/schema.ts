@@ -336,6 +336,13 @@ const owners = `
     pepper_since INTEGER
   ) STRICT;
 
+  -- Which machine runs a job, such as retention, and until when no other does.
+  CREATE TABLE job_locks (
+    job TEXT PRIMARY KEY,
+    holder TEXT NOT NULL,
+    held_until INTEGER NOT NULL
+  ) STRICT;
+
   -- The gateway processes on the database.
   CREATE TABLE processes (
     id TEXT PRIMARY KEY,

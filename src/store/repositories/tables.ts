@@ -60,6 +60,7 @@ export interface Tables {
   callReplyShares: { accountId: string; bytes: number };
   /** `signedAt` by the clock of the database. */
   processes: Row<ProcessFacts> & { signedAt: number };
+  jobLocks: { job: string; holder: string; heldUntil: number };
   usage: UsageRow;
   usageGroups: UsageGroupRow;
   usageSums: UsageSumRow;

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
+import { JobLocks } from "../repositories/job-locks.ts";
 import { ProcessStore } from "../repositories/process-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqlStoredCalls } from "../repositories/usage/stored-calls.ts";
@@ -20,6 +21,7 @@ export interface SqliteStores {
   readonly storedCalls: SqlStoredCalls;
   readonly replies: SqlReplyStore;
   readonly reports: SqlUsageReports;
+  readonly jobLocks: JobLocks;
   readonly processes: ProcessStore;
 }
 
@@ -48,6 +50,7 @@ export function openStores(path: string, clock: Clock, options: StoreOptions = {
       now: () => sql<number>`${clock.now()}`,
     }),
     reports: new SqlUsageReports(connection),
+    jobLocks: new JobLocks(connection, () => sql<number>`${clock.now()}`),
     processes: new ProcessStore({
       connection,
       now: () => sql<number>`${clock.now()}`,
