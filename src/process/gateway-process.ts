@@ -1,4 +1,11 @@
 import packageJson from "../../package.json" with { type: "json" };
+import type { CallServices } from "../call/services.ts";
+import type { HandlerParts } from "../dialects/read-call.ts";
+import type { RandomBytes } from "../domain/keys/base62.ts";
+import type { Proxies } from "../domain/upstream-settings.ts";
+import type { Route } from "../edge/dispatch/route.ts";
+import type { CallHook } from "../snapshot/call-hooks.ts";
+import type { LimitStore } from "../store/limits/limit-store.ts";
 import { RefusalLog } from "../admission/refusals/refusal-log.ts";
 import type { Config } from "../config/config.ts";
 import type { IssuedToken } from "../control/sign-in/bootstrap/bootstrap.ts";
@@ -9,23 +16,39 @@ import type { PortUse } from "../edge/listen.ts";
 import { Shutdown } from "../edge/shutdown.ts";
 import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
 import type { TelemetryEvents } from "../telemetry/events/events.ts";
-import { noLog } from "../telemetry/log/log-output.ts";
+import { noLog, type LogSink } from "../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { ControlClient, type RunningControl } from "./control-client.ts";
 import type { ConfigText, MainState } from "./messages.ts";
 import { ownFacts } from "./own-facts.ts";
 import { readCommit } from "./program-commit.ts";
-import type { AppOverrides } from "./wiring/app-interface.ts";
 import { openSpool } from "./wiring/ledger/open-spool.ts";
 import { loadSharedLimits } from "./wiring/load-shared-limits.ts";
 import { DataServer } from "./data/data-server.ts";
+
+/** Replacements for tests, and additions of the command line. */
+export interface ProcessOverrides {
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly randomBytes?: RandomBytes;
+  readonly limits?: LimitStore;
+  /** Endpoints of further dialects, on the data listener. */
+  readonly surfaces?: (parts: HandlerParts) => readonly Route[];
+  readonly resolveHost?: CallServices["resolveHost"];
+  /** Run after those of the configuration. */
+  readonly hooks?: readonly CallHook[];
+  /** Forward proxies on the way to upstreams; none without it. */
+  readonly proxies?: Proxies;
+  /** Destination of the log; discarded without it. */
+  readonly log?: LogSink;
+}
 
 export interface GatewayProcessOptions {
   readonly config: Config;
   /** Number of this process among those of the machine, from 1. */
   readonly number: number;
   readonly portUse: PortUse;
-  readonly overrides: AppOverrides;
+  readonly overrides: ProcessOverrides;
   /** Starts the control side, again after each of its deaths. */
   readonly startControl: () => RunningControl;
   /** Reads a configuration that the control side has checked; undefined if it cannot be read here. */

@@ -56,7 +56,7 @@ function begin(start: ControlStart): void {
   try {
     open({ start, args, config, fileConfig: parsed.fileConfig, link, log });
   } catch (error) {
-    link.handleOnly({
+    link.handle({
       open: async () => ({ peppers: [], problem: await explainStart(error, config.dataDir) }),
     });
   }

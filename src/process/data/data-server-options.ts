@@ -9,7 +9,7 @@ import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
 import type { NewSharedLimits } from "../wiring/open-valkey-limits.ts";
-import type { AppOverrides } from "../wiring/app-interface.ts";
+import type { ProcessOverrides } from "../gateway-process.ts";
 
 export interface DataServerOptions {
   readonly config: Config;
@@ -21,7 +21,7 @@ export interface DataServerOptions {
   readonly peppers: Peppers;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
-  readonly overrides: AppOverrides;
+  readonly overrides: ProcessOverrides;
   /** Set when the limits are shared with other processes. */
   readonly newSharedLimits?: NewSharedLimits | undefined;
   /** Number of this process, from 1. */

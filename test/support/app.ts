@@ -1,15 +1,46 @@
-import type { Config } from "./config/config.ts";
-import { issueDemoKey } from "./cli/serve/introduce-demo.ts";
-import type { RunningControl } from "./process/control-client.ts";
-import { ControlSide } from "./process/control/control-side.ts";
-import { GatewayProcess } from "./process/gateway-process.ts";
-import type { ToControl, ToMain } from "./process/messages.ts";
-import { portsInThread, ThreadLink } from "./process/thread-link.ts";
-import type { App, AppOverrides } from "./process/wiring/app-interface.ts";
-import { systemClock } from "./domain/clock.ts";
-import { noLog } from "./telemetry/log/log-output.ts";
+import type { Config } from "../../src/config/config.ts";
+import { issueDemoKey } from "../../src/cli/serve/introduce-demo.ts";
+import type { RunningControl } from "../../src/process/control-client.ts";
+import { ControlSide } from "../../src/process/control/control-side.ts";
+import { GatewayProcess, type ProcessOverrides } from "../../src/process/gateway-process.ts";
+import type { BootstrapOptions } from "../../src/control/sign-in/bootstrap/bootstrap.ts";
+import type { Passwords } from "../../src/control/sign-in/guard/passwords.ts";
+import type { ToControl, ToMain } from "../../src/process/messages.ts";
+import { ThreadLink } from "../../src/process/thread-link.ts";
+import { portsInThread } from "./thread-ports.ts";
+import type { AdminServices } from "../../src/control/services.ts";
+import type { TelemetryEvents } from "../../src/telemetry/events/events.ts";
+import { systemClock } from "../../src/domain/clock.ts";
+import { noLog } from "../../src/telemetry/log/log-output.ts";
 
-export type { App, AppOverrides } from "./process/wiring/app-interface.ts";
+export interface AppOverrides extends ProcessOverrides {
+  /** Path of the configuration, for the log. */
+  readonly configPath?: string | undefined;
+  readonly passwords?: Passwords;
+  /**
+   * Called with the token for creating the first operator, while there is no operator. The token is
+   * never logged.
+   */
+  readonly onBootstrapToken?: BootstrapOptions["onBootstrapToken"];
+}
+
+/** A running gateway. */
+export interface App extends AsyncDisposable {
+  readonly dataUrl: string;
+  readonly adminUrl: string;
+  readonly events: TelemetryEvents;
+  /** Services of the control plane. */
+  readonly admin: AdminServices;
+  /** Applies a validated configuration. Listeners and storage are not changed. */
+  reconfigure(config: Config): void;
+  /** Stores all usage of the ledger in the database. */
+  flushUsage(): Promise<void>;
+  /**
+   * Announces the shutdown and keeps serving for `shutdown.pre_stop`, unless told not to; then
+   * refuses new work, waits for open requests up to the drain time, and ends the remaining calls.
+   */
+  drain(options?: { readonly isAnnounced?: boolean }): Promise<void>;
+}
 
 /**
  * Builds a gateway process whose control side is in this thread, over the same messages: clocks and hooks of
