@@ -4,7 +4,7 @@ import { virtualClock } from "../../test/support/virtual-clock.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import { ControlClient, type RunningControl } from "./control-client.ts";
 import type { StorageState, ToControl, ToMain } from "./messages.ts";
-import { ownFacts } from "./own-facts.ts";
+import { ownFacts } from "./call-server.ts";
 import { ThreadLink, type Handlers } from "./thread-link.ts";
 
 /** A control thread that writes down what it is told. */
@@ -42,7 +42,7 @@ class StagedControl implements RunningControl {
       "keys.load": () => new Promise(() => undefined),
       stop: () => note("stop"),
     };
-    this.#link.handle(handlers as Handlers<ToControl>);
+    this.#link.handle(handlers);
   }
 
   tellStorage(state: StorageState): void {

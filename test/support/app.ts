@@ -1,8 +1,9 @@
 import type { Config } from "../../src/config/config.ts";
 import { issueDemoKey } from "../../src/cli/serve/introduce-demo.ts";
 import type { RunningControl } from "../../src/process/control-client.ts";
-import { ControlSide } from "../../src/process/control/control-side.ts";
-import { GatewayProcess, type ProcessOverrides } from "../../src/process/gateway-process.ts";
+import { ControlPlane } from "../../src/process/control/control-plane.ts";
+import type { ProcessOverrides } from "../../src/process/call-server.ts";
+import { GatewayProcess } from "../../src/process/gateway-process.ts";
 import type { BootstrapOptions } from "../../src/control/sign-in/bootstrap/bootstrap.ts";
 import type { Passwords } from "../../src/control/sign-in/guard/passwords.ts";
 import type { ToControl, ToMain } from "../../src/process/messages.ts";
@@ -43,7 +44,7 @@ export interface App extends AsyncDisposable {
 }
 
 /**
- * Builds a gateway process whose control side is in this thread, over the same messages: clocks and hooks of
+ * Builds a gateway process whose control plane is in this thread, over the same messages: clocks and hooks of
  * tests cannot be copied to another one. Throws when a step of the start fails.
  */
 export async function createApp(
@@ -52,7 +53,7 @@ export async function createApp(
   number = 1,
 ): Promise<App> {
   let thrown: unknown;
-  const sides: ControlSide[] = [];
+  const sides: ControlPlane[] = [];
   const process = new GatewayProcess({
     config,
     number,
@@ -69,9 +70,9 @@ export async function createApp(
     onBootstrapToken: overrides.onBootstrapToken,
     onGivenUp: () => undefined,
   });
-  const side = (): ControlSide => {
+  const side = (): ControlPlane => {
     const last = sides.at(-1);
-    if (last === undefined) throw new Error("the control side was not started");
+    if (last === undefined) throw new Error("the control plane was not started");
     return last;
   };
   try {
@@ -114,9 +115,9 @@ function startControlSide(
   config: Config,
   { clock = systemClock, log = noLog, passwords, randomBytes, number }: SideOverrides,
   onStartFailed: (error: unknown) => void,
-): { readonly running: RunningControl; readonly side: ControlSide } {
+): { readonly running: RunningControl; readonly side: ControlPlane } {
   const [port, other] = portsInThread();
-  const side: ControlSide = new ControlSide({
+  const side: ControlPlane = new ControlPlane({
     config,
     text: undefined,
     link: new ThreadLink<ToMain, ToControl>(other, clock),

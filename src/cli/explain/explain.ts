@@ -1,5 +1,5 @@
 import { type AdminClient, AdminRefusal } from "../client/admin-client.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { CommandError, UsageError } from "../command.ts";
 import { formatCall, formatRouting } from "./explain-call.ts";
 import { formatRefusal } from "./explain-refusal.ts";

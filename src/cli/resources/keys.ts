@@ -9,7 +9,7 @@ import {
   readText,
   type ReplyRecord,
 } from "../output/reply-fields.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { receiptNotes } from "./receipt.ts";
 import { entities, findEntity, readSecretName, titleOf } from "../verbs/entities.ts";
 import { CommandError } from "../command.ts";

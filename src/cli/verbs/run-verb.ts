@@ -10,7 +10,7 @@ import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
 import { readRecord, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
 import { receiptNotes } from "../resources/receipt.ts";
 import { askYes, readPassword } from "../read-input.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { findEntity, findId, type Owners, titleOf } from "./entities.ts";
 import { assemble, inOptions } from "./fields.ts";
 import { asksFirst, type Typed, type Verb, type VerbCall } from "./verb.ts";

@@ -49,7 +49,7 @@ function processOf(number: number, told: Told = {}): ProcessPages {
   if (told.hangs !== true) link.handle(handlers);
   const toMain = new ThreadLink<ToMain, ToControl>(control, systemClock);
   // It is asked nothing.
-  toMain.handle({} as Handlers<ToControl>);
+  toMain.handle({});
   if (told.hangs === true) toMain.lose("it hangs");
   const pages = new ProcessPages({
     dataDir,
