@@ -417,7 +417,7 @@ describe("an outage that lasts", () => {
       expect(asked.count).toBeLessThanOrEqual(5);
       const [first, last] = pipeline.records.at(-1)?.routing?.candidates ?? [];
       expect(first?.why).toBe("fallback; priority 1");
-      expect(last?.why).toMatch(/^last resort; out for /);
+      expect(last?.why).toMatch(/^last resort; out /);
     },
   );
 
