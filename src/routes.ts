@@ -3,8 +3,8 @@ import { createChatHandler } from "./dialects/chat-handler.ts";
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
 import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
+import type { Reply } from "./edge/replies/error-reply.ts";
 import { createReadiness, health } from "./edge/shutdown.ts";
-import { frontPage, createMetricsPage } from "./control/platform/front-page.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 
 export interface DataRouteOptions extends HandlerParts {
@@ -43,16 +43,26 @@ export interface AdminRouteOptions {
   readonly control: readonly Route[];
 }
 
-const probe = { method: "GET", access: "public", answersAnyHost: true } as const;
+const page = { method: "GET", access: "public" } as const;
+const probe = { ...page, answersAnyHost: true } as const;
 
 /** Every path of the admin listener. */
 export function adminRoutes(options: AdminRouteOptions): readonly Route[] {
   const { renderMetrics, whyNotReady, howDegraded, control } = options;
   return [
-    { method: "GET", path: "/metrics", access: "public", handle: createMetricsPage(renderMetrics) },
+    { ...page, path: "/metrics", handle: async () => metricsReply(await renderMetrics()) },
     { ...probe, path: "/healthz", handle: health },
     { ...probe, path: "/readyz", handle: createReadiness(whyNotReady, howDegraded) },
-    frontPage,
+    { ...page, path: "/", handle: () => toReference },
     ...control,
   ];
+}
+
+/** The reference of the API leads on to all that this listener has. */
+const toReference: Reply = { status: 302, headers: { location: "/admin/v1/docs" }, body: null };
+
+/** In Prometheus' text format. */
+function metricsReply(body: string): Reply {
+  const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+  return { status: 200, headers, body };
 }

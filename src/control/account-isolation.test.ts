@@ -10,7 +10,7 @@ import {
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Principal } from "../domain/accounts/user.ts";
 import { recordOf } from "../../test/contracts/usage-fixtures.ts";
-import { isDownload } from "./operation/run-operation.ts";
+import { Download } from "./operation/download.ts";
 
 /** Part of every name of the second account and of no name of the first. */
 const mark = "secondparty";
@@ -158,7 +158,7 @@ function attacks(): Record<string, FixtureRequest[]> {
 async function attempt(operationId: string, request: FixtureRequest): Promise<string> {
   try {
     const { body } = await admin.result(operationId, request);
-    if (!isDownload(body)) return JSON.stringify(body);
+    if (!(body instanceof Download)) return JSON.stringify(body);
     return (await Array.fromAsync(body.chunks)).join("");
   } catch (error) {
     if (error instanceof GatewayError) return `refused with ${error.status}: ${error.message}`;

@@ -53,32 +53,12 @@ async function refusal(reply: Promise<Reply>): Promise<GatewayError> {
   throw new Error("was not refused");
 }
 
-function jsonOf(reply: Reply): unknown {
-  return typeof reply.body === "string" ? JSON.parse(reply.body) : undefined;
-}
-
 describe("routes of operations", () => {
   test("have the roles and the scope of their operation", () => {
     for (const { method, path, roles, scope } of admin.operations) {
       const route = routes.find((other) => other.method === method && other.path === path);
       expect(route).toMatchObject({ access: "principal", roles, scope });
     }
-  });
-
-  test("answer a creation with its location", async () => {
-    const made = await send("POST", "/admin/v1/accounts", { body: '{"name":"a"}' });
-    expect(made.status).toBe(201);
-    const account = jsonOf(made) as { id: string };
-    expect(made.headers["location"]).toBe(`/admin/v1/accounts/${account.id}`);
-    const application = await admin.application("a");
-    const body = JSON.stringify({ application_id: application.id, plan: "standard" });
-    const issued = await send("POST", "/admin/v1/keys", { body });
-    const { key } = jsonOf(issued) as { key: { id: string } };
-    expect(issued.headers["location"]).toBe(`/admin/v1/keys/${key.id}`);
-    const rotated = await send("POST", "/admin/v1/keys/{id}/rotate", {
-      parameters: { id: key.id },
-    });
-    expect(rotated.headers["location"]).toBe(`/admin/v1/keys/${key.id}`);
   });
 
   test("mark a replayed answer, with the same bytes", async () => {

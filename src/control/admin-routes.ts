@@ -1,17 +1,13 @@
 import { invalidField, fromStorageError } from "./operation/refusals.ts";
 import type { AdminCall, Route } from "../edge/dispatch/route.ts";
-import type { Reply } from "../edge/replies/error-reply.ts";
+import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 import { parseStrictJson } from "../edge/body/strict-json.ts";
-import { streamDownload } from "./operation/download.ts";
+import { Download, streamDownload } from "./operation/download.ts";
 import { openApiDocument } from "./openapi/openapi.ts";
 import type { Operation } from "./operation/operation.ts";
-import { referencePage, type ReferencePage } from "./openapi/reference-page.ts";
-import {
-  createRunOperation,
-  isDownload,
-  type OperationResult,
-  type RunOperation,
-} from "./operation/run-operation.ts";
+import { referencePage } from "./openapi/reference-page.ts";
+import { createRunOperation, type RunOperation } from "./operation/run-operation.ts";
+import type { Answered } from "./operation/run-once.ts";
 import type { RunServices } from "./services.ts";
 import { signInDescriptions } from "./sign-in/descriptions.ts";
 
@@ -27,7 +23,7 @@ export function adminApiRoutes(
   ];
 }
 
-function operationRoute(operation: Operation, run: RunOperation): Route {
+export function operationRoute(operation: Operation, run: RunOperation): Route {
   const { method, path, roles, scope } = operation;
   return {
     method,
@@ -44,7 +40,7 @@ function operationRoute(operation: Operation, run: RunOperation): Route {
         body: method === "GET" ? undefined : await readJson(call),
         idempotencyKey: call.request.headers.get("idempotency-key"),
       });
-      return toReply(operation, result);
+      return toReply(result);
     },
   };
 }
@@ -62,78 +58,47 @@ async function readJson(call: AdminCall): Promise<unknown> {
   return bytes.byteLength === 0 ? undefined : parseStrictJson(bytes);
 }
 
-async function toReply(operation: Operation, result: OperationResult): Promise<Reply> {
+async function toReply(result: Answered): Promise<Reply> {
   const { status, body, isReplayed } = result;
-  if (isDownload(body)) {
+  if (body instanceof Download) {
     return {
       status,
       headers: {
         "content-type": body.contentType,
         "content-disposition": `attachment; filename="${body.fileName}"`,
       },
-      body: await streamDownload(body).catch(throwFromStorage),
+      body: await streamDownload(body).catch((error: unknown) => {
+        throw fromStorageError(error, undefined);
+      }),
     };
   }
-  const location = status === 201 ? locationOf(operation, body) : undefined;
   return {
     status,
     headers: {
       "content-type": "application/json",
-      ...(location === undefined ? {} : { location }),
       ...(isReplayed ? { "idempotent-replayed": "true" } : {}),
     },
     body: JSON.stringify(body),
   };
 }
 
-function throwFromStorage(error: unknown): never {
-  throw fromStorageError(error);
-}
-
-/** The id of a new entity, in the answer or in the entity that the answer shows with a secret. */
-function locationOf(operation: Operation, body: unknown): string | undefined {
-  const [collection] = operation.path.split("/{");
-  const candidates = [body, field(body, "key"), field(body, "token")];
-  const id = candidates.map((value) => field(value, "id")).find((value) => value !== undefined);
-  return typeof id === "string" ? `${collection}/${id}` : undefined;
-}
-
-function field(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null) return undefined;
-  return Object.getOwnPropertyDescriptor(value, name)?.value;
-}
-
 /** Generated on the first request, because it takes a fifth as long as a start. */
 function documentRoutes(operations: readonly Operation[]): readonly Route[] {
   const described = [...signInDescriptions, ...operations];
-  let document: string | undefined;
-  let page: ReferencePage | undefined;
+  let document: Reply | undefined;
+  let page: Reply | undefined;
   return [
     {
       method: "GET",
       path: "/admin/v1/openapi.json",
       access: "anonymous",
-      handle: () => ({
-        status: 200,
-        headers: { "content-type": "application/json" },
-        body: (document ??= JSON.stringify(openApiDocument(described))),
-      }),
+      handle: () => (document ??= jsonReply(openApiDocument(described))),
     },
     {
       method: "GET",
       path: "/admin/v1/docs",
       access: "anonymous",
-      handle: () => {
-        page ??= referencePage(described);
-        return {
-          status: 200,
-          headers: {
-            "content-type": "text/html; charset=utf-8",
-            "content-security-policy": page.contentSecurityPolicy,
-          },
-          body: page.html,
-        };
-      },
+      handle: () => (page ??= referencePage(described)),
     },
   ];
 }

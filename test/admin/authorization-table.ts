@@ -316,7 +316,7 @@ export const guarded: ReadonlyMap<string, RouteCase> = new Map(
 const open = { checksOrigin: true, anonymous: 200 };
 /** Every route that does not. */
 export const unguarded: ReadonlyMap<string, OpenCase> = new Map<string, OpenCase>([
-  ["GET /", { prepare: () => ({ path: "/" }), ...open, checksOrigin: false }],
+  ["GET /", { prepare: () => ({ path: "/" }), checksOrigin: false, anonymous: 302 }],
   ["GET /metrics", { prepare: () => ({ path: "/metrics" }), ...open, checksOrigin: false }],
   ["GET /healthz", { prepare: () => ({ path: "/healthz" }), ...open, checksOrigin: false }],
   ["GET /readyz", { prepare: () => ({ path: "/readyz" }), ...open, checksOrigin: false }],

@@ -91,7 +91,7 @@ test("models, targets, credentials and fallbacks are carried over, and the resul
 test("each setting without a counterpart is named, in the result too", async () => {
   const { output, notes } = await convert(proxy);
   const told = [
-    "model_list[0].litellm_params.max_retries is not carried over: targets and fallbacks are tried by `routing`.",
+    "model_list[0].litellm_params.max_retries is not carried over.",
     "model_list[0].model_info.input_cost_per_token is not carried over.",
     "context_window of small is a guess (128000): LiteLLM's file does not have it, so look it up.",
     "upstreams.openai has a secret in the file: better put it in a variable.",
@@ -99,8 +99,8 @@ test("each setting without a counterpart is named, in the result too", async () 
     "model_list[8] (odd) is left out: a wildcard, or a provider that needs its api_base here.",
     "The fallback chat -> nobody is left out: both must be chat models.",
     "The fallback vectors -> chat is left out: both must be chat models.",
-    "router_settings.routing_strategy is not carried over: targets are chosen by priority, weight and health.",
-    "general_settings.master_key is not carried over: operators sign in, or make tokens with `sluice tokens create`.",
+    "router_settings.routing_strategy is not carried over.",
+    "general_settings.master_key is not carried over.",
     "environment_variables is not carried over.",
   ];
   for (const note of told) {

@@ -7,8 +7,8 @@ import { adminOperations } from "../../src/control/operations.ts";
 import {
   createRunOperation,
   type OperationRequest,
-  type OperationResult,
 } from "../../src/control/operation/run-operation.ts";
+import type { Answered } from "../../src/control/operation/run-once.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../src/control/services.ts";
 import { cheapPasswords } from "./cheap-passwords.ts";
 import { localPrincipal } from "../../src/control/sign-in/services.ts";
@@ -119,7 +119,7 @@ export class AdminFixture implements AsyncDisposable {
     return found;
   }
 
-  result(operationId: string, request: FixtureRequest = {}): Promise<OperationResult> {
+  result(operationId: string, request: FixtureRequest = {}): Promise<Answered> {
     return this.runOperation(this.operation(operationId), requestOf(request));
   }
 

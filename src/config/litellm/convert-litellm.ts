@@ -161,8 +161,7 @@ class Conversion {
   #noteUnread(entry: Entry, place = ""): void {
     for (const key of entry.unread()) {
       const name = place === "" ? key : `${place}.${key}`;
-      const advice = counterparts.get(key);
-      this.#notes.add(`${name} is not carried over${advice === undefined ? "" : `: ${advice}`}.`);
+      this.#notes.add(`${name} is not carried over.`);
     }
   }
 }
@@ -242,26 +241,3 @@ function plain({ fallbacks, max_output_tokens: output, ...model }: ConvertedMode
   const next = fallbacks.length > 0 && { fallbacks };
   return { kind, context_window: window, ...most, ...next, targets };
 }
-
-/** The settings of Sluice that do the same work. */
-const counterparts: ReadonlyMap<string, string> = new Map([
-  ["master_key", "operators sign in, or make tokens with `sluice tokens create`"],
-  ["database_url", "`storage.url`; keys of LiteLLM cannot be imported, because it keeps digests"],
-  ["num_retries", "targets and fallbacks are tried by `routing`"],
-  ["max_retries", "targets and fallbacks are tried by `routing`"],
-  ["timeout", "`timeouts` of an upstream or a model"],
-  ["stream_timeout", "`timeouts` of an upstream or a model"],
-  ["request_timeout", "`timeouts` of an upstream or a model"],
-  ["routing_strategy", "targets are chosen by priority, weight and health"],
-  [
-    "additional_drop_params",
-    "`bedrock.drop_unsupported` of a target, or `drop_fields` of an upstream of kind openai",
-  ],
-  ["cache", "Sluice keeps no answers"],
-  ["cache_params", "Sluice keeps no answers"],
-  ["redis_host", "`limits.store`"],
-  ["success_callback", "/metrics, the usage ledger and the log"],
-  ["failure_callback", "/metrics, the usage ledger and the log"],
-  ["callbacks", "/metrics, the usage ledger and the log"],
-  ["guardrails", "the guardrail of a target, and `hooks`"],
-]);

@@ -8,7 +8,6 @@ import {
   accountSchema,
   changedAccountSchema,
   newAccountSchema,
-  type AccountView,
 } from "../contract/accounts.ts";
 import { requirePlan } from "../keys/key-rules.ts";
 import { disabledSince } from "../keys/key-settings.ts";
@@ -30,7 +29,7 @@ export function accountOperations(services: AdminServices): readonly Operation[]
       schema: accountSchema,
       changedSchema: changedAccountSchema,
       find: requireAccount,
-      show: () => viewAccount,
+      show: () => (account) => viewAs(accountSchema, account),
     },
     services,
   );
@@ -114,8 +113,4 @@ export async function requireAccount(
 
 function checkPlans(plans: readonly string[], platform: Platform): void {
   for (const [index, plan] of plans.entries()) requirePlan(platform, plan, `plans[${index}]`);
-}
-
-function viewAccount(account: Account): AccountView {
-  return viewAs(accountSchema, account);
 }

@@ -11,7 +11,6 @@ import {
   applicationSchema,
   changedApplicationSchema,
   newApplicationSchema,
-  type ApplicationView,
 } from "../contract/accounts.ts";
 import { requireEnvironment, ordinaryPlans } from "../keys/key-rules.ts";
 import { disablingAfter } from "./disabling.ts";
@@ -34,7 +33,7 @@ export function applicationOperations(services: AdminServices): readonly Operati
       changedSchema: changedApplicationSchema,
       find: async (view, id, principal) =>
         requireVisible(await view.applications.get(id), principal, "application"),
-      show: () => viewApplication,
+      show: () => (application) => viewAs(applicationSchema, application),
     },
     services,
   );
@@ -144,10 +143,6 @@ async function removeRevokedKeys(
     after = page.next;
   } while (after !== undefined);
   return removed;
-}
-
-function viewApplication(application: Application): ApplicationView {
-  return viewAs(applicationSchema, application);
 }
 
 export interface ApplicationNames {

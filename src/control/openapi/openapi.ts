@@ -1,4 +1,5 @@
 import { z } from "zod";
+import base from "./openapi-base.json";
 import { isObject } from "../../domain/json-object.ts";
 import { operationErrors } from "./operation-errors.ts";
 import { asPlain } from "./plain-schema.ts";
@@ -14,24 +15,12 @@ export function openApiDocument(operations: readonly OperationDescription[]): Js
     const path = (paths[operation.path] ??= {});
     path[operation.method.toLowerCase()] = describeOperation(operation, schemas);
   }
+  const { components, ...rest } = base;
   return {
-    openapi: "3.1.0",
-    info: {
-      title: "Sluice admin API",
-      version: "1",
-      description: "Accounts, applications, keys, users and usage of a Sluice gateway.",
-      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
-    },
-    servers: [{ url: "/" }],
+    ...rest,
     tags: [...new Set(operations.map(({ resource }) => resource))].map((name) => ({ name })),
-    security: [{ token: [] }, { session: [] }],
     paths,
-    components: {
-      securitySchemes,
-      parameters: { idempotencyKey, csrfToken },
-      headers: { idempotentReplayed, location },
-      schemas: { ...schemas, Error: errorSchema },
-    },
+    components: { ...components, schemas: { ...schemas, ...components.schemas } },
   };
 }
 
@@ -125,10 +114,9 @@ function describeAnswer(
   };
 }
 
-function answerHeaders({ status, method, isSignIn }: OperationDescription): JsonObject {
+function answerHeaders({ method, isSignIn }: OperationDescription): JsonObject {
   if (isSignIn === true || method === "GET") return {};
-  const replayed = { "idempotent-replayed": headerRef("idempotentReplayed") };
-  return { headers: status === 201 ? { ...replayed, location: headerRef("location") } : replayed };
+  return { headers: { "idempotent-replayed": headerRef("idempotentReplayed") } };
 }
 
 function headerRef(name: string): JsonObject {
@@ -163,65 +151,3 @@ function simplify({ jsonSchema: made }: { jsonSchema: z.core.JSONSchema.BaseSche
   if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
   if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;
 }
-
-const securitySchemes = {
-  token: {
-    type: "http",
-    scheme: "bearer",
-    description: "A management token: `slc-mgt_...`. For scripts.",
-  },
-  session: {
-    type: "apiKey",
-    in: "cookie",
-    name: "__Host-sluice_session",
-    description: "The session of a browser; without https the cookie is named `sluice_session`.",
-  },
-} as const;
-
-const idempotencyKey = {
-  name: "Idempotency-Key",
-  in: "header",
-  required: false,
-  description:
-    "Any text, unique to this change. Repeating the request within 24 hours changes nothing " +
-    "and returns the same response; a response with a secret is repeated for 10 minutes.",
-  schema: { type: "string", minLength: 1, maxLength: 200 },
-} as const;
-
-const csrfToken = {
-  name: "X-CSRF-Token",
-  in: "header",
-  required: false,
-  description:
-    "Required with a session, not with a token: `csrf_token` of `GET /admin/v1/session`.",
-  schema: { type: "string" },
-} as const;
-
-const idempotentReplayed = {
-  description:
-    "`true` if this is the response to an earlier request with the same Idempotency-Key.",
-  schema: { type: "string" },
-} as const;
-
-const location = {
-  description: "Address of the new resource, or of the redirect.",
-  schema: { type: "string" },
-} as const;
-
-const errorSchema = {
-  type: "object",
-  properties: {
-    error: {
-      type: "object",
-      properties: {
-        message: { type: "string", description: "Says what to change." },
-        type: { type: "string" },
-        param: { type: ["string", "null"], description: "The field at fault." },
-        code: { type: ["string", "null"] },
-        details: { type: "object", description: "With `pool_oversold`: the figures." },
-      },
-      required: ["message", "type", "param", "code"],
-    },
-  },
-  required: ["error"],
-} as const;

@@ -1,15 +1,10 @@
+import type { Reply } from "../../edge/replies/error-reply.ts";
 import { operationErrors } from "./operation-errors.ts";
 import { fieldRows, type FieldRow } from "./field-rows.ts";
 import type { OperationDescription } from "../operation/operation.ts";
 
-export interface ReferencePage {
-  readonly html: string;
-  /** Allows only the page's own style. */
-  readonly contentSecurityPolicy: string;
-}
-
 /** All operations on one HTML page, without scripts. */
-export function referencePage(operations: readonly OperationDescription[]): ReferencePage {
+export function referencePage(operations: readonly OperationDescription[]): Reply {
   const resources = [...new Set(operations.map(({ resource }) => resource))];
   const styleDigest = new Bun.CryptoHasher("sha256").update(style).digest("base64");
   const sections = resources.map((resource) =>
@@ -39,10 +34,14 @@ takes an <code>Idempotency-Key</code>. The same as
 </body>
 </html>
 `;
-  const contentSecurityPolicy =
-    `default-src 'none'; style-src 'sha256-${styleDigest}'; base-uri 'none'; ` +
-    "form-action 'none'; frame-ancestors 'none'";
-  return { html, contentSecurityPolicy };
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    // Allows only the page's own style.
+    "content-security-policy":
+      `default-src 'none'; style-src 'sha256-${styleDigest}'; base-uri 'none'; ` +
+      "form-action 'none'; frame-ancestors 'none'",
+  };
+  return { status: 200, headers, body: html };
 }
 
 function writeLink(resource: string): string {

@@ -41,18 +41,8 @@ export function defineOperation<
     async run({ call, parameters, query, body }: OperationInput): Promise<unknown> {
       const typedQuery = readFields(definition.query, query);
       const typedBody = readFields(definition.body, body);
-      const { replies } = call;
-      const keeper = replies && {
-        ...replies,
-        keep: (transaction: Parameters<typeof replies.keep>[0], answer: unknown) =>
-          replies.keep(transaction, definition.answer.parse(answer)),
-      };
-      const answer: unknown = await definition.run({
-        call: { ...call, replies: keeper },
-        parameters,
-        query: typedQuery,
-        body: typedBody,
-      });
+      const input = { call, parameters, query: typedQuery, body: typedBody };
+      const answer: unknown = await definition.run(input);
       return answer instanceof Download ? answer : definition.answer.parse(answer);
     },
   };

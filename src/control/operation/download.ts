@@ -1,17 +1,11 @@
-export interface DownloadText {
+/** A text answer too long to be held in memory, written while it is read. */
+export class Download {
   readonly contentType: string;
   readonly fileName: string;
   /** Produced as it is read; the work stops when reading stops. */
   readonly chunks: AsyncGenerator<string>;
-}
 
-/** A text answer too long to be held in memory, written while it is read. */
-export class Download implements DownloadText {
-  readonly contentType: string;
-  readonly fileName: string;
-  readonly chunks: AsyncGenerator<string>;
-
-  constructor({ contentType, fileName, chunks }: DownloadText) {
+  constructor(contentType: string, fileName: string, chunks: AsyncGenerator<string>) {
     this.contentType = contentType;
     this.fileName = fileName;
     this.chunks = chunks;

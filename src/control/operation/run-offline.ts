@@ -1,16 +1,16 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Operation, OperationCall } from "./operation.ts";
-import { createRunOperation, type RunOperation } from "./run-operation.ts";
+import { RouteTable } from "../../edge/dispatch/route-table.ts";
+import { operationRoute } from "../admin-routes.ts";
 import type { RunServices } from "../services.ts";
+import type { Operation } from "./operation.ts";
+import { createRunOperation, type OperationRequest } from "./run-operation.ts";
 
-export interface OfflineRequest {
+export interface OfflineRequest extends Pick<OperationRequest, "call" | "idempotencyKey"> {
   readonly method: string;
   /** Such as `/admin/v1/keys/key_1`, percent-encoded. */
   readonly path: string;
-  readonly query?: Readonly<Record<string, string>> | undefined;
+  readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  readonly idempotencyKey?: string | undefined;
-  readonly call: OperationCall;
 }
 
 export interface OfflineAnswer {
@@ -19,59 +19,27 @@ export interface OfflineAnswer {
   readonly body: unknown;
 }
 
-export type RunOffline = (request: OfflineRequest) => Promise<OfflineAnswer>;
-
 /** Runs requests of the control plane without a listener, for example for the command line. */
-export function createRunOffline(
-  services: RunServices,
-  operations: readonly Operation[],
-): RunOffline {
+export function createRunOffline(services: RunServices, operations: readonly Operation[]) {
   const run = createRunOperation(services);
-  return async (request) => {
+  const byRoute = new Map(operations.map((each) => [operationRoute(each, run), each] as const));
+  const table = new RouteTable([...byRoute.keys()], "admin");
+  return async ({
+    method,
+    path,
+    query,
+    body: sent,
+    ...request
+  }: OfflineRequest): Promise<OfflineAnswer> => {
     try {
-      const { status, body } = await runMatching(run, operations, request);
+      const { route, parameters } = table.match(method, path);
+      const operation = byRoute.get(route);
+      if (operation === undefined) throw new Error("the table has a route of its own");
+      const { status, body } = await run(operation, { ...request, parameters, query, body: sent });
       return { status, body };
     } catch (error) {
       if (error instanceof GatewayError) return { status: error.status, body: error.toBody() };
       throw error;
     }
   };
-}
-
-function runMatching(
-  run: RunOperation,
-  operations: readonly Operation[],
-  { method, path, query, body, idempotencyKey, call }: OfflineRequest,
-): ReturnType<RunOperation> {
-  for (const operation of operations) {
-    const parameters = operation.method === method ? matchPath(operation.path, path) : undefined;
-    if (parameters === undefined) continue;
-    return run(operation, { call, parameters, query, body, idempotencyKey });
-  }
-  throw new GatewayError("unknown_url", {
-    message: `The admin API has no ${method} ${path.slice(0, 200)}.`,
-  });
-}
-
-/** Exact paths come before those with names in the list of operations, as in the route table. */
-function matchPath(pattern: string, path: string): Record<string, string> | undefined {
-  const wanted = pattern.split("/");
-  const given = path.split("/");
-  if (wanted.length !== given.length) return undefined;
-  const parameters: Record<string, string> = {};
-  for (const [index, part] of wanted.entries()) {
-    const text = decode(given[index] ?? "");
-    if (part.startsWith("{") && text !== "" && text !== undefined) {
-      parameters[part.slice(1, -1)] = text;
-    } else if (part !== text) return undefined;
-  }
-  return parameters;
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -111,7 +111,11 @@ function toReply(answer: unknown, { operation, names, services }: NamedRequest):
     id: names.id,
     requestDigest: names.requestDigest,
     status: operation.status,
-    body: sealReply([JSON.stringify(answer)], { names, purpose }, services.random),
+    body: sealReply(
+      [JSON.stringify(operation.answer.parse(answer))],
+      { names, purpose },
+      services.random,
+    ),
     createdAt: now,
     shownUntil: now + (operation.hasSecret === true ? secretShownMs : knownMs),
   };

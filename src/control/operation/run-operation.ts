@@ -1,5 +1,4 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { Download } from "./download.ts";
 import { runOnce, type Answered } from "./run-once.ts";
 import { invalidField, fromStorageError } from "./refusals.ts";
 import type { Operation, OperationInput, ReplyKeeper } from "./operation.ts";
@@ -10,14 +9,8 @@ export interface OperationRequest extends OperationInput {
   readonly idempotencyKey?: string | null | undefined;
 }
 
-/** `body` is the output of the answer's schema, or a `Download`. */
-export type OperationResult = Answered;
-
 /** Throws `GatewayError` for errors that the caller can act on. */
-export type RunOperation = (
-  operation: Operation,
-  request: OperationRequest,
-) => Promise<OperationResult>;
+export type RunOperation = (operation: Operation, request: OperationRequest) => Promise<Answered>;
 
 /**
  * Runs operations, with or without HTTP: checks the permission, then runs once for each idempotency
@@ -40,10 +33,6 @@ export function createRunOperation(services: RunServices): RunOperation {
       throw fromStorageError(error, request.body);
     }
   };
-}
-
-export function isDownload(body: unknown): body is Download {
-  return body instanceof Download;
 }
 
 /** The listener checks the same lists, but operations also run without a listener. */

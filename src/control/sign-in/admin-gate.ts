@@ -71,8 +71,6 @@ interface FoundPrincipal {
 
 class PrincipalFinder {
   readonly #options: AdminGateOptions;
-  /** Ids whose last use is being written, so that concurrent requests write it once. */
-  readonly #noted = new Set<string>();
 
   constructor(options: AdminGateOptions) {
     this.#options = options;
@@ -115,7 +113,7 @@ class PrincipalFinder {
     const enabled = requireEnabled("token", user);
     const isOutdated = pepper !== peppers.first;
     if (isOutdated || token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
-      await this.#note(token.id, async ({ tokens }) => {
+      await this.#note(async ({ tokens }) => {
         await tokens.used(token.id, now);
         if (isOutdated) await tokens.renew(token.id, peppers.digest(text));
       });
@@ -137,21 +135,17 @@ class PrincipalFinder {
       requireChangeByPage(request, expected);
     }
     if (isSightingDue(session, now, settings.sessionIdleMs)) {
-      await this.#note(id, (transaction) => transaction.sessions.seen(id, now));
+      await this.#note((transaction) => transaction.sessions.seen(id, now));
     }
     return { principal: sessionPrincipal(enabled), countedAs: enabled.id };
   }
 
   /** A read-only database must not lock anybody out: the next request tries again. */
-  async #note(id: string, work: (transaction: ControlTransaction) => Promise<void>): Promise<void> {
-    if (this.#noted.has(id)) return;
-    this.#noted.add(id);
+  async #note(work: (transaction: ControlTransaction) => Promise<void>): Promise<void> {
     try {
       await this.#options.store.change(work);
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
-    } finally {
-      this.#noted.delete(id);
     }
   }
 }

@@ -60,15 +60,10 @@ export function localPrincipal(): Principal {
   return { kind: "local", name: "local", role: "operator", scopes, ...nobody };
 }
 
-export interface RefusedCall {
-  readonly id: string;
-  readonly address: string;
-}
-
 /** Logs the reason, which the caller must not see. */
 export function refuseSignIn(
   { onSignInRefused }: Pick<SignInServices, "onSignInRefused">,
-  { id, address }: RefusedCall,
+  { id, address }: Pick<AnonymousAdminCall, "id" | "address">,
   { how, reason }: Pick<SignInRefusal, "how" | "reason">,
 ): GatewayError {
   onSignInRefused({ requestId: id, address, how, reason });

@@ -31,11 +31,11 @@ export function exportUsage({ reports, clock }: AdminServices): Operation {
       const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
       const pages = isEmpty ? noPages() : readPages(reports, filter, call);
       const isCsv = query.format === "csv";
-      return new Download({
-        contentType: isCsv ? "text/csv; charset=utf-8" : "application/x-ndjson",
-        fileName: `sluice-usage.${query.format}`,
-        chunks: isCsv ? writeCsv(pages) : writeLines(pages),
-      });
+      return new Download(
+        isCsv ? "text/csv; charset=utf-8" : "application/x-ndjson",
+        `sluice-usage.${query.format}`,
+        isCsv ? writeCsv(pages) : writeLines(pages),
+      );
     },
   });
 }

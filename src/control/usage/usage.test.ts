@@ -9,8 +9,8 @@ import {
   seriesSchema,
   totalsSchema,
 } from "../contract.ts";
-import { streamDownload } from "../operation/download.ts";
-import { isDownload } from "../operation/run-operation.ts";
+import { Download, streamDownload } from "../operation/download.ts";
+
 import { exportUsage } from "./usage-export.ts";
 
 const minuteMs = 60_000;
@@ -33,7 +33,7 @@ async function insert(count: number, values: Parameters<typeof recordOf>[1] = {}
 
 async function download(request: FixtureRequest): Promise<string> {
   const { body } = await admin.result("exportUsage", request);
-  if (!isDownload(body)) throw new Error("not a download");
+  if (!(body instanceof Download)) throw new Error("not a download");
   return new Response(await streamDownload(body)).text();
 }
 
@@ -238,7 +238,7 @@ describe("the download", () => {
     };
     const operation = exportUsage({ ...admin.services, reports: counting });
     const body = await operation.run(inputOf(new AbortController().signal));
-    if (!isDownload(body)) throw new Error("not a download");
+    if (!(body instanceof Download)) throw new Error("not a download");
     const reader = (await streamDownload(body)).getReader();
     await reader.read();
     await reader.read();
@@ -258,7 +258,7 @@ describe("the download", () => {
     };
     const operation = exportUsage({ ...admin.services, reports: broken });
     const body = await operation.run(inputOf(new AbortController().signal));
-    if (!isDownload(body)) throw new Error("not a download");
+    if (!(body instanceof Download)) throw new Error("not a download");
     const failure: unknown = await streamDownload(body).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StorageUnavailable);
   });
@@ -267,7 +267,7 @@ describe("the download", () => {
     await insert(1200);
     const caller = new AbortController();
     const { body } = await admin.result("exportUsage", { signal: caller.signal });
-    if (!isDownload(body)) throw new Error("not a download");
+    if (!(body instanceof Download)) throw new Error("not a download");
     const reader = (await streamDownload(body)).getReader();
     await reader.read();
     caller.abort(new Error("left"));

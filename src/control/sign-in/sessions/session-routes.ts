@@ -54,7 +54,7 @@ async function signIn(
     if (user === undefined || !isSame || user.disabledAt !== undefined) {
       throw refuse("the user is disabled or has changed");
     }
-    return startSession(made, { ...beginning(services, call), user, how: "password" });
+    return startSession(made, { user, how: "password" }, services);
   });
   return startedReply(started, services);
 }
@@ -123,7 +123,7 @@ async function changePassword(
       throw wrongState("Your password was changed elsewhere. Sign in again.");
     }
     const changed = await updateUser(made, user, { ...user, passwordHash });
-    return startSession(made, { ...beginning(services, call), user: changed, how: "password" });
+    return startSession(made, { user: changed, how: "password" }, services);
   });
   return startedReply(started, services);
 }
@@ -136,13 +136,6 @@ async function orNotTried<Result>(work: Promise<Result>, counted: CountedTry): P
     counted.notTried();
     throw error;
   }
-}
-
-/** The parts that every new session has in common. */
-export function beginning(services: SignInServices, { request }: { readonly request: Request }) {
-  const { publicUrl, settings, random } = services;
-  const previous = sessionId(readCookie(request, "session", publicUrl()));
-  return { previous, absoluteMs: settings.sessionAbsoluteMs, random };
 }
 
 /** The session of a request that passed the gate. Throws 409 for tokens. */
@@ -179,7 +172,7 @@ async function makeOperator(
     // Of two concurrent requests, only one may create the first operator.
     if (await hasOperator(made.transaction)) throw refuse("an operator already exists");
     await insertUser(made, user);
-    return startSession(made, { ...beginning(services, call), user, how: "bootstrap" });
+    return startSession(made, { user, how: "bootstrap" }, services);
   });
   bootstrap.end();
   return { ...startedReply(started, services), status: 201 };

@@ -8,29 +8,9 @@ import { timingSafeEqual } from "node:crypto";
 const secretLength = 43;
 const secretPattern = /^[0-9A-Za-z]{43}$/;
 
-export interface NewSession {
-  /** The cookie's value, which is sent once and never stored. */
-  readonly secret: string;
-  readonly session: Session;
-}
-
-export interface SessionStart {
-  readonly userId: string;
-  readonly now: number;
-  readonly absoluteMs: number;
-  readonly random: RandomBytes;
-}
-
-export function newSession({ userId, now, absoluteMs, random }: SessionStart): NewSession {
-  const secret = randomBase62(secretLength, random);
-  const session: Session = {
-    id: sha256(secret),
-    userId,
-    createdAt: now,
-    lastSeenAt: now,
-    expiresAt: now + absoluteMs,
-  };
-  return { secret, session };
+/** A value for a session's cookie, which is sent once and never stored. */
+export function newSecret(random: RandomBytes): string {
+  return randomBase62(secretLength, random);
 }
 
 /** The id under which a cookie's session is stored; undefined for malformed secrets. */
@@ -65,9 +45,6 @@ export function sha256(text: string): string {
 
 /** Compares in a time that does not depend on where two texts differ. */
 export function isSameText(left: string, right: string): boolean {
-  return isSameBytes(Buffer.from(left), Buffer.from(right));
-}
-
-export function isSameBytes(left: Uint8Array, right: Uint8Array): boolean {
-  return left.length === right.length && timingSafeEqual(left, right);
+  const [one, other] = [Buffer.from(left), Buffer.from(right)];
+  return one.length === other.length && timingSafeEqual(one, other);
 }

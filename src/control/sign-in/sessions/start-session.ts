@@ -1,4 +1,3 @@
-import type { RandomBytes } from "../../../domain/keys/base62.ts";
 import type { Peppers } from "../../../domain/keys/peppers.ts";
 import type { Session, User } from "../../../domain/accounts/user.ts";
 import { jsonReply, type Reply } from "../../../edge/replies/error-reply.ts";
@@ -7,8 +6,8 @@ import type { SessionView } from "../../contract/session.ts";
 import { timeText } from "../../values/api-form.ts";
 import { viewUser } from "../keep-user.ts";
 import { writeCookie } from "./cookies.ts";
-import type { SignInServices } from "../services.ts";
-import { csrfToken, newSession } from "./sessions.ts";
+import type { SignInRefusal, SignInServices } from "../services.ts";
+import { csrfToken, newSecret, sha256 } from "./sessions.ts";
 
 export interface StartedSession {
   readonly user: User;
@@ -17,26 +16,23 @@ export interface StartedSession {
   readonly secret: string;
 }
 
-export interface SessionBeginning {
-  readonly user: User;
-  readonly how: "password" | "bootstrap" | "single_sign_on";
-  /** Id of the browser's previous session, which a sign-in ends. */
-  readonly previous: string | undefined;
-  readonly absoluteMs: number;
-  readonly random: RandomBytes;
-}
-
 /** Starts a session in the transaction of the change. The user must be enabled. */
 export async function startSession(
-  change: Change,
-  { user, how, previous, absoluteMs, random }: SessionBeginning,
+  { transaction, now, audit }: Change,
+  { user, how }: Pick<StartedSession, "user"> & Pick<SignInRefusal, "how">,
+  { settings, random }: Pick<SignInServices, "settings" | "random">,
 ): Promise<StartedSession> {
-  const { transaction, now } = change;
-  if (previous !== undefined) await transaction.sessions.delete(previous);
+  const secret = newSecret(random);
+  const session: Session = {
+    id: sha256(secret),
+    userId: user.id,
+    createdAt: now,
+    lastSeenAt: now,
+    expiresAt: now + settings.sessionAbsoluteMs,
+  };
   await transaction.users.signedIn(user.id, now);
-  const { secret, session } = newSession({ userId: user.id, now, absoluteMs, random });
   await transaction.sessions.insert(session);
-  await change.audit({
+  await audit({
     action: "session.start",
     subject: { type: "user", id: user.id },
     accountId: user.accountId,
@@ -44,8 +40,6 @@ export async function startSession(
   });
   return { user: { ...user, lastSignInAt: now }, session, secret };
 }
-
-export type SessionReplyOptions = Pick<SignInServices, "publicUrl" | "peppers">;
 
 export function viewSession(
   { user, session, secret }: StartedSession,
@@ -59,13 +53,13 @@ export function viewSession(
 }
 
 /** The answer to a sign-in: the session, and its cookie. */
-export function startedReply(started: StartedSession, options: SessionReplyOptions): Reply {
-  return jsonReply(viewSession(started, options.peppers), startedHeaders(started, options));
+export function startedReply(started: StartedSession, services: SignInServices): Reply {
+  return jsonReply(viewSession(started, services.peppers), startedHeaders(started, services));
 }
 
 export function startedHeaders(
   { session, secret }: StartedSession,
-  { publicUrl }: Pick<SessionReplyOptions, "publicUrl">,
+  { publicUrl }: SignInServices,
 ): Readonly<Record<string, string>> {
   const maxAgeMs = session.expiresAt - session.createdAt;
   const cookie = writeCookie("session", { publicUrl: publicUrl(), value: secret, maxAgeMs });

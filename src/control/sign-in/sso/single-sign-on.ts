@@ -8,12 +8,12 @@ import { isSameText, sha256 } from "../sessions/sessions.ts";
 /** How long a user may take at the identity provider. */
 export const signOnLifetimeMs = 10 * 60 * 1000;
 /** Most pending sign-ons; the oldest one is dropped first. */
-export const pendingLimit = 10_000;
+const pendingLimit = 10_000;
 /** The provider's discovery document is reloaded after this time. */
 const discoveryLifetimeMs = 60 * 60 * 1000;
 const providerTimeoutSeconds = 10;
 
-export interface SingleSignOnOptions {
+interface SingleSignOnOptions {
   readonly settings: SsoSettings;
   /** Where the provider sends browsers back to. */
   readonly redirectUrl: () => string;
@@ -27,8 +27,6 @@ export interface SignOnClaims {
   readonly subject: string;
   /** The claims of the ID token and the user info. */
   readonly claims: Readonly<Record<string, unknown>>;
-  /** Id of the session that the browser had when it left for the provider. */
-  readonly previous: string | undefined;
 }
 
 interface PendingSignOn {
@@ -36,7 +34,6 @@ interface PendingSignOn {
   readonly nonce: string;
   readonly verifier: string;
   readonly expiresAt: number;
-  readonly previous: string | undefined;
 }
 
 interface Discovery {
@@ -55,13 +52,8 @@ export class SingleSignOn {
     this.#options = options;
   }
 
-  /**
-   * The address to send the browser to, and the value of its cookie. `previous` is the browser's
-   * session, whose strict cookie is not sent on the way back from another site. Throws 503.
-   */
-  async begin(
-    previous: string | undefined,
-  ): Promise<{ readonly url: string; readonly binding: string }> {
+  /** The address to send the browser to, and the value of its cookie. Throws 503. */
+  async begin(): Promise<{ readonly url: string; readonly binding: string }> {
     const { settings, redirectUrl, clock, random } = this.#options;
     const client = await import("openid-client");
     const provider = await this.#discover(client);
@@ -71,7 +63,6 @@ export class SingleSignOn {
       nonce: randomBase62(43, random),
       verifier: randomBase62(64, random),
       expiresAt: clock.monotonic() + signOnLifetimeMs,
-      previous,
     };
     this.#remember(sha256(binding), pending);
     const url = client.buildAuthorizationUrl(provider, {
@@ -107,11 +98,12 @@ export class SingleSignOn {
       );
       const claims = tokens.claims();
       if (claims === undefined) throw new TypeError("no ID token");
-      const more = this.#isEnough(claims)
-        ? {}
-        : await this.#readMore({ client, provider, token: tokens.access_token }, claims.sub);
-      const { previous } = pending;
-      return { issuer: claims.iss, subject: claims.sub, claims: { ...more, ...claims }, previous };
+      const { userinfo_endpoint: userInfo } = provider.serverMetadata();
+      const more =
+        userInfo === undefined || this.#isEnough(claims)
+          ? {}
+          : await client.fetchUserInfo(provider, tokens.access_token, claims.sub);
+      return { issuer: claims.iss, subject: claims.sub, claims: { ...more, ...claims } };
     } catch (error) {
       throw readFailure(client, error);
     }
@@ -144,14 +136,6 @@ export class SingleSignOn {
     return ["email", roleClaim, accountClaim].every((name) => claims[name] !== undefined);
   }
 
-  async #readMore(
-    { client, provider, token }: UserInfoSource,
-    subject: string,
-  ): Promise<Readonly<Record<string, unknown>>> {
-    if (provider.serverMetadata().userinfo_endpoint === undefined) return {};
-    return client.fetchUserInfo(provider, token, subject);
-  }
-
   /** After a failure, the next sign-on tries again. */
   #discover(client: typeof Client): Promise<Client.Configuration> {
     const now = this.#options.clock.monotonic();
@@ -166,12 +150,6 @@ export class SingleSignOn {
     });
     return provider;
   }
-}
-
-interface UserInfoSource {
-  readonly client: typeof Client;
-  readonly provider: Client.Configuration;
-  readonly token: string;
 }
 
 async function discover(

@@ -104,19 +104,6 @@ test("the redirect to the provider has state, nonce and a challenge, and no secr
   expect(url.href).not.toContain(browser.cookies.get("sluice_sign_on") ?? "?");
 });
 
-test("the browser's previous session ends, although its cookie is not sent on the way back", async () => {
-  await signOn(ada);
-  const old = browser.cookies.get("sluice_session") ?? "";
-  const callback = await comeBack(ada);
-  // Browsers do not send a strict cookie when another site leads to the page.
-  browser.cookies.delete("sluice_session");
-  expect((await browser.send(callback)).status).toBe(302);
-  expect((await browser.send("/admin/v1/session")).status).toBe(200);
-  const thief = new TestBrowser(harness);
-  thief.cookies.set("sluice_session", old);
-  expect((await thief.send("/admin/v1/session")).status).toBe(401);
-});
-
 test("claims that are only in the user info are found", async () => {
   await using shy = await IdentityProvider.start({ redirectUrl });
   await using there = new SignInHarness({ publicUrl, sso: settingsFor(shy.issuer) });

@@ -8,13 +8,12 @@ import { notFound } from "../../operation/scope.ts";
 import { readCookie, writeCookie } from "../sessions/cookies.ts";
 import { anonymousRoute } from "../descriptions.ts";
 import { refuseSignIn, callOf, type SignInServices } from "../services.ts";
-import { beginning } from "../sessions/session-routes.ts";
 import type { SignInLimits } from "../guard/sign-in-limits.ts";
 import { type SignOnClaims, signOnLifetimeMs, SingleSignOn } from "./single-sign-on.ts";
 import { keepSignOnUser, signOnName } from "./sso-user.ts";
 import { startedHeaders, startSession } from "../sessions/start-session.ts";
 
-export const signOnCallbackPath = "/admin/v1/sso/callback";
+const signOnCallbackPath = "/admin/v1/sso/callback";
 
 /** `/admin/v1/sso`: sign in at an identity provider. 404 when none is configured. */
 export function ssoRoutes(services: SignInServices, limits: SignInLimits): readonly Route[] {
@@ -29,10 +28,9 @@ export function ssoRoutes(services: SignInServices, limits: SignInLimits): reado
     }),
   };
   return [
-    anonymousRoute("startSingleSignOn", async (call) => {
+    anonymousRoute("startSingleSignOn", async () => {
       if (singleSignOn === undefined) throw notFound("single sign-on configured");
-      const { previous } = beginning(services, call);
-      const { url, binding: value } = await singleSignOn.provider.begin(previous);
+      const { url, binding: value } = await singleSignOn.provider.begin();
       const binding = { publicUrl: publicUrl(), value, maxAgeMs: signOnLifetimeMs };
       const cookie = writeCookie("sign_on", binding);
       return redirect(url, { "set-cookie": cookie, "cache-control": "no-store" });
@@ -74,9 +72,7 @@ async function finish(
     const started = await change(services, callOf(call, user), async (made) => {
       const current = await made.transaction.users.get(user.id);
       if (current === undefined || current.disabledAt !== undefined) throw notFound("user");
-      const begin = beginning(services, call);
-      const previous = begin.previous ?? signOn.previous;
-      return startSession(made, { ...begin, previous, user: current, how });
+      return startSession(made, { user: current, how }, services);
     });
     return redirect("/", startedHeaders(started, services));
   } catch (error) {
