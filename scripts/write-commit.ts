@@ -1,6 +1,7 @@
 /** Writes the commit into a file of the npm package: `npm pack` runs this before it packs. */
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { commitOfCheckout } from "./commit.ts";
+import { join, resolve } from "node:path";
+import { commitFile, readCommit } from "../src/process/program-commit.ts";
 
-writeFileSync(join(import.meta.dir, "../commit"), `${commitOfCheckout()}\n`);
+const root = resolve(import.meta.dir, "..");
+writeFileSync(join(root, commitFile), `${readCommit(root) ?? "unknown"}\n`);

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs
 import { join, resolve } from "node:path";
 import { Database } from "bun:sqlite";
 import type { Config } from "../config/config.ts";
-import { exitCodes } from "../process/program.ts";
+import { exitCodes } from "../process/exit-codes.ts";
 import { Installation } from "../store/installation/installation.ts";
 import { inspectFile } from "../store/sqlite/connection/open-database.ts";
 import { type Command, CommandError, type CommandIo, reasonOf } from "./command.ts";
@@ -48,7 +48,7 @@ function makeFolder(config: Config, { folder, keys, io }: NewBackup): void {
   const path = databaseFileOf(config, "backup");
   const made = `${resolve(folder)}.incomplete`;
   try {
-    const { database } = inspectFile(path);
+    const database = inspectFile(path);
     if (database.state !== "filled") throw new CommandError(`${path} is ${database.state}`);
     new Installation(config, io).check(database);
     rmSync(made, { recursive: true, force: true });

@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { Peppers } from "../domain/keys/peppers.ts";
 import { Secret } from "../domain/keys/secret.ts";
-import { exitCodes } from "../process/program.ts";
+import { exitCodes } from "../process/exit-codes.ts";
 import { refuseOtherSchema } from "../store/schema-version.ts";
 import { inspectFile } from "../store/sqlite/connection/open-database.ts";
 import { backupFiles, databaseFileOf } from "./backup.ts";
@@ -55,8 +55,8 @@ function restore(folder: string, options: SettingsTyped, io: CommandIo): number 
 function checkBackup(folder: string, { auth }: Config): void {
   const path = join(folder, backupFiles.database);
   if (!existsSync(path)) throw new CommandError(`there is no ${path}`);
-  const { database, schema } = inspectFile(path);
-  refuseOtherSchema(schema);
+  const database = inspectFile(path);
+  refuseOtherSchema(database);
   const pepper = join(folder, "pepper");
   const [first, ...older] = auth.peppers;
   if (first === undefined && !existsSync(pepper)) {

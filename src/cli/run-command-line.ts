@@ -1,5 +1,6 @@
 import { Command as Parser, CommanderError } from "commander";
-import { exitCodes, readCommit } from "../process/program.ts";
+import { exitCodes } from "../process/exit-codes.ts";
+import { describeVersion, readCommit } from "../process/program-commit.ts";
 import { commands } from "./command-list.ts";
 import { type CommandIo, type CommandRun, reportError } from "./command.ts";
 
@@ -11,7 +12,7 @@ export async function runCommandLine(args: readonly string[], io: CommandIo): Pr
   // `help keys rotate` means `keys rotate --help`, as in other tools.
   if (first === "help") return runCommandLine([...args.slice(1), "--help"], io);
   if (["version", "-v"].includes(first) || args.includes("--version")) {
-    io.print(`${io.version} (commit ${readCommit() ?? "unknown"})`);
+    io.print(describeVersion(io.version, readCommit()));
     return exitCodes.ok;
   }
   let exitCode: number = args.length === 0 ? exitCodes.usage : exitCodes.ok;

@@ -1,8 +1,7 @@
 /** A running attempt that can be aborted. */
 export interface HedgedAttempt<Answer> {
   readonly answer: Promise<Answer>;
-  /** `isBeaten`: the other attempt has answered. */
-  abort(isBeaten: boolean): void;
+  abort(): void;
   /** Whether this attempt would fail the same way as the other. */
   isFinalFor(error: unknown): boolean;
   /** Called with an answer that came second. */
@@ -28,7 +27,7 @@ export function firstToAnswer<Answer>({ one, other }: Hedge<Answer>): Promise<An
         (answer) => {
           if (isOver) return own.discard(answer);
           isOver = true;
-          rival.abort(true);
+          rival.abort();
           resolve(answer);
         },
         (error: unknown) => {
@@ -36,7 +35,7 @@ export function firstToAnswer<Answer>({ one, other }: Hedge<Answer>): Promise<An
           isOver = hasFailed || rival.isFinalFor(error);
           hasFailed = true;
           if (!isOver) return;
-          rival.abort(false);
+          rival.abort();
           reject(error);
         },
       );

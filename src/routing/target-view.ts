@@ -2,25 +2,39 @@ import type { GiveUpReason, RetryDecision } from "./retry.ts";
 
 /** The state of a target for the calls of one key. */
 export interface TargetView {
-  /** Set until a probe, or an attempt that began after the time, is answered. */
-  readonly isOut: boolean;
-  /** The time that is left; 0 with `isOut`: it ends at the next answer. */
-  readonly outForMs: number;
-  /** Reason for the operator; empty if it was never out. */
+  /** Set until a probe, or an attempt that began after the due time, is answered. */
+  readonly isEjected: boolean;
+  /** Remaining ejection; 0 with `isEjected`: it ends at the next answer. */
+  readonly ejectedForMs: number;
+  /** Reason for the operator; empty if it was never ejected. */
   readonly because: string;
-  /** Its provider asked to be left alone, and the time is not over. */
-  readonly isRefusing: boolean;
+  /** Remaining pause. */
+  readonly pausedForMs: number;
+  /** In slow start: it takes few attempts at once. */
+  readonly isStartingSlowly: boolean;
   /** Whether the target should be probed. */
   readonly needsProbe: boolean;
+  /** Of the last ten seconds, from 0 to 1; 0 with too few attempts. */
+  readonly failureShare: number;
+  /** Moving average of streams; undefined with too few or no recent samples. */
+  readonly firstEventMs: number | undefined;
+  readonly inFlight: number;
+  /** Concurrency limit; Infinity while it shows no overload. */
+  readonly limit: number;
 }
 
 /** A target that was never tried. */
 export const unknownTarget: TargetView = {
-  isOut: false,
-  outForMs: 0,
+  isEjected: false,
+  ejectedForMs: 0,
   because: "",
-  isRefusing: false,
+  pausedForMs: 0,
+  isStartingSlowly: false,
   needsProbe: false,
+  failureShare: 0,
+  firstEventMs: undefined,
+  inFlight: 0,
+  limit: Number.POSITIVE_INFINITY,
 };
 
 /** A fixed set of words, used as a metric label. */
@@ -40,7 +54,7 @@ export function describeDecision(decision: RetryDecision): string {
 export function describeSlowness(slowness: "slow" | "silent"): string {
   return slowness === "slow"
     ? "asked a second target as well: no answer within hedge_after"
-    : "asked a second target as well: this one is silent for longer than usual";
+    : "asked a second target as well: this one does not answer probes either";
 }
 
 const reasons: Readonly<Record<GiveUpReason, string>> = {
@@ -54,8 +68,9 @@ const reasons: Readonly<Record<GiveUpReason, string>> = {
   budget: "the retry budget of the target was used up (routing.retry_budget)",
 };
 
-/** Until when a target is out, and why. */
-export function describeOut({ outForMs, because }: TargetView): string {
-  const until = outForMs === 0 ? "until it answers" : `for ${Math.ceil(outForMs / 1_000)} s`;
-  return `out ${until}: ${because}`;
+/** Why a target took no attempt. */
+export function describeClosed({ isEjected, because, pausedForMs }: TargetView): string {
+  if (isEjected) return `it was ejected: ${because}`;
+  if (pausedForMs > 0) return "it was paused, as its provider asked";
+  return "it returned a moment ago and starts slowly";
 }

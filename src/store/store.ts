@@ -221,6 +221,8 @@ export interface DatabaseFacts {
   readonly path: string;
   /** `missing`: there is no file; `empty`: a file without tables. */
   readonly state: "missing" | "empty" | "filled";
+  /** Of its schema; 0: it has none. */
+  readonly version: number;
   /** Undefined when no gateway has claimed the database. */
   readonly installation: string | undefined;
   /** The mark of the newest pepper used with the database; undefined when it was never stored. */
@@ -228,10 +230,10 @@ export interface DatabaseFacts {
   readonly hasSecrets: boolean;
 }
 
-/** What can be read of a database, without changing it, before a gateway uses it. */
-export interface InspectedDatabase {
-  /** Undefined if the user may not read or change it. */
-  readonly database: DatabaseFacts | undefined;
+/** What is known of a database without tables. */
+export function factsOfNone(path: string, state: "missing" | "empty"): DatabaseFacts {
+  const unknown = { installation: undefined, pepperMark: undefined, hasSecrets: false };
+  return { path, state, version: 0, ...unknown };
 }
 
 /** What the owning gateway writes into its database. */

@@ -6,7 +6,8 @@ import type {
   GatewaySettings,
   PassedSignal,
 } from "../../src/process/parent/child.ts";
-import { Parent, type AfterEnd, type Crash } from "../../src/process/parent/parent.ts";
+import type { Crash } from "../../src/process/parent/crash-report.ts";
+import { Parent, type AfterEnd } from "../../src/process/parent/parent.ts";
 import { virtualClock } from "./virtual-clock.ts";
 
 /** A process that the test controls. */

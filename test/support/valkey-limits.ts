@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import { parseValkeyUrl } from "../../src/domain/addresses.ts";
 import { systemClock, type Clock } from "../../src/domain/clock.ts";
 import {
-  openValkeyClient,
-  type ValkeyClient,
+  ValkeyClient,
   type ValkeyClientOptions,
   type ValkeyScript,
 } from "../../src/store/limits/valkey/client.ts";
@@ -20,7 +19,7 @@ export async function clientOf(
 ): Promise<ValkeyClient> {
   const address = parseValkeyUrl(url);
   if (address === undefined) throw new Error(`${url} is no address`);
-  const client = openValkeyClient({ address, timeoutMs: 60_000, ...options });
+  const client = new ValkeyClient({ address, timeoutMs: 60_000, ...options });
   await client.open();
   return client;
 }

@@ -25,12 +25,11 @@ interface FoundCandidates {
   readonly candidates: readonly Candidate[];
   /** Models and targets that may not serve this call, with the reasons. */
   readonly leftOut: readonly CandidateNote[];
-  readonly groups: readonly TargetGroup[];
 }
 
 /**
  * All targets that may serve a call, best first: those of its model, then of its fallbacks, then
- * those that are out.
+ * ejected and paused ones. Targets in doubt are probed.
  */
 export function candidatesOf(search: CandidateSearch): FoundCandidates {
   const { call, admission, work, services } = search;
@@ -50,7 +49,8 @@ export function candidatesOf(search: CandidateSearch): FoundCandidates {
   const candidates = listCandidates(groups, services.random);
   // No fallback may take this call, so the input is too long.
   if (candidates.length === 0 && tooSmall !== undefined) work.check(model);
-  return { candidates, leftOut, groups };
+  if (candidates[0]?.isReady === true) probeDoubtful(groups, candidates[0], search);
+  return { candidates, leftOut };
 }
 
 /**
@@ -133,13 +133,16 @@ function mayUseTarget({ pool }: Target, { call, admission }: CandidateSearch): b
   return pool === undefined || call.snapshot.pools.get(pool)?.kind !== "dedicated";
 }
 
-/** Probes the targets whose time out is over, if others serve the call meanwhile. */
-export function probeDue({ candidates, groups }: FoundCandidates, search: CandidateSearch): void {
-  if (candidates[0]?.isReady !== true) return;
-  for (const { targets } of groups) {
-    for (const found of targets) {
-      if (found.view.needsProbe) search.services.prober.probe(found, search.call.snapshot);
-    }
+/** A probe costs money, so it is sent only if another target serves meanwhile. */
+function probeDoubtful(
+  groups: readonly TargetGroup[],
+  first: Candidate,
+  { call, services }: CandidateSearch,
+): void {
+  const all = groups.flatMap(({ targets }) => targets);
+  if (all.every(({ target }) => target.id === first.target.id)) return;
+  for (const found of all) {
+    if (found.view.needsProbe) services.prober.probe(found, call.snapshot);
   }
 }
 

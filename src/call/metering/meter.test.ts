@@ -60,7 +60,9 @@ function attemptOf(call: Call, model: Model, clock: ManualClock): RunningAttempt
   const ready = {
     why: "priority 1",
     isReady: true,
-    isRefusing: false,
+    isPaused: false,
+    hasToServe: false,
+    turn: "up/m",
   };
   const candidate = { model, target, upstream, ...ready };
   const watch = services.health.tryBegin(target, { key: call.caller.key.id, isStreamed: false });

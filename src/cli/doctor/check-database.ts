@@ -1,9 +1,9 @@
 import type { Config } from "../../config/config.ts";
 import { StorageUnavailable, UnreadableUrlFile, WrongDatabase } from "../../store/errors.ts";
-import type { InspectedDatabase } from "../../store/store.ts";
+import type { DatabaseFacts } from "../../store/store.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
-import { type FoundSchema, refuseOtherSchema } from "../../store/schema-version.ts";
+import { refuseOtherSchema } from "../../store/schema-version.ts";
 import { inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
 import { type Finding, findingsOn } from "./finding.ts";
@@ -26,10 +26,11 @@ export async function checkDatabase(
   try {
     if (storage.backend === "sqlite") return checkFile(config, services);
     const facts = await inspectServer(storage.url.reveal(), () => clock.now());
-    const owner = checkOwner(config, services, facts);
+    const { database } = facts;
+    const owner = checkOwner(config, services, database);
     return [
       ...checkServer(facts),
-      ...(owner.length > 0 ? owner : [checkSchema(facts.schema)]),
+      ...(owner.length > 0 ? owner : [checkSchema(database)]),
       checkClock(facts),
       checkConnections(facts, storage.poolSize),
     ];
@@ -48,8 +49,8 @@ function checkFile(
   try {
     const facts = inspectFile(config.storage.path);
     const owner = checkOwner(config, services, facts);
-    if (owner.length > 0 || facts.database.state === "missing") return owner;
-    return [checkSchema(facts.schema)];
+    if (owner.length > 0 || facts.state === "missing") return owner;
+    return [checkSchema(facts)];
   } catch (error) {
     return [preventsStart(error)];
   }
@@ -59,11 +60,11 @@ function checkFile(
 function checkOwner(
   config: Pick<Config, "storage" | "dataDir" | "auth">,
   services: Services,
-  facts: InspectedDatabase,
+  facts: DatabaseFacts | undefined,
 ): readonly Finding[] {
   try {
     const owner = new Installation(config, services);
-    if (facts.database !== undefined) owner.check(facts.database);
+    if (facts !== undefined) owner.check(facts);
     return [];
   } catch (error) {
     if (!(error instanceof WrongDatabase)) return [preventsStart(error)];
@@ -95,7 +96,7 @@ function checkServer({ version, encoding, isReplica, isReadOnly }: ServerFacts):
   return findings.filter((finding) => finding !== false);
 }
 
-function checkSchema(schema: FoundSchema | undefined): Finding {
+function checkSchema(schema: DatabaseFacts | undefined): Finding {
   if (schema === undefined) {
     const advice =
       "make the user of storage.url the owner of the database and of all tables in its schema, " +

@@ -4,7 +4,7 @@ import { parseConfig } from "../../config/load.ts";
 import { keepRestartSettings } from "../../config/restart-settings.ts";
 import type { IssuedToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import { FolderInUse } from "../../ledger/spool/folder-lock.ts";
-import { exitCodes } from "../../process/program.ts";
+import { exitCodes } from "../../process/exit-codes.ts";
 import { GatewayProcess, StartProblem } from "../../process/gateway-process.ts";
 import type { Beginning } from "../../process/parent/child.ts";
 import type { ParentLink } from "../../process/parent/parent-link.ts";
@@ -48,52 +48,59 @@ async function serveUntilAsked(
   io: CommandIo & { readonly parent: ParentLink },
 ): Promise<number> {
   const args = readServeArguments(texts);
-  const isFirst = portUse === "first";
   const reload = { now: (): void => undefined };
   const first = loadSettings(args, io, { lastGoodIn: crashedIn });
   // Registered early, because the signal ends a process that has no handler. The demo has no file to
   // reload and ends with its terminal.
   if (first.path !== undefined) io.onReload(() => reload.now());
-  if (isFirst) await refuseSecond(first.config, io);
+  if (portUse === "first") await refuseSecond(first.config, io);
   const simulator = first.path === undefined ? await startDemoSimulator() : undefined;
   // The demo's settings depend on the address of its simulator.
   const settings = simulator === undefined ? first : loadSettings(args, io, { simulator });
   const config = withListeners(settings.config, args);
   tellSettings(settings, io.parent);
-  if (isFirst && args.init === true) {
+  if (args.begins) {
     const { startAnew } = await import("./start-anew.ts");
     await startAnew(config, io);
   }
   const introduced = Promise.withResolvers<void>();
-  /** For other processes, and another control thread of this one: the ports that the system chose. */
-  const fixed: string[] = [];
+  /** What the parent knows, for its other processes; another control thread of this one begins with it. */
+  const told: string[] = [];
+  const tellStarted = (more: readonly string[]): void => {
+    told.push(...more);
+    io.tellStarted(more);
+  };
   const given = new AbortController();
   const gateway = newGateway({
     settings,
     config,
     args,
     texts,
-    fixed,
+    told,
     number,
     portUse,
     io,
     onBootstrapToken: (token) =>
-      void introduced.promise.then(() => printBootstrap(token, { values: args, config }, io)),
+      void introduced.promise.then(() => {
+        printBootstrap(token, { values: args, config }, io);
+        tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
+      }),
     onGivenUp: () => given.abort(),
   });
   await using _ = gateway;
   await start(gateway, config, io);
   reload.now = () => gateway.control.reload();
-  if (isFirst && simulator !== undefined) {
+  if (simulator !== undefined && args.introduced !== true) {
     const { introduceDemo } = await import("./introduce-demo.ts");
     await introduceDemo(gateway, args, io);
   }
   const { dataUrl, adminUrl } = gateway;
-  fixed.push(
+  tellStarted([
     ...fixedAddress("data", config.listen.data.port, dataUrl),
     ...(adminUrl === "" ? [] : fixedAddress("admin", config.listen.admin.port, adminUrl)),
-  );
-  io.tellStarted(fixed);
+    ...(args.begins ? ["--no-init"] : []),
+    ...(simulator === undefined ? [] : ["--introduced"]),
+  ]);
   gateway.events.started({
     data: dataUrl,
     ...(adminUrl !== "" && { admin: adminUrl }),
@@ -140,7 +147,7 @@ interface Served {
   readonly args: ServeArguments;
   readonly texts: readonly string[];
   /** Further arguments, known once it serves. */
-  readonly fixed: readonly string[];
+  readonly told: readonly string[];
   readonly number: number;
   readonly portUse: Beginning["portUse"];
   readonly io: CommandIo;
@@ -148,25 +155,24 @@ interface Served {
   readonly onGivenUp: () => void;
 }
 
-function newGateway({ settings, config, args, texts, fixed, number, portUse, io, ...on }: Served) {
+function newGateway({ settings, config, args, texts, told, number, portUse, io, ...on }: Served) {
   const { path } = settings;
   let { text } = settings;
-  let hasControl = false;
   return new GatewayProcess({
     config,
     number,
     portUse,
     overrides: { log: io.log, proxies: proxiesOf(io.environment) },
     startControl() {
-      const isAgain = hasControl;
-      hasControl = true;
+      const all = [...texts, ...told];
       return startControlThread({
         config: { path, text, loadedAt: io.clock.now() },
-        args: [...texts, ...fixed],
+        args: all,
         variables: io.environment.variables,
         number,
-        portUse: isAgain ? "another" : portUse,
+        portUse: told.length === 0 ? portUse : "another",
         parentPid: process.ppid,
+        shownToken: readServeArguments(all).shownToken,
       });
     },
     configOf(next, current) {

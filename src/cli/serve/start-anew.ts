@@ -36,7 +36,7 @@ export async function startAnew(config: Config, io: CommandIo): Promise<void> {
 
 function inspect(path: string): DatabaseFacts {
   try {
-    return inspectFile(path).database;
+    return inspectFile(path);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommandError(

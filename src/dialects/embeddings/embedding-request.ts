@@ -16,6 +16,7 @@ import {
   tagged,
   text,
 } from "../request/checks.ts";
+import * as messages from "../request/messages.ts";
 import { requireModel, requireObject } from "../request/parse-json.ts";
 
 const mostInputs = 2048;
@@ -109,6 +110,5 @@ function isTokenList(value: unknown): value is readonly number[] {
 }
 
 function invalidInput(): GatewayError {
-  const message = "'$.input' is invalid. Please check the API reference.";
-  return new GatewayError("invalid_body", { message, param: "input" });
+  return new GatewayError("invalid_body", { message: messages.invalidInput(), param: "input" });
 }

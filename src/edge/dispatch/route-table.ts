@@ -13,53 +13,32 @@ export interface RouteMatch {
 /** On `data`, variants of base URLs are accepted: without or with a doubled `/v1`. */
 type ListenerKind = "data" | "admin";
 
-/** Finds the route of a path: exact ones first, then those with the earliest literal segments. */
+/** Finds the route of a path: exact ones first, then prefixes, then templates. */
 export class RouteTable {
   readonly listener: ListenerKind;
   readonly routes: readonly Route[];
-  readonly #exact = new Map<string, Shape>();
-  /** Those with parameters. */
-  readonly #others: readonly Shape[];
+  readonly #exact = new Map<string, ExactRoutes>();
+  readonly #prefixes: { readonly prefix: string; readonly routes: Route[] }[] = [];
+  readonly #templates: PathTemplate[] = [];
 
   constructor(routes: readonly Route[], listener: ListenerKind = "data") {
     this.listener = listener;
     this.routes = routes;
-    const others = new Map<string, Shape>();
-    for (const route of routes) {
-      const path = this.#canonical(route.path);
-      // Both are behind every character of a literal segment.
-      const order = path.replace(parameter, "~").replace("*", "~~");
-      const shapes = order === path ? this.#exact : others;
-      const shape = shapes.get(order) ?? {
-        order,
-        pattern: patternOf(path),
-        routes: [],
-        values: [],
-      };
-      if (shape.routes.some(({ method }) => method === route.method)) {
-        throw new Error(`two routes take ${route.method} ${route.path}`);
-      }
-      shape.routes.push(route);
-      shapes.set(order, shape);
-    }
-    this.#others = [...others.values()].toSorted((one, other) =>
-      one.order < other.order ? -1 : 1,
-    );
+    for (const route of routes) this.#add(route);
+    this.#templates.sort((one, other) => (one.order < other.order ? -1 : 1));
   }
 
   /** Throws 404 for an unknown path and 405, with `allow`, for a known path's other method. */
   match(method: string, path: string): RouteMatch {
-    const { routes, values } = this.#find(path);
-    if (routes.length === 0) {
+    const found = this.#find(path);
+    if (found.routes.length === 0) {
       throw unknownUrl({ method, path, listener: this.listener, routes: this.routes });
     }
     const wanted = method === "HEAD" ? "GET" : method;
-    const route = routes.find((candidate) => candidate.method === wanted);
-    if (route === undefined) throw wrongMethod(method, path, methodsOf(routes));
-    if (values.length === 0) return { route, parameter: "", parameters: noParameters };
-    const names = [...route.path.matchAll(parameter)].map(([name]) => name.slice(1, -1));
-    const parameters = Object.fromEntries(names.map((name, index) => [name, values[index] ?? ""]));
-    return { route, parameter: names.length === 0 ? (values[0] ?? "") : "", parameters };
+    const route = found.routes.find((candidate) => candidate.method === wanted);
+    if (route === undefined) throw wrongMethod(method, path, methodsOf(found.routes));
+    const parameters = found.template?.parameters(route.path, found.values) ?? noParameters;
+    return { route, parameter: found.parameter, parameters };
   }
 
   /** The dialect of the routes at a path; undefined when none there takes a key. */
@@ -75,7 +54,7 @@ export class RouteTable {
 
   /** Whether the path ends in a parameter that may have slashes. */
   takesSlash(path: string): boolean {
-    return this.#find(path).routes[0]?.path.endsWith("*") === true;
+    return this.#find(path).parameter !== "";
   }
 
   /** Methods for an answer to OPTIONS; empty for an unknown path. */
@@ -83,13 +62,56 @@ export class RouteTable {
     return methodsOf(this.#find(path).routes);
   }
 
-  #find(path: string): Pick<Shape, "routes" | "values"> {
+  #add(route: Route): void {
+    const sameShape = this.#routesLike(route);
+    if (sameShape.some(({ method }) => method === route.method)) {
+      throw new Error(`two routes take ${route.method} ${route.path}`);
+    }
+    sameShape.push(route);
+  }
+
+  /** The routes that differ from this one by the method alone. */
+  #routesLike({ path }: Route): Route[] {
+    if (path.includes("{")) return this.#templateOf(this.#canonical(path)).routes;
+    if (path.endsWith("*")) return this.#prefixOf(this.#canonical(path.slice(0, -1)));
+    const exact = this.#canonical(path);
+    const known = this.#exact.get(exact) ?? { ...nothing, routes: [] };
+    this.#exact.set(exact, known);
+    return known.routes;
+  }
+
+  #prefixOf(prefix: string): Route[] {
+    const known = this.#prefixes.find((entry) => entry.prefix === prefix);
+    if (known !== undefined) return known.routes;
+    const routes: Route[] = [];
+    this.#prefixes.push({ prefix, routes });
+    return routes;
+  }
+
+  #templateOf(path: string): PathTemplate {
+    const template = new PathTemplate(path);
+    const known = this.#templates.find(({ order }) => order === template.order);
+    if (known === undefined) this.#templates.push(template);
+    return known ?? template;
+  }
+
+  #find(path: string): FoundRoutes {
     const wanted = this.#canonical(path);
     const exact = this.#exact.get(wanted);
     if (exact !== undefined) return exact;
-    for (const { pattern, routes } of this.#others) {
-      const values = pattern.exec(wanted)?.slice(1).map(decoded);
-      if (values?.every((value) => value !== undefined) === true) return { routes, values };
+    for (const { prefix, routes } of this.#prefixes) {
+      if (!wanted.startsWith(`${prefix}/`)) continue;
+      const parameter = decodeSegment(wanted.slice(prefix.length + 1));
+      if (parameter !== undefined) return { ...nothing, routes, parameter };
+    }
+    return this.#templates.length === 0 ? nothing : this.#findTemplate(wanted);
+  }
+
+  #findTemplate(path: string): FoundRoutes {
+    const segments = path.split("/");
+    for (const template of this.#templates) {
+      const values = template.match(segments);
+      if (values !== undefined) return { ...nothing, routes: template.routes, template, values };
     }
     return nothing;
   }
@@ -99,25 +121,20 @@ export class RouteTable {
   }
 }
 
-/** Routes whose paths differ by the names of their parameters alone. */
-interface Shape {
-  readonly order: string;
-  readonly pattern: RegExp;
-  readonly routes: Route[];
-  /** Those of the parameters in a path, percent-decoded. */
+interface FoundRoutes {
+  readonly routes: readonly Route[];
+  readonly parameter: string;
+  readonly template: PathTemplate | undefined;
   readonly values: readonly string[];
 }
 
-const nothing = { routes: [], values: [] };
-const noParameters: PathParameters = {};
-
-/** One whole segment. */
-const parameter = /\{\w+\}/g;
-
-/** The literal segments have no character with another meaning in a pattern. */
-function patternOf(path: string): RegExp {
-  return new RegExp(`^${path.replace(parameter, "([^/]+)").replace("*", "(.+)")}$`);
+interface ExactRoutes extends FoundRoutes {
+  readonly routes: Route[];
 }
+
+const nothing: FoundRoutes = { routes: [], parameter: "", template: undefined, values: [] };
+
+const noParameters: PathParameters = {};
 
 /** Removes a leading `/v1`, also a doubled one, and trailing slashes. */
 function withoutVersion(path: string): string {
@@ -138,8 +155,53 @@ function methodsOf(routes: readonly Route[]): readonly string[] {
 
 type PathParameters = Readonly<Record<string, string>>;
 
-/** Undefined for broken percent-encoding. */
-function decoded(segment: string): string | undefined {
+/** Paths with parameters, such as `/keys/{id}/rotate`. A parameter is one whole segment. */
+class PathTemplate {
+  /** Routes of this shape; their parameters may have different names. */
+  readonly routes: Route[] = [];
+  /** The shape; of two that match a path, the smaller one has the earlier literal segment. */
+  readonly order: string;
+  /** Undefined for a parameter. */
+  readonly #literals: readonly (string | undefined)[];
+
+  constructor(path: string) {
+    const segments = path.split("/");
+    this.#literals = segments.map((segment) => (isParameter(segment) ? undefined : segment));
+    // A tilde is the last printable ASCII character, and no literal segment begins with one.
+    this.order = this.#literals.map((literal) => literal ?? "~").join("/");
+  }
+
+  /** Values of the parameters, percent-decoded; undefined when the path does not match. */
+  match(segments: readonly string[]): readonly string[] | undefined {
+    if (segments.length !== this.#literals.length) return undefined;
+    const values: string[] = [];
+    for (const [index, literal] of this.#literals.entries()) {
+      const segment = segments[index] ?? "";
+      if (literal !== undefined) {
+        if (segment !== literal) return undefined;
+        continue;
+      }
+      const value = decodeSegment(segment);
+      if (value === undefined) return undefined;
+      values.push(value);
+    }
+    return values;
+  }
+
+  /** The values by the names in the route's own path. */
+  parameters(path: string, values: readonly string[]): PathParameters {
+    const names = path.split("/").filter(isParameter);
+    return Object.fromEntries(names.map((name, index) => [name.slice(1, -1), values[index] ?? ""]));
+  }
+}
+
+function isParameter(segment: string): boolean {
+  return segment.startsWith("{") && segment.endsWith("}");
+}
+
+/** Undefined for an empty segment and for broken percent-encoding. */
+function decodeSegment(segment: string): string | undefined {
+  if (segment === "") return undefined;
   try {
     return decodeURIComponent(segment);
   } catch {

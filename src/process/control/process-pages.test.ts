@@ -1,4 +1,3 @@
-import { portsInThread } from "../../../test/support/thread-ports.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +8,7 @@ import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import { Metrics } from "../../telemetry/metrics/metrics.ts";
 import type { ToControl, ToMain } from "../messages.ts";
-import { ThreadLink, type Handlers } from "../thread-link.ts";
+import { portsInThread, ThreadLink, type Handlers } from "../thread-link.ts";
 import { ProcessPages } from "./process-pages.ts";
 import { serveSiblings } from "./siblings.ts";
 
@@ -49,7 +48,7 @@ function processOf(number: number, told: Told = {}): ProcessPages {
   if (told.hangs !== true) link.handle(handlers);
   const toMain = new ThreadLink<ToMain, ToControl>(control, systemClock);
   // It is asked nothing.
-  toMain.handle({});
+  toMain.handle({} as Handlers<ToControl>);
   if (told.hangs === true) toMain.lose("it hangs");
   const pages = new ProcessPages({
     dataDir,

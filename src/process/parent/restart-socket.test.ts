@@ -2,27 +2,28 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { acceptRestarts, askForRestart, hasParent } from "./restart-socket.ts";
+import { askForRestart, hasParent, Restarts } from "./restart-socket.ts";
 
 let folder: string;
 let path: string;
-let restarts: Disposable | undefined;
+let restarts: Restarts | undefined;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "sluice-restart-"));
   path = join(folder, "parent.sock");
 });
 afterEach(() => {
-  restarts?.[Symbol.dispose]();
+  restarts?.stop();
   rmSync(folder, { recursive: true });
 });
 
 /** The restarts of a gateway that serves, and the lines of its log. */
 function serving(restart: () => Promise<string | undefined>): readonly string[] {
   const lines: string[] = [];
-  const logger = {
-    log: (level: string, message: string) => void lines.push(`${level} ${message}`),
-  };
-  restarts = acceptRestarts(folder, { restart, logger: () => logger });
+  restarts = new Restarts({
+    restart,
+    logger: () => ({ log: (level, message) => void lines.push(`${level} ${message}`) }),
+  });
+  restarts.start(folder);
   return lines;
 }
 
@@ -40,7 +41,7 @@ test("only its own user may ask a gateway, from when it serves until it ends", a
   serving(() => Promise.resolve(undefined));
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(await hasParent(folder)).toBe(true);
-  restarts?.[Symbol.dispose]();
+  restarts?.stop();
   expect(await hasParent(folder)).toBe(false);
   expect(existsSync(path)).toBe(false);
 });
@@ -63,11 +64,11 @@ test("a socket that a killed gateway left is replaced", async () => {
 
 test("a gateway that cannot listen serves on and says so", async () => {
   const lines: string[] = [];
-  const logger = {
-    log: (level: string, message: string) => void lines.push(`${level} ${message}`),
-  };
-  const restart = (): Promise<undefined> => Promise.resolve(undefined);
-  restarts = acceptRestarts(join(folder, "missing"), { restart, logger: () => logger });
+  restarts = new Restarts({
+    restart: () => Promise.resolve(undefined),
+    logger: () => ({ log: (level, message) => void lines.push(`${level} ${message}`) }),
+  });
+  restarts.start(join(folder, "missing"));
   expect(lines).toEqual(["warn `sluice restart` will not reach this gateway"]);
 });
 
@@ -77,7 +78,7 @@ test("who asks where nobody listens is told so", async () => {
 
 test("who asks a gateway that ends meanwhile is told so", async () => {
   serving(() => {
-    restarts?.[Symbol.dispose]();
+    restarts?.stop();
     return new Promise(() => undefined);
   });
   expect(await askForRestart(folder)).toBe("the gateway ended meanwhile");

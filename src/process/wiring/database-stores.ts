@@ -3,18 +3,9 @@ import type { Clock } from "../../domain/clock.ts";
 import type { ControlStore } from "../../store/control-store.ts";
 import type { JobLocks } from "../../store/repositories/job-locks.ts";
 import type { ProcessStore } from "../../store/repositories/process-store.ts";
-import { inspectServer } from "../../store/postgres/connection/inspect-server.ts";
-import type { FoundSchema } from "../../store/schema-version.ts";
-import { inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { openStores as openPostgres } from "../../store/postgres/open-stores.ts";
 import { openStores as openSqlite, type StoreOptions } from "../../store/sqlite/open-stores.ts";
-import type {
-  InspectedDatabase,
-  KeyStore,
-  ReplyStore,
-  StoredCalls,
-  UsageStore,
-} from "../../store/store.ts";
+import type { KeyStore, ReplyStore, StoredCalls, UsageStore } from "../../store/store.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
 
 /** All stores of a database of any kind. */
@@ -52,22 +43,4 @@ export function openDatabaseStores(
       return openPostgres(storage.url.reveal(), clock, { poolSize, ...options });
     }
   }
-}
-
-export interface InspectedStorage extends InspectedDatabase {
-  /** Undefined if the user may not change it. */
-  readonly schema: FoundSchema | undefined;
-}
-
-/**
- * Reads what a start checks of the configured database, without changing it. Throws
- * `StorageUnavailable`, and an error for a path that leads to no file.
- */
-export async function inspectStorage(
-  storage: Config["storage"],
-  clock: Pick<Clock, "now">,
-): Promise<InspectedStorage> {
-  return storage.backend === "sqlite"
-    ? inspectFile(storage.path)
-    : inspectServer(storage.url.reveal(), () => clock.now());
 }

@@ -16,8 +16,7 @@ import type { DatabaseOwner, KeyStore, ReplyStore, UsageStore } from "../../stor
 import { RetentionJob, type RetentionOptions } from "../../store/retention-job.ts";
 import type { ProcessStore } from "../../store/repositories/process-store.ts";
 import { refuseOddFiles } from "../../store/sqlite/connection/open-database.ts";
-import type { KeyFile } from "../../store/disk/key-file.ts";
-import { openKeyFile } from "../../store/disk/known-keys.ts";
+import { type KeyFile, openKeyFile } from "../../store/disk/key-file.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
 import { type DatabaseStores, openDatabaseStores } from "./database-stores.ts";
 import { openLedgerEvents } from "./ledger/open-events.ts";

@@ -5,7 +5,7 @@ import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { parseValkeyUrl } from "../../domain/addresses.ts";
 import type { LimitStore } from "../../store/limits/limit-store.ts";
-import { openValkeyClient, type ValkeyClient } from "../../store/limits/valkey/client.ts";
+import { ValkeyClient } from "../../store/limits/valkey/client.ts";
 import { ValkeyLimits } from "../../store/limits/valkey/limit-store.ts";
 import { createProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { ValkeySlots } from "../../store/limits/valkey/slot-store.ts";
@@ -91,5 +91,5 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): S
 export function clientOf({ url, authorities }: ValkeyStore, timeoutMs: number): ValkeyClient {
   const address = parseValkeyUrl(url.reveal());
   if (address === undefined) throw new TypeError("limits.store was not checked");
-  return openValkeyClient({ address, authorities, timeoutMs });
+  return new ValkeyClient({ address, authorities, timeoutMs });
 }

@@ -6,8 +6,7 @@ import { AdminFixture } from "../../../test/support/admin-fixture.ts";
 import { testPeppers } from "../../../test/support/test-peppers.ts";
 import { StorageUnavailable, WrongDatabase } from "../errors.ts";
 import type { KeyStore } from "../store.ts";
-import { KeyFile, keyFileSeal } from "./key-file.ts";
-import { KnownKeys } from "./known-keys.ts";
+import { KeyFile, keyFileSeal, KnownKeys } from "./key-file.ts";
 
 const maxAgeMs = 900_000;
 

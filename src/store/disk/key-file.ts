@@ -1,12 +1,14 @@
 import { timingSafeEqual } from "node:crypto";
-import { createKeyDigest, type KeyDigest, type Peppers } from "../../domain/keys/peppers.ts";
-import type { KeyChange, KeyStore, LiveKey } from "../store.ts";
-import { open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { rmSync } from "node:fs";
+import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Clock } from "../../domain/clock.ts";
+import { createKeyDigest, type KeyDigest, type Peppers } from "../../domain/keys/peppers.ts";
 import { Coalesced } from "../../domain/waiting/in-parallel.ts";
+import { StorageUnavailable, UnusableDatabase } from "../errors.ts";
+import type { KeyChange, KeyChanges, KeyStore } from "../store.ts";
 
-export interface KeyFileOptions {
+interface KeyFileOptions {
   readonly path: string;
   readonly store: Pick<KeyStore, "loadKeys">;
   readonly clock: Pick<Clock, "now">;
@@ -25,10 +27,12 @@ interface Written {
   readonly epoch: number;
   readonly at: number;
   readonly seal: string;
-  /** Size when the file was written anew, and what was appended since. */
   readonly bytes: number;
-  readonly appendedBytes: number;
+  /** Size when the file was written anew. */
+  readonly anewBytes: number;
 }
+
+const nothing: Written = { epoch: 0, at: 0, seal: "", bytes: 0, anewBytes: 0 };
 
 /**
  * Keeps the live keys in a file for a start without the database. Changes are appended, so that a
@@ -48,8 +52,9 @@ export class KeyFile {
   /** The database has this epoch now. Never rejects. */
   async follow(epoch: number): Promise<void> {
     const { clock, onFailed, onWritten } = this.#options;
-    const { epoch: known, at } = this.#written ?? { epoch: -1, at: 0 };
-    if (this.#isStopped || (known === epoch && clock.now() - at < renewalMs)) return;
+    const written = this.#written;
+    const isNew = written?.epoch !== epoch || clock.now() - written.at >= renewalMs;
+    if (this.#isStopped || !isNew) return;
     try {
       await this.#writing.run();
       onWritten();
@@ -65,51 +70,47 @@ export class KeyFile {
   }
 
   async #write(): Promise<void> {
-    const written = this.#written;
-    const isLong =
-      written !== undefined && written.appendedBytes > Math.max(leastAppendedBytes, written.bytes);
-    if (written === undefined || isLong || !(await this.#append(written))) await this.#renew();
+    const { bytes, anewBytes } = this.#written ?? nothing;
+    const isLong = bytes - anewBytes > Math.max(leastAppendedBytes, anewBytes);
+    if (isLong || !(await this.#append())) await this.#renew();
   }
 
-  /** False if the database went back, as a restored one does. */
-  async #append(written: Written): Promise<boolean> {
-    const file = await open(this.#options.path, "a", 0o600);
-    try {
-      let last = written;
-      for await (const line of this.#lines(written.epoch)) {
-        if (line.epoch < last.epoch) return false;
-        const { text, seal } = writeKeyLine(line, last.seal, this.#options.digest);
-        await file.write(text);
-        const appendedBytes = last.appendedBytes + text.length;
-        last = { ...last, epoch: line.epoch, at: line.at, seal, appendedBytes };
-      }
-      await file.datasync();
-      this.#written = last;
-      return true;
-    } finally {
-      await file.close();
-    }
+  /** False without a file, or if the database went back, as a restored one does. */
+  async #append(): Promise<boolean> {
+    if (this.#written === undefined) return false;
+    await using file = await open(this.#options.path, "a", 0o600);
+    const written = await this.#writeLines(file, this.#written);
+    if (written === undefined) return false;
+    this.#written = written;
+    return true;
   }
 
   async #renew(): Promise<void> {
-    const { path, digest } = this.#options;
+    const { path } = this.#options;
     const draft = `${path}.new`;
     await rm(draft, { force: true });
-    const file = await open(draft, "wx", 0o600);
-    let last: Written = { epoch: 0, at: 0, seal: firstSeal, bytes: 0, appendedBytes: 0 };
-    try {
-      for await (const line of this.#lines(0)) {
-        const { text, seal } = writeKeyLine(line, last.seal, digest);
-        await file.write(text);
-        last = { ...last, epoch: line.epoch, at: line.at, seal, bytes: last.bytes + text.length };
-      }
-      await file.sync();
-    } finally {
-      await file.close();
+    let written = nothing;
+    {
+      await using file = await open(draft, "wx", 0o600);
+      written = (await this.#writeLines(file, nothing)) ?? nothing;
     }
     await rename(draft, path);
-    await syncFolder(dirname(path));
-    this.#written = last;
+    await using folder = await open(dirname(path), "r");
+    await folder.sync();
+    this.#written = { ...written, anewBytes: written.bytes };
+  }
+
+  /** Writes all changes since then; undefined if the database went back. */
+  async #writeLines(file: FileHandle, since: Written): Promise<Written | undefined> {
+    let last = since;
+    for await (const line of this.#lines(since.epoch)) {
+      if (line.epoch < last.epoch) return undefined;
+      const { text, seal } = writeKeyLine(line, last.seal, this.#options.digest);
+      await file.write(text);
+      last = { ...last, epoch: line.epoch, at: line.at, seal, bytes: last.bytes + text.length };
+    }
+    await file.datasync();
+    return last;
   }
 
   /** The changes since an epoch; at least one line. */
@@ -126,17 +127,8 @@ export class KeyFile {
   }
 }
 
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
 /** Changes of keys in a file, and until when there were no others. */
-export interface KeyLine {
+interface KeyLine {
   /** When the database was read, in milliseconds since the epoch. */
   readonly at: number;
   /** Epoch of the last change. */
@@ -149,68 +141,39 @@ export function keyFileSeal(pepper: Peppers["first"]): KeyDigest {
   return createKeyDigest(pepper.digest("seal of the keys on disk"));
 }
 
-/** What the first line is sealed with. */
-export const firstSeal = "";
-
 /**
  * Writes one line: JSON and a seal over it and all lines before. What only the control plane shows
  * is left out.
  */
-export function writeKeyLine(line: KeyLine, previous: string, digest: KeyDigest) {
-  const { at, epoch, changes } = line;
-  const json = JSON.stringify({ at, epoch, changes: changes.map(writtenChange) });
+function writeKeyLine(line: KeyLine, previous: string, digest: KeyDigest) {
+  const json = JSON.stringify(line, (name, value: unknown) => {
+    if (name === "ended" || name === "note") return name === "note" ? "" : undefined;
+    return value instanceof Uint8Array ? value.toBase64() : value;
+  });
   const seal = sealOf(json, previous, digest);
   return { text: `${json}\t${seal}\n`, seal };
 }
 
 /** Reads the lines up to the first one that is incomplete or that somebody else has written. */
-export function readKeyLines(text: string, digest: KeyDigest): readonly KeyLine[] {
+function readKeyLines(text: string, digest: KeyDigest): readonly KeyLine[] {
   const lines: KeyLine[] = [];
-  let previous = firstSeal;
+  let previous = nothing.seal;
   for (const line of text.split("\n")) {
     const [json = "", seal = ""] = line.split("\t");
     if (!isSame(seal, sealOf(json, previous, digest))) break;
-    const { at, epoch, changes } = parseLine(json);
-    lines.push({ at, epoch, changes: changes.map(readChange) });
+    lines.push(parseLine(json));
     previous = seal;
   }
   return lines;
 }
 
 /** Nobody else can have sealed the line. */
-function parseLine(json: string): WrittenLine;
+function parseLine(json: string): KeyLine;
 function parseLine(json: string): unknown {
-  const line: unknown = JSON.parse(json);
+  const line: unknown = JSON.parse(json, (name, value: unknown) =>
+    name === "digest" ? Uint8Array.fromBase64(String(value)) : value,
+  );
   return line;
-}
-
-interface WrittenLine extends Omit<KeyLine, "changes"> {
-  readonly changes: readonly WrittenChange[];
-}
-
-interface WrittenChange {
-  readonly keyId: string;
-  readonly live?: Omit<LiveKey, "secrets"> & { readonly secrets: readonly WrittenSecret[] };
-}
-
-type WrittenSecret = Omit<LiveKey["secrets"][number], "digest"> & { readonly digest: string };
-
-function writtenChange({ keyId, live }: KeyChange): WrittenChange {
-  if (live === undefined) return { keyId };
-  const secrets = live.secrets.map((secret) => ({
-    ...secret,
-    digest: Buffer.from(secret.digest).toString("base64"),
-  }));
-  return { keyId, live: { ...live, key: { ...live.key, note: "" }, secrets } };
-}
-
-function readChange({ keyId, live }: WrittenChange): KeyChange {
-  if (live === undefined) return { keyId, live: undefined };
-  const secrets = live.secrets.map((secret) => ({
-    ...secret,
-    digest: new Uint8Array(Buffer.from(secret.digest, "base64")),
-  }));
-  return { keyId, live: { ...live, secrets } };
 }
 
 function sealOf(json: string, previous: string, digest: KeyDigest): string {
@@ -219,4 +182,96 @@ function sealOf(json: string, previous: string, digest: KeyDigest): string {
 
 function isSame(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+}
+
+interface KnownKeysOptions {
+  readonly store: Pick<KeyStore, "loadKeys">;
+  readonly path: string;
+  readonly clock: Pick<Clock, "now">;
+  /** One for each pepper: the file may be from before a rotation. */
+  readonly digests: readonly KeyDigest[];
+  readonly maxAgeMs: number;
+}
+
+/** How far the clock may have gone back since the file was written. */
+const clockToleranceMs = 60_000;
+
+/** The keys of the database; for a start without it, those of the file on disk. */
+export class KnownKeys implements Pick<KeyStore, "loadKeys"> {
+  readonly #options: KnownKeysOptions;
+  /** Kept until the database answers, because a file is read in pages. */
+  #lines: readonly KeyLine[] = [];
+
+  constructor(options: KnownKeysOptions) {
+    this.#options = options;
+  }
+
+  async loadKeys(since: number, limit: number): Promise<KeyChanges> {
+    try {
+      const page = await this.#options.store.loadKeys(since, limit);
+      this.#lines = [];
+      return page;
+    } catch (error) {
+      // A database that is the wrong one does not vouch for the keys of the right one.
+      if (!(error instanceof StorageUnavailable) || error instanceof UnusableDatabase) throw error;
+      if (since === 0) this.#lines = await this.#readFile();
+      const page = pageOf(this.#lines, since, this.#options.clock.now());
+      if (page === undefined) throw error;
+      return page;
+    }
+  }
+
+  async #readFile(): Promise<readonly KeyLine[]> {
+    const { path, digests, clock, maxAgeMs } = this.#options;
+    // Without a file there is nothing to start from.
+    const text = await readFile(path, "utf8").catch(() => "");
+    const read = digests.map((digest) => readKeyLines(text, digest));
+    const lines = read.find((each) => each.length > 0) ?? [];
+    const ageMs = clock.now() - (lines.at(-1)?.at ?? -Infinity);
+    return ageMs <= maxAgeMs && ageMs >= -clockToleranceMs ? lines : [];
+  }
+}
+
+/** Undefined if there is nothing after `since`. */
+function pageOf(lines: readonly KeyLine[], since: number, now: number): KeyChanges | undefined {
+  const last = lines.at(-1);
+  const later = lines.filter(({ epoch, changes }) => epoch > since && changes.length > 0);
+  const [page] = later;
+  if (last === undefined) return undefined;
+  const ageMs = Math.max(0, now - last.at);
+  if (page !== undefined) {
+    return { changes: page.changes, epoch: page.epoch, hasMore: later.length > 1, ageMs };
+  }
+  return since === 0 ? { changes: [], epoch: 0, hasMore: false, ageMs } : undefined;
+}
+
+interface OpenKeyFileOptions extends Pick<KeyFileOptions, "onFailed" | "onWritten"> {
+  readonly config: {
+    readonly auth: { readonly keepsSnapshot: boolean; readonly snapshotMaxAgeMs: number };
+    readonly dataDir: string;
+    readonly storage: { readonly backend: "sqlite" | "postgres" };
+  };
+  readonly clock: Clock;
+  readonly peppers: Peppers;
+  /** The keys in the database. */
+  readonly store: Pick<KeyStore, "loadKeys">;
+}
+
+/** The keys with their copy on disk, if the database may be on another machine. */
+export function openKeyFile({ config, peppers, ...parts }: OpenKeyFileOptions) {
+  const { auth, dataDir, storage } = config;
+  const { store } = parts;
+  if (storage.backend === "sqlite") return { keys: store, file: undefined };
+  const path = join(dataDir, "keys");
+  if (!auth.keepsSnapshot) {
+    rmSync(path, { force: true });
+    return { keys: store, file: undefined };
+  }
+  const { first, all } = peppers;
+  const digests = all.map(keyFileSeal);
+  const maxAgeMs = auth.snapshotMaxAgeMs;
+  return {
+    keys: new KnownKeys({ ...parts, path, digests, maxAgeMs }),
+    file: new KeyFile({ ...parts, path, digest: keyFileSeal(first) }),
+  };
 }

@@ -86,7 +86,7 @@ const databases: readonly (readonly [
 test.each(databases)(
   "a database is checked against an unused and a used data directory: %s",
   async (_, facts, refusals) => {
-    const known = { path: "x.db", state: "filled", installation: undefined } as const;
+    const known = { path: "x.db", state: "filled", version: 1, installation: undefined } as const;
     const whole = { ...known, pepperMark: undefined, hasSecrets: false, ...facts };
     for (const [use, refusal] of Object.entries(refusals)) {
       await withBench((bench) => {
@@ -163,7 +163,7 @@ test(
     const owner = bench.installation(configured);
     await bench.open(owner);
     const stranger = { path: "x.db", state: "filled", installation: "inst_x" } as const;
-    const marks = { pepperMark: undefined, hasSecrets: false };
+    const marks = { version: 1, pepperMark: undefined, hasSecrets: false };
     expect(() => owner.check({ ...stranger, ...marks })).toThrow("belongs to another installation");
   }),
 );

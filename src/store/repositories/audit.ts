@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { AuditLink } from "../../domain/audit/audit-checkpoint.ts";
 import type { AuditEntry, AuditFields, AuditRecord, AuditValue } from "../../domain/audit/audit.ts";
 import { auditDigest, canonicalJson, firstDigest } from "../../domain/audit/audit-digest.ts";
@@ -13,9 +14,9 @@ import type {
   PageRequest,
 } from "../control-store.ts";
 import type { AuditRow, Queries, SqlConnection } from "./tables.ts";
-import { decodeSequence, encodeSequence } from "./cursor.ts";
+import { decodeCursor, encodeCursor } from "./cursor.ts";
 import { toPage } from "./entity-table.ts";
-import { present, storableText } from "./row.ts";
+import { asRow, present, storableText } from "./row.ts";
 
 /** Few enough that a page blocks the event loop for only a few milliseconds. */
 const pageRows = 100;
@@ -30,17 +31,16 @@ export class AuditLog {
   /** Newest first. */
   async list(filter: AuditFilter, { limit, after }: PageRequest): Promise<Page<AuditRecord>> {
     const { accountId, actorId, action, subjectId, since, until } = filter;
-    const before = after === undefined ? undefined : decodeSequence(after);
+    const before = after === undefined ? undefined : decodeCursor(after).at;
     const range = await this.#rangeOf(filter);
     const rows = await this.#queries
       .selectFrom("audit")
       .selectAll()
       .where((eb) =>
         eb.and([
-          ...(accountId === undefined ? [] : [eb("accountId", "=", accountId)]),
-          ...(actorId === undefined ? [] : [eb("actorId", "=", actorId)]),
-          ...(action === undefined ? [] : [eb("action", "=", action)]),
-          ...(subjectId === undefined ? [] : [eb("subjectId", "=", subjectId)]),
+          ...Object.entries({ accountId, actorId, action, subjectId }).flatMap(([column, value]) =>
+            value === undefined ? [] : [eb(sql.ref(column), "=", value)],
+          ),
           ...(since === undefined ? [] : [eb("at", ">=", since)]),
           ...(until === undefined ? [] : [eb("at", "<", until)]),
           ...(before === undefined ? [] : [eb("sequence", "<", before)]),
@@ -50,7 +50,9 @@ export class AuditLog {
       .orderBy("sequence", "desc")
       .limit(limit + 1)
       .execute();
-    return toPage(rows.map(readRecord), limit, ({ sequence }) => encodeSequence(sequence));
+    return toPage(rows.map(readRecord), limit, ({ sequence }) =>
+      encodeCursor({ at: sequence, id: "" }),
+    );
   }
 
   /** The entries of a time, found by an index: a list by sequence would read all that are newer. */
@@ -198,25 +200,19 @@ function describeMissing(
 }
 
 export function readRecord(row: AuditRow): AuditRecord {
-  const { address, requestId, accountId } = present(row);
+  const { actorKind, actorId, actorName, subjectType, subjectId, ...others } = present(row);
+  const { beforeFields, afterFields, ...record } = others;
   return {
-    sequence: row.sequence,
-    at: row.at,
-    actor: { kind: row.actorKind, id: row.actorId ?? undefined, name: row.actorName },
-    address,
-    requestId,
-    action: row.action,
-    subject: { type: row.subjectType, id: row.subjectId },
-    accountId,
-    before: readFields(row.beforeFields),
-    after: readFields(row.afterFields),
-    previousDigest: row.previousDigest,
-    digest: row.digest,
+    ...record,
+    actor: { kind: actorKind, id: actorId, name: actorName },
+    subject: { type: subjectType, id: subjectId },
+    before: readFields(beforeFields),
+    after: readFields(afterFields),
   };
 }
 
-function readFields(json: string | null): AuditFields | undefined {
-  if (json === null) return undefined;
+function readFields(json: string | undefined): AuditFields | undefined {
+  if (json === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(json);
     if (isObject(value)) return readObject(value);
@@ -239,23 +235,16 @@ function readValue(value: unknown): AuditValue {
   return isObject(value) ? readObject(value) : null;
 }
 
-function toRow(record: AuditRecord): AuditRow {
+function toRow({ actor, subject, before, after, ...record }: AuditRecord): AuditRow {
   return {
-    sequence: record.sequence,
-    at: record.at,
-    actorKind: record.actor.kind,
-    actorId: record.actor.id ?? null,
-    actorName: record.actor.name,
-    address: record.address ?? null,
-    requestId: record.requestId ?? null,
-    action: record.action,
-    subjectType: record.subject.type,
-    subjectId: record.subject.id,
-    accountId: record.accountId ?? null,
-    beforeFields: record.before === undefined ? null : canonicalJson(record.before),
-    afterFields: record.after === undefined ? null : canonicalJson(record.after),
-    previousDigest: record.previousDigest,
-    digest: record.digest,
+    ...asRow(record),
+    actorKind: actor.kind,
+    actorId: actor.id ?? null,
+    actorName: actor.name,
+    subjectType: subject.type,
+    subjectId: subject.id,
+    beforeFields: before === undefined ? null : canonicalJson(before),
+    afterFields: after === undefined ? null : canonicalJson(after),
   };
 }
 

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
-import { type FoundSchema, refuseOtherSchema } from "../schema-version.ts";
+import { refuseOtherSchema } from "../schema-version.ts";
+import type { DatabaseFacts } from "../store.ts";
 import type { Queries, SqlValue } from "./tables.ts";
 
 /** A row by the names of its columns in the database. */
@@ -107,9 +108,9 @@ export async function copyDatabase({ source, target, ...rest }: CopyOptions): Pr
 }
 
 /** Throws for a source without the schema of this program. */
-export function refuseSource(found: FoundSchema): void {
+export function refuseSource(found: DatabaseFacts): void {
   refuseOtherSchema(found);
-  if (found.version === 0) throw new CopyRefused(`${found.name} is empty`);
+  if (found.version === 0) throw new CopyRefused(`${found.path} is empty`);
 }
 
 /** All rows of a table in the order of its key, batch by batch. */

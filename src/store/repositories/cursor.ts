@@ -1,59 +1,33 @@
 import { InvalidCursor } from "../errors.ts";
 
-/** A row's position in a list sorted by time, then id. */
+/** A row's position in a list sorted by time, then id, or by number, with an empty id. */
 export interface ListPosition {
   readonly at: number;
   readonly id: string;
 }
 
 /** An opaque text that callers pass back unchanged. */
-export function encodeCursor(position: ListPosition): string {
-  return encode([position.at, position.id]);
+export function encodeCursor({ at, id }: ListPosition): string {
+  return Buffer.from(JSON.stringify([at, id])).toString("base64url");
 }
 
 /** Throws `InvalidCursor` for any other text. */
 export function decodeCursor(cursor: string): ListPosition {
-  const parts = decode(cursor);
-  const [at, id] = parts;
-  if (parts.length !== 2 || !isInteger(at) || typeof id !== "string") throw invalid();
-  return { at, id };
+  const parts: unknown = parse(Buffer.from(cursor, "base64url").toString());
+  if (Array.isArray(parts) && parts.length === 2) {
+    const [at, id]: readonly unknown[] = parts;
+    if (typeof at === "number" && Number.isSafeInteger(at) && typeof id === "string") {
+      return { at, id };
+    }
+  }
+  throw new InvalidCursor("the cursor was not returned by a list");
 }
 
-/** The cursor of a list whose rows are numbered. */
-export function encodeSequence(sequence: number): string {
-  return encode([sequence]);
-}
-
-/** Throws `InvalidCursor` for any other text. */
-export function decodeSequence(cursor: string): number {
-  const parts = decode(cursor);
-  const [sequence] = parts;
-  if (parts.length !== 1 || !isInteger(sequence)) throw invalid();
-  return sequence;
-}
-
-function encode(parts: readonly (string | number)[]): string {
-  return Buffer.from(JSON.stringify(parts)).toString("base64url");
-}
-
-function decode(cursor: string): readonly unknown[] {
-  const parts = parse(Buffer.from(cursor, "base64url").toString());
-  if (!Array.isArray(parts)) throw invalid();
-  return parts;
-}
-
+/** Undefined for what is no JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw invalid();
+    return undefined;
   }
-}
-
-function isInteger(value: unknown): value is number {
-  return Number.isSafeInteger(value);
-}
-
-function invalid(): InvalidCursor {
-  return new InvalidCursor("the cursor was not returned by a list");
 }

@@ -1,11 +1,11 @@
 import type { Kysely } from "kysely";
 import type { Account, Application } from "../../domain/accounts/account.ts";
 import type { ManagementToken, Session, User } from "../../domain/accounts/user.ts";
-import type { AuditEntry } from "../../domain/audit/audit.ts";
+import type { AuditRecord } from "../../domain/audit/audit.ts";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { Limits } from "../../domain/limits/plan.ts";
 import type { ProcessFacts } from "../../domain/process-row.ts";
-import type { CallOutcome, CapacityClass, UsageRecord } from "../../domain/usage/usage.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { StoredReply } from "../control-store.ts";
 import type { HeldClaim, KeptReply } from "../store.ts";
 
@@ -100,40 +100,28 @@ export type UsageRow = RowWith<
   }
 >;
 
-export interface AuditRow {
-  sequence: number;
-  at: number;
-  actorKind: AuditEntry["actor"]["kind"];
+export type AuditRow = Omit<Row<AuditRecord>, "actor" | "subject" | "before" | "after"> & {
+  actorKind: AuditRecord["actor"]["kind"];
   actorId: string | null;
   actorName: string;
-  address: string | null;
-  requestId: string | null;
-  action: string;
   subjectType: string;
   subjectId: string;
-  accountId: string | null;
   beforeFields: string | null;
   afterFields: string | null;
-  previousDigest: string;
-  digest: string;
-}
+};
 
-/** What calls are told apart by in sums. */
-interface UsageGroupRow {
-  id: number;
-  environment: string;
-  accountId: string;
-  applicationId: string;
-  keyId: string;
-  model: string;
-  /** Empty: no target was tried. */
-  target: string;
-  capacityClass: CapacityClass;
-  outcome: CallOutcome;
-  status: number;
-  /** Empty: none. */
-  code: string;
-}
+/** What calls are told apart by in sums. An absent target or code is empty. */
+type UsageGroupRow = Pick<
+  UsageRecord,
+  | "environment"
+  | "accountId"
+  | "applicationId"
+  | "keyId"
+  | "model"
+  | "capacityClass"
+  | "outcome"
+  | "status"
+> & { id: number; target: string; code: string };
 
 /** The sums of one group of calls. */
 export interface UsageSum {

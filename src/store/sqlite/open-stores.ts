@@ -13,17 +13,7 @@ import type { DroppedRows } from "../store.ts";
 import { isFaultOfData } from "./connection/sqlite-trouble.ts";
 import { insertCalls } from "./insert-calls.ts";
 
-export interface SqliteStores {
-  readonly connection: SqliteConnection;
-  readonly control: SqlControlStore;
-  readonly keys: SqlKeyStore;
-  readonly usage: SqlUsageStore;
-  readonly storedCalls: SqlStoredCalls;
-  readonly replies: SqlReplyStore;
-  readonly reports: SqlUsageReports;
-  readonly jobLocks: JobLocks;
-  readonly processes: ProcessStore;
-}
+export type SqliteStores = ReturnType<typeof openStores>;
 
 export interface StoreOptions extends Pick<SqliteOptions, "owner" | "onTrouble" | "onRecovered"> {
   /** Called for calls that came too late to be stored. */
@@ -34,7 +24,7 @@ export interface StoreOptions extends Pick<SqliteOptions, "owner" | "onTrouble" 
 const busyTimeoutMs = 10;
 
 /** All stores of a database, on one connection that opens on first use. */
-export function openStores(path: string, clock: Clock, options: StoreOptions = {}): SqliteStores {
+export function openStores(path: string, clock: Clock, options: StoreOptions = {}) {
   const { onDropped, ...ofConnection } = options;
   const connection = new SqliteConnection({ path, busyTimeoutMs, clock, ...ofConnection });
   return {

@@ -8,7 +8,7 @@ import {
 import { plansOf } from "../../../test/support/query-plans.ts";
 import type { AuditFilter, ControlView, KeyFilter } from "../control-store.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
-import { encodeCursor, encodeSequence } from "../repositories/cursor.ts";
+import { encodeCursor } from "../repositories/cursor.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 
@@ -97,7 +97,7 @@ describe("plans of queries", () => {
   });
 
   test("lists of the audit follow its sequence, within the filter", async () => {
-    const after = encodeSequence(1_000);
+    const after = encodeCursor({ at: 1_000, id: "" });
     const listOf = (filter: AuditFilter) =>
       stepsOf((view) => view.audit.list(filter, { limit: 50, after }));
     const filters: readonly AuditFilter[] = [

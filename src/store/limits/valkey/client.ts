@@ -17,28 +17,6 @@ export interface ValkeyClientOptions {
   readonly timeoutMs: number;
 }
 
-/** A connection to a server, to the primary that Sentinels name, or to the servers of a cluster. */
-export interface ValkeyClient {
-  /** How many hash tags divide the keys; 1 unless there are several servers to use. */
-  readonly shards: number;
-  /**
-   * Runs a script, whose keys are in one slot of a cluster. Rejects with `ValkeyUnavailable`, or
-   * with the error of a script that is wrong. An answer that came too late is in `late`.
-   */
-  run(
-    script: ValkeyScript,
-    keys: readonly string[],
-    parameters: readonly Parameter[],
-  ): Promise<unknown>;
-  /** Runs one command, on any server of a cluster. */
-  send(command: string, parameters: readonly string[]): Promise<unknown>;
-  /** Resolves when connected, or when the first try has failed; it goes on trying. */
-  open(): Promise<void>;
-  /** `heard`: called when a connection is lost and when one is made, before anything is sent on it. */
-  onConnection(heard: (isMade: boolean) => void): void;
-  close(): void;
-}
-
 export type Parameter = string | number;
 
 /** Enough to spread over the servers of a cluster, few enough to be looked at each second. */
@@ -48,13 +26,11 @@ const retryMs = 100;
 /** After so many late answers in a row, the connection may lead to a server that was replaced. */
 const mostLate = 5;
 
-export function openValkeyClient(options: ValkeyClientOptions): ValkeyClient {
-  return new Client(options);
-}
-
 type Sender = (...parameters: Parameter[]) => Promise<unknown>;
 
-class Client implements ValkeyClient {
+/** A connection to a server, to the primary that Sentinels name, or to the servers of a cluster. */
+export class ValkeyClient {
+  /** How many hash tags divide the keys; 1 unless there are several servers to use. */
   readonly shards: number;
   readonly #options: ValkeyClientOptions;
   readonly #redis: Redis | Cluster;
@@ -73,20 +49,27 @@ class Client implements ValkeyClient {
     this.#redis.on("node error", (error: unknown) => (this.#problem = error));
   }
 
+  /** Resolves when connected, or when the first try has failed; it goes on trying. */
   async open(): Promise<void> {
     const connected = this.#redis.connect().catch((error: unknown) => (this.#problem ??= error));
     await Promise.race([connected, Bun.sleep(connectTimeoutMs)]);
   }
 
+  /** `heard`: called when a connection is lost and when one is made, before anything is sent on it. */
   onConnection(heard: (isMade: boolean) => void): void {
     for (const event of ["close", "-node"]) this.#redis.on(event, () => heard(false));
     for (const event of ["ready", "+node"]) this.#redis.on(event, () => heard(true));
   }
 
+  /**
+   * Runs a script, whose keys are in one slot of a cluster. Rejects with `ValkeyUnavailable`, or
+   * with the error of a script that is wrong. An answer that came too late is in `late`.
+   */
   run(script: ValkeyScript, keys: readonly string[], parameters: readonly Parameter[]) {
     return this.#answer(() => this.#senderOf(script)(keys.length, ...keys, ...parameters));
   }
 
+  /** Runs one command, on any server of a cluster. */
   send(command: string, parameters: readonly string[]): Promise<unknown> {
     return this.#answer(() => this.#redis.call(command, [...parameters]));
   }

@@ -1,4 +1,4 @@
-import type { Client, ClientBase, PoolClient } from "pg";
+import type { Client, ClientBase, Pool, PoolClient } from "pg";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
 import { nameOfDatabase } from "../../../domain/addresses.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
@@ -6,7 +6,13 @@ import type { DatabaseOwner } from "../../store.ts";
 import type { Queries, SqlConnection } from "../../repositories/tables.ts";
 import { beginIn, beginUnordered, type Lane, LaneQueue } from "./lanes.ts";
 import { tellEpoch } from "./notices.ts";
-import { ClientPool, createClient, defaultLockWaitMs, type PoolOptions } from "./pool.ts";
+import {
+  connectFrom,
+  createClient,
+  defaultLockWaitMs,
+  openPool,
+  type PoolOptions,
+} from "./pool.ts";
 import { meaningOf, type PostgresTrouble, troubleOf } from "./postgres-trouble.ts";
 import { prepareDatabase } from "./prepare-database.ts";
 import { inSession } from "./session.ts";
@@ -42,7 +48,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   readonly #options: PostgresOptions;
   readonly #clock: Pick<Clock, "monotonic">;
   /** Undefined until it is needed, and after a failure. */
-  #pool: ClientPool | undefined;
+  #pool: Promise<Pool> | undefined;
   /** Settled once the pools of before have ended. */
   #retired: Promise<unknown> = Promise.resolve();
   readonly #lanes: LaneQueue;
@@ -122,7 +128,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     work: (queries: Queries) => Promise<Result>,
   ): Promise<Result> {
     await this.#prepare();
-    const pool = this.#currentPool();
+    const pool = (this.#pool ??= openPool(this.#options));
     const client = await this.#connect(pool);
     let isBroken = false;
     try {
@@ -160,8 +166,8 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     try {
       client = await createClient(this.#options);
       await client.connect();
-      const isCreating = !this.#wasPrepared;
-      await prepareDatabase(client, { name: this.#name, isCreating, owner });
+      const settings = { name: this.#name, isCreating: !this.#wasPrepared, owner };
+      await prepareDatabase(client, settings);
       this.#wasPrepared = true;
       this.#proveWorking(false);
     } catch (error) {
@@ -172,19 +178,13 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     }
   }
 
-  #currentPool(): ClientPool {
-    this.#refuseIfClosed();
-    this.#pool ??= new ClientPool(this.#options);
-    return this.#pool;
-  }
-
   #refuseIfClosed(): void {
     if (this.#isClosed) throw new StorageUnavailable("the database was closed");
   }
 
-  async #connect(pool: ClientPool): Promise<PoolClient> {
+  async #connect(pool: Promise<Pool>): Promise<PoolClient> {
     try {
-      return await pool.connect();
+      return await connectFrom(await pool);
     } catch (error) {
       const isPoolFull =
         error instanceof StorageUnavailable && !(error instanceof UnusableDatabase);
@@ -196,7 +196,9 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     const pool = this.#pool;
     if (pool === undefined) return;
     this.#pool = undefined;
-    this.#retired = Promise.all([this.#retired, pool.end()]).then(() => undefined);
+    // Waits for the connections in use.
+    const ended = pool.then((each) => each.end()).catch(() => undefined);
+    this.#retired = Promise.all([this.#retired, ended]);
   }
 
   /** The error to throw for one of the driver. */
@@ -211,7 +213,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   }
 
   /** Whether a transaction failed because of its connection. */
-  #isTrouble(error: unknown, pool: ClientPool): boolean {
+  #isTrouble(error: unknown, pool: Promise<Pool>): boolean {
     if (!(error instanceof StorageUnavailable) || error.cause === undefined) return false;
     const trouble = troubleOf(error.cause);
     if (trouble?.cure !== "reconnect") return false;

@@ -13,7 +13,7 @@ import type { Queries } from "../../repositories/tables.ts";
 import { beginAlone, beginCopying } from "./lanes.ts";
 import { createClient } from "./pool.ts";
 import { meaningOf, troubleOf } from "./postgres-trouble.ts";
-import { prepareDatabase, readVersion } from "./prepare-database.ts";
+import { prepareDatabase, readFacts } from "./prepare-database.ts";
 import { inSession } from "./session.ts";
 
 /** Opens a database that no gateway uses. Throws `CopyRefused`. */
@@ -33,7 +33,7 @@ export async function openPlace(
     await client.query(beginCopying);
     await refuseUsers(client, name);
     await prepareDatabase(client, { name, isCreating, owner: undefined });
-    refuseSource({ name, version: await readVersion(client) });
+    refuseSource(await readFacts(client, name));
     return {
       name,
       transact: (work) => transactAlone(client, work),

@@ -1,16 +1,14 @@
-import type { Client } from "pg";
 import { nameOfDatabase } from "../../../domain/addresses.ts";
 import { StorageUnavailable } from "../../errors.ts";
-import type { InspectedDatabase } from "../../store.ts";
-import type { FoundSchema } from "../../schema-version.ts";
-import { readFacts, readVersion } from "./prepare-database.ts";
+import type { DatabaseFacts } from "../../store.ts";
+import { readFacts } from "./prepare-database.ts";
 import { createClient } from "./pool.ts";
 import { troubleOf } from "./postgres-trouble.ts";
 
 /** What decides whether a gateway can use a server. */
-export interface ServerFacts extends InspectedDatabase {
+export interface ServerFacts {
   /** Undefined if the user may not create tables, or not change those that exist. */
-  readonly schema: FoundSchema | undefined;
+  readonly database: DatabaseFacts | undefined;
   /** Of the server, such as 150018 for 15.18. */
   readonly version: number;
   readonly encoding: string;
@@ -23,15 +21,9 @@ export interface ServerFacts extends InspectedDatabase {
   readonly freeConnections: number;
 }
 
-interface Row {
-  readonly version: number;
-  readonly encoding: string;
-  readonly isReplica: boolean;
-  readonly isReadOnly: boolean;
-  readonly mayCreate: boolean;
-  readonly foreignTables: number;
+interface Row extends Omit<ServerFacts, "database" | "aheadMs"> {
+  readonly hasRights: boolean;
   readonly now: number;
-  readonly freeConnections: number;
 }
 
 const question = `
@@ -39,9 +31,9 @@ const question = `
     current_setting('server_encoding') AS encoding,
     pg_is_in_recovery() AS "isReplica",
     current_setting('default_transaction_read_only')::bool AS "isReadOnly",
-    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS "mayCreate",
-    (SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace
-       AND relkind IN ('r', 'p') AND NOT pg_has_role(relowner, 'USAGE')) AS "foreignTables",
+    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
+      AND NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+        AND relkind IN ('r', 'p') AND NOT pg_has_role(relowner, 'USAGE')) AS "hasRights",
     extract(epoch FROM clock_timestamp()) * 1000 AS now,
     least(
       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
@@ -56,32 +48,17 @@ const question = `
 
 /** Asks a server about itself, without changing it. Throws `StorageUnavailable`. */
 export async function inspectServer(url: string, now: () => number): Promise<ServerFacts> {
-  return withClient(url, async (client, name) => {
-    const askedAt = now();
-    const { rows } = await client.query<Row>(question);
-    const [row] = rows;
-    if (row === undefined) throw new Error("the server gave no answer");
-    const { mayCreate, foreignTables, now: serverNow, ...facts } = row;
-    const hasRights = mayCreate && foreignTables === 0;
-    return {
-      ...facts,
-      schema: hasRights ? { name, version: await readVersion(client) } : undefined,
-      database: hasRights ? await readFacts(client, name) : undefined,
-      // The server's answer was made in the middle of the wait for it.
-      aheadMs: serverNow - (askedAt + now()) / 2,
-    };
-  });
-}
-
-async function withClient<Result>(
-  url: string,
-  ask: (client: Client, name: string) => Promise<Result>,
-): Promise<Result> {
   const name = nameOfDatabase(url);
   const client = await createClient({ url });
   try {
     await client.connect();
-    return await ask(client, name);
+    const askedAt = now();
+    const { rows } = await client.query<Row>(question);
+    const [row] = rows;
+    if (row === undefined) throw new Error("the server gave no answer");
+    // The server's answer was made in the middle of the wait for it.
+    const aheadMs = row.now - (askedAt + now()) / 2;
+    return { ...row, aheadMs, database: row.hasRights ? await readFacts(client, name) : undefined };
   } catch (error) {
     const what = troubleOf(error)?.what ?? "cannot be used";
     throw new StorageUnavailable(`the database ${name} ${what}`, { cause: error });

@@ -19,32 +19,6 @@ export interface PoolOptions {
 
 export const defaultLockWaitMs = 5_000;
 
-/** Connections that are given up together, because they may all lead to a server that is gone. */
-export class ClientPool {
-  readonly #pool: Promise<Pool>;
-
-  constructor(options: PoolOptions) {
-    this.#pool = openPool(options);
-  }
-
-  /** Throws the driver's errors, or `StorageUnavailable` when no connection becomes free. */
-  async connect(): Promise<PoolClient> {
-    const pool = await this.#pool;
-    try {
-      return await pool.connect();
-    } catch (error) {
-      if (!isFull(error)) throw error;
-      throw new StorageUnavailable("all connections to the database are in use");
-    }
-  }
-
-  /** Waits for the connections in use. */
-  async end(): Promise<void> {
-    const pool = await this.#pool.catch(() => undefined);
-    await pool?.end();
-  }
-}
-
 /**
  * A connection outside the pool, whose statements the server lets run for any time. Throws
  * `UnusableDatabase` for a URL that cannot be used.
@@ -59,7 +33,8 @@ export async function createClient(options: PoolOptions): Promise<Client> {
 /** Loaded on first use, because gateways with SQLite do not need it. */
 const loadDriver = () => import("pg");
 
-async function openPool(options: PoolOptions): Promise<Pool> {
+/** Connections that are given up together, because they may all lead to a server that is gone. */
+export async function openPool(options: PoolOptions): Promise<Pool> {
   const { Pool } = await loadDriver();
   const max = options.poolSize ?? 10;
   const pool = new Pool({ ...settingsOf(options), max, idleTimeoutMillis: 60_000 });
@@ -67,6 +42,16 @@ async function openPool(options: PoolOptions): Promise<Pool> {
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
+}
+
+/** Throws the driver's errors, or `StorageUnavailable` when no connection becomes free. */
+export async function connectFrom(pool: Pool): Promise<PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    throw new StorageUnavailable("all connections to the database are in use");
+  }
 }
 
 /** The driver has no code for it; a connection that cannot be made has another message. */

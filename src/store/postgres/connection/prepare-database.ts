@@ -1,5 +1,5 @@
 import type { ClientBase } from "pg";
-import type { DatabaseFacts, DatabaseOwner } from "../../store.ts";
+import { type DatabaseFacts, type DatabaseOwner, factsOfNone } from "../../store.ts";
 import { WrongDatabase } from "../../errors.ts";
 import { refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
 import { beginIn } from "./lanes.ts";
@@ -32,9 +32,8 @@ export async function prepareDatabase(
     throw new WrongDatabase(name, "is empty now", "Please put it back in place.");
   }
   owner?.check(facts);
-  const found = await readVersion(client);
-  refuseOtherSchema({ name, version: found });
-  if (found === 0) await createSchema(client);
+  refuseOtherSchema(facts);
+  if (facts.version === 0) await createSchema(client);
   if (owner !== undefined) await claimDatabase(client, facts, owner);
   await client.query("COMMIT");
 }
@@ -46,38 +45,35 @@ async function createSchema(client: ClientBase): Promise<void> {
   await client.query("INSERT INTO schema_version VALUES (1, $1)", [schemaVersion]);
 }
 
-/** 0: it is empty. */
-export async function readVersion(client: ClientBase): Promise<number> {
-  if (!(await hasTable(client, "schema_version"))) return 0;
-  const { rows } = await client.query<{ version: number }>("SELECT version FROM schema_version");
-  return rows[0]?.version ?? 0;
-}
-
-interface ClaimRow {
-  readonly id: string;
-  readonly pepper_mark: string | null;
+interface OwnerRow {
+  readonly version: number;
+  readonly id: string | null;
+  readonly mark: string | null;
+  readonly hasSecrets: boolean;
 }
 
 /** Reads what identifies the owner of a database of any version, without changing it. */
 export async function readFacts(client: ClientBase, path: string): Promise<DatabaseFacts> {
-  if (!(await hasTable(client, "schema_version"))) {
-    const unknown = { installation: undefined, pepperMark: undefined, hasSecrets: false };
-    return { path, state: "empty", ...unknown };
-  }
-  const claims = await client.query<ClaimRow>("SELECT id, pepper_mark FROM installation");
-  const [claim] = claims.rows;
-  const secrets = await client.query("SELECT 1 FROM secrets LIMIT 1");
+  const found = await client.query<{ found: boolean }>(
+    "SELECT to_regclass('schema_version') IS NOT NULL AS found",
+  );
+  if (found.rows[0]?.found !== true) return factsOfNone(path, "empty");
+  const { rows } = await client.query<OwnerRow>(`
+    SELECT version, id, pepper_mark AS mark, EXISTS (SELECT 1 FROM secrets) AS "hasSecrets"
+    FROM schema_version LEFT JOIN installation ON true`);
+  const [row] = rows;
   return {
     path,
     state: "filled",
-    installation: claim?.id,
-    pepperMark: claim?.pepper_mark ?? undefined,
-    hasSecrets: secrets.rows.length > 0,
+    version: row?.version ?? 0,
+    installation: row?.id ?? undefined,
+    pepperMark: row?.mark ?? undefined,
+    hasSecrets: row?.hasSecrets === true,
   };
 }
 
 /** Marks a database as its owner's, unless it already is. Needs the lock of the schema. */
-export async function claimDatabase(
+async function claimDatabase(
   client: ClientBase,
   facts: DatabaseFacts,
   owner: DatabaseOwner,
@@ -91,10 +87,4 @@ export async function claimDatabase(
        pepper_since = CASE WHEN installation.pepper_mark IS NOT NULL THEN $3::bigint END`,
     [installation, pepperMark, at],
   );
-}
-
-export async function hasTable(client: ClientBase, table: string): Promise<boolean> {
-  const sql = "SELECT to_regclass($1) IS NOT NULL AS found";
-  const { rows } = await client.query<{ found: boolean }>(sql, [table]);
-  return rows[0]?.found === true;
 }

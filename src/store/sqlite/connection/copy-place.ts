@@ -16,7 +16,7 @@ export function openFile(
 ): CopyPlace {
   try {
     if (isCreating) openDatabase(path, { busyTimeoutMs, isCreating }).close();
-    else if (existsSync(path)) refuseSource(inspectFile(path).schema);
+    else if (existsSync(path)) refuseSource(inspectFile(path));
     else throw new CopyRefused(`there is no ${path}`);
     const database = openAlone(path);
     return {

@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { oddKind } from "../../../domain/system-files.ts";
 import { StorageUnavailable, WrongDatabase } from "../../errors.ts";
-import type { DatabaseFacts, DatabaseOwner, InspectedDatabase } from "../../store.ts";
-import { type FoundSchema, refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
+import { type DatabaseFacts, type DatabaseOwner, factsOfNone } from "../../store.ts";
+import { refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
 import { schema } from "../schema.ts";
 
 // By default, Bun keeps the first 20 statements prepared and prepares all others at each use. There
@@ -26,7 +26,7 @@ export interface OpenSettings {
 export function openDatabase(path: string, settings: OpenSettings): Database {
   const { busyTimeoutMs, isCreating, owner } = settings;
   // SQLite would create the file first.
-  if (isCreating && !existsSync(path)) owner?.check(missing(path));
+  if (isCreating && !existsSync(path)) owner?.check(factsOfNone(path, "missing"));
   const database = new Database(path, { create: isCreating, readwrite: true, strict: true });
   try {
     database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
@@ -35,12 +35,12 @@ export function openDatabase(path: string, settings: OpenSettings): Database {
       throw new WrongDatabase(path, "is empty now", "Please put it back in place.");
     }
     owner?.check(facts);
-    refuseOtherSchema({ name: path, version: readVersion(database) });
+    refuseOtherSchema(facts);
     database.run("PRAGMA journal_mode = WAL");
     // Keys and usage must survive a power cut; batches make that cheap.
     database.run("PRAGMA synchronous = FULL");
     database.run("PRAGMA foreign_keys = ON");
-    if (readVersion(database) === 0) createSchema(database);
+    if (facts.version === 0) createSchema(database);
     if (owner !== undefined) claimDatabase(database, facts, owner);
     return database;
   } catch (error) {
@@ -49,27 +49,18 @@ export function openDatabase(path: string, settings: OpenSettings): Database {
   }
 }
 
-/** What decides whether a gateway can use a file. */
-export interface FileFacts extends InspectedDatabase {
-  readonly database: DatabaseFacts;
-  readonly schema: FoundSchema;
-}
-
 /**
  * Reads a file that a gateway may be using, without changing it. Throws `StorageUnavailable`, and
  * an error for a path that leads to no file.
  */
-export function inspectFile(path: string): FileFacts {
+export function inspectFile(path: string): DatabaseFacts {
   refuseOddFiles(path);
-  if (!existsSync(path)) return { database: missing(path), schema: { name: path, version: 0 } };
+  if (!existsSync(path)) return factsOfNone(path, "missing");
   try {
     using database = new Database(path, { readonly: true });
     // Longest wait for a process that writes, which blocks everything else.
     database.run("PRAGMA busy_timeout = 1000");
-    return {
-      database: readFacts(database, path),
-      schema: { name: path, version: readVersion(database) },
-    };
+    return readFacts(database, path);
   } catch (error) {
     throw new StorageUnavailable(`the database ${path} cannot be opened`, { cause: error });
   }
@@ -93,27 +84,21 @@ export function forgetPepper(database: Database): void {
   database.run("UPDATE installation SET pepper_mark = NULL");
 }
 
-function missing(path: string): DatabaseFacts {
-  const unknown = { installation: undefined, pepperMark: undefined, hasSecrets: false };
-  return { path, state: "missing", ...unknown };
-}
-
 /** Reads what identifies the owner of a database of any version, without changing it. */
 function readFacts(database: Database, path: string): DatabaseFacts {
   const rows = database
     .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'")
     .all();
+  if (rows.length === 0) return { ...factsOfNone(path, "empty"), version: readVersion(database) };
   const tables = new Set(rows.map(({ name }) => name));
+  const claims = "SELECT id, pepper_mark AS mark FROM installation";
   const claim = tables.has("installation")
-    ? database
-        .query<{ id: string; mark: string | null }, []>(
-          "SELECT id, pepper_mark AS mark FROM installation",
-        )
-        .get()
+    ? database.query<{ id: string; mark: string | null }, []>(claims).get()
     : null;
   return {
     path,
-    state: tables.size === 0 ? "empty" : "filled",
+    state: "filled",
+    version: readVersion(database),
     installation: claim?.id,
     pepperMark: claim?.mark ?? undefined,
     hasSecrets:
