@@ -15,7 +15,8 @@ export function encodeCursor({ at, id }: ListPosition): string {
 export function decodeCursor(cursor: string): ListPosition {
   const parts: unknown = parse(Buffer.from(cursor, "base64url").toString());
   if (Array.isArray(parts) && parts.length === 2) {
-    const [at, id]: readonly unknown[] = parts;
+    const list: readonly unknown[] = parts;
+    const [at, id] = list;
     if (typeof at === "number" && Number.isSafeInteger(at) && typeof id === "string") {
       return { at, id };
     }
