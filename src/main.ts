@@ -1,12 +1,10 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
-import { exitCodes } from "./process/exit-codes.ts";
+import { exitCodes, nameProcess, StopSignals } from "./process/program.ts";
 import { AskedToEnd, type CommandIo, type EndSignal, reportError } from "./cli/command.ts";
 import { forbidCoreDumps } from "./cli/serve/core-dumps.ts";
-import { StopSignals } from "./process/stop-signals.ts";
 import { createProcessInput, StandardStreams } from "./cli/serve/standard-streams.ts";
 import { failureFacts } from "./process/failure-facts.ts";
-import { nameProcess } from "./process/name-process.ts";
 import {
   connectToParent,
   disconnectFromParent,
@@ -24,12 +22,11 @@ const asked = new AbortController();
 await end(await run(process.argv.slice(2), readEnvironment()));
 
 async function run(args: readonly string[], environment: ProcessEnvironment): Promise<number> {
-  const { version } = packageJson;
   const isChild = environment.isGatewayProcess === true && process.send !== undefined;
   if (!isChild && startsGateway(args)) {
     streams.outliveReaders();
     nameProcess("sluice");
-    return runParent({ environment, version, log: streams.log });
+    return runParent({ environment, log: streams.log });
   }
   const io = createIo(environment, isChild);
   // Loaded late, to keep the parent small.

@@ -71,10 +71,10 @@ export const rules: readonly Rule[] = [
   },
   {
     from: /^src\/process\//,
-    may: [/^src\/(?!cli|app\.ts|upstreams\/\w+\/)/, /^package\.json$/],
+    may: [/^src\/(?!cli|upstreams\/\w+\/)/, /^package\.json$/],
   },
   { from: /^src\/cli\//, may: [/^src\/(?!edge|dialects|upstreams|call)/, simulatorEntry] },
-  { from: /^src\/(app|routes|main)\.ts$/, may: [/^src\/(?!upstreams\/\w+\/)/, /^package\.json$/] },
+  { from: /^src\/(routes|main)\.ts$/, may: [/^src\/(?!upstreams\/\w+\/)/, /^package\.json$/] },
 ];
 
 const otlp = /^src\/telemetry\/otlp\//;

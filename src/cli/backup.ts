@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs
 import { join, resolve } from "node:path";
 import { Database } from "bun:sqlite";
 import type { Config } from "../config/config.ts";
-import { exitCodes } from "../process/exit-codes.ts";
+import { exitCodes } from "../process/program.ts";
 import { Installation } from "../store/installation/installation.ts";
 import { inspectFile } from "../store/sqlite/connection/open-database.ts";
 import { type Command, CommandError, type CommandIo, reasonOf } from "./command.ts";

@@ -1,7 +1,7 @@
 import { usualConfigPaths } from "../config/environment.ts";
 import { formatProblems, parseConfig } from "../config/load.ts";
 import { checkWarnings } from "../config/problems/warnings.ts";
-import { exitCodes } from "../process/exit-codes.ts";
+import { exitCodes } from "../process/program.ts";
 import { UsageError, type Command, type CommandIo } from "./command.ts";
 import { exitCodeHelp } from "./program.ts";
 import { readConfigFile } from "./read-input.ts";

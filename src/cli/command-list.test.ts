@@ -113,12 +113,7 @@ test.each([
   [
     "limits and none at once",
     "accounts update Shop --no-limits --requests-per-minute 1 --tokens-per-minute 1",
-    "--no-limits cannot be combined with other limits",
-  ],
-  [
-    "half of the limits",
-    "keys create --application a --plan b --tokens-per-minute 1",
-    "--requests-per-minute and --tokens-per-minute go together",
+    "'--no-limits' cannot be used with option '--requests-per-minute",
   ],
   ["a word that is none of the choices", "users list --role king", "operator, account_holder"],
   ["an option without its verb", "accounts --json", "unknown option '--json'"],

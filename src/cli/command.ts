@@ -4,7 +4,7 @@ import { errorCode } from "../domain/system-files.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
-import { exitCodes } from "../process/exit-codes.ts";
+import { exitCodes } from "../process/program.ts";
 import type { ParentLink } from "../process/parent/parent-link.ts";
 
 /** The parts of the process that a command may use. */

@@ -1,5 +1,5 @@
 import { nameOfDatabase } from "../domain/addresses.ts";
-import { exitCodes } from "../process/exit-codes.ts";
+import { exitCodes } from "../process/program.ts";
 import { storageSchema } from "../config/sections/server.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import { openPlace } from "../store/postgres/connection/copy-place.ts";

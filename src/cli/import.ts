@@ -6,7 +6,7 @@ import { interpolate } from "../config/text/interpolate.ts";
 import { writeYaml } from "../config/text/yaml-syntax.ts";
 import { parseYaml } from "../config/text/yaml-tree.ts";
 import type { JsonObject } from "../domain/json-object.ts";
-import { exitCodes } from "../process/exit-codes.ts";
+import { exitCodes } from "../process/program.ts";
 import { CommandError, type Command, type CommandIo } from "./command.ts";
 import { exitCodeHelp } from "./program.ts";
 import { readTextFile } from "./read-input.ts";

@@ -14,13 +14,6 @@ export function commandLine(words: string, settings: SettingsArguments = {}): st
   ].join(" ");
 }
 
-/** An example for the help. Another program before ` | ` is piped into it. */
-export function exampleLine(example: string): string {
-  const at = example.indexOf(" | ");
-  if (at === -1) return commandLine(example);
-  return `${example.slice(0, at)} | ${commandLine(example.slice(at + 3))}`;
-}
-
 function shellWord(text: string): string {
   return /^[\w./:@=+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { exitCodes } from "../process/exit-codes.ts";
+import { exitCodes } from "../process/program.ts";
 import { askForRestart } from "../process/parent/restart-socket.ts";
 import { findDataDir } from "./client/connect.ts";
 import { CommandError, type Command } from "./command.ts";

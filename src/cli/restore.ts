@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { Peppers } from "../domain/keys/peppers.ts";
 import { Secret } from "../domain/keys/secret.ts";
-import { exitCodes } from "../process/exit-codes.ts";
+import { exitCodes } from "../process/program.ts";
 import { refuseOtherSchema } from "../store/schema-version.ts";
 import { inspectFile } from "../store/sqlite/connection/open-database.ts";
 import { backupFiles, databaseFileOf } from "./backup.ts";

@@ -1,6 +1,5 @@
 import { Command as Parser, CommanderError } from "commander";
-import { exitCodes } from "../process/exit-codes.ts";
-import { describeVersion, readCommit } from "../process/program-commit.ts";
+import { exitCodes, readCommit } from "../process/program.ts";
 import { commands } from "./command-list.ts";
 import { type CommandIo, type CommandRun, reportError } from "./command.ts";
 
@@ -12,7 +11,7 @@ export async function runCommandLine(args: readonly string[], io: CommandIo): Pr
   // `help keys rotate` means `keys rotate --help`, as in other tools.
   if (first === "help") return runCommandLine([...args.slice(1), "--help"], io);
   if (["version", "-v"].includes(first) || args.includes("--version")) {
-    io.print(describeVersion(io.version, readCommit()));
+    io.print(`${io.version} (commit ${readCommit() ?? "unknown"})`);
     return exitCodes.ok;
   }
   let exitCode: number = args.length === 0 ? exitCodes.usage : exitCodes.ok;

@@ -1,6 +1,5 @@
 import type { ChatRequest, ChatResult } from "../domain/chat/chat.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
-import { keepDuring } from "../edge/body/body-memory.ts";
 import { eventStream, eventStreamHeaders, keepAliveComment } from "../edge/replies/event-stream.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
@@ -85,7 +84,7 @@ async function wholeReply({ surface, call, chat, services }: ChatReply): Promise
  */
 async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
   const { surface, call, chat, services, settings } = reply;
-  const opening = keepDuring(call.memory, openChatStream(call, chat, services));
+  const opening = openChatStream(call, chat, services).finally(call.memory.keep());
   // Without keep-alives there is nothing to send early, so the headers wait for the first event.
   const isHeld = settings.keepAlive === "off";
   const isKnown =

@@ -25,7 +25,6 @@ export interface OpenedAnswer extends StreamedAnswer {
 /** A complete answer as it was sent. */
 export interface KeptAnswer {
   readonly headers: Readonly<Record<string, string>>;
-  readonly isStreamed: boolean;
   /** The body, or all frames of a stream. */
   readonly text: string;
 }

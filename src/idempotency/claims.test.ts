@@ -11,7 +11,7 @@ import { nameCall } from "./request-names.ts";
 import { Claims, type Claim, type Taken } from "./claims.ts";
 import { openAnswer, sealAnswer } from "./seal.ts";
 
-const answer = { headers: {}, isStreamed: false, text: "hello" };
+const answer = { headers: {}, text: "hello" };
 
 /** A store that counts what it is asked, and can be away. */
 class WatchedClaims implements CallClaims {

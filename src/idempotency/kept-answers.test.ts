@@ -68,7 +68,7 @@ function namesOf(idempotencyKey: string, body = "{}", peppers = testPeppers()): 
 }
 
 function answerOf(text: string): KeptAnswer {
-  return { headers: {}, isStreamed: false, text };
+  return { headers: {}, text };
 }
 
 function keep(key: string, answer: KeptAnswer | undefined): Promise<void> {

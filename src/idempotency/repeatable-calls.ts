@@ -122,7 +122,7 @@ export class RepeatableCalls {
       limitBytes: this.#services.settings().answerLimitBytes,
       memory: this.#memory,
       keep: (text) => {
-        const kept = text === undefined ? undefined : { headers, isStreamed: true, text };
+        const kept = text === undefined ? undefined : { headers, text };
         return this.#kept.keep({ names, accountId, claim, answer: kept });
       },
       onFailed: () => claim.release(),
@@ -142,7 +142,7 @@ export class RepeatableCalls {
     if (body.length > limitBytes) return undefined;
     const text = typeof body === "string" ? body : new TextDecoder().decode(body);
     if (Buffer.byteLength(text) > limitBytes) return undefined;
-    return { headers: lastingHeaders(headers), isStreamed: false, text };
+    return { headers: lastingHeaders(headers), text };
   }
 
   /**

@@ -8,7 +8,6 @@ const peppers = testPeppers();
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
 const answer: KeptAnswer = {
   headers: { "content-type": "application/json" },
-  isStreamed: false,
   text: '{"content":"Grüße, 世界 👋"}',
 };
 

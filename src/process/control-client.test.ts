@@ -1,10 +1,11 @@
+import { portsInThread } from "../../test/support/thread-ports.ts";
 import { describe, expect, test } from "bun:test";
 import { virtualClock } from "../../test/support/virtual-clock.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import { ControlClient, type RunningControl } from "./control-client.ts";
 import type { StorageState, ToControl, ToMain } from "./messages.ts";
-import { ownFacts } from "./own-facts.ts";
-import { portsInThread, ThreadLink, type Handlers } from "./thread-link.ts";
+import { ownFacts } from "./call-server.ts";
+import { ThreadLink, type Handlers } from "./thread-link.ts";
 
 /** A control thread that writes down what it is told. */
 class StagedControl implements RunningControl {
@@ -41,7 +42,7 @@ class StagedControl implements RunningControl {
       "keys.load": () => new Promise(() => undefined),
       stop: () => note("stop"),
     };
-    this.#link.handle(handlers as Handlers<ToControl>);
+    this.#link.handle(handlers);
   }
 
   tellStorage(state: StorageState): void {

@@ -1,16 +1,29 @@
 import type { Clock } from "../domain/clock.ts";
 import { LastUse } from "../keys/last-use.ts";
-import type { ControlPort } from "./control-port.ts";
+import type { CallClaims, KeyStore, RenewedSecret, UsageStore } from "../store/store.ts";
 import type { MainState, StorageState, ToControl, ToMain } from "./messages.ts";
 import { ThreadLink, ThreadLost, type Handlers, type Port } from "./thread-link.ts";
 
-/** A control side that runs: a thread, or in tests the same code in this one. */
+/** A control plane that runs: a thread, or in tests the same code in this one. */
 export interface RunningControl {
   readonly port: Port;
   /** Resolves to the reason when it has ended by itself. */
   readonly ended: Promise<string>;
   /** Ends it at once. */
   terminate(): void;
+}
+
+/** What serving calls needs from the control plane, which alone has the database. */
+export interface ControlPort {
+  readonly keys: Pick<KeyStore, "loadKeys">;
+  /** Who makes a call with an `Idempotency-Key`, and its kept answer. */
+  readonly claims: CallClaims;
+  /** A secret was used at this time, in milliseconds since the epoch. */
+  noteUse(publicId: string, at: number): void;
+  /** A secret matched under an older pepper. */
+  renewDigest(secret: RenewedSecret): void;
+  /** Takes rows that do not fit into the spool. */
+  readonly usage: Pick<UsageStore, "insert">;
 }
 
 export interface ControlClientOptions {
@@ -125,7 +138,7 @@ export class ControlClient {
     await this.#link?.ask("leave", undefined, stopTimeoutMs).catch(() => undefined);
   }
 
-  /** Stores what can be stored, and ends the control side. */
+  /** Stores what can be stored, and ends the control plane. */
   async stop(): Promise<void> {
     this.#stopTimer();
     await this.#uses.stop();

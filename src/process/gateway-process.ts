@@ -13,25 +13,23 @@ import { noLog } from "../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { ControlClient, type RunningControl } from "./control-client.ts";
 import type { ConfigText, MainState } from "./messages.ts";
-import { ownFacts } from "./own-facts.ts";
-import { readCommit } from "./program-commit.ts";
-import type { AppOverrides } from "./wiring/app-interface.ts";
+import { readCommit } from "./program.ts";
 import { openSpool } from "./wiring/ledger/open-spool.ts";
-import { loadSharedLimits } from "./wiring/load-shared-limits.ts";
-import { DataServer } from "./data/data-server.ts";
+import { CallServer, ownFacts, type ProcessOverrides } from "./call-server.ts";
+import { loadSharedLimits } from "./open-limits.ts";
 
 export interface GatewayProcessOptions {
   readonly config: Config;
   /** Number of this process among those of the machine, from 1. */
   readonly number: number;
   readonly portUse: PortUse;
-  readonly overrides: AppOverrides;
-  /** Starts the control side, again after each of its deaths. */
+  readonly overrides: ProcessOverrides;
+  /** Starts the control plane, again after each of its deaths. */
   readonly startControl: () => RunningControl;
-  /** Reads a configuration that the control side has checked; undefined if it cannot be read here. */
+  /** Reads a configuration that the control plane has checked; undefined if it cannot be read here. */
   readonly configOf: (text: string, current: Config) => Config | undefined;
   readonly onBootstrapToken?: ((token: IssuedToken) => void) | undefined;
-  /** The control side ends again and again: the process should end. */
+  /** The control plane ends again and again: the process should end. */
   readonly onGivenUp: () => void;
 }
 
@@ -39,7 +37,7 @@ export interface GatewayProcessOptions {
 const idleSlackMs = 8_000;
 
 /**
- * A gateway process: its main thread serves calls, and its control side, a thread of its own, has the
+ * A gateway process: its main thread serves calls, and its control plane, a thread of its own, has the
  * database.
  */
 export class GatewayProcess implements AsyncDisposable {
@@ -53,7 +51,7 @@ export class GatewayProcess implements AsyncDisposable {
   #config: Config;
   #configuredAt: number;
   #ledger: SpoolWriter | undefined;
-  #data: DataServer | undefined;
+  #calls: CallServer | undefined;
   #adminUrl = "";
 
   constructor(options: GatewayProcessOptions) {
@@ -71,7 +69,7 @@ export class GatewayProcess implements AsyncDisposable {
       state: () => this.#state,
       whyNotReady: () => this.#whyNotReady(),
       handlers: {
-        "keys.reload": () => this.#data?.reloadKeys() ?? 0,
+        "keys.reload": () => this.#calls?.reloadKeys() ?? 0,
         "config.changed": (text) => this.#follow(text),
         "metrics.read": () => telemetry.metrics.collect(),
         "refusals.find": (id) => this.#refusals.find(id),
@@ -92,7 +90,7 @@ export class GatewayProcess implements AsyncDisposable {
   }
 
   get dataUrl(): string {
-    return this.#data?.url ?? "";
+    return this.#calls?.url ?? "";
   }
 
   /** Empty while another process has the admin listener. */
@@ -126,7 +124,7 @@ export class GatewayProcess implements AsyncDisposable {
       direct: control.usage,
       onBatch: () => this.#control.wake(),
     });
-    const data = new DataServer({
+    const calls = new CallServer({
       config,
       control,
       ledger: this.#ledger,
@@ -142,8 +140,8 @@ export class GatewayProcess implements AsyncDisposable {
       whyNotReady: () => this.#control.storage.notReady,
       portUse,
     });
-    this.#data = data;
-    await data.start();
+    this.#calls = calls;
+    await calls.start();
     const { adminUrl, problem } = await this.#control.serve(this.#ledger.folder);
     refuse(problem);
     this.#adminUrl = adminUrl ?? "";
@@ -153,7 +151,7 @@ export class GatewayProcess implements AsyncDisposable {
   reconfigure(config: Config, loadedAt: number = this.#clock.now()): void {
     this.#config = config;
     this.#configuredAt = loadedAt;
-    this.#data?.reconfigure(config);
+    this.#calls?.reconfigure(config);
     this.#control.tellState();
   }
 
@@ -167,19 +165,19 @@ export class GatewayProcess implements AsyncDisposable {
   /** Serves the connections that it has until they are idle, while a successor gets the new ones. */
   async leave(): Promise<void> {
     const leaving = this.#control.leave();
-    await this.#data?.leave(this.#config.http.idleTimeoutMs + idleSlackMs);
+    await this.#calls?.leave(this.#config.http.idleTimeoutMs + idleSlackMs);
     await leaving;
   }
 
   async drain({ isAnnounced = true } = {}): Promise<void> {
-    const data = this.#data;
-    if (this.#shutdown.hasBegun || data === undefined || data.url === "") return;
-    this.events.draining(data.openRequests);
+    const calls = this.#calls;
+    if (this.#shutdown.hasBegun || calls === undefined || calls.url === "") return;
+    this.events.draining(calls.openRequests);
     const drained = this.#shutdown.drain({
       ...this.#config.shutdown,
       isAnnounced,
-      openCalls: () => data.openCalls,
-      endCalls: () => data.endCalls(),
+      openCalls: () => calls.openCalls,
+      endCalls: () => calls.endCalls(),
     });
     this.#control.tellState();
     await drained;
@@ -187,7 +185,7 @@ export class GatewayProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.refuse();
-    await this.#data?.[Symbol.asyncDispose]();
+    await this.#calls?.[Symbol.asyncDispose]();
     await this.#telemetry.traces.stop();
     await this.#control.stop();
   }
@@ -199,7 +197,7 @@ export class GatewayProcess implements AsyncDisposable {
 
   get #state(): MainState {
     return {
-      ...(this.#data?.facts ?? ownFacts()),
+      ...(this.#calls?.facts ?? ownFacts()),
       startedAt: this.#startedAt,
       notReady: this.#whyNotReady(),
       configuredAt: this.#configuredAt,
@@ -209,7 +207,7 @@ export class GatewayProcess implements AsyncDisposable {
   }
 
   #whyNotReady(): string | undefined {
-    return this.#data === undefined ? "starting" : this.#data.whyNotReady();
+    return this.#calls === undefined ? "starting" : this.#calls.whyNotReady();
   }
 
   /** Undefined while nobody says how far the spool is stored. */
@@ -230,10 +228,10 @@ export class GatewayProcess implements AsyncDisposable {
       process: this.#options.number,
       version: packageJson.version,
       gauges: {
-        openRequests: () => this.#data?.openRequests ?? 0,
+        openRequests: () => this.#calls?.openRequests ?? 0,
         queuedUsageRows: () => this.#waitingRows ?? 0,
         spoolBytes: () => this.#ledger?.spoolBytes ?? 0,
-        keysAgeSeconds: () => (this.#data?.keysAgeMs ?? 0) / 1000,
+        keysAgeSeconds: () => (this.#calls?.keysAgeMs ?? 0) / 1000,
         program: { version: packageJson.version, commit: readCommit() },
       },
     });
@@ -246,7 +244,7 @@ function peppersOf(texts: readonly string[]): Peppers {
   return new Peppers(first, older);
 }
 
-/** Why the control side cannot start, in words for the operator. */
+/** Why the control plane cannot start, in words for the operator. */
 export class StartProblem extends Error {}
 
 function refuse(problem: string | undefined): void {

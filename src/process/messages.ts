@@ -1,4 +1,4 @@
-import type { IssuedToken, ShownToken } from "../control/sign-in/bootstrap/bootstrap.ts";
+import type { IssuedToken } from "../control/sign-in/bootstrap/bootstrap.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../domain/process-status.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
@@ -39,8 +39,6 @@ export interface ControlStart {
   readonly portUse: PortUse;
   /** The process that started this one, whose end ends the gateway. */
   readonly parentPid: number;
-  /** The bootstrap token that an earlier process has printed. */
-  readonly shownToken: ShownToken | undefined;
 }
 
 /** What a process knows of itself beside what its control thread knows. */

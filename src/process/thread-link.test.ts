@@ -1,15 +1,10 @@
+import { portsInThread } from "../../test/support/thread-ports.ts";
 import { afterEach, describe, expect, test } from "bun:test";
 import type { ThreadAsked } from "../../test/support/link-thread.ts";
 import { virtualClock } from "../../test/support/virtual-clock.ts";
 import { systemClock } from "../domain/clock.ts";
 import { RefusedRows, StorageUnavailable, UnusableDatabase } from "../store/errors.ts";
-import {
-  type Message,
-  portsInThread,
-  ThreadLink,
-  ThreadLost,
-  type Handlers,
-} from "./thread-link.ts";
+import { type Message, ThreadLink, ThreadLost, type Handlers } from "./thread-link.ts";
 
 type Asked = {
   readonly sum: { readonly ask: readonly number[]; readonly answer: number };

@@ -56,13 +56,8 @@ export class ThreadLink<Sent extends Messages, Heard extends Messages> {
     this.#clock = clock;
   }
 
-  /** Begins to handle messages; those that came before waited. */
-  handle(handlers: Handlers<Heard>): void {
-    this.handleOnly(handlers);
-  }
-
-  /** The same for some kinds; asks of other kinds fail. */
-  handleOnly(handlers: Partial<Handlers<Heard>>): void {
+  /** Begins to handle messages; those that came before waited. Asks of other kinds fail. */
+  handle(handlers: Partial<Handlers<Heard>>): void {
     this.#handlers = handlers;
     this.#port.listen((message) => this.#hear(message));
   }
@@ -82,7 +77,7 @@ export class ThreadLink<Sent extends Messages, Heard extends Messages> {
     }, timeoutMs);
     this.#asks.set(id, { resolve, reject, stopTimer });
     try {
-      this.#post(["ask", kind, body, id]);
+      this.#port.post(["ask", kind, body, id]);
     } catch (error) {
       // It cannot be copied.
       this.#take(id)?.reject(error);
@@ -91,7 +86,7 @@ export class ThreadLink<Sent extends Messages, Heard extends Messages> {
   }
 
   tell<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["ask"]): void {
-    if (this.#lost === undefined) this.#post(["note", kind, body]);
+    if (this.#lost === undefined) this.#port.post(["note", kind, body]);
   }
 
   /** The other side has ended: what is open fails, and so does what is asked from now on. */
@@ -104,10 +99,6 @@ export class ThreadLink<Sent extends Messages, Heard extends Messages> {
     this.#asks.clear();
   }
 
-  #post(message: Message): void {
-    this.#port.post(message);
-  }
-
   #hear(message: Message): void {
     if (this.#lost !== undefined) return;
     switch (message[0]) {
@@ -116,9 +107,9 @@ export class ThreadLink<Sent extends Messages, Heard extends Messages> {
         return;
       case "ask": {
         const [, kind, body, id] = message;
-        const fail = (error: unknown): void => this.#post(["failure", factsOf(error), id]);
+        const fail = (error: unknown): void => this.#port.post(["failure", factsOf(error), id]);
         void this.#run(kind, body)
-          .then((answer) => this.#post(["answer", answer, id]))
+          .then((answer) => this.#port.post(["answer", answer, id]))
           .catch(fail);
         return;
       }
@@ -168,34 +159,5 @@ function errorOf({ name, message }: ErrorFacts): Error {
       return new StorageUnavailable(message);
     default:
       return new Error(message);
-  }
-}
-
-/** Both ends of a link within one thread, for tests: values are copied as between threads. */
-export function portsInThread(): readonly [Port, Port] {
-  const [one, other] = [new ThreadPort(), new ThreadPort()];
-  one.other = other;
-  other.other = one;
-  return [one, other];
-}
-
-class ThreadPort implements Port {
-  other: ThreadPort | undefined;
-  #hear: ((message: Message) => void) | undefined;
-  readonly #waiting: Message[] = [];
-
-  post(message: Message): void {
-    const copy = structuredClone(message);
-    queueMicrotask(() => this.other?.receive(copy));
-  }
-
-  listen(hear: (message: Message) => void): void {
-    this.#hear = hear;
-    for (const message of this.#waiting.splice(0)) hear(message);
-  }
-
-  receive(message: Message): void {
-    if (this.#hear === undefined) this.#waiting.push(message);
-    else this.#hear(message);
   }
 }

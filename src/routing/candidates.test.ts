@@ -66,9 +66,9 @@ function inTurn(): () => number {
   return () => (draws++ % names.length) / (2 * names.length);
 }
 
-const ejected = (ejectedForMs: number): Partial<TargetView> => ({
-  isEjected: true,
-  ejectedForMs,
+const out = (outForMs: number): Partial<TargetView> => ({
+  isOut: true,
+  outForMs,
   because: "5 failures in a row",
 });
 const [a, b, c, d] = [targetOf("a"), targetOf("b"), targetOf("c"), targetOf("d")];
@@ -84,14 +84,12 @@ test("targets of a lower priority number always come first", () => {
 
 const weights = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 2, maxLength: 5 });
 
-test("between similar targets the first is drawn by weight", () => {
+test("between targets of a priority the first is drawn by weight", () => {
   const draws = 4_000;
   fc.assert(
     fc.property(weights, fc.integer({ min: 1, max: 1_000_000 }), (values, seed) => {
       const targets = values.map((weight, index) => targetOf(names[index] ?? "", { weight }));
-      const alike = { firstEventMs: 300, failureShare: 0.1, inFlight: 3, limit: 10 };
-      const views = Object.fromEntries(names.map((name) => [name, alike]));
-      const context = contextOf(views, seeded(seed));
+      const context = contextOf({}, seeded(seed));
       const firsts = new Map<string, number>();
       for (let draw = 0; draw < draws; draw += 1) {
         const [first = ""] = list(targets, context);
@@ -109,116 +107,48 @@ test("between similar targets the first is drawn by weight", () => {
   );
 });
 
-test("small differences between targets do not override the weights", () => {
-  const views = {
-    a: { firstEventMs: 590, failureShare: 0.2, inFlight: 9, limit: 10 },
-    b: { firstEventMs: 300, failureShare: 0, inFlight: 1, limit: 10 },
-  };
-  expect(list([a, b], contextOf(views, inTurn()))).toEqual(["a", "b"]);
-  // Twice as long, but too short to notice.
-  const quick = { a: { firstEventMs: 30 }, b: { firstEventMs: 3 } };
-  expect(list([a, b], contextOf(quick, inTurn()))).toEqual(["a", "b"]);
-});
-
-test.each([
-  ["slower", { firstEventMs: 700 }, { firstEventMs: 300 }],
-  ["fails more often", { failureShare: 0.4 }, { failureShare: 0.1 }],
-  ["at its limit", { inFlight: 8, limit: 8.5 }, { inFlight: 8, limit: 9 }],
-] as const)("the first two swap when the first is clearly worse: %s", (why, one, other) => {
-  const targets = [a, b, c];
-  expect(whys(targets, contextOf({ a: one, b: other }, inTurn()))).toEqual([
-    "b: priority 1, weight 1 of 3",
-    `a: priority 1; ${why}`,
-    "c: priority 1, weight 1 of 3",
-  ]);
-  expect(list(targets, contextOf({ a: other, b: one }, inTurn()))).toEqual(["a", "b", "c"]);
-});
-
-test("a quick target is not preferred if it fails", () => {
-  const views = {
-    a: { firstEventMs: 900 },
-    b: { firstEventMs: 10, failureShare: 0.9 },
-  };
-  expect(list([a, b], contextOf(views, inTurn()))).toEqual(["a", "b"]);
-});
-
-test("a quicker target that is at its limit is not taken first", () => {
-  const views = { a: { firstEventMs: 900 }, b: { firstEventMs: 10, inFlight: 5, limit: 5 } };
-  expect(list([a, b], contextOf(views, inTurn()))).toEqual(["a", "b"]);
-});
-
-test("the latency of a target with few samples is unknown", () => {
-  expect(list([a, b], contextOf({ a: { firstEventMs: 9_000 } }, inTurn()))).toEqual(["a", "b"]);
-});
-
-test("a worse target stays ahead of lower priorities", () => {
-  const targets = [a, targetOf("b", { priority: 2 })];
-  expect(whys(targets, contextOf({ a: { firstEventMs: 9_000 }, b: { firstEventMs: 9 } }))).toEqual([
-    "a: priority 1",
+test("targets that are out come last, behind all priorities, the one due first in front", () => {
+  const views = { a: out(11_500), c: out(0), d: { ...out(500), isRefusing: true } };
+  const targets = [a, targetOf("b", { priority: 2 }), c, d];
+  expect(whys(targets, contextOf(views))).toEqual([
     "b: priority 2",
+    "c: last resort; out until it answers: 5 failures in a row",
+    "d: last resort; out for 1 s: 5 failures in a row",
+    "a: last resort; out for 12 s: 5 failures in a row",
+  ]);
+  const found = listOf(targets, contextOf(views));
+  expect(found.map(({ isReady, isRefusing }) => [isReady, isRefusing])).toEqual([
+    [true, false],
+    [false, false],
+    [false, true],
+    [false, false],
   ]);
 });
 
-test("a paused target comes last, behind all priorities", () => {
-  const targets = [a, b, targetOf("c", { priority: 2 })];
-  expect(whys(targets, contextOf({ a: { pausedForMs: 2_100 } }))).toEqual([
-    "b: priority 1",
+test("the reason names the weight among targets of the same priority that are in service", () => {
+  const targets = [a, b, targetOf("c", { priority: 2, weight: 5 }), d];
+  expect(whys(targets, contextOf({ d: out(500) }, inTurn()))).toEqual([
+    "a: priority 1, weight 1 of 2",
+    "b: priority 1, weight 1 of 2",
     "c: priority 2",
-    "a: last resort; paused for 3 s, as the provider asked",
+    "d: last resort; out for 1 s: 5 failures in a row",
   ]);
 });
 
-test("ejected targets come last, the one due first in front", () => {
-  const views = { a: ejected(11_500), c: ejected(0), d: { pausedForMs: 500 } };
-  expect(whys([a, b, c, d], contextOf(views))).toEqual([
-    "b: priority 1",
-    "c: last resort; ejected until it answers: 5 failures in a row",
-    "d: last resort; paused for 1 s, as the provider asked",
-    "a: last resort; ejected for 12 s: 5 failures in a row",
-  ]);
-});
-
-test("an ejected target comes after the fallback, even as the only target of its model", () => {
-  const own = groupOf([a], { a: ejected(2_000) });
+test("a target that is out comes after the fallback, even as the only target of its model", () => {
+  const own = groupOf([a], { a: out(2_000) });
   const fallback = groupOf([b], {}, true);
   const found = listCandidates([own, fallback], Math.random);
   expect(found.map(({ target, why }) => `${target.upstream}: ${why}`)).toEqual([
     "b: fallback; priority 1",
-    "a: last resort; ejected for 2 s: 5 failures in a row",
-  ]);
-});
-
-test("a target that is ejected or paused is not ready, and serves as a last resort", () => {
-  const views = { a: ejected(5_000), b: { pausedForMs: 900 } };
-  const found = listOf([a, b, c], contextOf(views));
-  expect(found.map(({ isReady, isPaused, hasToServe }) => [isReady, isPaused, hasToServe])).toEqual(
-    [
-      [true, false, false],
-      [false, true, true],
-      [false, false, true],
-    ],
-  );
-});
-
-test("a target in slow start has a second, unbounded turn before the last resorts", () => {
-  const views = { a: { isStartingSlowly: true }, b: {}, c: ejected(1_000) };
-  const found = listOf([a, b, c], contextOf(views, inTurn()));
-  expect(found.map(({ turn, hasToServe }) => [turn, hasToServe])).toEqual([
-    ["a/m", false],
-    ["b/m", false],
-    ["a/m again", true],
-    ["c/m", true],
+    "a: last resort; out for 2 s: 5 failures in a row",
   ]);
 });
 
 const anyTarget = fc.record({
   priority: fc.integer({ min: 1, max: 3 }),
   weight: fc.integer({ min: 1, max: 50 }),
-  ejectedForMs: fc.option(fc.nat(20_000), { nil: undefined }),
-  pausedForMs: fc.oneof(fc.constant(0), fc.nat(5_000)),
-  failureShare: fc.double({ min: 0, max: 1, noNaN: true }),
-  firstEventMs: fc.option(fc.nat(60_000), { nil: undefined }),
-  inFlight: fc.nat(10),
+  outForMs: fc.option(fc.nat(20_000), { nil: undefined }),
 });
 const draw = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const anyTargets = fc.array(anyTarget, { minLength: 1, maxLength: names.length });
@@ -230,11 +160,8 @@ test("for any health each target is listed once, ready ones first and by priorit
         targetOf(names[index] ?? "", { priority, weight }),
       );
       const views: Record<string, Partial<TargetView>> = {};
-      for (const [index, value] of values.entries()) {
-        const { ejectedForMs, pausedForMs, failureShare, firstEventMs, inFlight } = value;
-        const known = { pausedForMs, failureShare, firstEventMs, inFlight, limit: 5 };
-        const isEjected = ejectedForMs === undefined ? {} : ejected(ejectedForMs);
-        views[names[index] ?? ""] = { ...known, ...isEjected };
+      for (const [index, { outForMs }] of values.entries()) {
+        views[names[index] ?? ""] = outForMs === undefined ? {} : out(outForMs);
       }
       const found = listOf(
         targets,
@@ -251,8 +178,7 @@ test("for any health each target is listed once, ready ones first and by priorit
       expect(priorities).toEqual(priorities.toSorted((one, other) => one - other));
       const due = found
         .filter(({ isReady }) => !isReady)
-        .map(({ target }) => views[target.upstream])
-        .map((view) => Math.max(view?.ejectedForMs ?? 0, view?.pausedForMs ?? 0));
+        .map(({ target }) => views[target.upstream]?.outForMs ?? 0);
       expect(due).toEqual(due.toSorted((one, other) => one - other));
     }),
     { numRuns: 1_000 },
@@ -279,11 +205,11 @@ test("two of three targets fail: they cost five attempts each, then none while t
       upstream: upstreamOf(target.upstream),
       view: health.view(target.id, key),
     }));
-    for (const { target, hasToServe } of listCandidates(
+    for (const { target, isReady } of listCandidates(
       [{ targets: found, isFallback: false }],
       random,
     )) {
-      const watch = health.tryBegin(target, { key, isStreamed: true, hasToServe });
+      const watch = health.tryBegin(target, { key, isStreamed: true, hasToServe: !isReady });
       if (watch === undefined) continue;
       if (target === a) {
         watch.answered();

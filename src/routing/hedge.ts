@@ -1,7 +1,8 @@
 /** A running attempt that can be aborted. */
 export interface HedgedAttempt<Answer> {
   readonly answer: Promise<Answer>;
-  abort(): void;
+  /** `isBeaten`: the other attempt has answered. */
+  abort(isBeaten: boolean): void;
   /** Whether this attempt would fail the same way as the other. */
   isFinalFor(error: unknown): boolean;
   /** Called with an answer that came second. */
@@ -27,7 +28,7 @@ export function firstToAnswer<Answer>({ one, other }: Hedge<Answer>): Promise<An
         (answer) => {
           if (isOver) return own.discard(answer);
           isOver = true;
-          rival.abort();
+          rival.abort(true);
           resolve(answer);
         },
         (error: unknown) => {
@@ -35,7 +36,7 @@ export function firstToAnswer<Answer>({ one, other }: Hedge<Answer>): Promise<An
           isOver = hasFailed || rival.isFinalFor(error);
           hasFailed = true;
           if (!isOver) return;
-          rival.abort();
+          rival.abort(false);
           reject(error);
         },
       );

@@ -2,39 +2,25 @@ import type { GiveUpReason, RetryDecision } from "./retry.ts";
 
 /** The state of a target for the calls of one key. */
 export interface TargetView {
-  /** Set until a probe, or an attempt that began after the due time, is answered. */
-  readonly isEjected: boolean;
-  /** Remaining ejection; 0 with `isEjected`: it ends at the next answer. */
-  readonly ejectedForMs: number;
-  /** Reason for the operator; empty if it was never ejected. */
+  /** Set until a probe, or an attempt that began after the time, is answered. */
+  readonly isOut: boolean;
+  /** The time that is left; 0 with `isOut`: it ends at the next answer. */
+  readonly outForMs: number;
+  /** Reason for the operator; empty if it was never out. */
   readonly because: string;
-  /** Remaining pause. */
-  readonly pausedForMs: number;
-  /** In slow start: it takes few attempts at once. */
-  readonly isStartingSlowly: boolean;
+  /** Its provider asked to be left alone, and the time is not over. */
+  readonly isRefusing: boolean;
   /** Whether the target should be probed. */
   readonly needsProbe: boolean;
-  /** Of the last ten seconds, from 0 to 1; 0 with too few attempts. */
-  readonly failureShare: number;
-  /** Moving average of streams; undefined with too few or no recent samples. */
-  readonly firstEventMs: number | undefined;
-  readonly inFlight: number;
-  /** Concurrency limit; Infinity while it shows no overload. */
-  readonly limit: number;
 }
 
 /** A target that was never tried. */
 export const unknownTarget: TargetView = {
-  isEjected: false,
-  ejectedForMs: 0,
+  isOut: false,
+  outForMs: 0,
   because: "",
-  pausedForMs: 0,
-  isStartingSlowly: false,
+  isRefusing: false,
   needsProbe: false,
-  failureShare: 0,
-  firstEventMs: undefined,
-  inFlight: 0,
-  limit: Number.POSITIVE_INFINITY,
 };
 
 /** A fixed set of words, used as a metric label. */
@@ -54,7 +40,7 @@ export function describeDecision(decision: RetryDecision): string {
 export function describeSlowness(slowness: "slow" | "silent"): string {
   return slowness === "slow"
     ? "asked a second target as well: no answer within hedge_after"
-    : "asked a second target as well: this one does not answer probes either";
+    : "asked a second target as well: this one is silent for longer than usual";
 }
 
 const reasons: Readonly<Record<GiveUpReason, string>> = {
@@ -68,9 +54,8 @@ const reasons: Readonly<Record<GiveUpReason, string>> = {
   budget: "the retry budget of the target was used up (routing.retry_budget)",
 };
 
-/** Why a target took no attempt. */
-export function describeClosed({ isEjected, because, pausedForMs }: TargetView): string {
-  if (isEjected) return `it was ejected: ${because}`;
-  if (pausedForMs > 0) return "it was paused, as its provider asked";
-  return "it returned a moment ago and starts slowly";
+/** Until when a target is out, and why. */
+export function describeOut({ outForMs, because }: TargetView): string {
+  const until = outForMs === 0 ? "until it answers" : `for ${Math.ceil(outForMs / 1_000)} s`;
+  return `out ${until}: ${because}`;
 }

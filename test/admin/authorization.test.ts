@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { ControlPlane } from "../../src/process/wiring/control-plane.ts";
+import { AdminPlane } from "../../src/process/control/admin-plane.ts";
 import type { Route } from "../../src/edge/dispatch/route.ts";
 import { adminRoutes } from "../../src/routes.ts";
 import { bearer, nobody, sendAs, type AdminAnswer, type Credential } from "./admin-caller.ts";
@@ -12,7 +12,7 @@ let sent = 0;
 beforeAll(async () => {
   world = await openWorld();
   const { app, config } = world.gateway;
-  const { routes: control } = new ControlPlane({
+  const { routes: control } = new AdminPlane({
     config,
     pid: process.pid,
     services: app.admin,

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } f
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { createApp } from "../../src/app.ts";
+import { createApp } from "../support/app.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { holdDatabase } from "../failures/database-holder.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";

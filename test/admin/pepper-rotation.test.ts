@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ensureApplication } from "../../src/control/accounts/applications.ts";
 import { issueKey } from "../../src/control/keys/issue-key.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
-import { createApp, type App } from "../../src/app.ts";
+import { createApp, type App } from "../support/app.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
 import { pepperOf } from "../support/test-peppers.ts";

@@ -121,8 +121,8 @@ test.each([
     [content({ type: "image_url", image_url: { url: "https://e.example/i.png" } })],
     "data URL",
   ],
-  ["cohere-v4", [`data:image/bmp;base64,${btoa("BM of no picture")}`], "PNG, JPEG, WEBP, GIF"],
-  ["cohere-v4", [`data:image/png;base64,${png.slice(0, 40)}${"A".repeat(8_000_000)}`], "too large"],
+  ["cohere-v4", [`data:image/bmp;base64,${btoa("BM of no picture")}`], "PNG, JPEG, WebP, GIF"],
+  ["cohere-v4", [`data:image/png;base64,${png.slice(0, 40)}${"A".repeat(8_000_000)}`], "at most"],
   ["cohere-v4", [content({ type: "text", text: "" })], "empty"],
 ] as const)("%s refuses inputs %# with 400 that says why", async (alias, input, why) => {
   const { status, body } = await embed(alias, { input });

@@ -194,20 +194,20 @@ describe("keys", () => {
     expect(secrets.filter(({ status }) => status === "live")).toHaveLength(1);
   });
 
-  test("a new secret that does not work is told to be so, with what to do", async () => {
+  test("a new secret that does not work is told to be so", async () => {
     const { key } = (await create("--plan", "pilot")) as { key: JsonRecord };
     const id = String(key["id"]);
     await folder.run("keys", "disable", id);
     const rotated = await folder.run("keys", "rotate", id);
     expect(rotated.output).toMatch(new RegExp(`^${apiKeyPattern.source}\n$`));
-    expect(rotated.errors).toContain("Warning: the key does not work: it is disabled");
+    expect(rotated.errors).toContain("Warning: the key does not work: its status is disabled");
     await folder.run("applications", "disable", "shop-app");
     const made = await folder.run("keys", "create", "--application", "shop-app", "--plan", "pilot");
-    expect(made.errors).toContain("does not work: its application is disabled (`applications");
+    expect(made.errors).toContain("does not work: its status is application_disabled");
     await folder.run("applications", "enable", "shop-app");
     await folder.run("accounts", "disable", "Key Shop");
     const more = await folder.run("keys", "create", "--application", "shop-app", "--plan", "pilot");
-    expect(more.errors).toContain("does not work: its account is disabled (`accounts enable`)");
+    expect(more.errors).toContain("does not work: its status is account_disabled");
     await folder.run("accounts", "enable", "Key Shop");
   });
 
@@ -271,7 +271,16 @@ describe("keys", () => {
     ],
     [
       "with half of the limits",
-      ["keys", "create", "--application", "a", "--plan", "enterprise", "--tokens-per-minute", "5"],
+      [
+        "keys",
+        "create",
+        "--application",
+        "shop-app",
+        "--plan",
+        "enterprise",
+        "--tokens-per-minute",
+        "5",
+      ],
       2,
     ],
     ["of an unknown application", ["keys", "create", "--application", "no", "--plan", "pilot"], 1],

@@ -31,6 +31,10 @@ function timesIn(text: string, part: string): number {
   return text.split(part).length - 1;
 }
 
+function tokensIn(text: string): readonly string[] {
+  return [...text.matchAll(/one-time token (\S+)/g)].map(([, token = ""]) => token);
+}
+
 test("a process that is started again introduces nothing again, and counts from 0", async () => {
   using folder = createFolder({ isOffline: false });
   const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
@@ -46,13 +50,14 @@ test("a process that is started again introduces nothing again, and counts from 
   });
   expect(await call(gateway)).toBe(200);
   await until("its call is counted", async () => (await countedCalls(gateway)) === 1);
-  const [, token = ""] = /one-time token (\S+)/.exec(gateway.text()) ?? [];
+  // The next one prints a token of its own.
+  await until("there is another token", async () => tokensIn(gateway.text()).length === 2);
+  const token = tokensIn(gateway.text()).at(-1);
   const made = await fetch(`${gateway.adminUrl}/admin/v1/bootstrap`, {
     method: "POST",
     headers: { "content-type": "application/json", origin: gateway.adminUrl },
     body: JSON.stringify({ token, email: "ada@example.com", password: "an uncommon password 71" }),
   });
   expect(made.status).toBe(201);
-  expect(timesIn(gateway.text(), "Nobody can sign in")).toBe(1);
   expect(timesIn(gateway.text(), introduction)).toBe(1);
 });

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { generateApiKey } from "../../src/domain/keys/api-key.ts";
-import type { AppOverrides } from "../../src/app.ts";
+import type { AppOverrides } from "../support/app.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
 /** A gateway whose database file is outside the data directory. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
-import { describeVersion, readCommit } from "../../src/process/program-commit.ts";
+import { commitOfCheckout } from "../../scripts/commit.ts";
 import { type FinishedCommand, runSluice, startServing } from "../support/sluice-process.ts";
 import { post, serveForADay } from "./package-trial.ts";
 
@@ -54,7 +54,7 @@ test("names itself in its advice", async () => {
   const { errors } = await sluice("keys", "list", "--data-dir", join(folder, "none"));
   expect(errors).toContain("Start it with `sluice serve`");
   expect(await sluice("--version")).toMatchObject({
-    output: `${describeVersion(packageJson.version, readCommit())}\n`,
+    output: `${packageJson.version} (commit ${commitOfCheckout()})\n`,
   });
 });
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
-import { describeVersion, readCommit } from "../../src/process/program-commit.ts";
+import { commitOfCheckout } from "../../scripts/commit.ts";
 import { installTimeoutMs, run, testNeedingRegistry } from "../sdk/registry-test.ts";
 import { serveForADay } from "./package-trial.ts";
 
@@ -40,7 +40,7 @@ testNeedingRegistry("npm")(
     const install = ["npm", "install", "--no-audit", "--no-fund", join(folder, packed.filename)];
     await run(install, { cwd: app });
     const version = await run(["npx", "sluice", "--version"], { cwd: app });
-    expect(version).toBe(`${describeVersion(packageJson.version, readCommit())}\n`);
+    expect(version).toBe(`${packageJson.version} (commit ${commitOfCheckout()})\n`);
     const program = [join(app, "node_modules/.bin/sluice")];
     await serveForADay({ program, folder: join(folder, "day") }, () => undefined);
   },

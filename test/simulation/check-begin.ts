@@ -7,6 +7,8 @@ const lastingFaults: ReadonlySet<Fault | undefined> = new Set(["invalid", "conte
 /** Faults without any effect, whose retry at the same target takes no budget. */
 const freeFaults: ReadonlySet<Fault | undefined> = new Set(["stale-credential", "skewed"]);
 const leastMs = 1e-6;
+/** No target is found silent sooner. */
+const leastSilentMs = 250;
 
 /** The rules for every request that is sent upstream. */
 export function checkBegin(world: World, call: CallRecord, attempt: Attempt): void {
@@ -95,28 +97,6 @@ function checkWait(call: CallRecord, attempt: Attempt, wrong: (text: string) => 
   }
 }
 
-/**
- * Whether a probe of the attempt's target ended since the call arrived, or failed before that and
- * the target has not answered until the attempt began.
- */
-function isFoundSilent(world: World, call: CallRecord, attempt: Attempt): boolean {
-  const isSame = ({ process, upstream, model }: Attempt): boolean =>
-    process === attempt.process && upstream === attempt.upstream && model === attempt.model;
-  const others = [...world.probes, ...[...world.calls.values()].flatMap((each) => each.attempts)];
-  const answers = others.flatMap((other) =>
-    isSame(other) && other.how === "closed" ? (other.endedAt ?? []) : [],
-  );
-  const lastAnswerAt = Math.max(
-    Number.NEGATIVE_INFINITY,
-    ...answers.filter((at) => at <= attempt.startedAt),
-  );
-  return world.probes.some((probe) => {
-    const { endedAt = Number.NEGATIVE_INFINITY, how } = probe;
-    if (!isSame(probe)) return false;
-    return endedAt >= call.plan.atMs || (how !== "closed" && endedAt > lastAnswerAt);
-  });
-}
-
 interface Beginning {
   readonly call: CallRecord;
   readonly attempt: Attempt;
@@ -125,7 +105,7 @@ interface Beginning {
 
 /**
  * A call has one attempt at a time; two if the first is slow, then the second is a hedge after its
- * delay, or if the first waits at a target that a probe found silent.
+ * delay, or after the shortest time in which a target is found silent.
  */
 function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
   const running = call.attempts.filter(({ endedAt }) => endedAt === undefined);
@@ -145,6 +125,7 @@ function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
   }
   // The first may have waited for a place at its upstream before it was sent.
   const afterMs = attempt.startedAt - call.plan.atMs;
-  if (afterMs + leastMs >= (hedgeAfterMs ?? Infinity) || isFoundSilent(world, call, first)) return;
+  if (afterMs + leastMs >= (hedgeAfterMs ?? Infinity)) return;
+  if (attempt.startedAt - first.startedAt + leastMs >= leastSilentMs) return;
   wrong(`${attempt.id} hedges after ${afterMs} ms`);
 }

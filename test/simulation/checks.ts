@@ -275,7 +275,7 @@ function checkLimiter({ world, limiter, gateways }: Stage): void {
 function checkProcesses({ world, gateways }: Stage): void {
   for (const { process } of gateways) {
     if (process === undefined) continue;
-    const { name, connections, snapshot, running, services, places, pools } = process;
+    const { name, connections, snapshot, running, health, places, pools } = process;
     const left = (what: string, count: number): void => {
       if (count !== 0) violate(world, "places", `${name}: ${count} left of ${what}`);
     };
@@ -293,7 +293,7 @@ function checkProcesses({ world, gateways }: Stage): void {
     }
     for (const { targets } of world.scenario.models) {
       for (const { id } of targets) {
-        left(`attempts at ${id}`, services.health.view(id, "").inFlight);
+        left(`attempts at ${id}`, health.limitOf(id).inFlight);
       }
     }
   }

@@ -57,6 +57,7 @@ export class GatewayProcess {
   readonly running: RunningCalls;
   readonly places: CapacityAudit;
   readonly pools: RoutingServices["capacity"];
+  readonly health: RoutingServices["health"];
   readonly #around: ProcessEnvironment;
   readonly #random: Random;
 
@@ -88,6 +89,7 @@ export class GatewayProcess {
     this.snapshot = this.#makeSnapshot(world.scenario);
     const services = this.#makeServices(name);
     this.pools = services.capacity;
+    this.health = services.health;
     this.places = new CapacityAudit(services.capacity, {
       world,
       process: name,

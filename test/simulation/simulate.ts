@@ -89,7 +89,6 @@ class Run implements Stage {
       log: new EventLog(time, options.keepsLines),
       random: new Random(scenario.seed).fork("run"),
       calls: new Map(this.#records.map((record) => [record.plan.id, record])),
-      probes: [],
       violations: [],
       grantedRetries: new RetryCount(),
       madeRetries: new RetryCount(),

@@ -155,9 +155,7 @@ export class UpstreamModel {
     this.#probes += 1;
     const id = `probe.${this.plan.name}.${this.#probes}`;
     const begun = { id, callId: id, outputTokens: asked.cap ?? 0, fault: undefined };
-    const probe = this.#begin(asked, sender, begun);
-    this.#world.probes.push(probe);
-    return probe;
+    return this.#begin(asked, sender, begun);
   }
 
   #begin(asked: UpstreamRequest, sender: Sender, begun: Begun): Attempt {

@@ -1,6 +1,6 @@
 import type { EventLog } from "./event-log.ts";
 import type { Random } from "./random.ts";
-import type { Attempt, CallRecord, Violation } from "./records.ts";
+import type { CallRecord, Violation } from "./records.ts";
 import type { Scenario } from "./scenario.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
@@ -14,8 +14,6 @@ export interface World {
   /** By the id of the call. */
   readonly calls: ReadonlyMap<string, CallRecord>;
   readonly violations: Violation[];
-  /** Probes of the gateways. */
-  readonly probes: Attempt[];
   /** Retries granted by the budgets of processes. */
   readonly grantedRetries: RetryCount;
   /** The granted retries that became an attempt. */

@@ -1,4 +1,4 @@
-import { createApp, type App, type AppOverrides } from "../../src/app.ts";
+import { createApp, type App, type AppOverrides } from "./app.ts";
 import type { Config } from "../../src/config/config.ts";
 
 export type TestApp = App;

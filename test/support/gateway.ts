@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ensureApplication } from "../../src/control/accounts/applications.ts";
 import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
-import { createApp, type AppOverrides } from "../../src/app.ts";
+import { createApp, type AppOverrides } from "./app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";

@@ -3,7 +3,7 @@ import { parseChatRequest } from "../../src/dialects/openai-chat/schema/chat-req
 import { requireObject } from "../../src/dialects/request/parse-json.ts";
 import type { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { Dialect } from "../../src/edge/replies/error-reply.ts";
-import type { AppOverrides } from "../../src/process/wiring/app-interface.ts";
+import type { AppOverrides } from "./app.ts";
 
 /** A dialect similar to Anthropic's: another credential, other errors, other frames. */
 const notes: Dialect = {

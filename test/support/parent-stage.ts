@@ -6,8 +6,7 @@ import type {
   GatewaySettings,
   PassedSignal,
 } from "../../src/process/parent/child.ts";
-import type { Crash } from "../../src/process/parent/crash-report.ts";
-import { Parent, type AfterEnd } from "../../src/process/parent/parent.ts";
+import { Parent, type AfterEnd, type Crash } from "../../src/process/parent/parent.ts";
 import { virtualClock } from "./virtual-clock.ts";
 
 /** A process that the test controls. */

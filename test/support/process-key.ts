@@ -3,7 +3,7 @@ import { ensureApplication } from "../../src/control/accounts/applications.ts";
 import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import { openDatabaseStores } from "../../src/process/wiring/database-stores.ts";
-import { platformOf } from "../../src/process/wiring/control-plane.ts";
+import { platformOf } from "../../src/process/control/admin-plane.ts";
 import { systemClock as clock } from "../../src/domain/clock.ts";
 import { Installation } from "../../src/store/installation/installation.ts";
 import { unlimited } from "./gateway.ts";

@@ -29,9 +29,9 @@ export function start() {
   });
   /** With a place, as the gate takes and gives it back. */
   const tryBegin = (terms: Partial<AttemptTerms> = {}): AttemptWatch | undefined => {
-    const { key = "k", isGuaranteed = false } = terms;
+    const { key = "k" } = terms;
     const limit = health.limitOf(up.id);
-    if (!isGuaranteed && !limit.hasRoom(key, clock.monotonic())) return undefined;
+    if (!limit.hasRoom(key, clock.monotonic())) return undefined;
     const watch = health.tryBegin(up, { isStreamed: true, ...terms, key });
     if (watch === undefined) return undefined;
     limit.take(key);
@@ -44,8 +44,8 @@ export function start() {
     return { ...watch, ended };
   };
   /** As the last resort, so ejections do not matter. */
-  const begin = (key = "k"): AttemptWatch => {
-    const watch = tryBegin({ key, hasToServe: true });
+  const begin = (key = "k", account = key): AttemptWatch => {
+    const watch = tryBegin({ key, account, hasToServe: true });
     if (watch === undefined) throw new Error("the target takes no attempt");
     return watch;
   };
@@ -73,7 +73,11 @@ export function start() {
     }
   };
   const view = (key = "k") => health.view(up.id, key);
-  return { clock, health, ejected, returned, tryBegin, begin, attempt, eject, probe, answer, view };
+  const limit = (): number => health.limitOf(up.id).limitAt(clock.monotonic());
+  const inFlight = (): number => health.limitOf(up.id).inFlight;
+  const events = { ejected, returned };
+  const state = { view, limit, inFlight };
+  return { clock, health, ...events, tryBegin, begin, attempt, eject, probe, answer, ...state };
 }
 
 export function endOf(outcome: End): "ok" | "left" | UpstreamFailureDetails {

@@ -1,3 +1,4 @@
+import type { Clock } from "../../domain/clock.ts";
 import { anyOf } from "../../domain/waiting/end-signal.ts";
 import type { AdjustedFields } from "../../domain/chat/chat.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
@@ -5,7 +6,7 @@ import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
 import { spanOf } from "./attempt.ts";
-import { type CallWork, candidatesOf } from "./call-candidates.ts";
+import { type CallWork, candidatesOf, probeDue } from "./call-candidates.ts";
 import { anyTerms, CandidateTurns } from "./candidate-turns.ts";
 import {
   asBadCredential,
@@ -22,7 +23,6 @@ import { decideRetry, type RetryDecision } from "../../routing/retry.ts";
 import { decisionName, describeDecision, describeSlowness } from "../../routing/target-view.ts";
 import type { RunningAttempt } from "./running-attempt.ts";
 import { timeoutsOf } from "../../upstream-client/transport.ts";
-import { type Slowness, untilSlow } from "./until-slow.ts";
 import { wait, whyEnded } from "../../domain/waiting/wait.ts";
 
 export interface AttemptPlan<Answer> {
@@ -54,8 +54,10 @@ class AttemptLoop<Answer> {
 
   constructor(plan: AttemptPlan<Answer>) {
     this.#plan = plan;
-    const { candidates, leftOut } = candidatesOf(plan);
+    const found = candidatesOf(plan);
+    const { candidates, leftOut } = found;
     plan.meter.path.considered(candidates, leftOut);
+    probeDue(found, plan);
     this.#turns = new CandidateTurns(candidates, {
       ...plan,
       list: () => candidatesOf(plan).candidates,
@@ -119,7 +121,7 @@ class AttemptLoop<Answer> {
     return this.#turns.next(terms);
   }
 
-  /** Runs one attempt, plus a hedge if it is slow or its target turns out to be silent. */
+  /** Runs one attempt, plus a hedge if it is slow or its target silent. */
   #answerOf(attempt: RunningAttempt): Promise<Answered<Answer>> {
     return this.#turns.hasOther()
       ? this.#answerWithHedge(attempt)
@@ -134,28 +136,24 @@ class AttemptLoop<Answer> {
     return firstToAnswer({ one: first, other: this.#abortable(second) });
   }
 
-  /** Starts a hedge once the attempt is slow; undefined if the attempt ends first. */
+  /** Starts a hedge once the attempt is slow or overdue; undefined if it ends first. */
   async #waitToHedge(
     attempt: RunningAttempt,
     answer: Promise<unknown>,
   ): Promise<RunningAttempt | undefined> {
     const { admission, services } = this.#plan;
-    let afterMs = admission.model.hedgeAfterMs;
-    let isSilent = false;
+    const { hedgeAfterMs = Infinity } = admission.model;
+    const { overdueAfterMs } = attempt;
+    let isSilent = overdueAfterMs < hedgeAfterMs;
+    let waitMs = Math.min(hedgeAfterMs, overdueAfterMs);
     for (;;) {
-      const slowness = await untilSlow(answer, {
-        afterMs,
-        attempt: isSilent ? undefined : attempt,
-        // Listing the candidates also probes targets in doubt.
-        look: () => this.#turns.refresh(),
-        clock: services.clock,
-      });
-      if (slowness === undefined) return undefined;
-      isSilent ||= slowness === "silent";
-      const second = await this.#hedge(answer, attempt, isSilent ? "silent" : slowness);
+      if (waitMs === Infinity) return undefined;
+      if (!(await stillRuns(answer, waitMs, services.clock))) return undefined;
+      const second = await this.#hedge(answer, attempt, isSilent);
       if (second !== undefined) return second;
-      // A place may become free, or the target may turn out to be silent.
-      afterMs = isSilent ? hedgePollMs : undefined;
+      // A place or the budget may become free.
+      waitMs = isSilent ? hedgePollMs : Math.max(0, overdueAfterMs - attempt.ageMs);
+      isSilent = true;
     }
   }
 
@@ -163,32 +161,37 @@ class AttemptLoop<Answer> {
   async #hedge(
     first: Promise<unknown>,
     attempt: RunningAttempt,
-    slowness: Slowness,
+    isSilent: boolean,
   ): Promise<RunningAttempt | undefined> {
-    const { call, admission, services } = this.#plan;
+    const { call, services } = this.#plan;
     const { candidate } = attempt;
     const isInTime = services.clock.monotonic() < endOf(call, candidate);
     if (!isInTime || this.#turns.attempts >= this.#attemptLimit) return undefined;
     let isWanted = true;
     const settle = (): void => void (isWanted = false);
     first.then(settle, settle);
-    // Checked last, so that no budget is wasted. A hedge away from a silent target needs no budget:
-    // the call would have gone elsewhere from the start.
-    const mayBegin = (): boolean =>
-      isWanted &&
-      (slowness === "silent" ||
-        services.budget.hedges.tryTake(admission.model.alias, call.caller.key.id));
+    // Checked last, so that no budget is wasted.
+    const mayBegin = (): boolean => isWanted && this.#isInHedgeBudget(candidate, isSilent);
     const isFit = (other: Candidate): boolean => other.isReady;
     try {
       this.#turns.refresh();
       const terms = { ...anyTerms, isFit, isWanted: () => isWanted, mayBegin, keepsTurn: true };
       const second = await this.#turns.next(terms);
-      if (second !== undefined) attempt.decided(describeSlowness(slowness));
+      if (second !== undefined) attempt.decided(describeSlowness(isSilent ? "silent" : "slow"));
       return second;
     } catch {
       // The first attempt decides how the call ends.
       return undefined;
     }
+  }
+
+  /** A call at a target that is out by now would have gone elsewhere from the start. */
+  #isInHedgeBudget({ target }: Candidate, isSilent: boolean): boolean {
+    const { call, admission, services } = this.#plan;
+    const { budget, health } = services;
+    const keyId = call.caller.key.id;
+    if (!isSilent) return budget.hedges.tryTake(admission.model.alias, keyId);
+    return health.view(target.id, keyId).isOut || budget.retries.tryTake(target.id, keyId);
   }
 
   #abortable(attempt: RunningAttempt) {
@@ -197,7 +200,10 @@ class AttemptLoop<Answer> {
     const signal = anyOf(call.signal, end.signal);
     return {
       answer: this.#try(attempt, { ...call, signal }),
-      abort: () => end.abort(),
+      abort: (isBeaten: boolean) => {
+        if (isBeaten && attempt.ageMs >= attempt.overdueAfterMs) attempt.wasSilent();
+        end.abort();
+      },
       isFinalFor: (error: unknown) => isFinal(error, attempt),
       discard: (late: Answered<Answer>) => late.attempt.end("given-up", meter.inputTokens),
     };
@@ -271,8 +277,24 @@ class AttemptLoop<Answer> {
   }
 }
 
-/** How often a call that waits at a silent target checks whether another has a free place. */
+/** How often a call that waits at a silent target tries to begin at another one. */
 const hedgePollMs = 100;
+
+/** Resolves after this time, or to false as soon as the answer has come or failed. */
+function stillRuns(
+  answer: Promise<unknown>,
+  forMs: number,
+  clock: Pick<Clock, "schedule">,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    const cancel = clock.schedule(() => resolve(true), forMs);
+    const end = (): void => {
+      cancel();
+      resolve(false);
+    };
+    answer.then(end, end);
+  });
+}
 
 type Retry = Extract<RetryDecision, { action: "retry" }>;
 

@@ -25,11 +25,12 @@ interface FoundCandidates {
   readonly candidates: readonly Candidate[];
   /** Models and targets that may not serve this call, with the reasons. */
   readonly leftOut: readonly CandidateNote[];
+  readonly groups: readonly TargetGroup[];
 }
 
 /**
  * All targets that may serve a call, best first: those of its model, then of its fallbacks, then
- * ejected and paused ones. Targets in doubt are probed.
+ * those that are out.
  */
 export function candidatesOf(search: CandidateSearch): FoundCandidates {
   const { call, admission, work, services } = search;
@@ -49,8 +50,7 @@ export function candidatesOf(search: CandidateSearch): FoundCandidates {
   const candidates = listCandidates(groups, services.random);
   // No fallback may take this call, so the input is too long.
   if (candidates.length === 0 && tooSmall !== undefined) work.check(model);
-  if (candidates[0]?.isReady === true) probeDoubtful(groups, candidates[0], search);
-  return { candidates, leftOut };
+  return { candidates, leftOut, groups };
 }
 
 /**
@@ -133,16 +133,13 @@ function mayUseTarget({ pool }: Target, { call, admission }: CandidateSearch): b
   return pool === undefined || call.snapshot.pools.get(pool)?.kind !== "dedicated";
 }
 
-/** A probe costs money, so it is sent only if another target serves meanwhile. */
-function probeDoubtful(
-  groups: readonly TargetGroup[],
-  first: Candidate,
-  { call, services }: CandidateSearch,
-): void {
-  const all = groups.flatMap(({ targets }) => targets);
-  if (all.every(({ target }) => target.id === first.target.id)) return;
-  for (const found of all) {
-    if (found.view.needsProbe) services.prober.probe(found, call.snapshot);
+/** Probes the targets whose time out is over, if others serve the call meanwhile. */
+export function probeDue({ candidates, groups }: FoundCandidates, search: CandidateSearch): void {
+  if (candidates[0]?.isReady !== true) return;
+  for (const { targets } of groups) {
+    for (const found of targets) {
+      if (found.view.needsProbe) search.services.prober.probe(found, search.call.snapshot);
+    }
   }
 }
 

@@ -3,13 +3,12 @@ import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { busyError } from "../../admission/capacity/busy-error.ts";
 import {
   type BusyPool,
-  classAt,
   type EnterResult,
   type Place,
   type PlaceRequest,
 } from "../../admission/capacity/place.ts";
 import { atLimit, noTarget } from "./failed-attempt.ts";
-import { describeClosed } from "../../routing/target-view.ts";
+import { describeOut } from "../../routing/target-view.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { RunningAttempt } from "./running-attempt.ts";
 import { whenKnown, whyEnded } from "../../domain/waiting/wait.ts";
@@ -35,7 +34,7 @@ export class CandidateTurns {
   readonly #request: PlaceRequest;
   readonly #count: number;
   #candidates: readonly Candidate[];
-  /** Turns that were used, or found busy, since the last reset. */
+  /** Targets that were tried, or found busy, since the last reset. */
   readonly #tried = new Set<string>();
   readonly #triesAt = new Map<string, number>();
   readonly #leftOut = new Set<string>();
@@ -70,14 +69,14 @@ export class CandidateTurns {
   }
 
   /**
-   * Whether another target may be tried at once after a failed one. An ejected or paused target is
-   * no alternative to one in service.
+   * Whether another target may be tried at once after a failed one. A target that is out is no
+   * alternative to one in service.
    */
   hasOther(failed?: Candidate): boolean {
     const isFit = this.betterThan(failed);
     return this.#candidates.some(
       (other) =>
-        !this.#tried.has(other.turn) && other.target.id !== failed?.target.id && isFit(other),
+        !this.#tried.has(other.target.id) && other.target.id !== failed?.target.id && isFit(other),
     );
   }
 
@@ -87,7 +86,7 @@ export class CandidateTurns {
     return current?.isReady === true ? ({ isReady }) => isReady : () => true;
   }
 
-  /** Whether another target is neither ejected nor paused, tried or not. */
+  /** Whether another target is in service, tried or not. */
   isOtherInService({ target }: Candidate): boolean {
     return this.#candidates.some((other) => other.isReady && other.target.id !== target.id);
   }
@@ -113,11 +112,11 @@ export class CandidateTurns {
     this.refresh();
   }
 
-  /** Resets all turns after a wait, except of targets that are still paused. */
+  /** Resets all turns after a wait, except of targets that still refuse. */
   resetTurns(waitedFor: Candidate | undefined): void {
     this.#tried.clear();
-    for (const { target, isPaused, turn } of this.#candidates) {
-      if (isPaused && target.id !== waitedFor?.target.id) this.#tried.add(turn);
+    for (const { target, isRefusing } of this.#candidates) {
+      if (isRefusing && target.id !== waitedFor?.target.id) this.#tried.add(target.id);
     }
   }
 
@@ -139,11 +138,11 @@ export class CandidateTurns {
   /** Begins at the first candidate that has its turn left and a free place. */
   next(terms: Terms = anyTerms): Beginning {
     const fit = this.#candidates.filter(
-      (candidate) => !this.#tried.has(candidate.turn) && terms.isFit(candidate),
+      (candidate) => !this.#tried.has(candidate.target.id) && terms.isFit(candidate),
     );
     return whenKnown(this.#nextOf(fit, terms), (attempt) => {
       if (attempt !== undefined || !terms.keepsTurn) return attempt;
-      for (const { turn } of fit) this.#tried.delete(turn);
+      for (const { target } of fit) this.#tried.delete(target.id);
       return undefined;
     });
   }
@@ -182,7 +181,7 @@ export class CandidateTurns {
     for (const [index, candidate] of candidates.entries()) {
       const refused = entered.refused[index];
       if (refused !== undefined) this.#noteBusy(candidate, refused);
-      if (refused !== undefined || index === at) this.#tried.add(candidate.turn);
+      if (refused !== undefined || index === at) this.#tried.add(candidate.target.id);
       if (place !== undefined && index === at) return this.#attempt(candidate, place, terms);
     }
     return undefined;
@@ -229,13 +228,11 @@ export class CandidateTurns {
       key: call.caller.key.id,
       account: call.caller.key.accountId,
       isStreamed: work.isStreamed,
-      hasToServe: candidate.hasToServe,
-      // Provisioned calls are exempt from slow start.
-      isGuaranteed: classAt(this.#request, candidate.target.pool) === "provisioned",
+      hasToServe: !candidate.isReady,
     });
     if (watch === undefined) {
       const view = services.health.view(candidate.target.id, call.caller.key.id);
-      meter.path.skipped(candidate, describeClosed(view));
+      meter.path.skipped(candidate, `it is ${describeOut(view)}`);
     }
     return watch;
   }
@@ -266,9 +263,7 @@ export class CandidateTurns {
       if (this.#candidates.length === 0) throw noTarget(admission.model);
       const waitMs = end - clock.monotonic();
       if (waitMs <= 0) throw this.busyError();
-      // If a target has two turns, the second one counts; slow start does not apply to it.
-      const byTarget = new Map(this.#candidates.map((each) => [each.target.id, each]));
-      const candidates = [...byTarget.values()];
+      const candidates = this.#candidates;
       const entered = await this.#enter(candidates, waitMs);
       if (!("place" in entered)) {
         const [ended] = entered.refused;
@@ -277,7 +272,7 @@ export class CandidateTurns {
         throw this.busyError();
       }
       this.#busy = undefined;
-      // The target may have been ejected or paused during the wait.
+      // The target may be out since the wait began.
       const attempt =
         (await this.#beginAt(candidates, entered, anyTerms)) ?? (await this.#relisted());
       if (attempt !== undefined) return attempt;

@@ -94,9 +94,9 @@ export class RunningAttempt {
     return this.#parts.watch.overdueAfterMs;
   }
 
-  /** Calls `run` when the target turns out to be silent while the answer is awaited. */
-  whenSilent(run: () => void): void {
-    this.#parts.watch.whenSilent(run);
+  /** A hedge has answered while its own answer was overdue. */
+  wasSilent(): void {
+    this.#parts.watch.ended("silent");
   }
 
   /** The decision after its failure, for the operator. */

@@ -50,11 +50,9 @@ async function probe(
   url: string,
   {
     model = {},
-    isEjected = false,
     timeoutMs = 100,
   }: {
     readonly model?: Partial<Model>;
-    readonly isEjected?: boolean;
     readonly timeoutMs?: number;
   } = {},
 ): Promise<ProbeOutcome> {
@@ -73,7 +71,7 @@ async function probe(
     model: modelOf(model),
     target: targetOf("up"),
     upstream,
-    view: { ...unknownTarget, isEjected },
+    view: unknownTarget,
   };
   prober.probe(found, snapshotOf([upstream]));
   const result = await ended.promise;
@@ -102,21 +100,12 @@ test("an embedding model is probed with one word", async () => {
 
 test("an ejected target has to answer twice", async () => {
   const server = serve(pong);
-  const { probed } = await probe(server.url, { isEjected: true });
+  const { probed } = await probe(server.url);
   expect(probed).toEqual(["answered", "answered"]);
   let asked = 0;
   const flaky = serve(() => (asked++ === 0 ? pong() : new Response("", { status: 503 })));
-  const failed = await probe(flaky.url, { isEjected: true });
+  const failed = await probe(flaky.url);
   expect(failed).toEqual({ ends: ["overloaded"], probed: ["answered", "overloaded"] });
-});
-
-test("a target in service is probed twice in parallel, and one answer is enough", async () => {
-  let asked = 0;
-  const flaky = serve(() => (asked++ === 0 ? new Response("", { status: 503 }) : pong()));
-  const { ends, probed } = await probe(flaky.url);
-  expect([ends, probed.toSorted()]).toEqual([["answered"], ["answered", "overloaded"]]);
-  const down = serve(() => new Response("", { status: 503 }));
-  expect((await probe(down.url)).ends).toEqual(["overloaded"]);
 });
 
 test("an answer may take long after its first event", async () => {

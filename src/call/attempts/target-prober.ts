@@ -17,7 +17,7 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
  */
 const leastTimeoutMs = 500;
 const timeoutFactor = 2;
-/** Probes in a row that must be answered to return a target, or fail to eject one in service. */
+/** Probes in a row that must be answered to return a target. */
 const probesToDecide = 2;
 
 export interface ProberServices {
@@ -31,8 +31,8 @@ export interface ProberServices {
 }
 
 /**
- * Probes targets in doubt with small requests, so that no caller has to find out. Probes count in
- * neither plans nor the ledger.
+ * Probes targets whose time out is over with small requests, so that no caller has to find out.
+ * Probes count in neither plans nor the ledger.
  */
 export class TargetProber {
   readonly #services: ProberServices;
@@ -47,15 +47,13 @@ export class TargetProber {
     if (watch === undefined) return;
     const timeoutMs = Math.max(leastTimeoutMs, watch.timeoutMs * timeoutFactor);
     const probe = { ...found, snapshot, timeoutMs };
-    const asking = found.view.isEjected ? this.#askInTurn(probe) : this.#askAtOnce(probe);
-    asking.then(
+    this.#askInTurn(probe).then(
       (result) => watch.ended(result),
       // A request that cannot be made is no evidence about the target.
       () => watch.ended("nothing"),
     );
   }
 
-  /** An ejected target has to answer all of them. */
   async #askInTurn(probe: Probe): Promise<ProbeResult> {
     let result: ProbeResult = "nothing";
     for (let time = 0; time < probesToDecide; time += 1) {
@@ -63,13 +61,6 @@ export class TargetProber {
       if (result !== "answered") return result;
     }
     return result;
-  }
-
-  /** A target in service has to answer one of them: a chance failure must not eject it. */
-  async #askAtOnce(probe: Probe): Promise<ProbeResult> {
-    const asked = Array.from({ length: probesToDecide }, () => this.#ask(probe));
-    const results = await Promise.all(asked);
-    return results.find((result) => result === "answered") ?? results[0] ?? "nothing";
   }
 
   async #ask(probe: Probe): Promise<ProbeResult> {

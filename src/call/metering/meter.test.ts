@@ -60,9 +60,7 @@ function attemptOf(call: Call, model: Model, clock: ManualClock): RunningAttempt
   const ready = {
     why: "priority 1",
     isReady: true,
-    isPaused: false,
-    hasToServe: false,
-    turn: "up/m",
+    isRefusing: false,
   };
   const candidate = { model, target, upstream, ...ready };
   const watch = services.health.tryBegin(target, { key: call.caller.key.id, isStreamed: false });

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { CommandError } from "../command.ts";
 import { readPart } from "../output/reply-fields.ts";
 

@@ -7,7 +7,7 @@ import type { AdminServices } from "../../control/services.ts";
 import { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { Config } from "../../config/config.ts";
 import { type DatabaseStores, openDatabaseStores } from "../../process/wiring/database-stores.ts";
-import { platformOf } from "../../process/wiring/control-plane.ts";
+import { platformOf } from "../../process/control/admin-plane.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { WrongDatabase } from "../../store/errors.ts";

@@ -5,7 +5,7 @@ import { usualConfigPaths } from "../../config/environment.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
 import type { Config } from "../../config/config.ts";
 import { checkWarnings } from "../../config/problems/warnings.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { CommandError, type Command, type CommandIo } from "../command.ts";
 import { loadSettings, type SettingsArguments } from "../serve/load-settings.ts";
 import { readConfigFile } from "../read-input.ts";

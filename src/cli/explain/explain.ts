@@ -1,5 +1,5 @@
 import { type AdminClient, AdminRefusal } from "../client/admin-client.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { CommandError, UsageError } from "../command.ts";
 import { formatCall, formatRouting } from "./explain-call.ts";
 import { formatRefusal } from "./explain-refusal.ts";
@@ -11,7 +11,7 @@ export const explain: ResourceSpec = {
   name: "explain",
   about:
     "Every response has its id in the header x-request-id. For a request of a key that got an " +
-    "error, this shows the rule, the field at fault, and for a limit the content of the window " +
+    "error, this shows the rule, the field at fault, and for a limit how full its window was " +
     "and when the request would have fitted. For any other call, it shows the ledger's row.",
   verbs: [
     {

@@ -1,7 +1,7 @@
 import { readTextFile } from "../read-input.ts";
 import { CommandError } from "../command.ts";
 import { cellOf, formatValue, readPart, type ReplyRecord } from "../output/reply-fields.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 export const audit: ResourceSpec = {

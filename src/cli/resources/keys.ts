@@ -9,7 +9,7 @@ import {
   readText,
   type ReplyRecord,
 } from "../output/reply-fields.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { receiptNotes } from "./receipt.ts";
 import { entities, findEntity, readSecretName, titleOf } from "../verbs/entities.ts";
 import { CommandError } from "../command.ts";
@@ -107,7 +107,7 @@ export const keys: ResourceSpec = {
       options: [["--keep", "Only report; end nothing."]],
       columns: ["hint", "key_id", "application", "outcome"],
       run: checkLeak,
-      examples: ["keys check-leak paste.txt --keep", "git log -p | keys check-leak"],
+      examples: ["keys check-leak paste.txt --keep"],
     },
   ],
 };
@@ -197,18 +197,8 @@ function showRotatedKey({ io }: VerbCall, answer: ReplyRecord): void {
 function warnOfStatus(io: VerbCall["io"], key: ReplyRecord): void {
   const { status } = key;
   if (typeof status !== "string" || status === "active") return;
-  const reason = statusReasons[status] ?? `its status is ${cellOf(key, "status")}`;
-  io.report(`Warning: the key does not work: ${reason}.`);
+  io.report(`Warning: the key does not work: its status is ${cellOf(key, "status")}.`);
 }
-
-const statusReasons: Readonly<Record<string, string>> = {
-  disabled: "it is disabled (`keys enable`)",
-  application_disabled: "its application is disabled (`applications enable`)",
-  account_disabled: "its account is disabled (`accounts enable`)",
-  expired: "it has expired (`keys update --expires`)",
-  revoked: "it is revoked",
-  no_secret: "it has no live secret (`keys rotate`)",
-};
 
 /** The working secrets; `keys show` lists all. */
 function formatLiveSecrets(key: ReplyRecord): string {

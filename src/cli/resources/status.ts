@@ -51,18 +51,14 @@ export const status: ResourceSpec = {
     "failed through no fault of their callers. OPEN counts the calls in progress, CALLS all calls since " +
     "the process started. MB is its memory. DELAY is the longest delay of its event loop in the last " +
     "minute, P99 the 99th percentile, both in milliseconds. KB is the size of its spool, ROWS the usage " +
-    "rows in it that are not stored yet. Processes whose keys or version differ from those of " +
-    "the first are listed below the table; after a change they should agree within a second.",
+    "rows in it that are not stored yet.",
   verbs: [
     {
       name: "status",
       operation: "getStatus",
       columns,
       whenEmpty: "Only a running gateway has processes.",
-      notes(_, answer) {
-        const processes = readRecords(answer, "data");
-        return [...lacks(processes), ...differences(processes)];
-      },
+      notes: (_, answer) => lacks(readRecords(answer, "data")),
       run: showStatus,
       examples: ["status", "status --json"],
     },
@@ -90,15 +86,4 @@ async function showStatus(call: VerbCall): Promise<number> {
     io.print(`${facts.join("  ")}\n  ${cellOf(error, "summary")}`);
   }
   return exitCode;
-}
-
-/** Processes that differ from the first. */
-function differences(processes: readonly ReplyRecord[]): readonly string[] {
-  const [first, ...others] = processes;
-  if (first === undefined) return [];
-  const late = (what: string, names: readonly string[]): readonly string[] =>
-    others
-      .filter((each) => each["pid"] !== null && names.some((name) => each[name] !== first[name]))
-      .map((each) => `${nameOf(each)} does not have the ${what} of ${nameOf(first)} yet.`);
-  return [...late("keys", ["keys_generation"]), ...late("version", ["version"])];
 }

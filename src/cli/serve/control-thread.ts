@@ -10,7 +10,7 @@ import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { failureFacts } from "../../process/failure-facts.ts";
 import type { ControlStart, ToControl, ToMain } from "../../process/messages.ts";
 import { ThreadLink, type Message, type Port } from "../../process/thread-link.ts";
-import { ControlSide } from "../../process/control/control-side.ts";
+import { ControlPlane } from "../../process/control/control-plane.ts";
 import { MainWatch } from "../../process/control/main-watch.ts";
 
 declare const self: Worker;
@@ -56,7 +56,7 @@ function begin(start: ControlStart): void {
   try {
     open({ start, args, config, fileConfig: parsed.fileConfig, link, log });
   } catch (error) {
-    link.handleOnly({
+    link.handle({
       open: async () => ({ peppers: [], problem: await explainStart(error, config.dataDir) }),
     });
   }
@@ -77,7 +77,7 @@ function open({ start, args, config, fileConfig, link, log }: Opened): void {
     writeSync(standardError, "sluice: the main thread hangs: the process is ended\n");
     process.kill(process.pid, "SIGKILL");
   });
-  const side = new ControlSide({
+  const side = new ControlPlane({
     config,
     text: start.config,
     link,
@@ -87,7 +87,6 @@ function open({ start, args, config, fileConfig, link, log }: Opened): void {
     number: start.number,
     portUse: start.portUse,
     pid: start.parentPid,
-    shownToken: start.shownToken,
     explain: (error) => explainStart(error, config.dataDir),
     reload: () => file?.reload(),
     issueDemoKey,

@@ -7,8 +7,8 @@ export const serveCommand: Command = (made) => {
     .description(
       "Without a configuration file a demo starts: every alias is served by a built-in simulator, " +
         "and a key to try it with is printed once.\n\nThis process starts the gateway processes " +
-        "(`processes` in the file) and starts those that crash again, with a report in " +
-        "DIR/crashes. `status` shows them.",
+        "(`processes` in the file) and starts those that crash again. " +
+        "`status` shows them.",
     )
     .option("--data <host:port>", "Address of the API, instead of the configured one.")
     .option(

@@ -1,7 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { parseArgs } from "node:util";
 import { AskedToEnd, UsageError } from "../command.ts";
-import type { ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import { readAddress, type SettingsArguments } from "./load-settings.ts";
 
 const options = {
@@ -10,34 +9,21 @@ const options = {
   data: { type: "string" },
   admin: { type: "string" },
   init: { type: "boolean" },
-  // For successors of the first process, which must not replace data that was lost later,
-  "no-init": { type: "boolean" },
-  // nor introduce the demo again,
-  introduced: { type: "boolean" },
-  // nor print another bootstrap token than this one, as EXPIRES:TOKEN.
-  "shown-token": { type: "string" },
 } as const;
 
 /** The arguments of `serve`. */
 export interface ServeArguments extends SettingsArguments {
   readonly data?: string | undefined;
   readonly admin?: string | undefined;
-  /** Whether missing data is created anew. */
-  readonly begins: boolean;
-  /** Whether the demo was introduced by an earlier process. */
-  readonly introduced?: boolean | undefined;
-  /** The bootstrap token that an earlier process has printed. */
-  readonly shownToken: ShownToken | undefined;
+  /** Whether the first process creates missing data anew. */
+  readonly init?: boolean | undefined;
 }
 
 /** Throws `UsageError`. */
 export function readServeArguments(args: readonly string[]): ServeArguments {
   const { values, positionals } = parse(args);
   if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
-  const begins = values.init === true && values["no-init"] !== true;
-  const [expiresAt, text] = values["shown-token"]?.split(":") ?? [];
-  const shownToken = text === undefined ? undefined : { text, expiresAt: Number(expiresAt) };
-  return { ...values, begins, shownToken };
+  return values;
 }
 
 /** By the runtime's parser: the processes of a gateway do not load that of the command line. */

@@ -4,7 +4,7 @@ import { parseConfig } from "../../config/load.ts";
 import { keepRestartSettings } from "../../config/restart-settings.ts";
 import type { IssuedToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import { FolderInUse } from "../../ledger/spool/folder-lock.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { GatewayProcess, StartProblem } from "../../process/gateway-process.ts";
 import type { Beginning } from "../../process/parent/child.ts";
 import type { ParentLink } from "../../process/parent/parent-link.ts";
@@ -48,59 +48,52 @@ async function serveUntilAsked(
   io: CommandIo & { readonly parent: ParentLink },
 ): Promise<number> {
   const args = readServeArguments(texts);
+  const isFirst = portUse === "first";
   const reload = { now: (): void => undefined };
   const first = loadSettings(args, io, { lastGoodIn: crashedIn });
   // Registered early, because the signal ends a process that has no handler. The demo has no file to
   // reload and ends with its terminal.
   if (first.path !== undefined) io.onReload(() => reload.now());
-  if (portUse === "first") await refuseSecond(first.config, io);
+  if (isFirst) await refuseSecond(first.config, io);
   const simulator = first.path === undefined ? await startDemoSimulator() : undefined;
   // The demo's settings depend on the address of its simulator.
   const settings = simulator === undefined ? first : loadSettings(args, io, { simulator });
   const config = withListeners(settings.config, args);
   tellSettings(settings, io.parent);
-  if (args.begins) {
+  if (isFirst && args.init === true) {
     const { startAnew } = await import("./start-anew.ts");
     await startAnew(config, io);
   }
   const introduced = Promise.withResolvers<void>();
-  /** What the parent knows, for its other processes; another control thread of this one begins with it. */
-  const told: string[] = [];
-  const tellStarted = (more: readonly string[]): void => {
-    told.push(...more);
-    io.tellStarted(more);
-  };
+  /** For other processes, and another control thread of this one: the ports that the system chose. */
+  const fixed: string[] = [];
   const given = new AbortController();
   const gateway = newGateway({
     settings,
     config,
     args,
     texts,
-    told,
+    fixed,
     number,
     portUse,
     io,
     onBootstrapToken: (token) =>
-      void introduced.promise.then(() => {
-        printBootstrap(token, { values: args, config }, io);
-        tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
-      }),
+      void introduced.promise.then(() => printBootstrap(token, { values: args, config }, io)),
     onGivenUp: () => given.abort(),
   });
   await using _ = gateway;
   await start(gateway, config, io);
   reload.now = () => gateway.control.reload();
-  if (simulator !== undefined && args.introduced !== true) {
+  if (isFirst && simulator !== undefined) {
     const { introduceDemo } = await import("./introduce-demo.ts");
     await introduceDemo(gateway, args, io);
   }
   const { dataUrl, adminUrl } = gateway;
-  tellStarted([
+  fixed.push(
     ...fixedAddress("data", config.listen.data.port, dataUrl),
     ...(adminUrl === "" ? [] : fixedAddress("admin", config.listen.admin.port, adminUrl)),
-    ...(args.begins ? ["--no-init"] : []),
-    ...(simulator === undefined ? [] : ["--introduced"]),
-  ]);
+  );
+  io.tellStarted(fixed);
   gateway.events.started({
     data: dataUrl,
     ...(adminUrl !== "" && { admin: adminUrl }),
@@ -147,7 +140,7 @@ interface Served {
   readonly args: ServeArguments;
   readonly texts: readonly string[];
   /** Further arguments, known once it serves. */
-  readonly told: readonly string[];
+  readonly fixed: readonly string[];
   readonly number: number;
   readonly portUse: Beginning["portUse"];
   readonly io: CommandIo;
@@ -155,24 +148,25 @@ interface Served {
   readonly onGivenUp: () => void;
 }
 
-function newGateway({ settings, config, args, texts, told, number, portUse, io, ...on }: Served) {
+function newGateway({ settings, config, args, texts, fixed, number, portUse, io, ...on }: Served) {
   const { path } = settings;
   let { text } = settings;
+  let hasControl = false;
   return new GatewayProcess({
     config,
     number,
     portUse,
     overrides: { log: io.log, proxies: proxiesOf(io.environment) },
     startControl() {
-      const all = [...texts, ...told];
+      const isAgain = hasControl;
+      hasControl = true;
       return startControlThread({
         config: { path, text, loadedAt: io.clock.now() },
-        args: all,
+        args: [...texts, ...fixed],
         variables: io.environment.variables,
         number,
-        portUse: told.length === 0 ? portUse : "another",
+        portUse: isAgain ? "another" : portUse,
         parentPid: process.ppid,
-        shownToken: readServeArguments(all).shownToken,
       });
     },
     configOf(next, current) {

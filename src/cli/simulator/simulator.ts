@@ -11,7 +11,7 @@ import {
   startSimulator,
 } from "../../../simulator/simulator.ts";
 import { listenAddress, type ListenAddress } from "../../settings/values.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { CommandError, reasonOf, untilAsked, type Command, type CommandIo } from "../command.ts";
 
 interface SimulatorTyped {

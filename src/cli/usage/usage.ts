@@ -1,5 +1,5 @@
 import { CommandError } from "../command.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { limitUpTo } from "../verbs/read-values.ts";
 import { textsOf } from "../client/admin-client.ts";
 import { readFields } from "../verbs/run-verb.ts";

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { fieldRows, type FieldRow } from "../../control/openapi/field-rows.ts";
-import { UsageError } from "../command.ts";
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import type { DescribedOperation } from "./described-operations.ts";
 import { entities, type Entity } from "./entities.ts";
 import {
@@ -101,18 +101,11 @@ export interface Field {
   readonly option: Option;
   /** The value of a flag; undefined for an option with a value. */
   readonly flag?: true | "true" | null;
-  readonly isRequired: boolean;
   readonly entity: Entity | undefined;
 }
 
-/** A typed value after reading, which may be null or undefined. */
-export class Given {
-  readonly value: unknown;
-
-  constructor(value: unknown) {
-    this.value = value;
-  }
-}
+/** Stands for null, which the parser replaces by an empty text. */
+export const nothing = Symbol("nothing");
 
 /** Fields that messages name by a plain word instead of an option. */
 const plainNames: ReadonlyMap<string, string> = new Map([
@@ -153,19 +146,19 @@ function fieldOf(row: FieldRow, text: FieldText, nowMs: number): Field | undefin
   const [name = "", inner, ...deeper] = row.name.split(".");
   const path = [name, inner] as const;
   const { entity } = text;
-  const { isRequired } = row;
   if (deeper.length > 0 || name.endsWith("[]")) return undefined;
   const type = row.type.replace(/ or null$/, "");
   if (type === "object") {
     if (text.noneFlag === undefined) return undefined;
     const option = new Option(`--${text.noneFlag}`, "Remove its own limits.");
-    return { path, option, flag: null, isRequired: false, entity: undefined };
+    option.conflicts(["requestsPerMinute", "tokensPerMinute"]);
+    return { path, option, flag: null, entity: undefined };
   }
   const long = `--${optionName(row.name, text)}`;
   const about = aboutOf(row, text);
   if (type === "boolean" || type === '"true"') {
     const flag = type === "boolean" ? true : "true";
-    return { path, option: new Option(long, about), flag, isRequired, entity };
+    return { path, option: new Option(long, about), flag, entity };
   }
   const option = new Option(`${long} <${text.value ?? valueOf(type, text)}>`, about);
   const read = text.read ?? readerOf(type);
@@ -173,14 +166,14 @@ function fieldOf(row: FieldRow, text: FieldText, nowMs: number): Field | undefin
   const isNullable = type !== row.type;
   if (type.includes(" | ") && !type.startsWith("list of ")) option.choices(type.split(" | "));
   else {
-    option.argParser(
-      (typed: string) => new Given(isNullable && typed === none ? null : read(typed, nowMs)),
+    option.argParser((typed: string) =>
+      isNullable && typed === none ? nothing : read(typed, nowMs),
     );
   }
-  if (text.default !== undefined) option.default(new Given(text.default), text.default);
+  if (text.default !== undefined) option.default(text.default);
   // The fields of an inner object are required only when one of them is given.
-  if (isRequired && inner === undefined) option.makeOptionMandatory();
-  return { path, option, isRequired, entity };
+  if (row.isRequired && inner === undefined) option.makeOptionMandatory();
+  return { path, option, entity };
 }
 
 function optionName(field: string, text: FieldText | undefined): string {
@@ -205,30 +198,15 @@ function readerOf(type: string): ReadValue {
   return type.startsWith("list of ") ? readList : (text) => text;
 }
 
-/** Builds the query or body from options; an inner object needs all its required fields. */
-export function assemble(
-  fields: readonly Field[],
-  values: ReadonlyMap<Field, unknown>,
-): Readonly<Record<string, unknown>> {
+/** Builds the query or body from options. */
+export function assemble(values: ReadonlyMap<Field, unknown>): JsonObject {
   const made: Record<string, unknown> = {};
-  const inner = new Map<string, Record<string, unknown>>();
   for (const [{ path }, value] of values) {
     const [name, part] = path;
+    const before = made[name];
     if (value instanceof FromNow) made[name.replace(/_at$/, "_in_seconds")] = value.seconds;
     else if (part === undefined) made[name] = value;
-    else inner.set(name, { ...inner.get(name), [part]: value });
-  }
-  for (const [name, parts] of inner) {
-    const all = fields.filter(({ path }) => path[0] === name);
-    const needed = all.filter(({ path: [, part], isRequired }) => part !== undefined && isRequired);
-    if (needed.some(({ path: [, part] }) => parts[part ?? ""] === undefined)) {
-      throw new UsageError(`${needed.map(({ option }) => option.long).join(" and ")} go together`);
-    }
-    const flag = all.find((field) => field.flag === null && values.has(field));
-    if (flag !== undefined) {
-      throw new UsageError(`${flag.option.long} cannot be combined with other ${name}`);
-    }
-    made[name] = parts;
+    else made[name] = { ...(isObject(before) ? before : {}), [part]: value };
   }
   return made;
 }

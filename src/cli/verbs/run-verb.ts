@@ -10,17 +10,17 @@ import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
 import { readRecord, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
 import { receiptNotes } from "../resources/receipt.ts";
 import { askYes, readPassword } from "../read-input.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
+import { exitCodes } from "../../process/program.ts";
 import { findEntity, findId, type Owners, titleOf } from "./entities.ts";
 import { assemble, inOptions } from "./fields.ts";
 import { asksFirst, type Typed, type Verb, type VerbCall } from "./verb.ts";
 
 /** Runs a verb; resolves with the exit code. */
 export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<number> {
-  const { spec, fields } = verb;
+  const { spec } = verb;
   const isChange = verb.operation.method === "PATCH" && spec.fixed === undefined;
   if (isChange && typed.values.size === 0) throw new UsageError("name at least one change");
-  const { since, until } = assemble(fields, typed.values);
+  const { since, until } = assemble(typed.values);
   if (typeof since === "string" && typeof until === "string" && since >= until) {
     throw new UsageError("--since must be before --until");
   }
@@ -155,7 +155,7 @@ export async function readFields(call: VerbCall): Promise<ReplyRecord> {
     if (entity === undefined || typeof value !== "string") continue;
     values.set(field, await findId(call.client, { entity, named: value, owners }));
   }
-  return assemble(call.verb.fields, values);
+  return assemble(values);
 }
 
 function ownersOf({ options }: Typed): Owners {

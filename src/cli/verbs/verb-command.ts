@@ -2,8 +2,8 @@ import { InvalidArgumentError, Option, type Command as Parser } from "commander"
 import { connectionOptions } from "../client/connect.ts";
 import type { Command, CommandRun } from "../command.ts";
 import type { ReplyRecord } from "../output/reply-fields.ts";
-import { exampleLine } from "../program.ts";
-import { Given, type Field } from "./fields.ts";
+import { commandLine } from "../program.ts";
+import { type Field, nothing } from "./fields.ts";
 import { runVerb } from "./run-verb.ts";
 import { verbOf, type Typed, type Verb, type VerbSpec } from "./verb.ts";
 
@@ -58,7 +58,7 @@ function addVerb(made: Parser, { resource, verb }: Named, { io, action }: Comman
     action((typed: unknown) => {
       const named = typeof typed === "string" ? typed : undefined;
       const values = valuesOf(made, verb.fields);
-      return runVerb(verb, { argument: named, values, options: optionsOf(made) }, io);
+      return runVerb(verb, { argument: named, values, options: made.opts() }, io);
     }),
   );
 }
@@ -80,26 +80,16 @@ function sharedOptions(): readonly Option[] {
   return all.map(([flags, about]) => new Option(flags, about).helpGroup("Options of every verb:"));
 }
 
-/** The values of all options by name. */
-function optionsOf(made: Parser): ReplyRecord {
-  const options: ReplyRecord = made.opts();
-  const read: Record<string, unknown> = {};
-  for (const [name, typed] of Object.entries(options)) {
-    read[name] = typed instanceof Given ? typed.value : typed;
-  }
-  return read;
-}
-
 /** The fields whose options were given, or have a default. */
 function valuesOf(made: Parser, fields: readonly Field[]): Typed["values"] {
-  const options = optionsOf(made);
+  const options: ReplyRecord = made.opts();
   const values = new Map<Field, unknown>();
   for (const field of fields) {
     const { flag, option } = field;
     const name = option.attributeName();
     const isGiven = made.getOptionValueSource(name) === "cli" || option.defaultValue !== undefined;
     const value = flag === undefined ? options[name] : flag;
-    if (isGiven && value !== undefined) values.set(field, value);
+    if (isGiven && value !== undefined) values.set(field, value === nothing ? null : value);
   }
   return values;
 }
@@ -110,6 +100,6 @@ function examplesOf({ name, example }: ResourceSpec, { spec, argument }: Verb): 
 }
 
 function endOfHelp(examples: readonly string[]): string {
-  const lines = examples.map((example) => `  ${exampleLine(example)}`).join("\n");
+  const lines = examples.map((example) => `  ${commandLine(example)}`).join("\n");
   return `\nExamples:\n${lines}\n\nExit code: 0 done, 1 failed, 2 wrong usage.`;
 }

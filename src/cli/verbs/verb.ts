@@ -29,10 +29,7 @@ export interface VerbSpec {
   readonly conflict?: readonly [string, string];
   /** Fields that are always sent. */
   readonly fixed?: ReplyRecord;
-  /**
-   * Lines without the name of the program, into which another program may pipe. Default: the verb
-   * with its resource's example.
-   */
+  /** Lines without the name of the program. Default: the verb with its resource's example. */
   readonly examples?: readonly string[];
   /** Throws for mistakes that it can explain better than the control plane. */
   readonly check?: (call: VerbCall) => void;

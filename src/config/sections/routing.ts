@@ -73,7 +73,8 @@ export const routingSchema = z
     retry_budget: wholeNumber({
       about:
         "Retries at a failing target, in percent of its other attempts in ten seconds. " +
-        "Hedges are limited in the same way, in percent of a model's calls.",
+        "Hedges away from a silent target count as retries; those of `hedge_after` are limited in " +
+        "the same way, in percent of a model's calls.",
       min: 0,
       max: 100,
       initial: 20,

@@ -16,7 +16,6 @@ import {
   tagged,
   text,
 } from "../request/checks.ts";
-import * as messages from "../request/messages.ts";
 import { requireModel, requireObject } from "../request/parse-json.ts";
 
 const mostInputs = 2048;
@@ -110,5 +109,6 @@ function isTokenList(value: unknown): value is readonly number[] {
 }
 
 function invalidInput(): GatewayError {
-  return new GatewayError("invalid_body", { message: messages.invalidInput(), param: "input" });
+  const message = "'$.input' is invalid. Please check the API reference.";
+  return new GatewayError("invalid_body", { message, param: "input" });
 }

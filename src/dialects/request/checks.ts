@@ -1,9 +1,9 @@
 /**
  * Checks of JSON values. A check copies nothing, ignores unknown fields, and returns the first
  * violation or nothing. It is built once and allocates only when it fails. Null means absent: a
- * field of an object is removed if it is null and not required.
+ * field of an object is removed if it is null and not required. Refusals are worded as OpenAI's,
+ * because clients match on parts of them.
  */
-import * as messages from "./messages.ts";
 import { isObject } from "../../domain/json-object.ts";
 import { GatewayError, type GatewayErrorName } from "../../domain/errors/gateway-error.ts";
 
@@ -11,15 +11,18 @@ export type Check = (value: unknown) => Violation | undefined;
 type Fields = Readonly<Record<string, Check>>;
 
 export function wrongType(expected: string, value: unknown): Violation {
-  return new Violation("invalid_type", {
-    message: (path) => messages.wrongType(path, expected, value),
-  });
+  const got = kindOf(value);
+  return new Violation(
+    "invalid_type",
+    (path) => `Invalid type for '${path}': expected ${expected}, but got ${got} instead.`,
+  );
 }
 
-export function missing(name: string): Violation {
-  return new Violation("missing_required_parameter", {
-    message: messages.missingParameter,
-  }).insideField(name);
+export function missing(name: string, advice = ""): Violation {
+  return new Violation(
+    "missing_required_parameter",
+    (path) => `Missing required parameter: '${path}'.${advice}`,
+  ).insideField(name);
 }
 
 interface TextRules {
@@ -34,20 +37,31 @@ export function text(rules: TextRules = {}): Check {
   return (value) => {
     if (typeof value !== "string") return wrongType("a string", value);
     if (value.length === 0 && !mayBeEmpty) {
-      return new Violation("empty_string", { message: messages.emptyString });
+      return new Violation(
+        "empty_string",
+        (path) =>
+          `Invalid '${path}': empty string. Expected a string with minimum length 1, ` +
+          "but got an empty string instead.",
+      );
     }
     if (value.length > maximumLength) {
       const length = countCharacters(value);
       if (length > maximumLength) {
-        return new Violation("string_above_max_length", {
-          message: (path) => messages.stringTooLong(path, maximumLength, length),
-        });
+        return new Violation(
+          "string_above_max_length",
+          (path) =>
+            `Invalid '${path}': string too long. Expected a string with maximum length ` +
+            `${maximumLength}, but got a string with length ${length} instead.`,
+        );
       }
     }
     if (pattern !== undefined && !pattern.test(value)) {
-      return new Violation("invalid_value", {
-        message: (path) => messages.patternMismatch(path, pattern.source),
-      });
+      return new Violation(
+        "invalid_value",
+        (path) =>
+          `Invalid '${path}': string does not match pattern. ` +
+          `Expected a string that matches the pattern '${pattern.source}'.`,
+      );
     }
     return undefined;
   };
@@ -72,18 +86,27 @@ export function integer(range: Range = {}): Check {
       : wrongType("an integer", value);
 }
 
-function within(kind: messages.NumberKind, range: Range): (value: number) => Violation | undefined {
+function within(
+  kind: "integer" | "decimal",
+  range: Range,
+): (value: number) => Violation | undefined {
   const { minimum = -Infinity, maximum = Infinity } = range;
   return (value) => {
     if (value < minimum) {
-      return new Violation(`${kind}_below_min_value`, {
-        message: (path) => messages.belowMinimum(path, { kind, limit: minimum }, value),
-      });
+      return new Violation(
+        `${kind}_below_min_value`,
+        (path) =>
+          `Invalid '${path}': ${kind} below minimum value. ` +
+          `Expected a value >= ${minimum}, but got ${value} instead.`,
+      );
     }
     if (value > maximum) {
-      return new Violation(`${kind}_above_max_value`, {
-        message: (path) => messages.aboveMaximum(path, { kind, limit: maximum }, value),
-      });
+      return new Violation(
+        `${kind}_above_max_value`,
+        (path) =>
+          `Invalid '${path}': ${kind} above maximum value. ` +
+          `Expected a value <= ${maximum}, but got ${value} instead.`,
+      );
     }
     return undefined;
   };
@@ -191,23 +214,33 @@ export function textOrObject(rules: TextOrObjectRules): Check {
 }
 
 export function emptyArray(): Violation {
-  return new Violation("empty_array", { message: messages.emptyArray });
+  return new Violation(
+    "empty_array",
+    (path) =>
+      `Invalid '${path}': empty array. Expected an array with minimum length 1, ` +
+      "but got an empty array instead.",
+  );
 }
 
 export function arrayTooLong(maximum: number, length: number): Violation {
-  return new Violation("array_above_max_length", {
-    message: (path) => messages.arrayTooLong(path, maximum, length),
-  });
+  return new Violation(
+    "array_above_max_length",
+    (path) =>
+      `Invalid '${path}': array too long. Expected an array with maximum length ${maximum}, ` +
+      `but got an array with length ${length} instead.`,
+  );
 }
 
 function outsideSet(value: unknown, supported: readonly string[]): Violation {
   if (typeof value !== "string") {
-    const values = messages.listValues(supported, "or");
+    const values = listValues(supported, "or");
     return wrongType(supported.length > 1 ? `one of ${values}` : values, value);
   }
-  return new Violation("invalid_value", {
-    message: () => messages.unsupportedValue(value, supported),
-  });
+  const values = listValues(supported, "and");
+  return new Violation(
+    "invalid_value",
+    () => `Invalid value: '${clip(value)}'. Supported values are: ${values}.`,
+  );
 }
 
 function countCharacters(value: string): number {
@@ -233,15 +266,18 @@ export function map(rules: MapRules): Check {
     if (!isObject(value)) return wrongType("an object", value);
     const keys = Object.keys(value);
     if (keys.length > maximumEntries) {
-      return new Violation("object_above_max_properties", {
-        message: (path) => messages.tooManyProperties(path, maximumEntries, keys.length),
-      });
+      return new Violation(
+        "object_above_max_properties",
+        (path) =>
+          `Invalid '${path}': too many properties. Expected an object with at most ` +
+          `${maximumEntries} properties, but got an object with ${keys.length} properties instead.`,
+      );
     }
     for (const key of keys) {
       const keyViolation = checkKey?.(key);
       if (keyViolation !== undefined) return keyViolation;
       const violation = checkValue(value[key]);
-      if (violation !== undefined) return violation.insideField(messages.clip(key));
+      if (violation !== undefined) return violation.insideField(clip(key));
     }
     return undefined;
   };
@@ -251,9 +287,13 @@ export function keyAtMost(maximumLength: number): (key: string) => Violation | u
   return (key) =>
     key.length <= maximumLength
       ? undefined
-      : new Violation("string_above_max_length", {
-          message: (path) => messages.keyTooLong(path, { key, maximum: maximumLength }),
-        });
+      : new Violation(
+          "string_above_max_length",
+          (path) =>
+            `Invalid property name in '${path}': '${key.slice(0, 3)}...${key.slice(-3)}' is too ` +
+            `long. Expected a string with maximum length ${maximumLength}, ` +
+            `but got a string with length ${key.length} instead.`,
+        );
 }
 
 const tokenIdPattern = /^\d+$/;
@@ -261,14 +301,11 @@ const tokenIdPattern = /^\d+$/;
 export function tokenIdKey(key: string): Violation | undefined {
   return tokenIdPattern.test(key)
     ? undefined
-    : new Violation("invalid_value", { message: (path) => messages.keyNotTokenId(path, key) });
-}
-
-interface ViolationText {
-  /** The message, given the path of the field at fault. */
-  readonly message: (path: string) => string;
-  /** The `param` of the error; the path itself when absent. */
-  readonly param?: (path: string) => string | null;
+    : new Violation(
+        "invalid_value",
+        (path) =>
+          `Invalid key in '${path}': '${clip(key)}'. Expected a token id, a non-negative integer.`,
+      );
 }
 
 /**
@@ -277,12 +314,19 @@ interface ViolationText {
  */
 export class Violation {
   readonly #row: GatewayErrorName;
-  readonly #text: ViolationText;
+  readonly #message: (path: string) => string;
+  readonly #param: (path: string) => string;
   #path = "";
 
-  constructor(row: GatewayErrorName, text: ViolationText) {
+  /** Message and `param` of the error, given the path of the field, such as `messages[1].content`. */
+  constructor(
+    row: GatewayErrorName,
+    message: (path: string) => string,
+    param: (path: string) => string = (path) => path,
+  ) {
     this.#row = row;
-    this.#text = text;
+    this.#message = message;
+    this.#param = param;
   }
 
   insideField(name: string): this {
@@ -296,10 +340,30 @@ export class Violation {
   }
 
   toError(): GatewayError {
-    const { message, param } = this.#text;
-    return new GatewayError(this.#row, {
-      message: message(this.#path),
-      param: param === undefined ? this.#path : param(this.#path),
-    });
+    const message = this.#message(this.#path);
+    return new GatewayError(this.#row, { message, param: this.#param(this.#path) });
   }
+}
+
+/** "'a', 'b', and 'c'", as OpenAI writes sets. */
+function listValues(values: readonly string[], word: "and" | "or"): string {
+  const quoted = values.map((value) => `'${value}'`);
+  if (quoted.length < 3) return quoted.join(` ${word} `);
+  return `${quoted.slice(0, -1).join(", ")}, ${word} ${quoted.at(-1) ?? ""}`;
+}
+
+const longestEcho = 64;
+
+/** Shortens a caller's text that a message repeats. */
+export function clip(text: string): string {
+  return text.length > longestEcho ? `${text.slice(0, longestEcho)}...` : text;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "string") return "a string";
+  if (typeof value === "boolean") return "a boolean";
+  if (typeof value !== "number") return "an object";
+  return Number.isInteger(value) ? "an integer" : "a decimal number";
 }

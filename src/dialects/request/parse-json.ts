@@ -1,10 +1,9 @@
-import * as messages from "./messages.ts";
 import { isUtf8 } from "node:buffer";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { nextTurn, oneTurnBytes } from "../../domain/waiting/wait.ts";
 import { releaseBytes } from "../../domain/chat/bytes.ts";
 import { mayHoldHalves, replaceHalves } from "../../domain/chat/well-formed.ts";
-import { notJson } from "./messages.ts";
+import { wrongType } from "./checks.ts";
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
 
 export interface JsonBody {
@@ -40,7 +39,7 @@ async function parseInTurns(bytes: Uint8Array): Promise<JsonBody> {
 
 function decode(bytes: Uint8Array): string {
   // Checked first: a fatal decoder takes ten times as long to find a mistake.
-  if (!isUtf8(bytes)) throw notJsonError(new TypeError("not UTF-8"));
+  if (!isUtf8(bytes)) throw notJson(new TypeError("not UTF-8"));
   const text = new TextDecoder().decode(bytes);
   releaseBytes(bytes);
   return text;
@@ -50,32 +49,30 @@ function parse(text: string): JsonBody {
   try {
     return { value: JSON.parse(text), text };
   } catch (error) {
-    throw notJsonError(error);
+    throw notJson(error);
   }
 }
 
-function notJsonError(cause: unknown): GatewayError {
-  return new GatewayError("invalid_json", { message: notJson(), cause });
+function notJson(cause?: unknown): GatewayError {
+  return new GatewayError("invalid_json", {
+    message:
+      "We could not parse the JSON body of your request. Send one JSON object in UTF-8, with the " +
+      "header Content-Type: application/json.",
+    cause,
+  });
 }
 
 /** Refuses a body that is not an object with the error for invalid JSON, as OpenAI does. */
 export function requireObject(body: unknown): JsonObject {
   if (isObject(body)) return body;
-  throw new GatewayError("invalid_json", { message: messages.notJson() });
+  throw notJson();
 }
 
 export function requireModel(body: JsonObject): string {
   const model = body["model"];
   if (model === undefined || model === null || model === "") {
-    throw new GatewayError("invalid_body", { message: messages.missingModel() });
+    throw new GatewayError("invalid_body", { message: "you must provide a model parameter" });
   }
   if (typeof model === "string") return model;
-  throw wrongModel(model);
-}
-
-function wrongModel(model: unknown): GatewayError {
-  return new GatewayError("invalid_type", {
-    message: messages.wrongType("model", "a string", model),
-    param: "model",
-  });
+  throw wrongType("a string", model).insideField("model").toError();
 }

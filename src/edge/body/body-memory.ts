@@ -14,41 +14,6 @@ export interface BodyMemoryLimits {
   readonly bodyMemoryQueue: number;
 }
 
-/** The memory that is counted for one body, as those use it who have read it. */
-export interface BodyUse {
-  /** What a body takes beyond what was counted. Nothing for a body that is too small to count. */
-  takesMore(bytes: number): void;
-  /** Keeps it until the returned function is called, also when the answer has begun by then. */
-  keep(): () => void;
-}
-
-/** Keeps the memory of a body during work that may still send it. */
-export async function keepDuring<Result>(
-  memory: Pick<BodyUse, "keep">,
-  work: Promise<Result>,
-): Promise<Result> {
-  const release = memory.keep();
-  try {
-    return await work;
-  } finally {
-    release();
-  }
-}
-
-/** The memory reserved for one body. */
-export interface BodyHold extends BodyUse {
-  /**
-   * Takes the most that the body may need: at once, or when there is room. A second call does
-   * nothing: bodies that hold a part and wait for more could wait for each other.
-   * Throws 503, or the reason of the request's signal.
-   */
-  reserve(bytes: number): void | Promise<void>;
-  /** What a body that was reserved for takes: less than was reserved, or more. */
-  becomes(bytes: number): void;
-  /** Gives it back, once nobody keeps it. */
-  release(): void;
-}
-
 export interface BodyOwner {
   /** A key, or an address. */
   readonly name: string;
@@ -84,13 +49,13 @@ export class BodyMemory {
   }
 
   hold(owner: BodyOwner, limits: BodyMemoryLimits): BodyHold {
-    return new CountedHold({
-      take: (bytes, onTaken) => {
+    return new BodyHold(
+      (bytes, onTaken) => {
         const wanted = { bytes, limits, onTaken, account: owner.account };
         return this.#takeNow(owner.name, wanted) ? undefined : this.#wait(owner, wanted);
       },
-      change: (bytes) => this.#change(owner, bytes),
-    });
+      (bytes) => this.#change(owner, bytes),
+    );
   }
 
   #takeNow(name: string, wanted: Wanted): boolean {
@@ -196,42 +161,47 @@ export class BodyMemory {
   }
 }
 
-interface HoldOptions {
-  /** Calls `onTaken` when the bytes are taken. */
-  readonly take: (bytes: number, onTaken: () => void) => void | Promise<void>;
-  /** Counts so many more, or fewer. */
-  readonly change: (bytes: number) => void;
-}
-
-class CountedHold implements BodyHold {
-  readonly #options: HoldOptions;
+/** The memory reserved for one body. */
+export class BodyHold {
+  readonly #take: TakeMemory;
+  readonly #change: (bytes: number) => void;
   #heldBytes = 0;
   #isReserved = false;
   /** The request itself, and the work that keeps it. */
   #keepers = 1;
 
-  constructor(options: HoldOptions) {
-    this.#options = options;
+  /** `change` counts so many more, or fewer. */
+  constructor(take: TakeMemory, change: (bytes: number) => void) {
+    this.#take = take;
+    this.#change = change;
   }
 
+  /**
+   * Takes the most that the body may need: at once, or when there is room. A second call does
+   * nothing: bodies that hold a part and wait for more could wait for each other.
+   * Throws 503, or the reason of the request's signal.
+   */
   reserve(bytes: number): void | Promise<void> {
     if (this.#isReserved) return undefined;
     this.#isReserved = true;
-    return this.#options.take(bytes, () => {
+    return this.#take(bytes, () => {
       this.#heldBytes = bytes;
       // A body may be abandoned while it waits.
       if (this.#keepers === 0) this.#hold(0);
     });
   }
 
+  /** What a body that was reserved for takes: less than was reserved, or more. */
   becomes(bytes: number): void {
     if (this.#heldBytes > 0) this.#hold(bytes);
   }
 
+  /** What a body takes beyond what was counted. Nothing for a body that is too small to count. */
   takesMore(bytes: number): void {
     this.becomes(this.#heldBytes + bytes);
   }
 
+  /** Keeps it until the returned function is called, also when the answer has begun by then. */
   keep(): () => void {
     let isKept = true;
     this.#keepers += 1;
@@ -242,6 +212,7 @@ class CountedHold implements BodyHold {
     };
   }
 
+  /** Gives it back, once nobody keeps it. */
   release(): void {
     this.#keepers -= 1;
     if (this.#keepers === 0) this.#hold(0);
@@ -250,9 +221,12 @@ class CountedHold implements BodyHold {
   #hold(bytes: number): void {
     const more = bytes - this.#heldBytes;
     this.#heldBytes = bytes;
-    if (more !== 0) this.#options.change(more);
+    if (more !== 0) this.#change(more);
   }
 }
+
+/** Calls `onTaken` when the bytes are taken. */
+type TakeMemory = (bytes: number, onTaken: () => void) => void | Promise<void>;
 
 function newOwnerState(): OwnerState {
   return { heldBytes: 0, waiters: new Set() };

@@ -11,7 +11,8 @@ import type { BodyLimits } from "../body/read-body.ts";
 import type { CorsPolicy } from "../cors.ts";
 import type { ArrivingRequest } from "./route.ts";
 import type { RouteTable } from "./route-table.ts";
-import type { Overload } from "../replies/repeated-refusals.ts";
+import type { Dialect } from "../replies/error-reply.ts";
+import type { Overload, PreparedRefusals } from "../replies/repeated-refusals.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 
 export interface DispatchOptions {
@@ -42,12 +43,16 @@ export interface KeyedAccess {
   readonly overload?: Overload | undefined;
 }
 
+/** A dialect with its authentication and prepared refusals. */
+export interface Surface {
+  readonly dialect: Dialect;
+  readonly access: KeyedAccess;
+  readonly authenticate: Authenticate;
+  readonly refusals: PreparedRefusals;
+}
+
 /** Throws 401, 403 or 503. Reads the address only when the key is bound to networks. */
-export type Authenticate = (
-  text: string,
-  environment: Environment,
-  address: () => string,
-) => Caller;
+type Authenticate = (text: string, environment: Environment, address: () => string) => Caller;
 
 export type CountArrival = (
   kind: RequestKind,

@@ -3,12 +3,13 @@ import { whyEnded } from "../../domain/waiting/wait.ts";
 import { adminBodyLimits, type AdminRoute, handleAdmin, securedReply } from "./admin-dispatch.ts";
 import { BodyMemory } from "../body/body-memory.ts";
 import { Lingering } from "../body/lingering.ts";
-import type { DispatchOptions, HandledRequest } from "./dispatch-options.ts";
+import type { DispatchOptions, HandledRequest, Surface } from "./dispatch-options.ts";
 import { hasLeft } from "../replies/route-refusal.ts";
-import { errorReply, type Reply, toGatewayError } from "../replies/error-reply.ts";
+import { type Dialect, errorReply, type Reply, toGatewayError } from "../replies/error-reply.ts";
 import { handleWithKey } from "./handle-with-key.ts";
 import type { ListenOptions } from "../listen.ts";
 import { refusalOf } from "../replies/refusal-of.ts";
+import { PreparedRefusals } from "../replies/repeated-refusals.ts";
 import { closes, closingUnread, toResponse } from "../replies/to-response.ts";
 import {
   addressOf,
@@ -21,7 +22,6 @@ import {
 import { encodedSlash, pathOf, queryOf, readTarget, type SentPath } from "./request-target.ts";
 import type { PublicCall } from "./route.ts";
 import type { RouteMatch } from "./route-table.ts";
-import { Surfaces } from "./surfaces.ts";
 import { UnreadStreams } from "../body/unread-streams.ts";
 import { watchedBody } from "../body/watched-body.ts";
 
@@ -32,7 +32,7 @@ export type Dispatch = ListenOptions["handle"];
 export function createDispatch(options: DispatchOptions): Dispatch {
   requireGate(options);
   const isAdmin = options.routes.listener === "admin";
-  const surfaces = new Surfaces(options);
+  const surfaces = surfacesOf(options);
   const bodyMemory = new BodyMemory(options.clock);
   const unread = new UnreadStreams();
   const lingering = new Lingering();
@@ -75,6 +75,23 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       (thrown: unknown) => finish(failed(thrown, context), context),
     );
   };
+}
+
+/**
+ * Refusals are needed under overload, when there is no time to prepare them. Throws if a route needs
+ * a key and there is no way to check one.
+ */
+function surfacesOf({ routes, keyed: access }: DispatchOptions): ReadonlyMap<Dialect, Surface> {
+  const surfaces = new Map<Dialect, Surface>();
+  for (const route of routes.routes) {
+    if (route.access !== "key" || surfaces.has(route.dialect)) continue;
+    if (access === undefined) throw new Error("a route that needs a key has no way to check one");
+    const { dialect } = route;
+    const authenticate = access.authenticate(dialect.credential);
+    const refusals = new PreparedRefusals(dialect);
+    surfaces.set(dialect, { dialect, access, authenticate, refusals });
+  }
+  return surfaces;
 }
 
 function failed(thrown: unknown, context: RequestContext): Reply {
@@ -141,7 +158,8 @@ function handle(context: RequestContext, sent: SentPath | undefined): Reply | Pr
     case "public":
       return route.handle(callOf(context, parameter));
     case "key": {
-      const surface = context.surfaces.of(route.dialect);
+      const surface = context.surfaces.get(route.dialect);
+      if (surface === undefined) throw new Error("the dialect of a route has no surface");
       context.surface = surface;
       return handleWithKey({ context, route, surface, parameter, host: target.host });
     }

@@ -5,7 +5,7 @@ import { readTrace } from "../../domain/request-trace.ts";
 import { spanIdsOf } from "../../domain/tracing.ts";
 import type { RequestOrigin } from "../../snapshot/call.ts";
 import { environmentAt, type Snapshot } from "../../snapshot/snapshot.ts";
-import type { CountArrival, HandledRequest } from "./dispatch-options.ts";
+import type { CountArrival, HandledRequest, Surface } from "./dispatch-options.ts";
 import { draining, unknownHost } from "../replies/route-refusal.ts";
 import type { PreparedRefusal, Reply } from "../replies/error-reply.ts";
 import { closingUnread } from "../replies/to-response.ts";
@@ -20,7 +20,6 @@ import {
 } from "./request-context.ts";
 import type { ArrivingRequest, KeyCall, KeyRoute } from "./route.ts";
 import type { Overload } from "../replies/repeated-refusals.ts";
-import type { Surface } from "./surfaces.ts";
 
 /** A request for a route that needs a key. */
 export interface KeyedRequest {
@@ -44,7 +43,7 @@ export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
     caller = surface.authenticate(text, environment, () => addressOf(context));
   } catch (error) {
     if (!(error instanceof GatewayError) || error.status !== 401) throw error;
-    const prepared = surface.repeated.ofAddress(addressOf(context), context.receivedAt);
+    const prepared = surface.refusals.ofAddress(addressOf(context), context.receivedAt);
     if (prepared === undefined) throw error;
     return repeat(prepared, "address", keyed);
   }
@@ -67,11 +66,11 @@ function countThen(
   if (count === undefined) return then(undefined);
   const { counts: kind } = route;
   const { caller } = known;
-  const prepared = surface.repeated.ofKey(kind, caller, context.receivedAt);
+  const prepared = surface.refusals.ofKey(kind, caller, context.receivedAt);
   if (prepared !== undefined) return repeat(prepared, "key", keyed);
   const keepRefusal = (error: unknown): never => {
     if (error instanceof GatewayError && error.status === 429) {
-      surface.repeated.keepOfKey({ kind, caller }, error, context.receivedAt);
+      surface.refusals.keepOfKey({ kind, caller }, error, context.receivedAt);
     }
     throw error;
   };
@@ -94,13 +93,13 @@ function repeat(
 }
 
 function shed(keyed: KeyedRequest, overload: Overload): Reply | Promise<Reply> {
-  const refused = refuse(keyed.surface.shed.next(), keyed);
+  const refused = refuse(keyed.surface.refusals.nextShed(), keyed);
   return overload.answersAfter?.then(() => refused) ?? refused;
 }
 
 function refuse({ error, reply }: PreparedRefusal, { context, surface }: KeyedRequest): Reply {
   context.error = error;
-  context.isExplained = surface.shed.isExplained(context.receivedAt);
+  context.isExplained = surface.refusals.isExplained(context.receivedAt);
   return closingUnread(reply, context);
 }
 

@@ -4,18 +4,18 @@ import type { AnswerMemory } from "../../snapshot/call.ts";
 import type { BodyHold, BodyMemory } from "../body/body-memory.ts";
 import { clientAddress } from "../client-address.ts";
 import type { Connections } from "../listen.ts";
-import type { DispatchOptions, EdgeSettings, HandledRequest } from "./dispatch-options.ts";
+import type { DispatchOptions, EdgeSettings, HandledRequest, Surface } from "./dispatch-options.ts";
+import type { Dialect } from "../replies/error-reply.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
 import { hasBody, readBody } from "../body/read-body.ts";
 import type { Lingering } from "../body/lingering.ts";
 import type { UnreadStreams } from "../body/unread-streams.ts";
 import type { KeyCall, PublicCall } from "./route.ts";
-import type { Surface, Surfaces } from "./surfaces.ts";
 
 /** The state of one request in the dispatch. */
 export interface RequestContext {
   readonly options: DispatchOptions;
-  readonly surfaces: Surfaces;
+  readonly surfaces: ReadonlyMap<Dialect, Surface>;
   readonly bodyMemory: BodyMemory;
   readonly unread: UnreadStreams;
   readonly lingering: Lingering;

@@ -13,32 +13,53 @@ export interface RouteMatch {
 /** On `data`, variants of base URLs are accepted: without or with a doubled `/v1`. */
 type ListenerKind = "data" | "admin";
 
-/** Finds the route of a path: exact ones first, then prefixes, then templates. */
+/** Finds the route of a path: exact ones first, then those with the earliest literal segments. */
 export class RouteTable {
   readonly listener: ListenerKind;
   readonly routes: readonly Route[];
-  readonly #exact = new Map<string, ExactRoutes>();
-  readonly #prefixes: { readonly prefix: string; readonly routes: Route[] }[] = [];
-  readonly #templates: PathTemplate[] = [];
+  readonly #exact = new Map<string, Shape>();
+  /** Those with parameters. */
+  readonly #others: readonly Shape[];
 
   constructor(routes: readonly Route[], listener: ListenerKind = "data") {
     this.listener = listener;
     this.routes = routes;
-    for (const route of routes) this.#add(route);
-    this.#templates.sort((one, other) => (one.order < other.order ? -1 : 1));
+    const others = new Map<string, Shape>();
+    for (const route of routes) {
+      const path = this.#canonical(route.path);
+      // Both are behind every character of a literal segment.
+      const order = path.replace(parameter, "~").replace("*", "~~");
+      const shapes = order === path ? this.#exact : others;
+      const shape = shapes.get(order) ?? {
+        order,
+        pattern: patternOf(path),
+        routes: [],
+        values: [],
+      };
+      if (shape.routes.some(({ method }) => method === route.method)) {
+        throw new Error(`two routes take ${route.method} ${route.path}`);
+      }
+      shape.routes.push(route);
+      shapes.set(order, shape);
+    }
+    this.#others = [...others.values()].toSorted((one, other) =>
+      one.order < other.order ? -1 : 1,
+    );
   }
 
   /** Throws 404 for an unknown path and 405, with `allow`, for a known path's other method. */
   match(method: string, path: string): RouteMatch {
-    const found = this.#find(path);
-    if (found.routes.length === 0) {
+    const { routes, values } = this.#find(path);
+    if (routes.length === 0) {
       throw unknownUrl({ method, path, listener: this.listener, routes: this.routes });
     }
     const wanted = method === "HEAD" ? "GET" : method;
-    const route = found.routes.find((candidate) => candidate.method === wanted);
-    if (route === undefined) throw wrongMethod(method, path, methodsOf(found.routes));
-    const parameters = found.template?.parameters(route.path, found.values) ?? noParameters;
-    return { route, parameter: found.parameter, parameters };
+    const route = routes.find((candidate) => candidate.method === wanted);
+    if (route === undefined) throw wrongMethod(method, path, methodsOf(routes));
+    if (values.length === 0) return { route, parameter: "", parameters: noParameters };
+    const names = [...route.path.matchAll(parameter)].map(([name]) => name.slice(1, -1));
+    const parameters = Object.fromEntries(names.map((name, index) => [name, values[index] ?? ""]));
+    return { route, parameter: names.length === 0 ? (values[0] ?? "") : "", parameters };
   }
 
   /** The dialect of the routes at a path; undefined when none there takes a key. */
@@ -54,7 +75,7 @@ export class RouteTable {
 
   /** Whether the path ends in a parameter that may have slashes. */
   takesSlash(path: string): boolean {
-    return this.#find(path).parameter !== "";
+    return this.#find(path).routes[0]?.path.endsWith("*") === true;
   }
 
   /** Methods for an answer to OPTIONS; empty for an unknown path. */
@@ -62,56 +83,13 @@ export class RouteTable {
     return methodsOf(this.#find(path).routes);
   }
 
-  #add(route: Route): void {
-    const sameShape = this.#routesLike(route);
-    if (sameShape.some(({ method }) => method === route.method)) {
-      throw new Error(`two routes take ${route.method} ${route.path}`);
-    }
-    sameShape.push(route);
-  }
-
-  /** The routes that differ from this one by the method alone. */
-  #routesLike({ path }: Route): Route[] {
-    if (path.includes("{")) return this.#templateOf(this.#canonical(path)).routes;
-    if (path.endsWith("*")) return this.#prefixOf(this.#canonical(path.slice(0, -1)));
-    const exact = this.#canonical(path);
-    const known = this.#exact.get(exact) ?? { ...nothing, routes: [] };
-    this.#exact.set(exact, known);
-    return known.routes;
-  }
-
-  #prefixOf(prefix: string): Route[] {
-    const known = this.#prefixes.find((entry) => entry.prefix === prefix);
-    if (known !== undefined) return known.routes;
-    const routes: Route[] = [];
-    this.#prefixes.push({ prefix, routes });
-    return routes;
-  }
-
-  #templateOf(path: string): PathTemplate {
-    const template = new PathTemplate(path);
-    const known = this.#templates.find(({ order }) => order === template.order);
-    if (known === undefined) this.#templates.push(template);
-    return known ?? template;
-  }
-
-  #find(path: string): FoundRoutes {
+  #find(path: string): Pick<Shape, "routes" | "values"> {
     const wanted = this.#canonical(path);
     const exact = this.#exact.get(wanted);
     if (exact !== undefined) return exact;
-    for (const { prefix, routes } of this.#prefixes) {
-      if (!wanted.startsWith(`${prefix}/`)) continue;
-      const parameter = decodeSegment(wanted.slice(prefix.length + 1));
-      if (parameter !== undefined) return { ...nothing, routes, parameter };
-    }
-    return this.#templates.length === 0 ? nothing : this.#findTemplate(wanted);
-  }
-
-  #findTemplate(path: string): FoundRoutes {
-    const segments = path.split("/");
-    for (const template of this.#templates) {
-      const values = template.match(segments);
-      if (values !== undefined) return { ...nothing, routes: template.routes, template, values };
+    for (const { pattern, routes } of this.#others) {
+      const values = pattern.exec(wanted)?.slice(1).map(decoded);
+      if (values?.every((value) => value !== undefined) === true) return { routes, values };
     }
     return nothing;
   }
@@ -121,20 +99,25 @@ export class RouteTable {
   }
 }
 
-interface FoundRoutes {
-  readonly routes: readonly Route[];
-  readonly parameter: string;
-  readonly template: PathTemplate | undefined;
+/** Routes whose paths differ by the names of their parameters alone. */
+interface Shape {
+  readonly order: string;
+  readonly pattern: RegExp;
+  readonly routes: Route[];
+  /** Those of the parameters in a path, percent-decoded. */
   readonly values: readonly string[];
 }
 
-interface ExactRoutes extends FoundRoutes {
-  readonly routes: Route[];
-}
-
-const nothing: FoundRoutes = { routes: [], parameter: "", template: undefined, values: [] };
-
+const nothing = { routes: [], values: [] };
 const noParameters: PathParameters = {};
+
+/** One whole segment. */
+const parameter = /\{\w+\}/g;
+
+/** The literal segments have no character with another meaning in a pattern. */
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replace(parameter, "([^/]+)").replace("*", "(.+)")}$`);
+}
 
 /** Removes a leading `/v1`, also a doubled one, and trailing slashes. */
 function withoutVersion(path: string): string {
@@ -155,53 +138,8 @@ function methodsOf(routes: readonly Route[]): readonly string[] {
 
 type PathParameters = Readonly<Record<string, string>>;
 
-/** Paths with parameters, such as `/keys/{id}/rotate`. A parameter is one whole segment. */
-class PathTemplate {
-  /** Routes of this shape; their parameters may have different names. */
-  readonly routes: Route[] = [];
-  /** The shape; of two that match a path, the smaller one has the earlier literal segment. */
-  readonly order: string;
-  /** Undefined for a parameter. */
-  readonly #literals: readonly (string | undefined)[];
-
-  constructor(path: string) {
-    const segments = path.split("/");
-    this.#literals = segments.map((segment) => (isParameter(segment) ? undefined : segment));
-    // A tilde is the last printable ASCII character, and no literal segment begins with one.
-    this.order = this.#literals.map((literal) => literal ?? "~").join("/");
-  }
-
-  /** Values of the parameters, percent-decoded; undefined when the path does not match. */
-  match(segments: readonly string[]): readonly string[] | undefined {
-    if (segments.length !== this.#literals.length) return undefined;
-    const values: string[] = [];
-    for (const [index, literal] of this.#literals.entries()) {
-      const segment = segments[index] ?? "";
-      if (literal !== undefined) {
-        if (segment !== literal) return undefined;
-        continue;
-      }
-      const value = decodeSegment(segment);
-      if (value === undefined) return undefined;
-      values.push(value);
-    }
-    return values;
-  }
-
-  /** The values by the names in the route's own path. */
-  parameters(path: string, values: readonly string[]): PathParameters {
-    const names = path.split("/").filter(isParameter);
-    return Object.fromEntries(names.map((name, index) => [name.slice(1, -1), values[index] ?? ""]));
-  }
-}
-
-function isParameter(segment: string): boolean {
-  return segment.startsWith("{") && segment.endsWith("}");
-}
-
-/** Undefined for an empty segment and for broken percent-encoding. */
-function decodeSegment(segment: string): string | undefined {
-  if (segment === "") return undefined;
+/** Undefined for broken percent-encoding. */
+function decoded(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);
   } catch {

@@ -17,20 +17,41 @@ const wrongKeysASecond = 20;
 /** Most keys and most addresses remembered in a second; others are refused individually. */
 const mostNames = 10_000;
 
+/** Number of different `retry-after` values of calls that are shed. */
+const variants = 64;
+/** Coprime to `variants`, so all of them are used equally often. */
+const stride = 23;
+/** Prepared refusals of one second that are recorded for `sluice explain`. */
+const explainedASecond = 100;
+
 /**
- * Refusals of the current second that still hold, to be sent again at little cost. Times are monotonic
- * milliseconds.
+ * Refusals that are sent again at little cost: under overload, to a key whose refusal still holds in
+ * this second, and to an address with many wrong keys. Times are monotonic milliseconds.
  */
-export class RepeatedRefusals {
+export class PreparedRefusals {
+  readonly #dialect: Dialect;
+  readonly #shed: readonly PreparedRefusal[];
+  readonly #wrongKey: PreparedRefusal;
   readonly #ofKeys = new Map<string, RefusedKey>();
   readonly #ofAddresses = new Map<string, number>();
-  readonly #dialect: Dialect;
-  readonly #wrongKey: PreparedRefusal;
+  #shedIndex = 0;
+  #explained = 0;
   #second = 0;
 
   constructor(dialect: Dialect) {
     this.#dialect = dialect;
+    this.#shed = Array.from({ length: variants }, (_, index) =>
+      prepareRefusal(overloaded(index / (variants - 1)), dialect),
+    );
     this.#wrongKey = prepareRefusal(repeatedlyWrongKey(dialect.credential), dialect);
+  }
+
+  /** The refusal of a call that is shed. */
+  nextShed(): PreparedRefusal {
+    this.#shedIndex = (this.#shedIndex + stride) % variants;
+    const refusal = this.#shed[this.#shedIndex];
+    if (refusal === undefined) throw new RangeError("there is no such variant");
+    return refusal;
   }
 
   /** The kept refusal of a key; undefined also when the limits of the caller have changed. */
@@ -63,10 +84,18 @@ export class RepeatedRefusals {
     return count > wrongKeysASecond ? this.#wrongKey : undefined;
   }
 
+  /** Whether this refusal is recorded. */
+  isExplained(nowMs: number): boolean {
+    this.#advance(nowMs);
+    this.#explained += 1;
+    return this.#explained <= explainedASecond;
+  }
+
   #advance(nowMs: number): void {
     const second = Math.floor(nowMs / secondMs);
     if (second === this.#second) return;
     this.#second = second;
+    this.#explained = 0;
     this.#ofKeys.clear();
     this.#ofAddresses.clear();
   }
@@ -87,43 +116,4 @@ export interface Overload {
   refusesUnread(key: Key): boolean;
   /** Delays refusals until it resolves. */
   readonly answersAfter: Promise<void> | undefined;
-}
-
-/** Number of different `retry-after` values. */
-const variants = 64;
-/** Coprime to `variants`, so all of them are used equally often. */
-const stride = 23;
-/** Refusals of one second that are recorded for `sluice explain`. */
-const explainedASecond = 100;
-
-/** Prepared refusals for overload, when there is no time to make them. */
-export class ShedReplies {
-  readonly #made: readonly PreparedRefusal[];
-  #index = 0;
-  #second = 0;
-  #explained = 0;
-
-  constructor(dialect: Dialect) {
-    this.#made = Array.from({ length: variants }, (_, index) =>
-      prepareRefusal(overloaded(index / (variants - 1)), dialect),
-    );
-  }
-
-  next(): PreparedRefusal {
-    this.#index = (this.#index + stride) % variants;
-    const made = this.#made[this.#index];
-    if (made === undefined) throw new RangeError("there is no such variant");
-    return made;
-  }
-
-  /** Whether this refusal is recorded; `now` is in milliseconds. */
-  isExplained(now: number): boolean {
-    const second = Math.floor(now / 1_000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#explained = 0;
-    }
-    this.#explained += 1;
-    return this.#explained <= explainedASecond;
-  }
 }

@@ -9,22 +9,33 @@ const readAtOnce = 65_536;
 export class RotatedFile {
   readonly #settings: EventFileSettings;
   readonly #now: () => number;
-  #file: EventFile | undefined;
+  #file: FileHandle | undefined;
+  #bytes = 0;
 
   constructor(settings: EventFileSettings, now: () => number) {
     this.#settings = settings;
     this.#now = now;
   }
 
+  /** If it fails, nothing of `lines` counts. */
   async append(lines: readonly string[]): Promise<void> {
     const { path, rotateBytes } = this.#settings;
-    if (this.#file !== undefined && this.#file.bytes >= rotateBytes) {
+    if (this.#file !== undefined && this.#bytes >= rotateBytes) {
       await this.close();
       await rename(path, `${path}.${new Date(this.#now()).toISOString().replaceAll(":", "-")}`);
       await syncFolder(path);
     }
-    this.#file ??= await EventFile.open(path);
-    await this.#file.append(lines.map((line) => `${line}\n`).join(""));
+    this.#file ??= await this.#open();
+    const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
+    try {
+      await this.#file.appendFile(bytes);
+      await this.#file.datasync();
+      this.#bytes += bytes.byteLength;
+    } catch (error) {
+      await this.#file.truncate(this.#bytes).catch(() => undefined);
+      await this.close();
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
@@ -32,58 +43,21 @@ export class RotatedFile {
     this.#file = undefined;
     await file?.close();
   }
-}
-
-/** A file of one event per line. What `append` has confirmed survives a power cut. */
-class EventFile {
-  readonly #file: FileHandle;
-  #bytes: number;
-  /** An append failed, so what is behind the last line is unknown. */
-  #isTorn = false;
-
-  private constructor(file: FileHandle, bytes: number) {
-    this.#file = file;
-    this.#bytes = bytes;
-  }
 
   /** Opens or creates the file; removes a line that was cut by a crash. */
-  static async open(path: string): Promise<EventFile> {
-    // Created if missing, without truncation.
-    await (await open(path, "a", 0o600)).close();
-    const file = await open(path, "r+");
+  async #open(): Promise<FileHandle> {
+    const { path } = this.#settings;
+    const file = await open(path, "a+", 0o600);
     try {
-      const bytes = await wholeLines(file);
-      await file.truncate(bytes);
+      this.#bytes = await wholeLines(file);
+      await file.truncate(this.#bytes);
       await file.sync();
       await syncFolder(path);
-      return new EventFile(file, bytes);
+      return file;
     } catch (error) {
       await file.close();
       throw error;
     }
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** `text` is whole lines. If it fails, nothing of it counts. */
-  async append(text: string): Promise<void> {
-    const bytes = Buffer.from(text);
-    if (this.#isTorn) await this.#file.truncate(this.#bytes);
-    this.#isTorn = true;
-    for (let written = 0; written < bytes.byteLength;) {
-      const position = this.#bytes + written;
-      const result = await this.#file.write(bytes, written, bytes.byteLength - written, position);
-      written += result.bytesWritten;
-    }
-    await this.#file.datasync();
-    this.#isTorn = false;
-    this.#bytes += bytes.byteLength;
-  }
-
-  close(): Promise<void> {
-    return this.#file.close();
   }
 }
 

@@ -1,7 +1,6 @@
 import { CorsPolicy } from "../../edge/cors.ts";
 import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
-import type { ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
@@ -17,7 +16,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ToControl, ToMain } from "../messages.ts";
 import type { ThreadLink } from "../thread-link.ts";
 import { buildEdge } from "../wiring/build-snapshot.ts";
-import { ControlPlane } from "../wiring/control-plane.ts";
+import { AdminPlane } from "./admin-plane.ts";
 import type { LeaderJobs } from "../wiring/open-storage.ts";
 import { startListener } from "../wiring/start-listener.ts";
 
@@ -30,7 +29,6 @@ export interface LeaderOptions {
   readonly portUse: PortUse;
   /** The process whose end ends the gateway. */
   readonly pid: number;
-  readonly shownToken?: ShownToken | undefined;
   readonly passwords?: Passwords | undefined;
   readonly shutdown: Shutdown;
   readonly services: AdminServices;
@@ -51,7 +49,7 @@ const lastRequestsMs = 5_000;
 /** What one process of a machine does for all: admin listener, ingest and the other jobs. */
 export class Leader {
   readonly #options: LeaderOptions;
-  readonly #plane: ControlPlane;
+  readonly #plane: AdminPlane;
   #config: Config;
   #listener: Listener | undefined;
   #hasStarted = false;
@@ -59,14 +57,13 @@ export class Leader {
   constructor(options: LeaderOptions) {
     this.#options = options;
     this.#config = options.config;
-    const { config, services, pid, telemetry, passwords, shownToken, link } = options;
-    this.#plane = new ControlPlane({
+    const { config, services, pid, telemetry, passwords, link } = options;
+    this.#plane = new AdminPlane({
       config,
       services,
       pid,
       events: telemetry.events,
       passwords,
-      shownToken,
       onBootstrapToken: (token) => link.tell("bootstrap", token),
     });
   }

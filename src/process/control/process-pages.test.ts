@@ -1,3 +1,4 @@
+import { portsInThread } from "../../../test/support/thread-ports.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +9,7 @@ import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import { Metrics } from "../../telemetry/metrics/metrics.ts";
 import type { ToControl, ToMain } from "../messages.ts";
-import { portsInThread, ThreadLink, type Handlers } from "../thread-link.ts";
+import { ThreadLink, type Handlers } from "../thread-link.ts";
 import { ProcessPages } from "./process-pages.ts";
 import { serveSiblings } from "./siblings.ts";
 
@@ -48,7 +49,7 @@ function processOf(number: number, told: Told = {}): ProcessPages {
   if (told.hangs !== true) link.handle(handlers);
   const toMain = new ThreadLink<ToMain, ToControl>(control, systemClock);
   // It is asked nothing.
-  toMain.handle({} as Handlers<ToControl>);
+  toMain.handle({});
   if (told.hangs === true) toMain.lose("it hangs");
   const pages = new ProcessPages({
     dataDir,

@@ -13,8 +13,7 @@ import { connectProbe, resolveHost } from "../../upstream-client/connect-probe.t
 import { HostProbes } from "../../upstream-client/host-probes.ts";
 import { createUpstreamClient } from "../../upstream-client/http/http-client.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
-import { adapterServices } from "../wiring/adapter-services.ts";
-import { buildSnapshot } from "../wiring/build-snapshot.ts";
+import { adapterServices, buildSnapshot } from "../wiring/build-snapshot.ts";
 
 export interface AskOptions {
   readonly proxies: Proxies;

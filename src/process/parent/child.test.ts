@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startChild } from "./child.ts";
-import { runtimeSettings } from "./runtime-settings.ts";
+import { startChild, runtimeSettings } from "./child.ts";
 
 test("a process has the settings of the runtime, and the operator's own before them", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-child-"));

@@ -1,7 +1,6 @@
 import type { PortUse } from "../../edge/listen.ts";
 import type { LogLevel } from "../../telemetry/log/logger.ts";
 import type { FailureFacts } from "../failure-facts.ts";
-import { runtimeSettings } from "./runtime-settings.ts";
 
 /* The parent and its gateway processes: messages, sent as JSON over the runtime's channel. */
 
@@ -35,7 +34,7 @@ export type ChildMessage =
   /** The process ends before it serves, for this reason. */
   | { readonly kind: "not-started"; readonly reason: string }
   /** An uncaught exception ends the process. */
-  | ({ readonly kind: "failure"; readonly residentBytes: number } & FailureFacts);
+  | ({ readonly kind: "failure" } & FailureFacts);
 
 /** Signals that the parent forwards; terminals and init systems may signal its processes too. */
 export type PassedSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
@@ -45,9 +44,6 @@ export type ParentMessage =
   | { readonly kind: "signal"; readonly name: PassedSignal }
   /** A successor serves: finish what is open, then end. */
   | { readonly kind: "replaced" };
-
-/** What a process reported about the exception that ended it. */
-export type ChildFailure = Extract<ChildMessage, { kind: "failure" }>;
 
 /** A gateway process, as its parent sees it. */
 export interface Child {
@@ -72,6 +68,22 @@ export interface ChildProgram {
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
+
+/**
+ * Settings that the runtime reads from its environment at start; the operator's own values have
+ * precedence. They shorten the longest turns of the event loop (docs/performance.md).
+ */
+export const runtimeSettings: Readonly<Record<string, string>> = {
+  // Milliseconds between two searches for free pages in the memory of a waiting thread. The thread
+  // cannot continue before another thread has ended the search, however long that one waits for a
+  // core. By default there are several a second.
+  MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "60000",
+  // Milliseconds between two garbage collections that are started only by the clock. Default: 1000.
+  BUN_GC_TIMER_INTERVAL: "10000",
+  // Bytes that may at least be allocated before a garbage collection, whose time depends on what it
+  // keeps rather than on what it frees. Default: 8 MB.
+  BUN_JSC_largeHeapSize: String(32 * 1024 * 1024),
+};
 
 const lastMessageMs = 100;
 

@@ -1,13 +1,12 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { until } from "../../../test/support/until.ts";
 import { systemClock } from "../../domain/clock.ts";
 import { startChild, type Child } from "./child.ts";
-import { writeCrashReport, type Crash } from "./crash-report.ts";
-import { Parent } from "./parent.ts";
+import { Parent, type Crash } from "./parent.ts";
 
 const program = fileURLToPath(new URL("../../../test/support/child-program.ts", import.meta.url));
 
@@ -121,10 +120,7 @@ test("an uncaught exception is reported without its message, and the process is 
   expect(crash?.failure?.positions[0]).toMatch(
     /^failWith \(test\/support\/child-program\.ts:\d+:\d+\)$/,
   );
-  if (crash === undefined) throw new Error("there is no crash");
-  const text = readFileSync(writeCrashReport(crash, family.folder, "1.2.3"), "utf8");
-  expect(text).toContain("RangeError");
-  expect(text).not.toContain("customer");
+  expect(JSON.stringify(crash)).not.toContain("customer");
   const [successor] = await family.answering(1);
   expect(successor).not.toBe(pid);
 });

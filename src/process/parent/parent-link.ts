@@ -56,10 +56,7 @@ export function connectToParent({ onSignal, endNow }: LinkOptions): ParentLink {
     tellSettings: (settings) => tell({ kind: "settings", ...settings }),
     tellStarted: (addresses) => tell({ kind: "started", addresses }),
     tellNotStarted: (reason) => tell({ kind: "not-started", reason }),
-    tellFailure(thrown) {
-      const residentBytes = process.memoryUsage.rss();
-      tell({ kind: "failure", residentBytes, ...failureFacts(thrown) });
-    },
+    tellFailure: (thrown) => tell({ kind: "failure", ...failureFacts(thrown) }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { outOfProcesses, settingsWith, Stage } from "../../../test/support/parent-stage.ts";
-import { sameSignalMs } from "../stop-signals.ts";
+import { sameSignalMs } from "../program.ts";
 import { firstRestartMs, healthyUptimeMs, longestRestartMs, mostStartsUnserved } from "./parent.ts";
 
 describe("a gateway that starts", () => {
@@ -129,7 +129,6 @@ describe("a gateway that serves", () => {
       kind: "failure",
       error: "RangeError",
       positions: ["run (src/x.ts:1:2)"],
-      residentBytes: 7,
     } as const;
     first?.say(failure);
     first?.end(1);

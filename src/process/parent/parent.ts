@@ -1,17 +1,33 @@
+import type { FailureFacts } from "../failure-facts.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { wait } from "../../domain/waiting/wait.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { StopSignals } from "../stop-signals.ts";
+import { exitCodes, StopSignals } from "../program.ts";
 import type {
   Beginning,
   Child,
   ChildEnd,
-  ChildFailure,
   ChildMessage,
   GatewaySettings,
   PassedSignal,
 } from "./child.ts";
-import type { Crash } from "./crash-report.ts";
+
+/** An unexpected end of a process. */
+export interface Crash {
+  /** Of the process among those of the gateway. */
+  readonly number: number;
+  readonly pid: number;
+  readonly uptimeMs: number;
+  /** Undefined when a signal ended it. */
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+  readonly peakResidentBytes: number | undefined;
+  /** Earlier restarts in its place. */
+  readonly restarts: number;
+  /** Whether it had begun to serve. */
+  readonly hasServed: boolean;
+  /** What the process itself reported; undefined when it was killed. */
+  readonly failure: FailureFacts | undefined;
+}
 
 export interface ParentOptions {
   readonly clock: Clock;
@@ -52,7 +68,7 @@ interface Run {
   hasServed: boolean;
   /** Whether another process has taken its place. */
   isReplaced: boolean;
-  failure: ChildFailure | undefined;
+  failure: FailureFacts | undefined;
   /** What it has read of its configuration. */
   settings: GatewaySettings | undefined;
   /** Why it ended before it served, as it said itself. */
@@ -249,7 +265,6 @@ export class Parent {
     const { clock } = this.#options;
     const { signal, exitCode } = end;
     const crash: Crash = {
-      at: clock.now(),
       number: run.number,
       pid: run.child?.pid ?? 0,
       uptimeMs: clock.monotonic() - run.startedAt,

@@ -2,28 +2,27 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { askForRestart, hasParent, Restarts } from "./restart-socket.ts";
+import { acceptRestarts, askForRestart, hasParent } from "./restart-socket.ts";
 
 let folder: string;
 let path: string;
-let restarts: Restarts | undefined;
+let restarts: Disposable | undefined;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "sluice-restart-"));
   path = join(folder, "parent.sock");
 });
 afterEach(() => {
-  restarts?.stop();
+  restarts?.[Symbol.dispose]();
   rmSync(folder, { recursive: true });
 });
 
 /** The restarts of a gateway that serves, and the lines of its log. */
 function serving(restart: () => Promise<string | undefined>): readonly string[] {
   const lines: string[] = [];
-  restarts = new Restarts({
-    restart,
-    logger: () => ({ log: (level, message) => void lines.push(`${level} ${message}`) }),
-  });
-  restarts.start(folder);
+  const logger = {
+    log: (level: string, message: string) => void lines.push(`${level} ${message}`),
+  };
+  restarts = acceptRestarts(folder, { restart, logger: () => logger });
   return lines;
 }
 
@@ -41,7 +40,7 @@ test("only its own user may ask a gateway, from when it serves until it ends", a
   serving(() => Promise.resolve(undefined));
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(await hasParent(folder)).toBe(true);
-  restarts?.stop();
+  restarts?.[Symbol.dispose]();
   expect(await hasParent(folder)).toBe(false);
   expect(existsSync(path)).toBe(false);
 });
@@ -64,11 +63,11 @@ test("a socket that a killed gateway left is replaced", async () => {
 
 test("a gateway that cannot listen serves on and says so", async () => {
   const lines: string[] = [];
-  restarts = new Restarts({
-    restart: () => Promise.resolve(undefined),
-    logger: () => ({ log: (level, message) => void lines.push(`${level} ${message}`) }),
-  });
-  restarts.start(join(folder, "missing"));
+  const logger = {
+    log: (level: string, message: string) => void lines.push(`${level} ${message}`),
+  };
+  const restart = (): Promise<undefined> => Promise.resolve(undefined);
+  restarts = acceptRestarts(join(folder, "missing"), { restart, logger: () => logger });
   expect(lines).toEqual(["warn `sluice restart` will not reach this gateway"]);
 });
 
@@ -78,7 +77,7 @@ test("who asks where nobody listens is told so", async () => {
 
 test("who asks a gateway that ends meanwhile is told so", async () => {
   serving(() => {
-    restarts?.stop();
+    restarts?.[Symbol.dispose]();
     return new Promise(() => undefined);
   });
   expect(await askForRestart(folder)).toBe("the gateway ended meanwhile");

@@ -2,7 +2,6 @@ import { chmodSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../../domain/system-files.ts";
 import type { Logger } from "../../telemetry/log/logger.ts";
-import { readProgramState } from "./program-state.ts";
 
 /** Path of the parent's socket, on which commands of this user ask for a restart. */
 function socketPath(dataDir: string): string {
@@ -11,58 +10,36 @@ function socketPath(dataDir: string): string {
 
 const done = "ok";
 
-export interface RestartsOptions {
+export interface RestartOptions {
   /** Resolves to the reason if the restart failed. */
   readonly restart: () => Promise<string | undefined>;
   readonly logger: () => Pick<Logger, "log">;
 }
 
-/** Accepts requests to restart once the gateway serves. */
-export class Restarts {
-  readonly #options: RestartsOptions;
-  #server: ReturnType<typeof listen> | undefined;
-  #path: string | undefined;
-  /** The program of the running processes. */
-  #program: string | undefined;
-
-  constructor(options: RestartsOptions) {
-    this.#options = options;
-  }
-
-  start(dataDir: string): void {
-    this.#program = readProgramState();
-    try {
-      this.#path = socketPath(dataDir);
-      this.#server = listen(this.#path, () => this.restart());
-    } catch (error) {
-      const reason = errorCode(error) ?? "unknown";
-      this.#log("warn", "`sluice restart` will not reach this gateway", { reason });
-    }
-  }
-
-  /** Whether the program on disk differs from that of the running processes. */
-  get hasChanged(): boolean {
-    const now = readProgramState();
-    return this.#program !== undefined && now !== undefined && now !== this.#program;
-  }
-
-  async restart(): Promise<string | undefined> {
-    this.#log("info", "restarting");
-    const program = readProgramState();
-    const reason = await this.#options.restart();
-    if (reason === undefined) this.#program = program;
-    if (reason === undefined) this.#log("info", "restarted");
-    else this.#log("error", "the restart failed", { reason });
-    return reason;
-  }
-
-  stop(): void {
-    void this.#server?.stop(true);
-    if (this.#server !== undefined && this.#path !== undefined) rmSync(this.#path, { force: true });
-  }
-
-  #log(...line: Parameters<Logger["log"]>): void {
-    this.#options.logger().log(...line);
+/** Accepts requests to restart. Never throws: a gateway without them serves too. */
+export function acceptRestarts(
+  dataDir: string,
+  { restart, logger }: RestartOptions,
+): Disposable | undefined {
+  const path = socketPath(dataDir);
+  try {
+    const server = listen(path, async () => {
+      logger().log("info", "restarting");
+      const reason = await restart();
+      if (reason === undefined) logger().log("info", "restarted");
+      else logger().log("error", "the restart failed", { reason });
+      return reason;
+    });
+    return {
+      [Symbol.dispose]() {
+        void server.stop(true);
+        rmSync(path, { force: true });
+      },
+    };
+  } catch (error) {
+    const reason = errorCode(error) ?? "unknown";
+    logger().log("warn", "`sluice restart` will not reach this gateway", { reason });
+    return undefined;
   }
 }
 

@@ -2,10 +2,9 @@ import type { ProcessEnvironment } from "../../config/environment.ts";
 import { systemClock } from "../../domain/clock.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createLogger, describeDropped, type Logger } from "../../telemetry/log/logger.ts";
-import { writeCrashReport, type Crash } from "./crash-report.ts";
 import { startChild, type GatewaySettings } from "./child.ts";
-import { Parent, type AfterEnd } from "./parent.ts";
-import { Restarts } from "./restart-socket.ts";
+import { Parent, type Crash } from "./parent.ts";
+import { acceptRestarts } from "./restart-socket.ts";
 
 /** Whether the arguments start a gateway. */
 export function startsGateway([command, ...rest]: readonly string[]): boolean {
@@ -14,36 +13,31 @@ export function startsGateway([command, ...rest]: readonly string[]): boolean {
 
 export interface ParentSetup {
   readonly environment: ProcessEnvironment;
-  readonly version: string;
   readonly log: LogSink;
 }
 
 /** Runs this program as gateway processes; resolves to the exit code. */
-export function runParent({ environment, version, log }: ParentSetup): Promise<number> {
+export function runParent({ environment, log }: ParentSetup): Promise<number> {
   const variables = { ...environment.variables, SLUICE_PROCESS: "1" };
-  const restarts = new Restarts({
-    restart: () => parent.restart(),
-    logger: () => loggerOf(parent.settings, log),
-  });
+  let socket: Disposable | undefined;
   const parent = new Parent({
     clock: systemClock,
     start: (onMessage) => startChild({ command: thisProgram(), environment: variables }, onMessage),
     onCrash: (crash, { nextStartMs, settings }) =>
-      reportCrash({ crash, nextStartMs, version, settings }, loggerOf(settings, log)),
+      reportCrash(crash, nextStartMs, loggerOf(settings, log)),
     onStartRefused: (error, { nextStartMs, settings }) => {
       const fields = { reason: codeOf(error), nextStartMs };
       loggerOf(settings, log).log("error", "a process cannot be started", fields);
     },
-    onServing: ({ dataDir }) => restarts.start(dataDir),
+    onServing: ({ dataDir }) => {
+      const logger = (): Logger => loggerOf(parent.settings, log);
+      socket = acceptRestarts(dataDir, { restart: () => parent.restart(), logger });
+    },
   });
-  for (const name of ["SIGTERM", "SIGINT"] as const) {
+  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     process.on(name, () => parent.pass(name));
   }
-  process.on("SIGHUP", () => {
-    if (restarts.hasChanged) void restarts.restart();
-    else parent.pass("SIGHUP");
-  });
-  return parent.run().finally(() => restarts.stop());
+  return parent.run().finally(() => socket?.[Symbol.dispose]());
 }
 
 /** The command that this process was started with. An executable has its entry file in it. */
@@ -53,35 +47,15 @@ function thisProgram(): readonly string[] {
   return [execPath, ...execArgv, ...argv.slice(1)];
 }
 
-interface ReportedCrash extends AfterEnd {
-  readonly crash: Crash;
-  readonly version: string;
-}
-
-function reportCrash(
-  { crash, nextStartMs, settings, version }: ReportedCrash,
-  logger: Logger,
-): void {
-  let report: string | undefined;
-  try {
-    // A process that never served has printed its reason, and prints it at each restart. Its reports
-    // would displace that of the crash before.
-    const isKept = settings !== undefined && crash.hasServed;
-    if (isKept) report = writeCrashReport(crash, settings.dataDir, version);
-  } catch (error) {
-    logger.log("warn", "a crash report cannot be written", { reason: codeOf(error) });
-  }
-  logger.log("error", crash.hasServed ? "process crashed" : "process ended before it served", {
-    process: crash.number,
-    pid: crash.pid,
-    exitCode: crash.exitCode,
-    signal: crash.signal,
-    error: crash.failure?.error,
-    at: crash.failure?.positions[0],
-    uptimeMs: Math.round(crash.uptimeMs),
-    restarts: crash.restarts,
+function reportCrash(crash: Crash, nextStartMs: number | undefined, logger: Logger): void {
+  const { number, uptimeMs, hasServed, failure, ...about } = crash;
+  logger.log("error", hasServed ? "process crashed" : "process ended before it served", {
+    process: number,
+    ...about,
+    uptimeMs: Math.round(uptimeMs),
+    error: failure?.error,
+    at: failure?.positions.join(","),
     nextStartMs,
-    report,
   });
 }
 

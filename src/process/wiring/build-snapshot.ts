@@ -1,3 +1,7 @@
+import { callTags } from "../../call/hooks.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
+import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 import type { ApiSettings } from "../../dialects/read-call.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../domain/model.ts";
@@ -89,4 +93,29 @@ export function buildEdge({ http }: Config): EdgeSettings {
 
 export function buildApiSettings({ streams, http }: Pick<Config, "streams" | "http">): ApiSettings {
   return { ...streams, decodedLimitBytes: http.decompressedLimitBytes };
+}
+
+export interface AdapterSources {
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  readonly telemetry: { readonly events: Pick<TelemetryEvents, "upstreamTrouble"> };
+}
+
+/** What the adapter of the upstream with this name needs from outside. */
+export function adapterServices({ clock, randomBytes, telemetry }: AdapterSources) {
+  return (upstream: string): AdapterServices => ({
+    clock,
+    newToolCallId: () => `call_${randomBase62(24, randomBytes)}`,
+    onTrouble: (what) => telemetry.events.upstreamTrouble(upstream, what),
+  });
+}
+
+/** The configured hooks in the order they run. */
+export function buildHooks(
+  { hooks: { callTagHeader: header } }: Pick<Config, "hooks">,
+  events: Pick<TelemetryEvents, "callTagged">,
+): readonly CallHook[] {
+  return header === undefined
+    ? []
+    : [callTags({ header, onTagged: (call) => events.callTagged(call) })];
 }

@@ -1,9 +1,6 @@
 import type { EjectionSettings } from "../../domain/settings.ts";
 import { KeyedShare, RecentCount } from "./keyed-share.ts";
 
-/** With fewer attempts, a share is chance. */
-const leastForShare = 5;
-
 /** Limit on keys whose failures are counted separately. */
 const mostKeys = 64;
 
@@ -71,12 +68,6 @@ export class FailureTally {
     if (inRow >= needed) return `${inRow} failures in a row`;
     const { attempts, failures } = this.#share.withoutWorst(nowMs);
     return tooMany(attempts, failures, settings);
-  }
-
-  /** From 0 to 1, weighted so that no key dominates; 0 with too few attempts. */
-  failureShare(nowMs: number): number {
-    const { attempts, failures } = this.#share.fair(nowMs);
-    return attempts < leastForShare ? 0 : failures / attempts;
   }
 
   /** The key starts over; its failures still count as its own in the shared tally. */

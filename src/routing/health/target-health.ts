@@ -2,11 +2,11 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Target } from "../../domain/model.ts";
 import type { EjectionSettings } from "../../domain/settings.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
-import type { TargetChange } from "./target-standing.ts";
 import {
   type AttemptTerms,
   type ObservedEnd,
   type ProbeResult,
+  type TargetChange,
   TargetState,
 } from "./target-state.ts";
 import { type TargetView, unknownTarget } from "../target-view.ts";
@@ -40,12 +40,10 @@ export interface TargetHealthOptions {
 export interface AttemptWatch {
   /** The first event of a stream, or a whole answer, arrived. */
   answered(): void;
-  /** `left`: the caller no longer wants the answer. Only the first call counts. */
+  /** Only the first call counts. */
   ended(outcome: ObservedEnd): void;
   /** Time in milliseconds after which the answer is overdue; Infinity if unknown. */
   readonly overdueAfterMs: number;
-  /** Calls `run` once the target is found to be silent while this attempt is overdue. */
-  whenSilent(run: () => void): void;
 }
 
 /** Reports one probe. `ended` must be called. */
@@ -56,8 +54,8 @@ export interface ProbeWatch {
 }
 
 /**
- * Health of all targets, learned from the attempts of all calls: targets that keep failing are
- * ejected for a time, and each has a concurrency limit. It outlives reloads of the configuration.
+ * Health of all targets, learned from the attempts of all calls: which are out until a time, and
+ * how many attempts each takes at once. It outlives reloads of the configuration.
  */
 export class TargetHealth {
   readonly #options: TargetHealthOptions;
@@ -70,8 +68,7 @@ export class TargetHealth {
   }
 
   /**
-   * Undefined when the target takes no further attempt of the key now: it is ejected, paused or in
-   * slow start. With `hasToServe` it takes any, with `isGuaranteed` slow start does not apply.
+   * Undefined when the target is out for the key. With `hasToServe` it takes any attempt.
    */
   tryBegin(target: Target, terms: AttemptTerms): AttemptWatch | undefined {
     const state = this.#stateOf(target.id);
@@ -90,7 +87,6 @@ export class TargetHealth {
         this.#notify(target.id, state, state.ended(attempt, outcome, this.#moment()));
       },
       overdueAfterMs: state.overdueAfterMs(attempt),
-      whenSilent: (run) => state.whenSilent(attempt, clock.monotonic(), run),
     };
   }
 

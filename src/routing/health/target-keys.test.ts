@@ -13,7 +13,7 @@ describe("failures of one key", () => {
       clock.advance(1_000);
     }
     expect(new Set(ejected.map(({ key }) => key))).toEqual(new Set(["bad"]));
-    expect([view("bad").isEjected, view("good").isEjected]).toEqual([true, false]);
+    expect([view("bad").isOut, view("good").isOut]).toEqual([true, false]);
   });
 
   test("count for at most half of an ejection, so that one other failing key changes nothing", () => {
@@ -25,30 +25,29 @@ describe("failures of one key", () => {
     expect(ejected.map(({ key }) => key)).toEqual([undefined]);
   });
 
-  test("trigger a probe, and a failed probe ejects the target for all", () => {
-    const { attempt, ejected, probe, view } = start();
+  test("put it out for all when a probe fails after that time", () => {
+    const { clock, attempt, ejected, probe, view } = start();
     attempt("unavailable", 5, "only");
-    expect([view("only").isEjected, view("other").isEjected]).toEqual([true, false]);
-    expect(view("other").needsProbe).toBe(true);
+    expect([view("only").isOut, view("other").isOut]).toEqual([true, false]);
+    clock.advance(1_000);
+    expect([view("only").needsProbe, view("other").needsProbe]).toEqual([true, false]);
     probe("unavailable");
     expect(ejected.at(-1)).toMatchObject({
       key: undefined,
       because: "a probe failed: unavailable",
     });
-    expect(view("other").isEjected).toBe(true);
+    expect(view("other").isOut).toBe(true);
   });
 
-  test("an answered probe leaves it ejected only for that key", () => {
+  test("put it out for longer when they go on after a probe was answered", () => {
     const { clock, attempt, probe, view, returned } = start();
     attempt("unavailable", 5, "bad");
-    probe(undefined);
-    expect([view("bad").isEjected, view("other").isEjected]).toEqual([true, false]);
     clock.advance(1_000);
-    expect(view("bad").needsProbe).toBe(true);
     probe(undefined);
     expect(returned).toEqual([{ target: up.id, key: "bad" }]);
-    attempt("unavailable", 1, "bad");
-    expect(view("bad")).toMatchObject({ isEjected: true, ejectedForMs: 2_000 });
+    attempt("unavailable", 5, "bad");
+    expect(view("bad")).toMatchObject({ isOut: true, outForMs: 2_000 });
+    expect(view("other").isOut).toBe(false);
   });
 
   test("of a thousand keys use bounded memory and eject nothing for others", () => {
@@ -57,8 +56,8 @@ describe("failures of one key", () => {
       attempt("unavailable", 5, `bad-${key}`);
       attempt("ok", 10, "good");
     }
-    expect([view("bad-999").isEjected, view("bad-0").isEjected]).toEqual([true, false]);
-    expect(view("good").isEjected).toBe(false);
+    expect([view("bad-999").isOut, view("bad-0").isOut]).toEqual([true, false]);
+    expect(view("good").isOut).toBe(false);
   });
 });
 
@@ -142,35 +141,44 @@ test("the failures of a key with its own ejection do not count for the others", 
     attempt("ok", 1, "good");
   }
   expect(ejected.every(({ key }) => key === "bad")).toBe(true);
-  expect(view("good").failureShare).toBeLessThan(0.25);
   attempt("unavailable", 1, "good");
-  expect(view("other").isEjected).toBe(false);
+  expect(view("other").isOut).toBe(false);
 });
 
-test("a failure long after the slow start that the attempt began in counts normally", () => {
-  const { clock, eject, probe, begin, answer, ejected, view } = start();
-  eject();
-  clock.advance(1_000);
-  probe(undefined);
-  const long = [begin("a"), begin("b")];
-  for (const watch of long) watch.answered();
-  answer(100);
-  clock.advance(60_000);
-  for (const watch of long) watch.ended(endOf("timed-out"));
-  expect(ejected).toHaveLength(1);
-  expect(view("a").isEjected).toBe(false);
-});
-
-test("the 429s of one key pause the target only for it while others are answered", () => {
+test("the 429s of one key put the target out only for it while others are answered", () => {
   const { clock, attempt, view } = start();
   for (let second = 0; second < 60; second += 1) {
     attempt("ok", 5, "good");
     attempt("throttled", 1, "bad");
-    expect([view("good").pausedForMs, view("bad").pausedForMs > 0]).toEqual([0, true]);
+    expect([view("good").isOut, view("bad").isRefusing]).toEqual([false, true]);
     clock.advance(1_000);
   }
   attempt("ok", 1, "good");
   attempt("throttled", 1, "bad");
   attempt("throttled", 1, "worse");
-  expect(view("good").pausedForMs).toBeGreaterThan(0);
+  expect(view("good").isRefusing).toBe(true);
+});
+
+test("keys of two accounts put it out for all as long as both are refused, keys of one never", () => {
+  const { begin, view } = start();
+  const refuse = (key: string, account: string, retryAfterMs: number): void =>
+    begin(key, account).ended({ kind: "throttled", message: "", retryAfterMs });
+  refuse("a", "one", 300_000);
+  refuse("b", "one", 300_000);
+  expect([view("a").outForMs, view("x").isOut]).toEqual([300_000, false]);
+  refuse("y", "two", 60_000);
+  expect([view("a").outForMs, view("x").outForMs]).toEqual([300_000, 60_000]);
+});
+
+test("with many keys a target that refuses is asked as seldom as with one", () => {
+  const { clock, attempt, view } = start();
+  let asked = 0;
+  for (let call = 0; call < 3_000; call += 1) {
+    clock.advance(20);
+    const key = `key-${call % 20}`;
+    if (view(key).outForMs > 0) continue;
+    attempt("throttled", 1, key);
+    asked += 1;
+  }
+  expect(asked).toBeLessThan(40);
 });

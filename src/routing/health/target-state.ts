@@ -1,130 +1,147 @@
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import type { ConcurrencyLimit } from "./concurrency-limit.ts";
-import { Suspicion } from "./suspicion.ts";
-import { TargetPause } from "./target-pause.ts";
-import {
-  type Moment,
-  type StandingAttempt,
-  type TargetChange,
-  TargetStanding,
-} from "./target-standing.ts";
+import type { EjectionSettings } from "../../domain/settings.ts";
 import type { TargetView } from "../target-view.ts";
-import { WaitingAttempts } from "./waiting-attempts.ts";
+import { AnswerTime } from "./answer-time.ts";
+import type { ConcurrencyLimit } from "./concurrency-limit.ts";
+import { FailureTally } from "./failure-tally.ts";
+import { type EjectionNotice, longestAskedMs, type OutReason, OutUntil } from "./out-until.ts";
 
-/** How an attempt ended: completed, abandoned by its caller, or failed. */
-export type ObservedEnd = "ok" | "left" | UpstreamFailureDetails;
+/**
+ * How an attempt ended: completed, abandoned by its caller, beaten by a hedge though its answer was
+ * overdue, or failed.
+ */
+export type ObservedEnd = "ok" | "left" | "silent" | UpstreamFailureDetails;
 
 /** Result of a probe; `nothing` if it could not be sent. */
 export type ProbeResult = "answered" | "nothing" | UpstreamFailureDetails;
 
-/** The key of an attempt, and what it is exempt from. */
 export interface AttemptTerms {
   readonly key: string;
   /** Default: one of the key's own. */
   readonly account?: string;
   readonly isStreamed: boolean;
-  /** Nothing better is left: the target serves even if it is ejected or in slow start. */
+  /** Nothing better is left: the target serves even if it is out. */
   readonly hasToServe?: boolean;
-  /** The call is within provisioned units. */
-  readonly isGuaranteed?: boolean;
+}
+
+/** A change that operators are told of. */
+export interface TargetChange {
+  /** Undefined: all keys. */
+  readonly key: string | undefined;
+  /** Undefined: the target returned. */
+  readonly ejected: EjectionNotice | undefined;
+}
+
+export interface Moment {
+  readonly nowMs: number;
+  readonly settings: EjectionSettings;
+}
+
+interface KeyOf {
+  readonly key: string;
+  readonly account: string;
 }
 
 /** A running attempt. */
-interface WatchedAttempt {
-  readonly account: string;
+interface WatchedAttempt extends KeyOf {
   readonly isStreamed: boolean;
   readonly beganMs: number;
-  readonly standing: StandingAttempt;
+  /** The periods in which it began, for all keys and for its own. */
+  allPeriod: number;
+  ownPeriod: number;
   isAnswered: boolean;
-  /** Called when the target is found to be silent while the attempt is overdue. */
-  onSilent?: () => void;
 }
 
+/** Limit on keys for which the target is out alone; the oldest is dropped. */
+const mostKeys = 64;
 /** Timeout of a probe as a part of the time out of service. */
 const probeTimeoutShare = 1 / 20;
+/** The usual time of a target that is not known yet. */
+const unknownTimeMs = 3_000;
 
-/** The health of one target, of bounded size. */
+/**
+ * The health of one target, of bounded size. It is out until a time for a key whose calls fail or
+ * are refused, and for all keys when those of several are, or when a probe fails.
+ */
 export class TargetState {
-  readonly #standing = new TargetStanding();
   /** Its places are taken together with those of the pool and the upstream. */
   readonly limit: ConcurrencyLimit;
-  readonly #pause = new TargetPause();
-  readonly #streams = new WaitingAttempts<WatchedAttempt>();
-  readonly #wholes = new WaitingAttempts<WatchedAttempt>();
-  readonly #suspicion = new Suspicion();
-  /** A probe timed out, and no answer has come since. */
-  #isSilent = false;
+  readonly #forAll = new OutUntil();
+  readonly #byKey = new Map<string, OutUntil>();
+  /** Failures before and after the first event: an answer resets only the first. */
+  readonly #unanswered = new FailureTally();
+  readonly #brokenOff = new FailureTally();
+  readonly #streams = new AnswerTime();
+  readonly #wholes = new AnswerTime();
+  #isProbing = false;
 
   constructor(limit: ConcurrencyLimit) {
     this.limit = limit;
   }
 
-  /** Undefined when the target takes no further attempt of the key now. */
+  /** Undefined when the target is out for the key. */
   tryBegin(nowMs: number, terms: AttemptTerms): WatchedAttempt | undefined {
-    const { key, account = key, isStreamed, hasToServe = false, isGuaranteed = false } = terms;
-    if (!hasToServe && this.#isClosed(key, nowMs)) return undefined;
-    if (!hasToServe && !isGuaranteed && !this.#standing.hasRoom(key, nowMs)) return undefined;
-    const standing = this.#standing.begin(key, nowMs);
-    const attempt = { account, isStreamed, beganMs: nowMs, standing, isAnswered: false };
-    this.#waitingOf(attempt).add(attempt);
-    return attempt;
+    const { key, account = key, isStreamed, hasToServe = false } = terms;
+    const own = this.#byKey.get(key);
+    if (!hasToServe && (this.#forAll.isOut || own?.isOut === true)) return undefined;
+    const allPeriod = this.#forAll.period;
+    const ownPeriod = own?.period ?? 0;
+    return { key, account, isStreamed, beganMs: nowMs, allPeriod, ownPeriod, isAnswered: false };
   }
 
   /** The first event of a stream, or a whole answer, arrived. */
   answered(attempt: WatchedAttempt, nowMs: number): readonly TargetChange[] {
-    const { key } = attempt.standing;
     attempt.isAnswered = true;
-    this.#isSilent = false;
-    this.#waitingOf(attempt).answered(attempt, nowMs);
-    this.#pause.answered(key, nowMs);
-    this.limit.succeeded(key, nowMs);
-    return this.#standing.answered(attempt.standing, nowMs);
+    this.#timeOf(attempt).answered(nowMs - attempt.beganMs);
+    this.limit.succeeded(attempt.key, nowMs);
+    return this.#lived(attempt, nowMs);
   }
 
   ended(attempt: WatchedAttempt, end: ObservedEnd, moment: Moment): readonly TargetChange[] {
     const { nowMs } = moment;
-    const { standing, isAnswered } = attempt;
-    this.#waitingOf(attempt).ended(attempt);
-    if (end === "left" && !isAnswered) {
-      // While the target is silent, waiting times do not show its usual answer time.
-      const { time } = this.#waitingOf(attempt);
-      if (!this.#isSilent) time.unanswered(nowMs, nowMs - attempt.beganMs);
-    } else if (typeof end !== "string") this.#learn(attempt, end, nowMs);
-    standing.all.slowStart?.leave();
-    standing.own?.slowStart?.leave();
-    if (end === "ok") return this.#standing.endedWell(standing, nowMs);
+    const { key, isAnswered } = attempt;
     if (end === "left") return [];
+    if (end === "ok") {
+      const changes = this.#returned(attempt, nowMs);
+      if (this.#isCurrent(attempt)) this.#brokenOff.succeeded(key, nowMs);
+      return changes;
+    }
+    if (end === "silent") return this.#failed(attempt, end, moment);
+    if (isOverload(end, isAnswered)) this.limit.overloaded(key, nowMs);
     switch (evidenceOf(end)) {
       case "neither":
         return [];
       case "life":
-        return this.#standing.lived(standing, nowMs);
+        return this.#lived(attempt, nowMs);
+      case "refusal":
+        return this.#refused(attempt, end, moment);
       case "failure":
-        return this.#failed(attempt, end, moment);
+        return this.#failed(attempt, end.kind, moment);
     }
   }
 
   /** False while a probe is running. Otherwise `probeEnded` must be called. */
   tryBeginProbe(): boolean {
-    return this.#suspicion.tryBeginProbe();
+    if (this.#isProbing) return false;
+    this.#isProbing = true;
+    return true;
   }
 
   probeEnded(result: ProbeResult, moment: Moment): readonly TargetChange[] {
+    this.#isProbing = false;
     const { nowMs } = moment;
     const evidence = typeof result === "string" ? result : evidenceOf(result);
-    if (typeof result !== "string" && result.kind === "throttled") {
-      this.#pause.throttled("", nowMs, result);
-    }
-    if (evidence === "answered" || evidence === "life") {
-      this.#isSilent = false;
-      this.#suspicion.cleared(nowMs);
-      return this.#standing.probeAnswered(nowMs);
-    }
-    this.#suspicion.ended();
-    if (evidence !== "failure" || typeof result === "string") return [];
-    const change = this.#standing.probeFailed(result.kind, moment);
-    if (result.kind === "timed-out" || result.kind === "connect-failed") this.#fellSilent(nowMs);
-    return change === undefined ? [] : [change];
+    if (evidence === "answered" || evidence === "life") return this.#returnDue(nowMs);
+    if (typeof result === "string" || evidence === "neither") return [];
+    if (this.#forAll.isOut && !this.#forAll.isDue(nowMs)) return [];
+    const { kind, retryAfterMs } = result;
+    const isRefusal = evidence === "refusal";
+    return this.#takeOut(undefined, moment, {
+      because: `a probe failed: ${kind}`,
+      isRefusal,
+      retryAfterMs: isRefusal ? retryAfterMs : blockedMs(kind),
+    });
   }
 
   /**
@@ -133,102 +150,200 @@ export class TargetState {
    */
   probeTimeoutMs(nowMs: number): number {
     // Whole answers take at least as long as their first event.
-    const usualMs = Math.min(this.#streams.time.overdueAfterMs, this.#wholes.time.overdueAfterMs);
-    return Math.max(usualMs, this.#standing.outForMs(nowMs) * probeTimeoutShare);
+    const usualMs = Math.min(this.#streams.overdueAfterMs, this.#wholes.overdueAfterMs);
+    const knownMs = usualMs === Infinity ? unknownTimeMs : usualMs;
+    return Math.max(knownMs, this.#forAll.outForMs(nowMs) * probeTimeoutShare);
   }
 
   /** Time after which an attempt that begins now is overdue. */
-  overdueAfterMs({ isStreamed }: Pick<WatchedAttempt, "isStreamed">): number {
-    return this.#waitingOf({ isStreamed }).time.overdueAfterMs;
-  }
-
-  /** Calls `run` when the target is found to be silent while the attempt is overdue. */
-  whenSilent(attempt: WatchedAttempt, nowMs: number, run: () => void): void {
-    attempt.onSilent = run;
-    const isWaiting = !attempt.isAnswered && this.#waitingOf(attempt).isOverdue(attempt, nowMs);
-    if (this.#isSilent && isWaiting) run();
+  overdueAfterMs(attempt: Pick<WatchedAttempt, "isStreamed">): number {
+    return this.#timeOf(attempt).overdueAfterMs;
   }
 
   viewAt(nowMs: number, key: string): TargetView {
-    const standing = this.#standing;
-    const ejection = standing.ejectionFor(key, nowMs);
+    const out = this.#outFor(key, nowMs);
     return {
-      isEjected: ejection.isEjected,
-      ejectedForMs: ejection.leftMs(nowMs),
-      because: ejection.because,
-      pausedForMs: this.#pause.leftMs(key, nowMs),
-      isStartingSlowly: standing.isStartingSlowly(key, nowMs),
-      needsProbe: this.#needsProbe(ejection.isDue(nowMs), nowMs),
-      failureShare: standing.failureShare(nowMs),
-      firstEventMs: this.#streams.time.averageAt(nowMs),
-      inFlight: this.limit.inFlight,
-      limit: this.limit.limitAt(nowMs),
+      isOut: out.isOut,
+      outForMs: out.leftMs(nowMs),
+      because: out.because,
+      isRefusing: out.isRefusal && out.leftMs(nowMs) > 0,
+      needsProbe: out.isDue(nowMs) && !this.#isProbing,
     };
   }
 
-  #isClosed(key: string, nowMs: number): boolean {
-    return this.#standing.isEjectedFor(key) || this.#pause.leftMs(key, nowMs) > 0;
+  /** The longer of those that apply to the key. */
+  #outFor(key: string, nowMs: number): OutUntil {
+    const own = this.#byKey.get(key);
+    const isOwn = own?.isOut === true && own.leftMs(nowMs) >= this.#forAll.leftMs(nowMs);
+    return isOwn ? own : this.#forAll;
   }
 
-  #needsProbe(isDue: boolean, nowMs: number): boolean {
-    if (isDue) return !this.#suspicion.isProbing;
-    if (this.#standing.isEjectedForAll) return false;
-    const isSilent = this.#streams.isSilent(nowMs) || this.#wholes.isSilent(nowMs);
-    return this.#suspicion.isWarranted(isSilent, nowMs);
-  }
-
-  #waitingOf({ isStreamed }: Pick<WatchedAttempt, "isStreamed">) {
+  #timeOf({ isStreamed }: Pick<WatchedAttempt, "isStreamed">): AnswerTime {
     return isStreamed ? this.#streams : this.#wholes;
   }
 
+  /** The target showed that it works, even if the attempt then failed. */
+  #lived(attempt: WatchedAttempt, nowMs: number): readonly TargetChange[] {
+    const changes = this.#returned(attempt, nowMs);
+    if (this.#isCurrent(attempt)) this.#unanswered.succeeded(attempt.key, nowMs);
+    return changes;
+  }
+
+  /** Ends what was due when the attempt began. */
+  #returned(attempt: WatchedAttempt, nowMs: number): readonly TargetChange[] {
+    const { key, beganMs } = attempt;
+    const own = this.#byKey.get(key);
+    const changes: TargetChange[] = [];
+    if (this.#forAll.period === attempt.allPeriod && this.#forAll.isDue(beganMs)) {
+      changes.push(...this.#return(undefined, nowMs));
+      attempt.allPeriod = this.#forAll.period;
+    }
+    if (own !== undefined && own.period === attempt.ownPeriod && own.isDue(beganMs)) {
+      changes.push(...this.#return(key, nowMs));
+      attempt.ownPeriod = own.period;
+    }
+    return changes;
+  }
+
   #failed(
-    { standing, isAnswered }: WatchedAttempt,
-    { kind }: UpstreamFailureDetails,
+    attempt: WatchedAttempt,
+    kind: UpstreamFailureKind | "silent",
     moment: Moment,
   ): readonly TargetChange[] {
-    const change = this.#standing.failed(standing, kind, { ...moment, isAnswered });
-    if (change === undefined) return [];
-    // A probe decides whether the target is broken or only the requests of this key fail.
-    if (change.key !== undefined) this.#suspicion.raise();
-    return [change];
-  }
-
-  /** Updates limit, suspicion and pauses after a failure. */
-  #learn(
-    { account, standing, isAnswered }: WatchedAttempt,
-    failure: UpstreamFailureDetails,
-    nowMs: number,
-  ): void {
-    const { kind, retryAfterMs } = failure;
-    const { key } = standing;
-    if (isOverload(failure, isAnswered)) this.limit.overloaded(key, nowMs);
-    if (kind === "timed-out" && !isAnswered) this.#suspicion.raise();
-    const refusal = { retryAfterMs, account };
-    if (kind === "throttled") this.#pause.throttled(key, nowMs, refusal);
-    // After any other failure, a Retry-After says when to repeat this request, not who may call.
-    else if (kind !== "overloaded" || retryAfterMs === undefined) return;
-    else this.#pause.asked(key, nowMs, refusal);
-    const forAllMs = this.#pause.leftForAllMs(nowMs);
-    this.#standing.startSlowly(key, nowMs + this.#pause.leftMs(key, nowMs));
-    if (forAllMs > 0) this.#standing.startSlowly(undefined, nowMs + forAllMs);
-  }
-
-  #fellSilent(nowMs: number): void {
-    this.#isSilent = true;
-    for (const { onSilent } of [...this.#streams.overdue(nowMs), ...this.#wholes.overdue(nowMs)]) {
-      onSilent?.();
+    if (!this.#isCurrent(attempt)) return [];
+    const { nowMs, settings } = moment;
+    const { key, beganMs, isAnswered } = attempt;
+    const retryAfterMs = blockedMs(kind);
+    const out = (whose: KeyOf | undefined, why: string): readonly TargetChange[] => {
+      const because = `${why}, at last: ${kind}`;
+      return this.#takeOut(whose, moment, { because, isRefusal: false, retryAfterMs });
+    };
+    const own = this.#byKey.get(key);
+    if (this.#forAll.isOut || own?.isOut === true) {
+      const tried = this.#forAll.isOut ? this.#forAll : own;
+      if (tried?.isDue(beganMs) !== true) return [];
+      return out(
+        tried === this.#forAll ? undefined : attempt,
+        "the attempt after its time out failed",
+      );
     }
+    if (retryAfterMs !== undefined) return out(undefined, "its account is not served");
+    const tally = isAnswered ? this.#brokenOff : this.#unanswered;
+    tally.failed(key, nowMs);
+    const forAll = tally.reasonForAll(nowMs, settings);
+    if (forAll !== undefined) return out(undefined, forAll);
+    const forKey = tally.reasonForKey(key, nowMs, settings);
+    return forKey === undefined ? [] : out(attempt, forKey);
+  }
+
+  /**
+   * The provider refused the attempt until a time. That is for the key, whose own requests may be
+   * the cause, and for all as long as keys of two accounts are refused.
+   */
+  #refused(
+    attempt: WatchedAttempt,
+    { kind, retryAfterMs = 0 }: UpstreamFailureDetails,
+    moment: Moment,
+  ): readonly TargetChange[] {
+    const { nowMs } = moment;
+    const { account, beganMs } = attempt;
+    const reason = { because: `its provider refuses: ${kind}`, isRefusal: true };
+    if (this.#forAll.isDue(beganMs) && this.#forAll.period === attempt.allPeriod) {
+      this.#takeOut(undefined, moment, reason);
+    }
+    const own = this.#ownOf(attempt);
+    if (!own.isOut || (own.isDue(beganMs) && own.period === attempt.ownPeriod)) {
+      this.#takeOut(attempt, moment, { ...reason, retryAfterMs });
+    } else own.prolong(nowMs + Math.min(retryAfterMs, longestAskedMs));
+    const sharedMs = this.#refusedElsewhereMs(account, nowMs);
+    if (sharedMs === 0) return [];
+    const bothMs = Math.min(sharedMs, own.leftMs(nowMs));
+    if (this.#forAll.isOut) this.#forAll.prolong(nowMs + bothMs);
+    else this.#takeOut(undefined, moment, { ...reason, retryAfterMs: bothMs });
+    return [];
+  }
+
+  /** How long a key of another account is refused. */
+  #refusedElsewhereMs(account: string, nowMs: number): number {
+    let longestMs = 0;
+    for (const out of this.#byKey.values()) {
+      if (!out.isRefusal || out.accountId === account) continue;
+      longestMs = Math.max(longestMs, out.leftMs(nowMs));
+    }
+    return longestMs;
+  }
+
+  /** Whether nothing was taken out of service or returned since the attempt began. */
+  #isCurrent({ key, allPeriod, ownPeriod }: WatchedAttempt): boolean {
+    return allPeriod === this.#forAll.period && ownPeriod === (this.#byKey.get(key)?.period ?? 0);
+  }
+
+  #takeOut(
+    whose: KeyOf | undefined,
+    { nowMs, settings }: Moment,
+    reason: OutReason,
+  ): readonly TargetChange[] {
+    const key = whose?.key;
+    for (const tally of [this.#unanswered, this.#brokenOff]) {
+      if (key === undefined) tally.clear();
+      else tally.forget(key);
+    }
+    const out = whose === undefined ? this.#forAll : this.#ownOf(whose);
+    const ejected = out.begin(nowMs, settings, reason);
+    return ejected === undefined ? [] : [{ key, ejected }];
+  }
+
+  #returnDue(nowMs: number): readonly TargetChange[] {
+    const changes = this.#forAll.isDue(nowMs) ? [...this.#return(undefined, nowMs)] : [];
+    for (const [key, own] of this.#byKey) {
+      if (own.isDue(nowMs)) changes.push(...this.#return(key, nowMs));
+    }
+    return changes;
+  }
+
+  #return(key: string | undefined, nowMs: number): readonly TargetChange[] {
+    if (key === undefined) {
+      this.#unanswered.clear();
+      this.#brokenOff.clear();
+    }
+    const out = key === undefined ? this.#forAll : this.#byKey.get(key);
+    return out?.end(nowMs) === true ? [{ key, ejected: undefined }] : [];
+  }
+
+  #ownOf({ key, account }: KeyOf): OutUntil {
+    const known = this.#byKey.get(key);
+    if (known !== undefined) return known;
+    const [oldest] = this.#byKey.keys();
+    if (oldest !== undefined && this.#byKey.size >= mostKeys) this.#byKey.delete(oldest);
+    const own = new OutUntil(account);
+    this.#byKey.set(key, own);
+    return own;
   }
 }
 
-/** What the end of an attempt shows about its target. */
-type Evidence = "life" | "failure" | "neither";
+/**
+ * An account that the provider does not serve stays so until somebody pays, so there is no point in
+ * asking every few seconds. No request can be the cause.
+ */
+const blockedForMs = 300_000;
 
-/** Whether a failure shows that its target is broken. */
-function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
+function blockedMs(kind: UpstreamFailureKind | "silent"): number | undefined {
+  return kind === "account-blocked" ? blockedForMs : undefined;
+}
+
+/** What the end of an attempt shows about its target. */
+type Evidence = "life" | "failure" | "refusal" | "neither";
+
+/** Whether a failure shows that its target is broken, or that it wants to be left alone. */
+function evidenceOf({ kind, isOwn, retryAfterMs }: UpstreamFailureDetails): Evidence {
   if (isOwn === true) return "neither";
   switch (kind) {
+    // A quota is not a fault.
+    case "throttled":
+      return "refusal";
+    // After any other failure, a Retry-After says when to repeat this request, not who may call.
     case "overloaded":
+      return retryAfterMs === undefined ? "failure" : "refusal";
     case "unavailable":
     case "connect-failed":
     case "timed-out":
@@ -238,8 +353,6 @@ function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
     case "account-blocked":
     case "unknown-model":
       return "failure";
-    // A quota is not a fault: the target pauses for it.
-    case "throttled":
     case "answer-too-large":
     case "unfit-answer":
     case "unsupported":

@@ -53,11 +53,7 @@ const table = {
     "target",
     "scope",
   ],
-  sluice_target_probes_total: [
-    "Probes of ejected or suspect targets, by outcome.",
-    "target",
-    "outcome",
-  ],
+  sluice_target_probes_total: ["Probes of targets that were out, by outcome.", "target", "outcome"],
   sluice_retry_decisions_total: [
     "Decisions after failed attempts: where the call was retried, or why not.",
     "model",

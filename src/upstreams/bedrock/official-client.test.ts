@@ -14,9 +14,8 @@ import {
   type FrameFixture,
 } from "../../../test/support/bedrock-frames.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
-import { ConverseStreamDecoder } from "./decode/decode-converse-stream.ts";
+import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.ts";
 import { decoderLimits } from "../../../test/support/answer-decoding.ts";
-import { decodeConverse } from "./decode/decode-converse.ts";
 import goldenAnswers from "./golden-answers/answers.json";
 import goldenStreams from "./golden-answers/streams.json";
 

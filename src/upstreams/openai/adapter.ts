@@ -11,7 +11,7 @@ import { forwardedFields } from "./forwarded-fields.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import type { OpenAiSettings } from "./config.ts";
 import type { ChatEvent, ChatResult } from "../../domain/chat/chat.ts";
-import { collectAnswer } from "../shared/collect-answer.ts";
+import { collectAnswer, collectStream } from "../shared/collect-answer.ts";
 import { isJson } from "../shared/whole-body.ts";
 import { AnswerReader } from "./stream/answer-reader.ts";
 
@@ -83,19 +83,10 @@ function credential({ apiKey, apiKeyHeader }: OpenAiSettings): Readonly<Record<s
  * Throws `UpstreamFailure` for anything else.
  */
 function decodeChat(body: Uint8Array, services: AnswerServices): ChatResult {
-  return collectAnswer(isJson(body) ? wholeEvents(body, services) : streamEvents(body, services));
-}
-
-function wholeEvents(body: Uint8Array, services: AnswerServices): readonly ChatEvent[] {
+  if (!isJson(body)) {
+    return collectStream((limits) => new ChatStreamDecoder(services, limits), body);
+  }
   const events: ChatEvent[] = [];
   new AnswerReader(services).readWhole(new TextDecoder().decode(body), events);
-  return events;
-}
-
-function streamEvents(body: Uint8Array, services: AnswerServices): readonly ChatEvent[] {
-  const limits = { malformedEvents: 0, answerLimitBytes: body.length, answerValues: 0 };
-  const decoder = new ChatStreamDecoder(services, limits);
-  const events = [...decoder.push(body), ...decoder.end()];
-  if (decoder.failure !== undefined) throw decoder.failure;
-  return events;
+  return collectAnswer(events);
 }

@@ -12,6 +12,7 @@ import type {
   ToolCallExtra,
 } from "../../domain/chat/chat.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
+import type { DecoderLimits, StreamDecoder } from "../adapter.ts";
 import { isObject } from "./json-fields.ts";
 import { answerTooLarge, brokenAnswer } from "../../domain/errors/upstream-failure.ts";
 
@@ -20,6 +21,18 @@ export function collectAnswer(events: readonly ChatEvent[]): ChatResult {
   const answer = new CollectedAnswer();
   for (const event of events) answer.add(event);
   return answer.result();
+}
+
+/** The same for a stream that came in place of a whole answer. Throws its failure. */
+export function collectStream(
+  newDecoder: (limits: DecoderLimits) => StreamDecoder<ChatEvent>,
+  body: Uint8Array,
+): ChatResult {
+  const limits = { malformedEvents: 0, answerLimitBytes: body.length, answerValues: 0 };
+  const decoder = newDecoder(limits);
+  const events = [...decoder.push(body), ...decoder.end()];
+  if (decoder.failure !== undefined) throw decoder.failure;
+  return collectAnswer(events);
 }
 
 class CollectedAnswer {

@@ -8,13 +8,18 @@ export function objectOf(value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
-/** The JSON object in a text, or in bytes in UTF-8; undefined for anything else. */
-export function parseObject(json: string | Uint8Array): JsonObject | undefined {
+/** The JSON value of a text; undefined for anything else. */
+export function parseJson(text: string): unknown {
   try {
-    return objectOf(JSON.parse(typeof json === "string" ? json : new TextDecoder().decode(json)));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+/** The JSON object in a text, or in bytes in UTF-8; undefined for anything else. */
+export function parseObject(json: string | Uint8Array): JsonObject | undefined {
+  return objectOf(parseJson(typeof json === "string" ? json : new TextDecoder().decode(json)));
 }
 
 export function listOf(value: unknown): readonly unknown[] | undefined {

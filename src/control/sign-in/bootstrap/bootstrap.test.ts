@@ -7,7 +7,6 @@ import {
   TestBrowser,
   testPassword,
 } from "../../../../test/support/sign-in-harness.ts";
-import { Bootstrap } from "./bootstrap.ts";
 
 let harness: SignInHarness;
 let browser: TestBrowser;
@@ -117,24 +116,4 @@ test("tries of tokens are limited by address", async () => {
     expect((await browser.post(path, { ...wanted, token: "guess" })).status).toBe(401);
   }
   expect((await browser.post(path, { ...wanted, token: "guess" })).status).toBe(429);
-});
-
-test("a token that an earlier process has shown is not shown again, and lives no longer", async () => {
-  const { store, clock } = harness;
-  const shown = { text: "seen-by-an-operator", expiresAt: clock.now() + 1_000 };
-  const told: string[] = [];
-  const bootstrap = new Bootstrap({
-    store,
-    clock,
-    random: (target) => crypto.getRandomValues(target),
-    token: undefined,
-    shown,
-    onBootstrapToken: ({ text }) => told.push(text),
-  });
-  await bootstrap.start();
-  expect(told).toEqual([]);
-  clock.advance(999);
-  expect(bootstrap.isRight(shown.text)).toBe(true);
-  clock.advance(1);
-  expect(bootstrap.isRight(shown.text)).toBe(false);
 });

@@ -13,19 +13,14 @@ export interface BootstrapOptions {
   readonly random: RandomBytes;
   /** The configured token; undefined: a random one is generated. */
   readonly token: Secret | undefined;
-  /** The token that an earlier process of the gateway has shown. */
-  readonly shown?: ShownToken | undefined;
   /** Called with the token to show. If `isConfigured`, the operator already has it. */
   readonly onBootstrapToken: (token: IssuedToken) => void;
 }
 
-export interface ShownToken {
+export interface IssuedToken {
   readonly text: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
-}
-
-export interface IssuedToken extends ShownToken {
   readonly isConfigured: boolean;
 }
 
@@ -40,14 +35,13 @@ export class Bootstrap {
 
   /** Issues the token if there is no operator yet. Call again after `StorageUnavailable`. */
   async start(): Promise<void> {
-    const { store, clock, random, token, shown, onBootstrapToken } = this.#options;
+    const { store, clock, random, token, onBootstrapToken } = this.#options;
     if (this.#pending !== undefined || (await store.read(hasOperator))) return;
     const now = clock.now();
-    const text = token?.reveal() ?? shown?.text ?? randomBase62(43, random);
-    const isShown = text === shown?.text;
-    const expiresAt = isShown ? shown.expiresAt : now + lifetimeMs;
-    this.#pending = { digest: sha256(text), expiresAt: clock.monotonic() + expiresAt - now };
-    if (!isShown) onBootstrapToken({ text, expiresAt, isConfigured: token !== undefined });
+    const text = token?.reveal() ?? randomBase62(43, random);
+    this.#pending = { digest: sha256(text), expiresAt: clock.monotonic() + lifetimeMs };
+    const isConfigured = token !== undefined;
+    onBootstrapToken({ text, expiresAt: now + lifetimeMs, isConfigured });
   }
 
   /** Whether a text is the token and has not expired. */

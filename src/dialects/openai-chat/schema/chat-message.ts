@@ -13,7 +13,6 @@ import {
   Violation,
   wrongType,
 } from "../../request/checks.ts";
-import * as messages from "../../request/messages.ts";
 import { cacheControl } from "./chat-tools.ts";
 
 const cacheBreakpoint = object({ required: { mode: oneOf(["explicit"]) } });
@@ -136,10 +135,11 @@ function orNull(check: Check): Check {
 
 /** OpenAI detects this one in a later layer, which writes paths with a dot before the index. */
 function nullContent(): Violation {
-  return new Violation("invalid_body", {
-    message: messages.nullContent,
-    param: (path) => path.replaceAll("[", ".["),
-  });
+  return new Violation(
+    "invalid_body",
+    () => "Invalid value for 'content': expected a string, got null.",
+    (path) => path.replaceAll("[", ".["),
+  );
 }
 
 const imageUrlPattern = /^(?:https?:|data:)/i;
@@ -147,5 +147,8 @@ const imageUrlPattern = /^(?:https?:|data:)/i;
 function checkImageUrl(value: unknown): Violation | undefined {
   if (typeof value !== "string") return wrongType("a string", value);
   if (imageUrlPattern.test(value)) return undefined;
-  return new Violation("invalid_value", { message: messages.invalidUrl });
+  return new Violation(
+    "invalid_value",
+    (path) => `Invalid '${path}'. Expected a valid URL, but got a value with an invalid format.`,
+  );
 }

@@ -1,7 +1,7 @@
-import * as messages from "../../request/messages.ts";
 import type { ChatMessage, ChatRequest, ContentPart } from "../../../domain/chat/chat.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { chatFields } from "./chat-fields.ts";
+import { clip, missing } from "../../request/checks.ts";
 import { isObject, type JsonObject } from "../../../domain/json-object.ts";
 import { requireModel, requireObject } from "../../request/parse-json.ts";
 
@@ -26,10 +26,11 @@ export function parseChatRequest(body: unknown): ChatRequest {
 /** Some clients post Responses bodies here for models whose names they know from OpenAI. */
 function refuseResponsesBody(body: JsonObject): void {
   if ((body["messages"] ?? undefined) !== undefined || body["input"] === undefined) return;
-  throw new GatewayError("missing_required_parameter", {
-    message: messages.responsesBody("messages"),
-    param: "messages",
-  });
+  throw missing(
+    "messages",
+    " The body has 'input' and looks like a request of the Responses API; this endpoint takes the " +
+      "conversation as 'messages'.",
+  ).toError();
 }
 
 function assertChatFields(body: JsonObject): asserts body is ChatRequest {
@@ -48,7 +49,7 @@ function refuseFieldsAlone(request: ChatRequest): void {
 
 function needsField(field: string, other: string): GatewayError {
   return new GatewayError("invalid_body", {
-    message: messages.onlyAllowedWith(field, other),
+    message: `The '${field}' parameter is only allowed when '${other}' is enabled.`,
     param: field,
   });
 }
@@ -56,18 +57,24 @@ function needsField(field: string, other: string): GatewayError {
 function refuseUnknownChoice(request: ChatRequest): void {
   const tool = namedTool(request);
   if (tool !== undefined && !offersTool(request, tool)) {
-    throw new GatewayError("invalid_value", {
-      message: messages.choiceNotOffered(tool.name, "Tool", "tools"),
-      param: "tool_choice",
-    });
+    throw notOffered(tool.name, { what: "Tool", list: "tools", param: "tool_choice" });
   }
   const call = request.function_call ?? undefined;
   if (call === undefined || typeof call === "string") return;
   if (request.functions?.some(({ name }) => name === call.name) === true) return;
-  throw new GatewayError("invalid_value", {
-    message: messages.choiceNotOffered(call.name, "Function", "functions"),
-    param: "function_call",
-  });
+  throw notOffered(call.name, { what: "Function", list: "functions", param: "function_call" });
+}
+
+interface Choice {
+  readonly what: "Tool" | "Function";
+  /** The field that should have the name. */
+  readonly list: string;
+  readonly param: string;
+}
+
+function notOffered(name: string, { what, list, param }: Choice): GatewayError {
+  const message = `${what} choice '${clip(name)}' not found in '${list}' parameter.`;
+  return new GatewayError("invalid_value", { message, param });
 }
 
 interface NamedTool {
@@ -134,7 +141,12 @@ function hasItems(list: readonly unknown[] | null | undefined): boolean {
  */
 function refuseSilentJsonMode({ response_format: format, messages: turns }: ChatRequest): void {
   if (format?.type !== "json_object" || turns.some(saysJson)) return;
-  throw new GatewayError("invalid_body", { message: messages.jsonNotAsked(), param: "messages" });
+  throw new GatewayError("invalid_body", {
+    message:
+      "'messages' must contain the word 'json' in some form, " +
+      "to use 'response_format' of type 'json_object'.",
+    param: "messages",
+  });
 }
 
 function saysJson({ content, tool_calls: calls }: ChatMessage): boolean {

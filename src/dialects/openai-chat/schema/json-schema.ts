@@ -3,8 +3,7 @@
  * keywords that were not set as null, and strict servers refuse them.
  */
 import { isObject, type JsonObject } from "../../../domain/json-object.ts";
-import { anyObject, Violation } from "../../request/checks.ts";
-import * as messages from "../../request/messages.ts";
+import { anyObject, clip, Violation } from "../../request/checks.ts";
 
 /** The schema of an answer; a server may take one that describes no object. */
 export function answerSchema(value: unknown): Violation | undefined {
@@ -23,9 +22,12 @@ export function checkParameters(schema: unknown, name: string): Violation | unde
   dropNulls(schema);
   const type = schema["type"] ?? "object";
   if (type !== "object" && !isListWithObject(type)) {
-    return new Violation("invalid_function_parameters", {
-      message: () => messages.schemaOfNoObject(name, type),
-    });
+    return new Violation(
+      "invalid_function_parameters",
+      () =>
+        `Invalid schema for function '${clip(name)}': schema must be a JSON Schema of ` +
+        `'type: "object"', got 'type: ${clip(JSON.stringify(type))}'.`,
+    );
   }
   set(schema, "type", "object");
   // Without arguments too, some servers require the list of them.

@@ -37,7 +37,7 @@ export function createAuthorizer(
   const cache = new CredentialCache({
     load: loaderOf({ region, credentials, chain: load }),
     nowMs: () => skew.nowMs(),
-    monotonicMs: () => clock.monotonic(),
+    clock,
     onLoadFailed: ({ details }) => onTrouble(details.message),
   });
   return {

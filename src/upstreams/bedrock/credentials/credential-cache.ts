@@ -1,3 +1,4 @@
+import type { Clock } from "../../../domain/clock.ts";
 import { abortable } from "../../../domain/waiting/wait.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { AwsCredentials, LoadCredentials, Signature } from "./sign.ts";
@@ -6,7 +7,7 @@ export interface CredentialCacheOptions {
   readonly load: LoadCredentials;
   /** The provider's time, in which credentials expire. */
   readonly nowMs: () => number;
-  readonly monotonicMs: () => number;
+  readonly clock: Pick<Clock, "monotonic" | "schedule">;
   /** Called for every fetch that fails, even while older credentials are still valid. */
   readonly onLoadFailed: (failure: UpstreamFailure) => void;
 }
@@ -21,7 +22,7 @@ const backgroundFloorMs = 30_000;
 const blockingFloorMs = 1_000;
 /** Time until refused credentials that replaced other refused ones are replaced again. */
 const replacementFloorMs = 10_000;
-/** A source that has not answered by then is asked again. */
+/** A source that has not answered by then has failed, and may be asked again. */
 const loadLimitMs = 60_000;
 
 /**
@@ -31,8 +32,7 @@ const loadLimitMs = 60_000;
 export class CredentialCache {
   readonly #options: CredentialCacheOptions;
   #held: Held | undefined;
-  #loading: Loading | undefined;
-  #loads = 0;
+  #loading: Promise<void> | undefined;
   #triedAtMs = Number.NEGATIVE_INFINITY;
   #failure: UpstreamFailure | undefined;
 
@@ -55,8 +55,6 @@ export class CredentialCache {
     signal.throwIfAborted();
     if (this.#failure === undefined || this.#sinceTry() >= blockingFloorMs) {
       await abortable(this.#refresh(), signal);
-      // A newer fetch has replaced this one, and reports its own failure.
-      while (this.#loading !== undefined) await abortable(this.#loading.ended, signal);
     }
     const fetched = this.#valid();
     if (fetched !== undefined) return fetched;
@@ -80,7 +78,7 @@ export class CredentialCache {
     const { accessKeyId, sessionToken } = held.credentials;
     if (accessKeyId !== signedBy.accessKeyId) return;
     if (sessionToken?.reveal() !== signedBy.sessionToken) return;
-    const ageMs = this.#options.monotonicMs() - held.loadedAtMs;
+    const ageMs = this.#options.clock.monotonic() - held.loadedAtMs;
     if (held.isReplacement && ageMs < replacementFloorMs) return;
     held.isRefused = true;
   }
@@ -92,7 +90,7 @@ export class CredentialCache {
     if (expiresAtMs === undefined || this.#options.nowMs() < expiresAtMs) return held.credentials;
     // New credentials that appear to be expired are used: our clock may be wrong, which only the
     // answer to a request can show.
-    const ageMs = this.#options.monotonicMs() - held.loadedAtMs;
+    const ageMs = this.#options.clock.monotonic() - held.loadedAtMs;
     return ageMs < blockingFloorMs ? held.credentials : undefined;
   }
 
@@ -103,44 +101,35 @@ export class CredentialCache {
   }
 
   #sinceTry(): number {
-    return this.#options.monotonicMs() - this.#triedAtMs;
+    return this.#options.clock.monotonic() - this.#triedAtMs;
   }
 
-  /** Resolves when the current fetch has ended in any way, or a newer one has replaced it. */
+  /** Resolves when the current fetch has ended in any way. */
   #refresh(): Promise<void> {
-    const startedAtMs = this.#options.monotonicMs();
-    const running = this.#loading;
-    if (running !== undefined && startedAtMs - running.startedAtMs < loadLimitMs) {
-      return running.ended;
-    }
-    this.#loads += 1;
-    const load = this.#loads;
-    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-    this.#loading = { startedAtMs, ended, end };
-    void this.#load(load).then(() => {
-      if (load === this.#loads) this.#loading = undefined;
-      end();
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined;
     });
-    running?.end();
-    return ended;
+    return this.#loading;
   }
 
-  async #load(load: number): Promise<void> {
+  async #load(): Promise<void> {
+    const { load, clock, onLoadFailed } = this.#options;
+    const limit = Promise.withResolvers<never>();
+    const cancel = clock.schedule(() => limit.reject(new Error("no answer")), loadLimitMs);
     try {
-      const credentials = await this.#options.load();
-      if (load === this.#loads) this.#hold(credentials);
+      this.#hold(await Promise.race([load(), limit.promise]));
     } catch (error) {
-      const failure = asFailure(error);
-      if (load === this.#loads) this.#failure = failure;
-      this.#options.onLoadFailed(failure);
+      this.#failure = asFailure(error);
+      onLoadFailed(this.#failure);
     }
-    if (load === this.#loads) this.#triedAtMs = this.#options.monotonicMs();
+    cancel();
+    this.#triedAtMs = clock.monotonic();
   }
 
   #hold(credentials: AwsCredentials): void {
     this.#held = {
       credentials,
-      loadedAtMs: this.#options.monotonicMs(),
+      loadedAtMs: this.#options.clock.monotonic(),
       isRefused: false,
       isReplacement: this.#held?.isRefused === true,
     };
@@ -154,12 +143,6 @@ interface Held {
   isRefused: boolean;
   /** Set when credentials were fetched after a refusal, even if they are unchanged. */
   readonly isReplacement: boolean;
-}
-
-interface Loading {
-  readonly startedAtMs: number;
-  readonly ended: Promise<void>;
-  readonly end: () => void;
 }
 
 const nothingLoaded = {

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { contextOf, streamOf } from "../../../../test/support/bedrock-frames.ts";
 import { decoderLimits } from "../../../../test/support/answer-decoding.ts";
-import { decodeConverse } from "./decode-converse.ts";
-import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
+import { ConverseStreamDecoder, decodeConverse } from "./decode-converse.ts";
 import { unknownFinishReport } from "../../shared/finish-words.ts";
 
 function wholeAnswer(stopReason: string): Uint8Array {

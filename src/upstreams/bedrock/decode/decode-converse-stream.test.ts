@@ -12,7 +12,7 @@ import {
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
 import { decoderLimits } from "../../../../test/support/answer-decoding.ts";
-import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
+import { ConverseStreamDecoder } from "./decode-converse.ts";
 import goldenStreams from "../golden-answers/streams.json";
 
 interface GoldenStream {

@@ -3,10 +3,9 @@ import fc from "fast-check";
 import { contextOf, type ContextFixture } from "../../../../test/support/bedrock-frames.ts";
 import type { ChatChoice, ChatEvent, ChatResult } from "../../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { decodeConverse } from "./decode-converse.ts";
+import { ConverseStreamDecoder, decodeConverse } from "./decode-converse.ts";
 import goldenAnswers from "../golden-answers/answers.json";
 import { decoderLimits } from "../../../../test/support/answer-decoding.ts";
-import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
 
 interface GoldenAnswer {
   readonly name: string;

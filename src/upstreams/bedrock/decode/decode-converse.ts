@@ -1,10 +1,37 @@
-import type { ChatResult } from "../../../domain/chat/chat.ts";
-import type { WholeAnswer } from "../../adapter.ts";
-import { collectAnswer } from "../../shared/collect-answer.ts";
+import type { ChatEvent, ChatResult } from "../../../domain/chat/chat.ts";
+import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
+import type { DecoderLimits, StreamDecoder, WholeAnswer } from "../../adapter.ts";
+import { collectAnswer, collectStream } from "../../shared/collect-answer.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
+import { inPieces, MalformedEvents } from "../../shared/stream-events.ts";
+import {
+  isObject,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  parseObject,
+  textOf,
+} from "../../shared/json-fields.ts";
+import { WholeBody } from "../../shared/whole-body.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
-import { converseEvents } from "./converse-events.ts";
-import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
+import { AnswerEvents } from "./answer-events.ts";
+import {
+  answerFailure,
+  converseEvents,
+  hasProperShape,
+  type KnownEvent,
+  readUsage,
+  StreamedThought,
+} from "./converse-events.ts";
+import { type Frame, FrameReader } from "./event-stream.ts";
+import { failureInAnswer, failureOfException } from "../read-failure.ts";
+import type { ToolInput } from "./tool-input.ts";
+
+interface ConverseReader {
+  readonly context: AnswerContext;
+  readonly onUnknownFinish: OnUnknownFinish;
+}
 
 /**
  * Reads the answer to a request for a whole one: Converse's JSON, or a stream in its place. Throws
@@ -15,24 +42,251 @@ export function decodeConverse(
   context: AnswerContext,
   onUnknownFinish: OnUnknownFinish = () => undefined,
 ): ChatResult {
-  if (isFrame(body)) return decodeFrames(body, context, onUnknownFinish);
+  // A frame begins with its length, which is below 2 ** 24; no JSON begins with a zero.
+  if (body[0] === 0) {
+    const reader = { context, onUnknownFinish };
+    return collectStream((limits) => new ConverseStreamDecoder(reader, limits), body);
+  }
   const json = new TextDecoder().decode(body);
   return collectAnswer(converseEvents({ json, headers }, context, onUnknownFinish));
 }
 
-/** A frame begins with its length, which is below 2 ** 24; no JSON begins with a zero. */
-function isFrame(body: Uint8Array): boolean {
-  return body[0] === 0;
+/**
+ * Reads a ConverseStream as events. The finish is held back until the metadata after it or the end
+ * of the body, so an exception in between never follows an answer that looked whole. A whole answer
+ * in place of a stream is replayed.
+ */
+export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
+  readonly #frames = new FrameReader();
+  readonly #text = new TextDecoder();
+  readonly #body: WholeBody;
+  readonly #reader: ConverseReader;
+  readonly #malformed: MalformedEvents;
+  readonly #answer: AnswerEvents;
+  /** Tool inputs that are incomplete, by the service's index of the block. */
+  readonly #toolInputs = new Map<number | undefined, ToolInput>();
+  /** Thoughts that are incomplete, by the same index. */
+  readonly #thoughts = new Map<number | undefined, StreamedThought>();
+  #stopReason: string | undefined;
+  #modelFields: unknown;
+  #hasMetadata = false;
+  #usage: TokenUsage | undefined;
+  #serviceTier: string | undefined;
+  #trace: unknown;
+  #isDone = false;
+  #failure: UpstreamFailure | undefined;
+
+  constructor(reader: ConverseReader, limits: DecoderLimits) {
+    this.#reader = reader;
+    this.#answer = new AnswerEvents(reader.context, reader.onUnknownFinish);
+    this.#malformed = new MalformedEvents(limits.malformedEvents);
+    this.#body = new WholeBody(limits);
+  }
+
+  get failure(): UpstreamFailure | undefined {
+    return this.#failure;
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  get endedEarly(): boolean {
+    return this.#answer.isCut;
+  }
+
+  get malformedEvents(): number {
+    return this.#malformed.count;
+  }
+
+  push(bytes: Uint8Array): readonly ChatEvent[] {
+    if (!this.#isOver() && !this.#isBody(bytes)) this.#readFrames(bytes);
+    return this.#answer.take();
+  }
+
+  end(): readonly ChatEvent[] {
+    if (this.#isOver()) return [];
+    const json = this.#body.end();
+    if (json !== undefined) return this.#replay(json);
+    this.#readEnd();
+    return this.#answer.take();
+  }
+
+  #isBody(bytes: Uint8Array): boolean {
+    try {
+      return this.#body.take(bytes);
+    } catch (error) {
+      this.#failure = answerFailure(error);
+      return true;
+    }
+  }
+
+  #replay(json: string): readonly ChatEvent[] {
+    const { context, onUnknownFinish } = this.#reader;
+    try {
+      const events = inPieces(converseEvents({ json }, context, onUnknownFinish));
+      this.#isDone = true;
+      return events;
+    } catch (error) {
+      this.#failure = answerFailure(error);
+      return [];
+    }
+  }
+
+  #isOver(): boolean {
+    return this.#isDone || this.#failure !== undefined;
+  }
+
+  #readFrames(bytes: Uint8Array): void {
+    try {
+      for (const frame of this.#frames.push(bytes)) {
+        this.#readFrame(frame);
+        if (this.#isDone) return;
+      }
+      this.#failure = this.#frames.failure;
+    } catch (error) {
+      this.#failure = answerFailure(error);
+    }
+  }
+
+  /** Metadata may be missing: the answer is whole without it. */
+  #readEnd(): void {
+    this.#frames.end();
+    this.#failure = this.#frames.failure;
+    if (this.#failure !== undefined) return;
+    try {
+      this.#finish();
+    } catch (error) {
+      this.#failure = answerFailure(error);
+    }
+  }
+
+  #readFrame(frame: Frame): void {
+    const { messageType, exceptionType, errorCode, errorMessage } = frame.headers;
+    switch (messageType) {
+      case "event":
+        return this.#readEvent(frame);
+      case "exception":
+        // The name is sufficient if the body is empty.
+        throw exceptionFailure(exceptionType, parseObject(frame.payload) ?? {});
+      case "error":
+        throw exceptionFailure(errorCode, { message: errorMessage });
+      default:
+    }
+  }
+
+  /** Unknown events, like the start of a message, change nothing. */
+  #readEvent(frame: Frame): void {
+    const { eventType } = frame.headers;
+    switch (eventType) {
+      case "contentBlockDelta":
+      case "contentBlockStart":
+      case "contentBlockStop":
+      case "messageStop":
+      case "metadata": {
+        const event = parseObject(this.#text.decode(frame.payload));
+        if (event !== undefined && hasProperShape(eventType, event)) {
+          return this.#readKnown(eventType, event);
+        }
+        return this.#skip(event);
+      }
+      default:
+    }
+  }
+
+  #readKnown(eventType: KnownEvent, event: JsonObject): void {
+    switch (eventType) {
+      case "contentBlockDelta":
+        return this.#readDelta(event);
+      case "contentBlockStart":
+        return this.#readBlockStart(event);
+      case "contentBlockStop":
+        return this.#endBlock(blockIndexOf(event));
+      case "messageStop":
+        this.#stopReason = textOf(event["stopReason"]);
+        this.#modelFields = event["additionalModelResponseFields"];
+        return this.#finishIfWhole();
+      case "metadata":
+        this.#readMetadata(event);
+        return this.#finishIfWhole();
+    }
+  }
+
+  /** Before any content, another target can still answer. An incomplete tool call could do harm. */
+  #skip(event: JsonObject | undefined): void {
+    const failure = event && failureInAnswer(event);
+    if (failure !== undefined) throw failure;
+    this.#malformed.skip({ mayGoOn: this.#answer.hasSpoken && this.#toolInputs.size === 0 });
+  }
+
+  /** Citations and unknown kinds of content are left out. */
+  #readDelta(event: JsonObject): void {
+    const delta = objectOf(event["delta"]) ?? {};
+    const { text, toolUse, reasoningContent } = delta;
+    if (typeof text === "string") {
+      this.#answer.text(text);
+      if (this.#answer.isCut) return this.#finishEarly();
+    }
+    if (isObject(reasoningContent)) this.#readThought(blockIndexOf(event), reasoningContent);
+    if (!isObject(toolUse)) return;
+    const input = this.#toolInputs.get(blockIndexOf(event));
+    if (input === undefined) throw brokenAnswer("the input of a tool has no beginning");
+    input.push(textOf(toolUse["input"]) ?? "");
+  }
+
+  #readThought(index: number | undefined, reasoning: JsonObject): void {
+    const thought = this.#thoughts.get(index) ?? new StreamedThought();
+    this.#thoughts.set(index, thought);
+    thought.push(reasoning);
+    this.#answer.reasoning(textOf(reasoning["text"]) ?? "");
+  }
+
+  #readBlockStart(event: JsonObject): void {
+    const toolUse = objectOf(objectOf(event["start"])?.["toolUse"]);
+    if (toolUse === undefined) return;
+    this.#toolInputs.set(blockIndexOf(event), this.#answer.toolUse(toolUse));
+  }
+
+  #endBlock(index: number | undefined): void {
+    this.#toolInputs.get(index)?.end();
+    this.#toolInputs.delete(index);
+    this.#answer.reasoningBlock(this.#thoughts.get(index)?.block());
+    this.#thoughts.delete(index);
+  }
+
+  #readMetadata(event: JsonObject): void {
+    this.#hasMetadata = true;
+    this.#usage = readUsage(event["usage"], this.#modelFields);
+    this.#trace = event["trace"];
+    this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
+  }
+
+  /** The caller has the complete answer; the rest of the upstream's stream is not awaited. */
+  #finishEarly(): void {
+    this.#answer.finish("stop_sequence");
+    this.#isDone = true;
+  }
+
+  #finishIfWhole(): void {
+    if (this.#stopReason !== undefined && this.#hasMetadata) this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#stopReason === undefined) {
+      throw brokenAnswer("the upstream's stream ended before the answer was finished");
+    }
+    for (const index of this.#thoughts.keys()) this.#endBlock(index);
+    for (const index of this.#toolInputs.keys()) this.#endBlock(index);
+    this.#answer.serviceTier(this.#serviceTier);
+    this.#answer.finish(this.#stopReason, { trace: this.#trace, usage: this.#usage });
+    this.#isDone = true;
+  }
 }
 
-function decodeFrames(
-  body: Uint8Array,
-  context: AnswerContext,
-  onUnknownFinish: OnUnknownFinish,
-): ChatResult {
-  const limits = { malformedEvents: 0, answerLimitBytes: body.length, answerValues: 0 };
-  const decoder = new ConverseStreamDecoder({ context, onUnknownFinish }, limits);
-  const events = [...decoder.push(body), ...decoder.end()];
-  if (decoder.failure !== undefined) throw decoder.failure;
-  return collectAnswer(events);
+function blockIndexOf(event: JsonObject): number | undefined {
+  return numberOf(event["contentBlockIndex"]);
+}
+
+function exceptionFailure(name: string | undefined, body: JsonObject): UpstreamFailure {
+  return new UpstreamFailure(failureOfException({ name, body }));
 }

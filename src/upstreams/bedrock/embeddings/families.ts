@@ -6,7 +6,6 @@ import {
   inputsOf,
   inputTypeOf,
   parseAnswer,
-  type ReadImage,
   type ReadInput,
   type ReadPart,
   refuseOtherDimensions,
@@ -18,6 +17,7 @@ import type { VectorAnswer } from "../../adapter.ts";
 import { unsupported } from "../encode/adjustments.ts";
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import { isObject, listOf, objectOf } from "../../shared/json-fields.ts";
+import type { ReadImage } from "../encode/content.ts";
 import type { InputType } from "../config/target-sections.ts";
 
 /** Titan text embeddings G1: the first generation, whose vectors have one length. */

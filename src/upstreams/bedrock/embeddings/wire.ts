@@ -10,7 +10,7 @@ import type { VectorAnswer } from "../../adapter.ts";
 import { invalidRequest, unsupported } from "../encode/adjustments.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 import { type InputType, inputTypes } from "../config/target-sections.ts";
-import { byteLengthOf, type ImageFormat, imageFormatOf, parseDataUrl } from "../encode/content.ts";
+import { type ImageRules, type ReadImage, readImage } from "../encode/content.ts";
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { countOf, type JsonObject, parseObject, vectorAt } from "../../shared/json-fields.ts";
@@ -60,18 +60,6 @@ export interface ReadInput {
 
 export type ReadPart = { readonly text: string } | ReadImage;
 
-export interface ReadImage {
-  readonly format: ImageFormat;
-  readonly base64: string;
-}
-
-/** The images that a family accepts. */
-interface ImageRules {
-  readonly formats: readonly ImageFormat[];
-  /** Most bytes of one image, decoded. */
-  readonly maxBytes: number;
-}
-
 /** Texts for a model that accepts only texts. Throws `UpstreamFailure` for images. */
 export function textsOf({ inputs }: EmbeddingRequest): readonly string[] {
   return inputs.map((input) => {
@@ -102,7 +90,10 @@ function partsOf(input: EmbeddingInput): readonly EmbeddingPart[] {
 
 function readParts(content: readonly EmbeddingPart[], rules: ImageRules | undefined): ReadInput {
   const parts = content.flatMap((part): readonly ReadPart[] => {
-    if (part.type === "image_url") return [readImage(part.image_url.url, rules)];
+    if (part.type === "image_url") {
+      if (rules !== undefined) return [readImage(part.image_url.url, rules, "input")];
+      throw unsupported("input", "This model embeds only texts: remove the image from 'input'.");
+    }
     return part.text === "" ? [] : [{ text: part.text }];
   });
   if (parts.length === 0) throw invalidRequest("input", "An input has only empty texts.");
@@ -111,35 +102,6 @@ function readParts(content: readonly EmbeddingPart[], rules: ImageRules | undefi
     images: parts.flatMap((part) => ("text" in part ? [] : part)),
     parts,
   };
-}
-
-function readImage(url: string, rules: ImageRules | undefined): ReadImage {
-  if (rules === undefined) {
-    throw unsupported("input", "This model embeds only texts: remove the image from 'input'.");
-  }
-  if (/^https?:/i.test(url)) {
-    throw unsupported(
-      "input",
-      "Addresses of images are not read for embeddings. Send the image itself as a data URL: " +
-        "data:image/png;base64,...",
-    );
-  }
-  const data = parseDataUrl(url);
-  if (data === undefined) {
-    throw invalidRequest("input", "An image in 'input' is not a data URL with valid base64 data.");
-  }
-  if (byteLengthOf(data.base64) > rules.maxBytes) {
-    throw invalidRequest(
-      "input",
-      `An image in 'input' is too large: this model accepts images of ${rules.maxBytes} bytes at most.`,
-    );
-  }
-  const format = imageFormatOf(data);
-  if (format === undefined || !rules.formats.includes(format)) {
-    const names = rules.formats.map((name) => name.toUpperCase()).join(", ");
-    throw invalidRequest("input", `An image in 'input' is in none of these formats: ${names}.`);
-  }
-  return { format, base64: data.base64 };
 }
 
 /** An object with this field. Throws the failure that it contains instead. */

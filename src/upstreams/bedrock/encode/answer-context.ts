@@ -1,9 +1,7 @@
 import type { ChatRequest } from "../../../domain/chat/chat.ts";
-import type { BedrockModel } from "../models/bedrock-model.ts";
-import { stopsOf } from "./encode-inference.ts";
 import type { ThoughtSeal } from "../thinking/sent-thoughts.ts";
 import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
-import { isObject } from "../../../domain/json-object.ts";
+import { isObject, parseJson } from "../../shared/json-fields.ts";
 import { failedKeyword, tooMuch } from "../answer-format/schema-check.ts";
 
 /** The parts of a request that reading its answer depends on. */
@@ -29,19 +27,6 @@ export interface AnswerContext {
   readonly check: AnswerCheck | undefined;
 }
 
-/** The context of a request without tools; one with tools adds them. */
-export function answerContextOf(request: ChatRequest, model: BedrockModel): AnswerContext {
-  return {
-    toolNames: new Map(),
-    textTools: new Set(),
-    answerTool: undefined,
-    usesFunctions: (request.functions ?? []).length > 0,
-    thoughtSeal: model.thoughtSeal,
-    stopSequences: stopsOf(request, model).kept,
-    check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
-  };
-}
-
 /** The `input` field of a tool that replaces a caller's tool of free text. */
 export const textToolField = "input";
 
@@ -49,15 +34,15 @@ export const textToolField = "input";
 type AnswerCheck = (text: string) => UpstreamFailureDetails | undefined;
 
 /** The check of answers to a request; undefined for one that requires no form. */
-function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
+export function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
   const format = request.response_format ?? undefined;
   switch (format?.type) {
     case "json_object":
-      return (text) => (isObject(parsed(text)) ? undefined : unfit("it is not a JSON object"));
+      return (text) => (isObject(parseJson(text)) ? undefined : unfit("it is not a JSON object"));
     case "json_schema": {
       const schema = format.json_schema.schema ?? { type: "object" };
       return (text) => {
-        const value = parsed(text);
+        const value = parseJson(text);
         if (value === undefined) return unfit("it is not JSON");
         const keyword = failedKeyword(value, schema);
         if (keyword === tooMuch) return uncheckable;
@@ -81,11 +66,3 @@ const uncheckable: UpstreamFailureDetails = {
     "Checking an answer against the JSON schema takes too many steps. Send a simpler schema.",
   param: "response_format",
 };
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

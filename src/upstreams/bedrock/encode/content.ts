@@ -34,11 +34,32 @@ export function encodeInputPart(
   }
 }
 
-/** An image from its `data:` address. Other addresses are not fetched here. */
 function encodeImage(url: string, { capabilities }: BedrockModel, path: string): ImageBlock {
   if (!capabilities.images) {
     throw unsupported(path, `${path}: this model does not accept images. Remove the image.`);
   }
+  const { maxImageBytes: maxBytes } = capabilities;
+  const { format, base64 } = readImage(url, { formats: imageFormats, maxBytes }, path);
+  return { image: { format, source: { bytes: base64 } } };
+}
+
+/** The images that a model accepts. */
+export interface ImageRules {
+  readonly formats: readonly ImageFormat[];
+  /** Most bytes of one image, decoded. */
+  readonly maxBytes: number;
+}
+
+export interface ReadImage {
+  readonly format: ImageFormat;
+  readonly base64: string;
+}
+
+const imageFormats = ["png", "jpeg", "gif", "webp"] as const;
+const formatNames = { png: "PNG", jpeg: "JPEG", gif: "GIF", webp: "WebP" } as const;
+
+/** An image from its `data:` address. Other addresses are not fetched here. */
+export function readImage(url: string, { formats, maxBytes }: ImageRules, path: string): ReadImage {
   if (/^https?:/i.test(url)) {
     throw invalidRequest(
       path,
@@ -50,20 +71,16 @@ function encodeImage(url: string, { capabilities }: BedrockModel, path: string):
   if (data === undefined) {
     throw invalidRequest(path, `${path}: the image is not a data URL with valid base64 data.`);
   }
-  if (byteLengthOf(data.base64) > capabilities.maxImageBytes) {
-    throw invalidRequest(
-      path,
-      `${path}: an image may have ${capabilities.maxImageBytes} bytes at most.`,
-    );
+  if (byteLengthOf(data.base64) > maxBytes) {
+    throw invalidRequest(path, `${path}: an image may have ${maxBytes} bytes at most.`);
   }
   const format = imageFormatOf(data);
-  if (format === undefined) {
-    throw invalidRequest(
-      path,
-      `${path}: the image must be PNG, JPEG, GIF or WebP, not '${data.mediaType.slice(0, 64)}'.`,
-    );
-  }
-  return { image: { format, source: { bytes: data.base64 } } };
+  if (format !== undefined && formats.includes(format)) return { format, base64: data.base64 };
+  const names = formats.map((name) => formatNames[name]).join(", ");
+  throw invalidRequest(
+    path,
+    `${path}: the image must be one of ${names}, not '${data.mediaType.slice(0, 64)}'.`,
+  );
 }
 
 /** The provider's limit: 4.5 MB. */
@@ -240,13 +257,11 @@ export class AttachmentLimits {
   }
 }
 
-export type { ImageFormat };
-
 /**
  * Undefined for other formats. The bytes decide: media types are often wrong, and a model refuses
  * an image with a wrong one.
  */
-export function imageFormatOf({ base64, mediaType }: DataUrl): ImageFormat | undefined {
+function imageFormatOf({ base64, mediaType }: DataUrl): ImageFormat | undefined {
   return formatOfBytes(base64) ?? formatsByType.get(mediaType);
 }
 

@@ -1,12 +1,12 @@
 import type { AdjustedFields, ChatRequest } from "../../../domain/chat/chat.ts";
 import { type JsonObject, numberOf } from "../../shared/json-fields.ts";
 import { Adjustments, checkUnsupported, mergeFields } from "./adjustments.ts";
-import { type AnswerContext, answerContextOf } from "./answer-context.ts";
+import { type AnswerContext, answerCheckOf } from "./answer-context.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { addCachePoints, limitCachePoints, listsOf } from "./cache-points.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
 import { type Conversation, encodeConversation } from "./encode-conversation.ts";
-import { encodeInference, maxTokensOf } from "./encode-inference.ts";
+import { encodeInference, maxTokensOf, stopsOf } from "./encode-inference.ts";
 import { type EncodedTools, encodeTools } from "../tools/encode-tools.ts";
 import { type AnswerFormat, planAnswerFormat } from "../answer-format/plan-answer-format.ts";
 import type { BedrockModelSettings } from "../settings.ts";
@@ -64,10 +64,13 @@ export function encodeConverse(
   return {
     body: JSON.stringify(body),
     context: {
-      ...answerContextOf(request, model),
       toolNames: names.renamed,
       textTools: tools.textTools,
       answerTool: tools.answerTool,
+      usesFunctions: (request.functions ?? []).length > 0,
+      thoughtSeal: model.thoughtSeal,
+      stopSequences: stopsOf(request, model).kept,
+      check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
     },
     adjusted: adjustments.fields,
   };
@@ -85,12 +88,9 @@ function reportEffort(
 /**
  * The content of a request that the model reads, without thoughts. Throws as `encodeConverse` does.
  */
-export function encodeContent(
-  request: ChatRequest,
-  model: BedrockModel,
-  adjustments = new Adjustments(model.settings),
-): ConverseContent {
-  return contentOf(encodeParts(request, model, adjustments), { keepsThoughts: false });
+export function encodeContent(request: ChatRequest, model: BedrockModel): ConverseContent {
+  const parts = encodeParts(request, model, new Adjustments(model.settings));
+  return contentOf(parts, { keepsThoughts: false });
 }
 
 /** Whether a streamed answer must be requested whole: some models stream no tool calls. */
@@ -190,7 +190,7 @@ function operatorFields(
  * The operator's tier, or else the caller's. `auto` and `default` need no field, and `scale` exists
  * only at OpenAI.
  */
-export function serviceTierOf(
+function serviceTierOf(
   { service_tier: wanted }: ChatRequest,
   { serviceTier }: BedrockModel["settings"],
 ): BedrockModelSettings["serviceTier"] {

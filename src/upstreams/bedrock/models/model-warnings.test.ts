@@ -109,7 +109,6 @@ describe("a misspelt model", () => {
     ["us.antropic.claude-sonnet-4-6", "us.anthropic.claude-sonnet-4-6"],
     ["claude-sonnet-4-6", "anthropic.claude-sonnet-4-6"],
     ["eu.anthropic.claude-sonnet-4.6", "eu.anthropic.claude-sonnet-4-6"],
-    ["us.meta.llama3-3-70b-instruct", "us.meta.llama3-3-70b-instruct-v1:0"],
     ["mistral.mixtral-8x7-instruct-v0:1", "mistral.mixtral-8x7b-instruct-v0:1"],
   ])("%s is probably %s", (written, meant) => {
     expect(warningsFor(`model: "${written}"`)[0]).toContain(`Did you mean '${meant}'?`);

@@ -78,13 +78,9 @@ function lifecycleWarning({ model, identifier }: ConfiguredModel, now: number): 
 
 function unknownWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
   const isSet = settings.family !== undefined || Object.keys(settings.capabilities).length > 0;
-  if (isSet) return undefined;
-  const isKnown = familyOf(identifier) !== undefined;
-  const meant = isKnown ? completeModel(identifier) : meantModel(identifier);
+  if (isSet || familyOf(identifier) !== undefined) return undefined;
+  const meant = meantModel(identifier);
   const hint = meant === undefined ? "" : ` Did you mean '${meant}'?`;
-  if (isKnown) {
-    return hint && `${nameOf(model)}: ${identifier} seems to lack its version.${hint}`;
-  }
   if (model.kind !== "chat") return hint && `${nameOf(model)}: unknown model ${identifier}.${hint}`;
   return (
     `${nameOf(model)}: unknown model ${identifier}.${hint} If it is right, set bedrock.family or ` +
@@ -136,16 +132,4 @@ export function meantModel(identifier: string): string | undefined {
   const named = new Map(oftenNamed.map((model) => [model.replace(/^[a-z0-9]+\./, ""), model]));
   const meant = named.get(suggest(written, named.keys()) ?? "") ?? suggest(written, oftenNamed);
   return meant === undefined || meant === written ? undefined : prefix + meant;
-}
-
-/** A known identifier that begins like this one, which lacks its version. */
-function completeModel(identifier: string): string | undefined {
-  const written = foundationModelOf(identifier);
-  if (written === undefined || oftenNamed.includes(written)) return undefined;
-  const whole = oftenNamed.find((model) =>
-    /^(?:-\d{8})?-v?\d+(?::\d+)?$|^:\d+$/.test(
-      model.startsWith(written) ? model.slice(written.length) : "",
-    ),
-  );
-  return whole && identifier.slice(0, identifier.length - written.length) + whole;
 }

@@ -1,5 +1,11 @@
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { isObject, type JsonObject, listOf, objectOf } from "../../shared/json-fields.ts";
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  objectOf,
+  parseJson,
+} from "../../shared/json-fields.ts";
 import { refuseError } from "../read-answer.ts";
 import { classifyError } from "../read-failure.ts";
 
@@ -29,14 +35,6 @@ export function readChunk(data: string, { hasNamedError }: ChunkSource): JsonObj
 /** An error in plain text or broken JSON. Some servers have `"error": null` in valid chunks. */
 const errorWords =
   /"error"\s*:\s*(?!null)|^[^[{]*\b(?:error|exception|fail(?:ed|ure)|overloaded|unavailable|timed? ?out)\b/i;
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 function hasProperChoices({ choices }: JsonObject): boolean {
   return isNone(choices) || (Array.isArray(choices) && choices.every(isChoice));

@@ -1,7 +1,6 @@
 import packageJson from "../../../package.json" with { type: "json" };
 import type { Config } from "../../config/config.ts";
 import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
-import type { ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
@@ -17,14 +16,14 @@ import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { MainState, ToControl, ToMain } from "../messages.ts";
 import type { Handlers, ThreadLink } from "../thread-link.ts";
-import { platformOf } from "../wiring/control-plane.ts";
+import { platformOf } from "./admin-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
 import { keepLastGood } from "../last-good.ts";
 import { Leader } from "./leader.ts";
 import { ProcessPages } from "./process-pages.ts";
 import { ProcessRows } from "./process-rows.ts";
 
-export interface ControlSideOptions {
+export interface ControlPlaneOptions {
   readonly config: Config;
   /** The text of the configuration, and when it was loaded; undefined: of a test. */
   readonly text: { readonly text: string; readonly loadedAt: number } | undefined;
@@ -36,7 +35,6 @@ export interface ControlSideOptions {
   readonly portUse: PortUse;
   /** The process whose end ends the gateway. */
   readonly pid: number;
-  readonly shownToken?: ShownToken | undefined;
   readonly passwords?: Passwords | undefined;
   /** Explains why the process cannot start. */
   readonly explain: (error: unknown) => Promise<string>;
@@ -56,12 +54,12 @@ const lookIntervalMs = 250;
  * The control plane of a gateway process: the database, the feed of keys and, in the process that
  * leads its machine, the admin listener and the jobs.
  */
-export class ControlSide implements AsyncDisposable {
+export class ControlPlane implements AsyncDisposable {
   readonly admin: AdminServices;
   readonly installation: Installation;
   readonly storage: Storage;
   readonly telemetry: Telemetry;
-  readonly #options: ControlSideOptions;
+  readonly #options: ControlPlaneOptions;
   readonly #refusals = new RefusalLog();
   readonly #pages: ProcessPages;
   readonly #rows: ProcessRows;
@@ -80,7 +78,7 @@ export class ControlSide implements AsyncDisposable {
   #closing: Promise<void> | undefined;
 
   /** The database is not opened yet. */
-  constructor(options: ControlSideOptions) {
+  constructor(options: ControlPlaneOptions) {
     const { config, clock, randomBytes, log, link, number, text } = options;
     this.#options = options;
     this.#config = config;

@@ -1,12 +1,16 @@
 import { join } from "node:path";
-import type { KeyRing } from "../../keys/key-ring.ts";
-import type { LimitStore } from "../../store/limits/limit-store.ts";
-import { HandOver } from "../hand-over.ts";
-import { LimitsSnapshot } from "../limits-snapshot.ts";
-import { OwnLimits } from "../own-limits.ts";
-import { limitStoreBounds } from "../wiring/build-services.ts";
-import type { RoutingSharing } from "../wiring/build-routing.ts";
-import type { DataServerOptions } from "./data-server-options.ts";
+import type { KeyRing } from "../keys/key-ring.ts";
+import type { LimitStore } from "../store/limits/limit-store.ts";
+import { HandOver } from "./hand-over.ts";
+import { LimitsSnapshot } from "./limits-snapshot.ts";
+import { OwnLimits } from "./own-limits.ts";
+import { limitStoreBounds } from "./wiring/build-services.ts";
+import type { RoutingSharing } from "./wiring/build-routing.ts";
+import type { Config } from "../config/config.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { NewSharedLimits } from "./wiring/open-valkey-limits.ts";
 
 /** The limits of a process, and their way to the next one. */
 export interface ProcessLimits {
@@ -23,10 +27,18 @@ export interface ProcessLimits {
   close(): Promise<void>;
 }
 
-export function openLimits(
-  options: DataServerOptions,
-  keys: Pick<KeyRing, "limitScopeOf">,
-): ProcessLimits {
+export interface LimitsOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly ledger: SpoolWriter;
+  readonly keys: Pick<KeyRing, "limitScopeOf">;
+  /** Set when the limits are shared with other processes. */
+  readonly newSharedLimits?: NewSharedLimits | undefined;
+  readonly overrides: { readonly random?: () => number; readonly limits?: LimitStore };
+}
+
+export function openLimits(options: LimitsOptions): ProcessLimits {
   const { clock, telemetry, overrides, newSharedLimits } = options;
   const { random = Math.random } = overrides;
   if (newSharedLimits !== undefined) {
@@ -42,7 +54,7 @@ export function openLimits(
   }
   telemetry.metrics.followLimits(() => false);
   if (overrides.limits !== undefined) return fixedLimits(overrides.limits);
-  return limitsInMemory(options, keys);
+  return limitsInMemory(options);
 }
 
 function fixedLimits(store: LimitStore): ProcessLimits {
@@ -52,10 +64,8 @@ function fixedLimits(store: LimitStore): ProcessLimits {
   return { store, sharing: undefined, isAlone, start: soon, leave: nothing, close: soon };
 }
 
-function limitsInMemory(
-  { config, clock, telemetry, overrides, ledger }: DataServerOptions,
-  keys: Pick<KeyRing, "limitScopeOf">,
-): ProcessLimits {
+function limitsInMemory(options: LimitsOptions): ProcessLimits {
+  const { config, clock, telemetry, overrides, ledger, keys } = options;
   const { random = Math.random } = overrides;
   const { dataDir } = config;
   const limits = new OwnLimits({ clock, random, ...limitStoreBounds });
@@ -85,4 +95,15 @@ function limitsInMemory(
       await handOver.stop();
     },
   };
+}
+
+/** Undefined with `limits.store: memory`: then nothing of the shared store is even loaded. */
+export async function loadSharedLimits(
+  config: Pick<Config, "limits" | "processes" | "dataDir">,
+): Promise<NewSharedLimits | undefined> {
+  const { limits, processes: ownProcesses, dataDir } = config;
+  const { store } = limits;
+  if (store === "memory") return undefined;
+  const { openValkeyLimits } = await import("./wiring/open-valkey-limits.ts");
+  return (parts) => openValkeyLimits(store, { ...parts, ownProcesses, dataDir });
 }

@@ -1,41 +1,92 @@
-import { RunningCalls } from "../../call/running-calls.ts";
-import type { Config } from "../../config/config.ts";
-import { requestIds } from "../../domain/request-trace.ts";
-import type { EdgeSettings, KeyedAccess } from "../../edge/dispatch/dispatch-options.ts";
-import { RouteTable } from "../../edge/dispatch/route-table.ts";
-import type { Listener } from "../../edge/listen.ts";
-import { draining } from "../../edge/replies/route-refusal.ts";
-import { RepeatableCalls } from "../../idempotency/repeatable-calls.ts";
-import { createAuthenticate } from "../../keys/authenticate.ts";
-import { howDegraded, keyPollMs, KeyRing } from "../../keys/key-ring.ts";
-import { dataRoutes } from "../../routes.ts";
-import type { Snapshot } from "../../snapshot/snapshot.ts";
-import type { DataServerOptions } from "./data-server-options.ts";
-import { ThreadLost } from "../thread-link.ts";
-import { ownFacts, type OwnFacts } from "../own-facts.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import type { LoopMeter } from "../admission/overload/loop-meter.ts";
+import type { RefusalLog } from "../admission/refusals/refusal-log.ts";
+import type { CallServices } from "../call/services.ts";
+import type { HandlerParts } from "../dialects/read-call.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { RandomBytes } from "../domain/keys/base62.ts";
+import type { Peppers } from "../domain/keys/peppers.ts";
+import { joinLacks, type ProcessFacts } from "../domain/process-status.ts";
+import type { Proxies } from "../domain/upstream-settings.ts";
+import type { Route } from "../edge/dispatch/route.ts";
+import type { Shutdown } from "../edge/shutdown.ts";
+import { findStrandedKeys, oversoldPools } from "../keys/stranded-keys.ts";
+import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
+import type { CallHook } from "../snapshot/call-hooks.ts";
+import type { LimitStore } from "../store/limits/limit-store.ts";
+import type { LogSink } from "../telemetry/log/log-output.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { ControlPort } from "./control-client.ts";
+import type { NewSharedLimits } from "./wiring/open-valkey-limits.ts";
+import { RunningCalls } from "../call/running-calls.ts";
+import type { Config } from "../config/config.ts";
+import { requestIds } from "../domain/request-trace.ts";
+import type { EdgeSettings, KeyedAccess } from "../edge/dispatch/dispatch-options.ts";
+import { RouteTable } from "../edge/dispatch/route-table.ts";
+import type { Listener, PortUse } from "../edge/listen.ts";
+import { draining } from "../edge/replies/route-refusal.ts";
+import { RepeatableCalls } from "../idempotency/repeatable-calls.ts";
+import { createAuthenticate } from "../keys/authenticate.ts";
+import { howDegraded, keyPollMs, KeyRing } from "../keys/key-ring.ts";
+import { dataRoutes } from "../routes.ts";
+import type { Snapshot } from "../snapshot/snapshot.ts";
+import { ThreadLost } from "./thread-link.ts";
 import { openLimits, type ProcessLimits } from "./open-limits.ts";
-import { whyDegraded, whyNoKeys } from "./why-degraded.ts";
-import { whyNoTarget } from "./why-no-target.ts";
-import { adapterServices } from "../wiring/adapter-services.ts";
-import { buildHooks } from "../wiring/build-hooks.ts";
-import { followConfig } from "../wiring/build-routing.ts";
-import { buildServices, type BuiltServices } from "../wiring/build-services.ts";
+import { followConfig } from "./wiring/build-routing.ts";
+import { buildServices, type BuiltServices } from "./wiring/build-services.ts";
 import {
+  adapterServices,
   buildApiSettings,
   buildEdge,
+  buildHooks,
   buildSnapshot,
   type Replaced,
-} from "../wiring/build-snapshot.ts";
-import { reportKeys } from "../wiring/report-keys.ts";
-import { leaveListener } from "../wiring/leave-listener.ts";
-import { startListener } from "../wiring/start-listener.ts";
+} from "./wiring/build-snapshot.ts";
+import { startListener } from "./wiring/start-listener.ts";
+
+/** Replacements for tests, and additions of the command line. */
+export interface ProcessOverrides {
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly randomBytes?: RandomBytes;
+  readonly limits?: LimitStore;
+  /** Endpoints of further dialects, on the data listener. */
+  readonly surfaces?: (parts: HandlerParts) => readonly Route[];
+  readonly resolveHost?: CallServices["resolveHost"];
+  /** Run after those of the configuration. */
+  readonly hooks?: readonly CallHook[];
+  /** Forward proxies on the way to upstreams; none without it. */
+  readonly proxies?: Proxies;
+  /** Destination of the log; discarded without it. */
+  readonly log?: LogSink;
+}
+
+export interface CallServerOptions {
+  readonly config: Config;
+  readonly control: ControlPort;
+  readonly ledger: SpoolWriter;
+  readonly telemetry: Telemetry;
+  readonly shutdown: Shutdown;
+  readonly refusals: RefusalLog;
+  readonly peppers: Peppers;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  readonly overrides: ProcessOverrides;
+  /** Set when the limits are shared with other processes. */
+  readonly newSharedLimits?: NewSharedLimits | undefined;
+  /** Number of this process, from 1. */
+  readonly number?: number;
+  /** Undefined when the control thread can serve. */
+  readonly whyNotReady: () => string | undefined;
+  readonly portUse?: PortUse | undefined;
+}
 
 /** Longer than it takes to make a connection whose packets were lost once. */
 const settleMs = 1_500;
 
 /** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
-export class DataServer implements AsyncDisposable {
-  readonly #options: DataServerOptions;
+export class CallServer implements AsyncDisposable {
+  readonly #options: CallServerOptions;
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
@@ -46,7 +97,7 @@ export class DataServer implements AsyncDisposable {
   #snapshot: Snapshot;
   #listener: Listener | undefined;
 
-  constructor(options: DataServerOptions) {
+  constructor(options: CallServerOptions) {
     const { config, control, clock, telemetry, peppers, randomBytes } = options;
     this.#options = options;
     this.#config = config;
@@ -58,7 +109,7 @@ export class DataServer implements AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
-    this.#limits = openLimits(options, this.#keyRing);
+    this.#limits = openLimits({ ...options, keys: this.#keyRing });
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       store: control.claims,
@@ -91,12 +142,13 @@ export class DataServer implements AsyncDisposable {
    * Serves its connections until they are closed, or the timeout has passed, while another data
    * server gets the new ones. Calls may still be running afterwards.
    */
-  leave(timeoutMs: number): Promise<void> {
-    const { shutdown } = this.#options;
+  async leave(timeoutMs: number): Promise<void> {
+    const listener = this.#listener;
     this.#limits.leave();
+    if (listener === undefined) return;
     // Where connections cannot be counted, callers may return on any of them.
-    const countOpen = ({ connections }: Listener): number => connections ?? 1;
-    return leaveListener(this.#listener, { shutdown, countOpen, timeoutMs, settleMs });
+    const left = this.#options.shutdown.leave(() => listener.connections ?? 1, timeoutMs);
+    await Promise.all([left, listener.retire(settleMs)]);
   }
 
   /** Age of the keys in memory; it grows while the database cannot be read. */
@@ -173,10 +225,21 @@ export class DataServer implements AsyncDisposable {
     return buildSnapshot(config, { services: adapterServices(this.#options), hooks }, before);
   }
 
-  /** The keys are the same in all processes. */
+  /** Logs live keys that the configuration does not serve. The keys are the same in all processes. */
   #reportKeys(): void {
     const { number = 1, telemetry } = this.#options;
-    if (number === 1) reportKeys(this.#config, this.#keyRing, telemetry.events);
+    if (number !== 1) return;
+    const { plans, environments, pools } = this.#config;
+    const configured = { plans, names: new Set(environments.map(({ name }) => name)) };
+    for (const { what, name, keys } of findStrandedKeys(
+      this.#keyRing.secrets.values(),
+      configured,
+    )) {
+      telemetry.events.keysStranded(what, name, keys);
+    }
+    for (const oversold of oversoldPools(pools, this.#keyRing.unitsByPool)) {
+      telemetry.events.poolOversold(oversold);
+    }
   }
 
   #followConfig(): void {
@@ -273,4 +336,65 @@ export class DataServer implements AsyncDisposable {
     const lack = (): string | undefined => howDegraded(this.#keyRing);
     return new RouteTable(dataRoutes({ ...parts, surfaces, whyNotReady, howDegraded: lack }));
   }
+}
+
+/** What a process knows regardless of its role. */
+export type OwnFacts = Omit<
+  ProcessFacts,
+  "startedAt" | "waitingRows" | "droppedLogLines" | "configuredAt"
+>;
+
+/** `loop` measures the process's event loop, once it is started. */
+export function ownFacts(loop?: LoopMeter): OwnFacts {
+  const { longestMs = 0, p99Ms = 0 } = loop?.ofLastMinute ?? {};
+  return {
+    pid: process.pid,
+    degraded: undefined,
+    version: packageJson.version,
+    residentBytes: process.memoryUsage.rss(),
+    loopDelayLongestMs: longestMs,
+    loopDelayP99Ms: p99Ms,
+    openCalls: undefined,
+    calls: undefined,
+    spoolBytes: undefined,
+    keysGeneration: 0,
+  };
+}
+
+/** What a process that can serve lacks, for operators; undefined: nothing. */
+function whyDegraded(keys: Pick<KeyRing, "isStale">, isAlone: boolean): string | undefined {
+  const ofLimits = isAlone ? "limits.store cannot be asked; limits are not shared" : undefined;
+  return joinLacks([howDegraded(keys), ofLimits]);
+}
+
+/** Why a process has no keys, which it needs to serve; undefined: it has them. */
+function whyNoKeys({
+  isLoaded,
+  isStale,
+}: Pick<KeyRing, "isLoaded" | "isStale">): string | undefined {
+  if (isLoaded) return undefined;
+  return `keys are not loaded yet${isStale ? ": the database does not answer" : ""}`;
+}
+
+type Targets = Pick<Snapshot, "environmentsByHost" | "defaultEnvironment" | "upstreams">;
+
+/** Why no call can be served: no target of any model has a credential. The log has the causes. */
+function whyNoTarget({
+  environmentsByHost,
+  defaultEnvironment,
+  upstreams,
+}: Targets): string | undefined {
+  const lacking = new Set<string>();
+  for (const environment of [defaultEnvironment, ...environmentsByHost.values()]) {
+    for (const { targets } of environment?.models.values() ?? []) {
+      for (const { upstream } of targets) {
+        if (lacking.has(upstream)) continue;
+        if (upstreams.get(upstream)?.adapter.whyNoCredential?.() === undefined) return undefined;
+        lacking.add(upstream);
+      }
+    }
+  }
+  if (lacking.size === 0) return undefined;
+  const names = [...lacking].join(", ");
+  return `no target of any model has credentials (${names}): run \`sluice doctor\``;
 }

@@ -18,14 +18,13 @@ import type { AdminGate } from "../../edge/dispatch/dispatch-options.ts";
 import type { Route } from "../../edge/dispatch/route.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
-export interface ControlPlaneOptions {
+export interface AdminPlaneOptions {
   readonly config: Pick<Config, WarnedParts | "dataDir">;
   readonly services: AdminServices;
   /** The process whose end ends the gateway. */
   readonly pid: number;
   readonly events: TelemetryEvents;
   readonly passwords?: Passwords | undefined;
-  readonly shownToken?: BootstrapOptions["shown"];
   readonly onBootstrapToken: BootstrapOptions["onBootstrapToken"];
 }
 
@@ -33,23 +32,23 @@ export interface ControlPlaneOptions {
 const bootstrapRetryMs = 1_000;
 
 /** Access control and routes of the admin listener. */
-export class ControlPlane {
+export class AdminPlane {
   readonly gate: AdminGate;
   readonly routes: readonly Route[];
-  readonly #options: ControlPlaneOptions;
+  readonly #options: AdminPlaneOptions;
   readonly #bootstrap: Bootstrap;
   #url = "";
   #local: LocalAccess | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #isStopped = false;
 
-  constructor(options: ControlPlaneOptions) {
+  constructor(options: AdminPlaneOptions) {
     this.#options = options;
-    const { config, services, shownToken: shown, onBootstrapToken } = options;
+    const { config, services, onBootstrapToken } = options;
     const { store, clock, random } = services;
     const token = config.admin.bootstrapToken;
     const hosts = adminHosts(config);
-    this.#bootstrap = new Bootstrap({ store, clock, random, token, shown, onBootstrapToken });
+    this.#bootstrap = new Bootstrap({ store, clock, random, token, onBootstrapToken });
     this.gate = createAdminGate({
       ...services,
       settings: config.admin,
@@ -112,7 +111,7 @@ export class ControlPlane {
 }
 
 /** Host names set by the operator and those of the listener itself. */
-function adminHosts({ admin, listen }: ControlPlaneOptions["config"]): HostList {
+function adminHosts({ admin, listen }: AdminPlaneOptions["config"]): HostList {
   const publicHosts = admin.publicUrl === undefined ? [] : [new URL(admin.publicUrl).hostname];
   return createHostList([...loopbackHosts, listen.admin.hostname, ...publicHosts, ...admin.hosts]);
 }

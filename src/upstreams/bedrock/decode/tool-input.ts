@@ -1,6 +1,41 @@
 import { answerTooLarge } from "../../../domain/errors/upstream-failure.ts";
-import { objectOf, textOf } from "../../shared/json-fields.ts";
+import { objectOf, parseJson, textOf } from "../../shared/json-fields.ts";
 import { textToolField } from "../encode/answer-context.ts";
+
+/** Takes the pieces of a tool's input as they arrive, and forwards what the caller should see. */
+export interface ToolInput {
+  push(json: string): void;
+  /** Call once, at the end of the input. */
+  end(): void;
+}
+
+type Emit = (text: string) => void;
+
+/** Input that is forwarded as JSON. */
+export class JsonInput implements ToolInput {
+  readonly #emit: Emit;
+  #isEmpty = true;
+
+  constructor(emit: Emit) {
+    this.#emit = emit;
+  }
+
+  push(json: string): void {
+    if (json === "") return;
+    this.#isEmpty = false;
+    this.#emit(json);
+  }
+
+  /** A tool without arguments gets no input, but its arguments must be JSON. */
+  end(): void {
+    if (this.#isEmpty) this.#emit("{}");
+  }
+}
+
+export const ignoredInput: ToolInput = {
+  push: () => undefined,
+  end: () => undefined,
+};
 
 /** The beginning of the JSON of an object whose only field is the text. */
 const opening = new RegExp(`^\\s*\\{\\s*"${textToolField}"\\s*:\\s*"`);
@@ -10,32 +45,33 @@ const longestOpening = 256;
 const longestOtherJson = 4 * 1024 * 1024;
 
 /**
- * Reads the free text out of `{"input": "..."}` while pieces of that JSON arrive, so that a long
- * text is streamed. JSON in another format is a mistake of the model and becomes the text itself.
+ * Input of which the caller gets the text of one field, as it arrives: `{"input": "..."}`. JSON in
+ * another format is a mistake of the model and becomes the text itself.
  */
-export class TextFieldReader {
+export class TextInput implements ToolInput {
+  readonly #emit: Emit;
   #state: "before" | "inside" | "after" | "other" = "before";
   /** JSON that is not read yet. */
   #json = "";
 
-  /** The text that becomes readable with this piece. Throws `UpstreamFailure` over the limit. */
-  push(piece: string): string {
-    if (this.#state === "after") return "";
+  constructor(emit: Emit) {
+    this.#emit = emit;
+  }
+
+  /** Throws `UpstreamFailure` over the limit. */
+  push(piece: string): void {
+    if (this.#state === "after") return;
     this.#json += piece;
     if (this.#state === "before") this.#readOpening();
     if (this.#state === "inside") return this.#readText();
     if (this.#json.length > longestOtherJson) {
       throw answerTooLarge(`more than ${longestOtherJson} characters of one tool's input`);
     }
-    return "";
   }
 
-  /** The text that was held back. A text that was cut off stays cut off. */
-  end(): string {
-    const isWaiting = this.#state === "before" || this.#state === "other";
-    const json = this.#json;
-    this.#json = "";
-    return isWaiting && json !== "" ? readOtherForm(json) : "";
+  /** A text that was cut off stays cut off. */
+  end(): void {
+    if (this.#state === "before" || this.#state === "other") this.#say(readOtherForm(this.#json));
   }
 
   #readOpening(): void {
@@ -46,12 +82,16 @@ export class TextFieldReader {
     } else if (this.#json.length > longestOpening) this.#state = "other";
   }
 
-  #readText(): string {
+  #readText(): void {
     const length = readableLength(this.#json);
     const text = unescaped(this.#json.slice(0, length));
     if (this.#json.charAt(length) === '"') this.#state = "after";
     this.#json = this.#state === "after" ? "" : this.#json.slice(length);
-    return text;
+    this.#say(text);
+  }
+
+  #say(text: string): void {
+    if (text !== "") this.#emit(text);
   }
 }
 
@@ -73,17 +113,9 @@ function readableLength(json: string): number {
 /** Models write unescaped line breaks in strings, which JSON does not allow. */
 function unescaped(text: string): string {
   const valid = text.replaceAll(/\p{Cc}/gu, (control) => JSON.stringify(control).slice(1, -1));
-  try {
-    return String(JSON.parse(`"${valid}"`));
-  } catch {
-    return text;
-  }
+  return textOf(parseJson(`"${valid}"`)) ?? text;
 }
 
 function readOtherForm(json: string): string {
-  try {
-    return textOf(objectOf(JSON.parse(json))?.[textToolField]) ?? json;
-  } catch {
-    return json;
-  }
+  return textOf(objectOf(parseJson(json))?.[textToolField]) ?? json;
 }
