@@ -157,23 +157,24 @@ interface TargetModel {
   readonly countPath: string | undefined;
 }
 
-/** Finds the operator's settings of a model; each is resolved once. */
+/** The models of all targets, by alias and identifier. */
 class TargetModels {
-  readonly #settings: BedrockSettings["models"];
-  readonly #known = new Map<string, Map<string, TargetModel>>();
+  readonly #targets: ReadonlyMap<string, ReadonlyMap<string, TargetModel>>;
 
-  constructor(settings: BedrockSettings["models"]) {
-    this.#settings = settings;
+  constructor(models: BedrockSettings["models"]) {
+    this.#targets = new Map(Array.from(models, ([alias, own]) => [alias, targetsOf(own)]));
   }
 
+  /** Without settings, a target is what its identifier says. */
   at(alias: string, identifier: string): TargetModel {
-    const known = this.#known.get(alias)?.get(identifier);
-    if (known !== undefined) return known;
-    const target = makeTarget(identifier, this.#settings.get(alias)?.get(identifier));
-    const siblings = this.#known.get(alias) ?? new Map<string, TargetModel>();
-    this.#known.set(alias, siblings.set(identifier, target));
-    return target;
+    return this.#targets.get(alias)?.get(identifier) ?? makeTarget(identifier, undefined);
   }
+}
+
+function targetsOf(
+  models: ReadonlyMap<string, BedrockModelSettings>,
+): ReadonlyMap<string, TargetModel> {
+  return new Map(Array.from(models, ([name, settings]) => [name, makeTarget(name, settings)]));
 }
 
 function makeTarget(identifier: string, settings: BedrockModelSettings | undefined): TargetModel {

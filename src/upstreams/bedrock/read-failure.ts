@@ -3,7 +3,11 @@ import {
   UpstreamFailure,
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
+import {
+  type UpstreamFailureKind,
+  upstreamFailureKinds,
+} from "../../domain/errors/failure-kind.ts";
+import exceptionNames from "./exceptions.json" with { type: "json" };
 import type { AnswerHeaders, FailedAnswer } from "../adapter.ts";
 import {
   type JsonObject,
@@ -19,7 +23,8 @@ export const requestIdHeader = "x-amzn-requestid";
 /** Classifies a non-2xx answer of the service, or of a front end before it. */
 export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
   return ({ status, headers, body }) => {
-    const error = parseError(body);
+    // A body that is not a JSON object (a proxy's page, an empty one) has no useful message.
+    const error = parseObject(body) ?? {};
     const details = failureOfException({ name: readName(headers, error), body: error, status });
     const retryAfterMs = readRetryAfter(headers, clock.now()) ?? details.retryAfterMs;
     return { ...details, retryAfterMs };
@@ -35,11 +40,6 @@ export function failureInAnswer(
   const hasWords = nonEmpty(body["message"]) ?? nonEmpty(body["Message"]);
   if (name === undefined && hasWords === undefined) return undefined;
   return new UpstreamFailure(failureOfException({ name, body }));
-}
-
-/** A body that is not a JSON object (a proxy's page, an empty one) has no useful message. */
-function parseError(body: Uint8Array): JsonObject {
-  return parseObject(body) ?? {};
 }
 
 /** `ValidationException:http://...` in the header, else `com.amazon.coral#ValidationException`. */
@@ -106,48 +106,20 @@ function kindByName({ shortName, message, body }: ReadException): UpstreamFailur
     case "modelerror":
     case "modelstreamerror":
       if (numberOf(body["originalStatusCode"]) === 429) return "throttled";
-      return saysOverflow(message) ? "context-overflow" : "unavailable";
+      return overflowTexts.test(message) ? "context-overflow" : "unavailable";
     case "accessdenied":
       return saysUnpaid(message) ? "account-blocked" : "bad-credential";
     default:
-      return kindsByName.get(shortName);
+      return upstreamFailureKinds.find((kind) => exceptions[kind]?.includes(shortName));
   }
 }
 
-/** The service's own exceptions, then those that all services of the provider share. */
-const kindsByName: ReadonlyMap<string, UpstreamFailureKind> = new Map([
-  ["throttling", "throttled"],
-  ["servicequotaexceeded", "throttled"],
-  ["modelnotready", "overloaded"],
-  ["serviceunavailable", "overloaded"],
-  ["modeltimeout", "timed-out"],
-  ["internalserver", "unavailable"],
-  ["resourcenotfound", "unknown-model"],
-  ["ftuformnotfilled", "unknown-model"],
-  // Mistakes of the gateway itself.
-  ["conflict", "unavailable"],
-  ["unknownoperation", "unavailable"],
-  ["serialization", "unavailable"],
-  ["expiredtoken", "stale-credential"],
-  ["requestexpired", "stale-credential"],
-  ["invalidsignature", "stale-credential"],
-  ["signaturedoesnotmatch", "stale-credential"],
-  ["requesttimetooskewed", "stale-credential"],
-  // Also sent for credentials that were replaced; loading them again shows which it is.
-  ["unrecognizedclient", "stale-credential"],
-  ["invalidclienttokenid", "stale-credential"],
-  ["incompletesignature", "stale-credential"],
-  ["missingauthenticationtoken", "bad-credential"],
-  ["notauthorized", "bad-credential"],
-  ["unauthorized", "bad-credential"],
-  ["optinrequired", "bad-credential"],
-  ["throttled", "throttled"],
-  ["toomanyrequests", "throttled"],
-  ["requestlimitexceeded", "throttled"],
-  ["limitexceeded", "throttled"],
-  ["requesttimeout", "timed-out"],
-  ["internalfailure", "unavailable"],
-]);
+/**
+ * The service's own exceptions, and those that all services of the provider share. Some credentials
+ * that count as stale are wrong: loading them again shows which it is.
+ */
+const exceptions: Readonly<Partial<Record<UpstreamFailureKind, readonly string[]>>> =
+  exceptionNames;
 
 /** For answers without a name or with a new one: from proxies and parts of the front end. */
 function kindByStatus({ shortName, status, message }: ReadException): UpstreamFailureKind {
@@ -198,13 +170,9 @@ function kindOfValidation(message: string): UpstreamFailureKind {
   if (targetTexts.test(message)) return "unknown-model";
   if (saysUnpaid(message)) return "account-blocked";
   if (accountTexts.test(message)) return "bad-credential";
-  if (saysOverflow(message)) return "context-overflow";
+  if (overflowTexts.test(message)) return "context-overflow";
   if (capTexts.test(message)) return "unsupported";
   return contentTexts.test(message) ? "content-refused" : "invalid-request";
-}
-
-function saysOverflow(message: string): boolean {
-  return overflowTexts.test(message);
 }
 
 /** The account has no means of payment for the model. */

@@ -1,4 +1,5 @@
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
+import errorCodes from "./error-codes.json" with { type: "json" };
 
 /** What an error says of itself. */
 export interface ErrorFacts {
@@ -21,17 +22,18 @@ export interface ErrorFacts {
  */
 export function kindOfError(error: ErrorFacts): UpstreamFailureKind {
   const { status, message, innerMessage } = error;
-  if (has(error, accountCodes) || saysAccount(error)) return "account-blocked";
+  if (says(error, "account-blocked") || saysAccount(error)) return "account-blocked";
   if (isTooLarge(error)) return "unsupported";
   if (status === 429) return kindOfThrottle(error);
-  if (has(error, throttleCodes)) return "throttled";
-  if (has(error, overloadCodes)) return "overloaded";
-  if (has(error, overflowCodes) || overflowTexts.test(innerMessage)) return "context-overflow";
+  if (says(error, "throttled")) return "throttled";
+  if (says(error, "overloaded")) return "overloaded";
+  if (says(error, "context-overflow") || overflowTexts.test(innerMessage))
+    return "context-overflow";
   if (status !== undefined && (status < 400 || status > 499)) return kindByStatus(status);
   if (overflowWords.test(innerMessage)) return "context-overflow";
-  if (has(error, contentCodes) || contentWords.test(innerMessage)) return "content-refused";
-  if (has(error, credentialCodes)) return "bad-credential";
-  if (has(error, modelCodes)) return "unknown-model";
+  if (says(error, "content-refused") || contentWords.test(innerMessage)) return "content-refused";
+  if (says(error, "bad-credential")) return "bad-credential";
+  if (says(error, "unknown-model")) return "unknown-model";
   if (noEndpointText.test(message)) return "unsupported";
   if (status === undefined) return kindByWords(error);
   // What is not found is something else that the request names.
@@ -39,9 +41,9 @@ export function kindOfError(error: ErrorFacts): UpstreamFailureKind {
   return status === 404 && isOther ? "invalid-request" : kindByStatus(status);
 }
 
-function has({ codes }: ErrorFacts, listed: ReadonlySet<string>): boolean {
-  for (const code of codes) if (listed.has(code)) return true;
-  return false;
+/** Codes of providers and of resellers' servers, by what they mean. Google answers 400 for a wrong key. */
+function says({ codes }: ErrorFacts, kind: keyof typeof errorCodes): boolean {
+  return errorCodes[kind].some((code) => codes.has(code));
 }
 
 function saysAccount({ status, message }: ErrorFacts): boolean {
@@ -50,7 +52,7 @@ function saysAccount({ status, message }: ErrorFacts): boolean {
 
 /** A throttle that mentions tokens must never be taken for an exceeded context window. */
 function kindOfThrottle(error: ErrorFacts): UpstreamFailureKind {
-  const isOverload = has(error, overloadCodes) || overloadText.test(error.message);
+  const isOverload = says(error, "overloaded") || overloadText.test(error.message);
   return isOverload ? "overloaded" : "throttled";
 }
 
@@ -60,7 +62,7 @@ export function isTooLarge({ status, message }: ErrorFacts): boolean {
 }
 
 function kindByWords(error: ErrorFacts): UpstreamFailureKind {
-  if (has(error, requestCodes)) return "invalid-request";
+  if (says(error, "invalid-request")) return "invalid-request";
   // A pause is for the caller's key alone.
   return throttleText.test(error.message) ? "throttled" : "unavailable";
 }
@@ -77,25 +79,6 @@ function kindByStatus(status: number): UpstreamFailureKind {
 const operatorStatuses: ReadonlySet<number> = new Set([401, 402, 403, 407]);
 /** These concern the request. Servers answer 501 for features that they lack. */
 const callerStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422, 501]);
-
-/** OpenAI, resellers' servers, Anthropic, Moonshot, Alibaba, Volcengine, Google. */
-const accountCodes: ReadonlySet<string> = new Set([
-  "insufficient_quota",
-  "billing_not_active",
-  "billing_hard_limit_reached",
-  "account_deactivated",
-  "organization_deactivated",
-  "insufficient_user_quota",
-  "insufficient_balance",
-  "insufficient_credits",
-  "billing_error",
-  "credit_balance_too_low",
-  "exceeded_current_quota_error",
-  "arrearage",
-  "accountoverdueerror",
-  "billing_disabled",
-  "consumer_suspended",
-]);
 
 /** Whole messages of providers that send no code for it. */
 const accountTexts = new RegExp(
@@ -117,47 +100,12 @@ const accountTexts = new RegExp(
   "i",
 );
 
-const throttleCodes: ReadonlySet<string> = new Set([
-  "rate_limit_exceeded",
-  "rate_limit_reached",
-  "rate_limit_error",
-  "rate_limited",
-  "too_many_requests",
-  "resource_exhausted",
-  "throttling",
-  "throttled",
-]);
-
 const throttleText = /^(?:rate limit (?:reached|exceeded)|too many requests)\b/i;
 
-const overloadCodes: ReadonlySet<string> = new Set([
-  "overloaded",
-  "overloaded_error",
-  "engine_overloaded",
-  "engine_overloaded_error",
-  "model_overloaded",
-  "server_overloaded",
-  "server_is_overloaded",
-  "service_tier_capacity_exceeded",
-  "queue_exceeded",
-  "unavailable",
-  "unavailable_error",
-  "service_unavailable",
-  "service_unavailable_error",
-  "serviceunavailable",
-  "serviceunavailableerror",
-]);
 const overloadText = /^(?:the engine|that model|this model) is currently overloaded\b/i;
 
 /** OpenAI's words, which Groq sends with 413. */
 const tooLargeText = /^request too large for (?:model )?\S+ (?:\(|in organization |on )/i;
-
-const overflowCodes: ReadonlySet<string> = new Set([
-  "context_length_exceeded",
-  "context_window_exceeded",
-  "exceed_context_size_error",
-  "model_max_prompt_tokens_exceeded",
-]);
 
 const count = "[\\d,._]+";
 /** Whole sentences, which servers also send with a 500. */
@@ -199,31 +147,7 @@ const overflowWords = new RegExp(
   "i",
 );
 
-const contentCodes: ReadonlySet<string> = new Set([
-  "content_policy_violation",
-  "content_filter",
-  "content_filtered",
-  "responsibleaipolicyviolation",
-  "data_inspection_failed",
-  "datainspectionfailed",
-  "sensitive_words_detected",
-  "moderation_blocked",
-  "flagged_input",
-]);
 const contentWords = /content_policy|content_filter|responsible.?ai|content management policy/i;
-
-/** Google answers 400 for a wrong key. */
-const credentialCodes: ReadonlySet<string> = new Set(["api_key_invalid", "invalid_api_key"]);
-
-const modelCodes: ReadonlySet<string> = new Set(["model_not_found", "deploymentnotfound"]);
 
 /** OpenRouter's 404 for a request with images or tools. */
 const noEndpointText = /^no endpoints found that support /i;
-
-const requestCodes: ReadonlySet<string> = new Set([
-  "invalid_request_error",
-  "invalid_request",
-  "invalid_argument",
-  "badrequesterror",
-  "bad_request",
-]);

@@ -35,6 +35,10 @@ export function nonEmpty(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
+export function isTextOrNone(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === "string";
+}
+
 export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }

@@ -5,6 +5,7 @@ import type { AnswerHeaders } from "../../adapter.ts";
 import {
   countOf,
   isObject,
+  isTextOrNone,
   type JsonObject,
   listOf,
   nonEmpty,
@@ -196,10 +197,6 @@ function isDelta({ text, toolUse, reasoningContent }: JsonObject): boolean {
       [thought, signature, redactedContent].every(isTextOrNone),
     )
   );
-}
-
-function isTextOrNone(value: unknown): boolean {
-  return value === undefined || value === null || typeof value === "string";
 }
 
 function isNoneOr(value: unknown, isProper: (object: JsonObject) => boolean): boolean {

@@ -46,14 +46,9 @@ function signed(text: unknown, signature: unknown): ReasoningBlock | undefined {
 }
 
 function contentBlockOf(block: ReasoningBlock): ReasoningContentBlock {
-  switch (block.kind) {
-    case "signed": {
-      const { text, signature } = block;
-      return { reasoningContent: { reasoningText: { text, signature } } };
-    }
-    case "redacted":
-      return { reasoningContent: { redactedContent: block.data } };
-  }
+  if (block.kind === "redacted") return { reasoningContent: { redactedContent: block.data } };
+  const { text, signature } = block;
+  return { reasoningContent: { reasoningText: { text, signature } } };
 }
 
 /**
@@ -70,26 +65,19 @@ export class ThoughtSeal {
   }
 
   seal(block: ReasoningBlock): ReasoningBlock {
-    switch (block.kind) {
-      case "signed":
-        return { ...block, signature: this.#sealed(block.text, block.signature) };
-      case "redacted":
-        return { ...block, data: this.#sealed("", block.data) };
-    }
+    return block.kind === "signed"
+      ? { ...block, signature: this.#sealed(block.text, block.signature) }
+      : { ...block, data: this.#sealed("", block.data) };
   }
 
   /** The block as the model wrote it; undefined for one that this model did not write like that. */
   open(block: ReasoningBlock): ReasoningBlock | undefined {
-    switch (block.kind) {
-      case "signed": {
-        const signature = this.#opened(block.text, block.signature);
-        return signature === undefined ? undefined : { ...block, signature };
-      }
-      case "redacted": {
-        const data = this.#opened("", block.data);
-        return data === undefined ? undefined : { ...block, data };
-      }
+    if (block.kind === "signed") {
+      const signature = this.#opened(block.text, block.signature);
+      return signature === undefined ? undefined : { ...block, signature };
     }
+    const data = this.#opened("", block.data);
+    return data === undefined ? undefined : { ...block, data };
   }
 
   #sealed(text: string, secret: string): string {

@@ -1,6 +1,7 @@
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import {
   isObject,
+  isTextOrNone,
   type JsonObject,
   listOf,
   objectOf,
@@ -56,10 +57,6 @@ function isContent(content: unknown): boolean {
 
 function isPart({ text }: JsonObject): boolean {
   return isTextOrNone(text);
-}
-
-function isTextOrNone(value: unknown): boolean {
-  return typeof value === "string" || isNone(value);
 }
 
 function isNone(value: unknown): boolean {
