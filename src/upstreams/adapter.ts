@@ -62,15 +62,6 @@ export interface DecoderLimits {
   readonly answerValues: number;
 }
 
-/**
- * Translates one kind of call. Pure: it never sends, retries or decides. Throws `UpstreamFailure`
- * `unsupported` or `invalid-request` for requests that its upstream does not support.
- */
-export interface Codec<Request, Result> {
-  /** `model` is the upstream's own identifier of the target. */
-  encode(request: Request, model: string): Exchange<Result>;
-}
-
 /** Turns the bytes of a streamed answer into events, however they are split. Does not throw. */
 export interface StreamDecoder<Event> {
   /** Set once the answer cannot continue; events that came before it are still returned. */
@@ -86,7 +77,13 @@ export interface StreamDecoder<Event> {
   end(): readonly Event[];
 }
 
-export interface ChatCodec extends Codec<ChatRequest, ChatResult> {
+/**
+ * Translates calls of chat. Pure: it never sends, retries or decides. Throws `UpstreamFailure`
+ * `unsupported` or `invalid-request` for requests that its upstream does not support.
+ */
+export interface ChatCodec {
+  /** `model` is the upstream's own identifier of the target. */
+  encode(request: ChatRequest, model: string): Exchange<ChatResult>;
   encodeStream(request: ChatRequest, model: string): StreamExchange<ChatEvent>;
   /** Counts the input tokens; undefined for models that cannot count without answering. */
   readonly countTokens?: (request: ChatRequest, model: string) => Exchange<number> | undefined;
@@ -113,7 +110,7 @@ export interface EmbeddingExchange extends Pick<Exchange<unknown>, "request" | "
 }
 
 export interface EmbeddingCodec {
-  /** As for `Codec`. */
+  /** As for `ChatCodec`. */
   encode(request: EmbeddingRequest, model: string): EmbeddingExchange;
   /** Most inputs one upstream request may carry; at least 1. `model` is as in `encode`. */
   batchLimit(request: EmbeddingRequest, model: string): number;

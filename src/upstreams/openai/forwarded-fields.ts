@@ -1,5 +1,6 @@
 import type { ContentPart } from "../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import fields from "./request-fields.json" with { type: "json" };
 
 /** Which fields of a caller's body are sent to the upstream, by their place in the body. */
 export interface ForwardedFields {
@@ -17,19 +18,20 @@ export interface ForwardedFields {
 }
 
 /**
- * The fields of OpenAI's public API and the operator's additions. Servers accept many others that
- * choose another model, address or credential, or that let a call use more than its limits.
+ * The fields of OpenAI's public API, `reasoning_content`, which Sluice's own answers have, and the
+ * operator's additions. Servers accept many others that choose another model, address or credential,
+ * or that let a call use more than its limits. Embeddings are written field by field.
  */
 export function forwardedFields(added: readonly string[]): ForwardedFields {
   return {
-    root: new Set([...rootFields, ...added]),
-    message: new Set([...messageFields, ...added]),
+    root: new Set([...fields.root, ...added]),
+    message: new Set([...fields.message, ...added]),
     part: new Set(["type", "prompt_cache_breakpoint", ...added]),
     // Answers have the sound, too, and callers send them back whole.
     spoken: new Set(["id", ...added]),
     call: new Set(["id", "type", "function", "custom", ...added]),
     callBody: new Set(["name", "arguments", "input", ...added]),
-    media: new Set([...mediaFields, ...added]),
+    media: new Set([...fields.media, ...added]),
   };
 }
 
@@ -74,59 +76,3 @@ function refuseAddress(data: unknown): void {
     param: "file_data",
   });
 }
-
-/** The fields of OpenAI's chat completions; embeddings are written field by field. */
-const rootFields = [
-  "model",
-  "messages",
-  "stream",
-  "stream_options",
-  "max_tokens",
-  "max_completion_tokens",
-  "temperature",
-  "top_p",
-  "n",
-  "stop",
-  "presence_penalty",
-  "frequency_penalty",
-  "logit_bias",
-  "logprobs",
-  "top_logprobs",
-  "seed",
-  "response_format",
-  "tools",
-  "tool_choice",
-  "parallel_tool_calls",
-  "functions",
-  "function_call",
-  "reasoning_effort",
-  "verbosity",
-  "modalities",
-  "audio",
-  "prediction",
-  "web_search_options",
-  "moderation",
-  "metadata",
-  "store",
-  "service_tier",
-  "user",
-  "safety_identifier",
-  "prompt_cache_key",
-  "prompt_cache_retention",
-  "prompt_cache_options",
-];
-
-const messageFields = [
-  "role",
-  "content",
-  "name",
-  "refusal",
-  "audio",
-  "tool_calls",
-  "tool_call_id",
-  "function_call",
-  // Not OpenAI's, but part of Sluice's own answers: reasoning models need it back.
-  "reasoning_content",
-];
-
-const mediaFields = ["url", "detail", "data", "format", "filename", "file_data", "file_id"];

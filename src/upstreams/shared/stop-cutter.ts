@@ -61,12 +61,14 @@ export class StopCutter {
 class Matcher {
   readonly #sequence: string;
   /** For each length of a prefix, the length of the longest shorter prefix that it ends with. */
-  readonly #fallbacks: readonly number[];
+  readonly #fallbacks = [0, 0];
   #matched = 0;
 
   constructor(sequence: string) {
     this.#sequence = sequence;
-    this.#fallbacks = fallbacksOf(sequence);
+    for (let at = 1; at < sequence.length; at += 1) {
+      this.#fallbacks.push(this.#next(this.#fallbacks[at] ?? 0, sequence.charCodeAt(at)));
+    }
   }
 
   /** How many characters of the sequence the text ends with. */
@@ -79,33 +81,16 @@ class Matcher {
   }
 
   isCompleteWith(character: number): boolean {
-    this.#matched = advance(this.#sequence, this.#fallbacks, { from: this.#matched, character });
+    this.#matched = this.#next(this.#matched, character);
     return this.#matched === this.#sequence.length;
   }
-}
 
-interface Step {
-  readonly from: number;
-  readonly character: number;
-}
-
-function advance(
-  sequence: string,
-  fallbacks: readonly number[],
-  { from, character }: Step,
-): number {
-  let matched = from;
-  while (matched > 0 && sequence.charCodeAt(matched) !== character) {
-    matched = fallbacks[matched] ?? 0;
+  /** How many characters match after one more. */
+  #next(before: number, character: number): number {
+    let matched = before;
+    while (matched > 0 && this.#sequence.charCodeAt(matched) !== character) {
+      matched = this.#fallbacks[matched] ?? 0;
+    }
+    return this.#sequence.charCodeAt(matched) === character ? matched + 1 : 0;
   }
-  return sequence.charCodeAt(matched) === character ? matched + 1 : 0;
-}
-
-function fallbacksOf(sequence: string): readonly number[] {
-  const fallbacks = [0, 0];
-  for (let at = 1; at < sequence.length; at += 1) {
-    const step = { from: fallbacks[at] ?? 0, character: sequence.charCodeAt(at) };
-    fallbacks.push(advance(sequence, fallbacks, step));
-  }
-  return fallbacks;
 }

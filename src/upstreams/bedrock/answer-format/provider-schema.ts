@@ -57,7 +57,6 @@ const describe: Reading = { isKept: false };
 
 function read(keyword: string, value: unknown): Reading {
   if (mapKeywords.has(keyword)) return { isKept: true, as: narrowedMap(value) };
-  if (refused.has(keyword)) return describe;
   switch (keyword) {
     case "items":
       return { isKept: true, as: narrowed(value) };
@@ -94,7 +93,7 @@ function read(keyword: string, value: unknown): Reading {
     case "pattern":
       return isSimplePattern(textOf(value) ?? "") ? keep : describe;
     default:
-      return keep;
+      return Object.hasOwn(numberWords, keyword) || refused.has(keyword) ? describe : keep;
   }
 }
 
@@ -136,15 +135,8 @@ function isCompound(value: unknown): boolean {
 /** One of these determines the kind of the value. */
 const kindKeywords = ["type", "enum", "const", "anyOf", "$ref", "properties"] as const;
 
+/** Beside the bounds of numbers and lengths. */
 const refused: ReadonlySet<string> = new Set([
-  "minimum",
-  "maximum",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
-  "multipleOf",
-  "minLength",
-  "maxLength",
-  "maxItems",
   "uniqueItems",
   "contains",
   "minContains",
@@ -152,8 +144,6 @@ const refused: ReadonlySet<string> = new Set([
   "prefixItems",
   "additionalItems",
   "unevaluatedItems",
-  "minProperties",
-  "maxProperties",
   "propertyNames",
   "unevaluatedProperties",
   "dependencies",
