@@ -27,8 +27,8 @@ export function kindOfError(error: ErrorFacts): UpstreamFailureKind {
   if (status === 429) return kindOfThrottle(error);
   if (says(error, "throttled")) return "throttled";
   if (says(error, "overloaded")) return "overloaded";
-  if (says(error, "context-overflow") || overflowTexts.test(innerMessage))
-    return "context-overflow";
+  const isOverflow = says(error, "context-overflow") || overflowTexts.test(innerMessage);
+  if (isOverflow) return "context-overflow";
   if (status !== undefined && (status < 400 || status > 499)) return kindByStatus(status);
   if (overflowWords.test(innerMessage)) return "context-overflow";
   if (says(error, "content-refused") || contentWords.test(innerMessage)) return "content-refused";

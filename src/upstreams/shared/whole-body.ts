@@ -1,12 +1,9 @@
 import { JsonScan, mostAnswerDepth } from "../../domain/chat/json-scan.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { DecoderLimits } from "../adapter.ts";
 import { answerTooLarge, type UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
-export interface WholeBodyLimits {
-  readonly answerLimitBytes: number;
-  /** As counted by `domain/chat/json-scan`. */
-  readonly answerValues: number;
-}
+type WholeBodyLimits = Pick<DecoderLimits, "answerLimitBytes" | "answerValues">;
 
 /**
  * Collects the body of an answer that is JSON instead of a stream: servers answer a request for a

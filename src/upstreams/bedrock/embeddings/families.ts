@@ -20,29 +20,23 @@ import { isObject, listOf, objectOf } from "../../shared/json-fields.ts";
 import type { ReadImage } from "../encode/content.ts";
 import type { InputType } from "../config/target-sections.ts";
 
-/** Titan text embeddings G1: the first generation, whose vectors have one length. */
-const titanTextV1: EmbeddingWire = {
-  batchLimit: () => 1,
-  takesImages: false,
-  encode(request) {
-    refuseOtherDimensions(request, [1536]);
-    const [inputText] = textsOf(request);
-    return JSON.stringify({ inputText });
-  },
-  decode: decodeTitan,
-};
-
-/** Titan text embeddings v2. */
-const titanTextV2: EmbeddingWire = {
-  batchLimit: () => 1,
-  takesImages: false,
-  encode(request) {
-    refuseOtherDimensions(request, [256, 512, 1024]);
-    const [inputText] = textsOf(request);
-    return JSON.stringify({ inputText, dimensions: request.dimensions, normalize: true });
-  },
-  decode: decodeTitan,
-};
+/** Titan text embeddings. The vectors of the first generation have one length. */
+function titanText(generation: 1 | 2): EmbeddingWire {
+  return {
+    batchLimit: () => 1,
+    takesImages: false,
+    encode(request) {
+      refuseOtherDimensions(request, generation === 1 ? [1536] : [256, 512, 1024]);
+      const [inputText] = textsOf(request);
+      const { dimensions } = request;
+      return JSON.stringify({
+        inputText,
+        ...(generation === 2 && { dimensions, normalize: true }),
+      });
+    },
+    decode: decodeTitan,
+  };
+}
 
 /** Titan multimodal embeddings G1: a text, an image, or the mean of both. */
 const titanImage: EmbeddingWire = {
@@ -213,8 +207,8 @@ function decodeCohere(whole: VectorAnswer): EmbeddingResult {
 }
 
 export const embeddingWires: Readonly<Record<EmbeddingFamily, EmbeddingWire>> = {
-  "titan-embed-v1": titanTextV1,
-  "titan-embed-v2": titanTextV2,
+  "titan-embed-v1": titanText(1),
+  "titan-embed-v2": titanText(2),
   "titan-embed-image": titanImage,
   "nova-embed": nova,
   "cohere-embed-v3": cohereV3,

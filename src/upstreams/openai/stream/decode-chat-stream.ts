@@ -104,7 +104,7 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   #readEvent(data: string, events: ChatEvent[]): void {
     const delta = this.#repeated.read(data);
     if (delta !== undefined) return void events.push(delta);
-    const chunk = readChunk(data, this.#parser);
+    const chunk = readChunk(data, this.#parser.hasNamedError);
     if (chunk !== undefined) {
       const before = events.length;
       const { hasExtra } = this.#answer;

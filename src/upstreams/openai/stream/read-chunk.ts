@@ -10,17 +10,13 @@ import {
 import { refuseError } from "../read-answer.ts";
 import { classifyError } from "../read-failure.ts";
 
-export interface ChunkSource {
-  /** Whether an event of the stream was named `error`. */
-  readonly hasNamedError: boolean;
-}
-
 /**
  * Reads the data of one event. Undefined when it is malformed: not JSON, or with fields of other
  * types than a chunk's. An object without choices is the server's own event without content.
- * Throws `UpstreamFailure` for an event that contains an error.
+ * Throws `UpstreamFailure` for an event that contains an error. `hasNamedError`: an event of the
+ * stream was named `error`.
  */
-export function readChunk(data: string, { hasNamedError }: ChunkSource): JsonObject | undefined {
+export function readChunk(data: string, hasNamedError: boolean): JsonObject | undefined {
   const value = parseJson(data);
   // Some servers send their error in a list.
   const object = objectOf(listOf(value)?.[0] ?? value);
