@@ -11,6 +11,8 @@ export class RotatedFile {
   readonly #now: () => number;
   #file: FileHandle | undefined;
   #bytes = 0;
+  /** Ends with the last append: one follows the other. */
+  #appending: Promise<unknown> = Promise.resolve();
 
   constructor(settings: EventFileSettings, now: () => number) {
     this.#settings = settings;
@@ -18,7 +20,19 @@ export class RotatedFile {
   }
 
   /** If it fails, nothing of `lines` counts. */
-  async append(lines: readonly string[]): Promise<void> {
+  append(lines: readonly string[]): Promise<void> {
+    const appended = this.#appending.then(() => this.#append(lines));
+    this.#appending = appended.catch(() => undefined);
+    return appended;
+  }
+
+  async close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+
+  async #append(lines: readonly string[]): Promise<void> {
     const { path, rotateBytes } = this.#settings;
     if (this.#file !== undefined && this.#bytes >= rotateBytes) {
       await this.close();
@@ -36,12 +50,6 @@ export class RotatedFile {
       await this.close();
       throw error;
     }
-  }
-
-  async close(): Promise<void> {
-    const file = this.#file;
-    this.#file = undefined;
-    await file?.close();
   }
 
   /** Opens or creates the file; removes a line that was cut by a crash. */

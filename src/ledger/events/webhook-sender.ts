@@ -22,7 +22,7 @@ export interface WebhookEvents {
 }
 
 const firstPauseMs = 1_000;
-/** How often it looks for calls that other machines have stored. */
+/** How often it looks for calls that were stored. */
 const lookMs = 1_000;
 /** How much longer than a request a gateway keeps its turn, whose clock may differ from others'. */
 const turnMs = 60_000;
@@ -36,8 +36,7 @@ export class WebhookSender {
   readonly #end = new AbortController();
   #running: Promise<void> | undefined;
   #failures = 0;
-  #isWoken = false;
-  #wake: (() => void) | undefined;
+  #endPause: (() => void) | undefined;
 
   constructor(options: WebhookSenderOptions) {
     this.#options = options;
@@ -47,26 +46,17 @@ export class WebhookSender {
     this.#running ??= this.#run();
   }
 
-  /** There are new events. */
-  wake(): void {
-    this.#isWoken = true;
-    if (this.#failures === 0) this.#wake?.();
-  }
-
   /** Ends the request that is open; its batch is sent again after the next start. */
   async stop(): Promise<void> {
     this.#end.abort();
-    this.#wake?.();
+    this.#endPause?.();
     await this.#running;
   }
 
   async #run(): Promise<void> {
     while (!this.#end.signal.aborted) {
-      this.#isWoken = false;
       const hasSent = await this.#sendNext();
-      if (hasSent) continue;
-      if (this.#failures > 0) await this.#pause();
-      else if (!this.#isWoken) await this.#pause(lookMs);
+      if (!hasSent) await this.#pause(this.#failures > 0 ? this.#pauseMs : lookMs);
     }
   }
 
@@ -106,14 +96,14 @@ export class WebhookSender {
     if (!response.ok) throw new Error(`the receiver answered with status ${response.status}`);
   }
 
-  #pause(pauseMs = this.#pauseMs): Promise<void> {
+  #pause(pauseMs: number): Promise<void> {
     if (this.#end.signal.aborted) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
+    this.#endPause = resolve;
     const cancel = this.#options.clock.schedule(resolve, pauseMs);
     return promise.finally(() => {
       cancel();
-      this.#wake = undefined;
+      this.#endPause = undefined;
     });
   }
 

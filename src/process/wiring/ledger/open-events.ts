@@ -5,8 +5,8 @@ import { viewCall } from "../../../control/usage/call-row.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RotatedFile } from "../../../ledger/events/rotated-file.ts";
-import { StoredEvents } from "../../../ledger/events/stored-events.ts";
 import { WebhookSender, type WebhookEvents } from "../../../ledger/events/webhook-sender.ts";
+import { StorageUnavailable } from "../../../store/errors.ts";
 import type { StoredCalls, UsageStore } from "../../../store/store.ts";
 
 export interface LedgerEventOptions {
@@ -36,14 +36,26 @@ export function openLedgerEvents(options: LedgerEventOptions): LedgerEvents {
   const holder = `${hostname()}:${resolve(config.dataDir)}`;
   const sender = settings && new WebhookSender({ calls, eventOf, holder, settings, clock, on });
   return {
-    usage:
-      file === undefined && sender === undefined
-        ? store
-        : new StoredEvents({ store, file, eventOf, onStored: () => sender?.wake() }),
+    usage: file === undefined ? store : withFile(store, file),
     start: () => sender?.start(),
     async close() {
       await sender?.stop();
       await file?.close();
     },
+  };
+}
+
+/** Rows leave the spool once the file has them, too: a crash in between repeats events. */
+function withFile(store: UsageStore, file: RotatedFile): UsageStore {
+  return {
+    async insert(records) {
+      await store.insert(records);
+      await file.append(records.map(eventOf)).catch((cause: unknown) => {
+        // No row is at fault, so all of them are tried again.
+        throw new StorageUnavailable("the events of the ledger cannot be written", { cause });
+      });
+    },
+    prune: (...about) => store.prune(...about),
+    erase: (...about) => store.erase(...about),
   };
 }
