@@ -2,9 +2,9 @@ import type { Clock } from "../domain/clock.ts";
 import { hasSettledWithin } from "../domain/waiting/wait.ts";
 
 /** Asks whether the host of a URL accepts connections. Times are monotonic milliseconds. */
-export interface HostQuestion {
+interface HostQuestion {
   readonly url: string;
-  /** A probe that started at this time or later may be reused. */
+  /** An answer of the host since then counts. */
   readonly since: number;
   /** The deadline for the answer. */
   readonly until: number;
@@ -13,28 +13,13 @@ export interface HostQuestion {
 /** Opens its own connection; resolves to false at the timeout, never earlier. */
 export type ConnectProbe = (url: string, timeoutMs: number) => Promise<boolean>;
 
-interface Host {
-  /** Start of the newest probe that the host answered. */
-  answeredAt: number;
-  probe: RunningProbe | undefined;
-}
-
-interface RunningProbe {
-  readonly startedAt: number;
-  readonly end: Promise<void>;
-}
-
-/** Limit on remembered hosts, well above what a configuration has. */
-const mostHosts = 1_000;
-
-/**
- * Probes whether hosts accept connections. Attempts at one host share its probes: each uses a probe
- * that started after the attempt, so one starts per half connect timeout at most.
- */
+/** Probes whether hosts accept connections. Attempts at one host share its probes. */
 export class HostProbes {
   readonly #probe: ConnectProbe;
   readonly #clock: Pick<Clock, "monotonic" | "schedule">;
-  readonly #hosts = new Map<string, Host>();
+  /** When hosts have last answered, and the probes that run, by origin. */
+  readonly #answeredAt = new Map<string, number>();
+  readonly #running = new Map<string, Promise<void>>();
 
   constructor(probe: ConnectProbe, clock: Pick<Clock, "monotonic" | "schedule">) {
     this.#probe = probe;
@@ -43,39 +28,25 @@ export class HostProbes {
 
   /** Resolves to true once the host has answered, to false at `until`. */
   async canConnect({ url, since, until }: HostQuestion): Promise<boolean> {
-    const host = this.#hostOf(url);
-    for (;;) {
-      if (host.answeredAt >= since) return true;
-      const now = this.#clock.monotonic();
-      if (now >= until) return false;
-      if (host.probe === undefined || host.probe.startedAt < since) {
-        // It lasts as long as the longest wait among the attempts that may share it.
-        host.probe = this.#start(host, url, until - since);
-      }
-      await hasSettledWithin(host.probe.end, until - now, this.#clock);
-    }
-  }
-
-  #start(host: Host, url: string, timeoutMs: number): RunningProbe {
-    const startedAt = this.#clock.monotonic();
-    const finish = (hasAnswered: boolean): void => {
-      if (host.probe === probe) host.probe = undefined;
-      if (hasAnswered) host.answeredAt = Math.max(host.answeredAt, startedAt);
-    };
-    // A probe that fails to run is no evidence against the host.
-    const end = this.#probe(url, timeoutMs).then(finish, () => finish(true));
-    const probe = { startedAt, end };
-    return probe;
-  }
-
-  #hostOf(url: string): Host {
     const { origin } = new URL(url);
-    let host = this.#hosts.get(origin);
-    if (host === undefined) {
-      if (this.#hosts.size >= mostHosts) this.#hosts.clear();
-      host = { answeredAt: Number.NEGATIVE_INFINITY, probe: undefined };
-      this.#hosts.set(origin, host);
+    for (;;) {
+      if ((this.#answeredAt.get(origin) ?? Number.NEGATIVE_INFINITY) >= since) return true;
+      const leftMs = until - this.#clock.monotonic();
+      if (leftMs <= 0) return false;
+      const probe = this.#running.get(origin) ?? this.#start(origin, until - since);
+      await hasSettledWithin(probe, leftMs, this.#clock);
     }
-    return host;
+  }
+
+  /** It lasts as long as the longest wait among the attempts that may share it. */
+  async #start(origin: string, timeoutMs: number): Promise<void> {
+    // A probe that fails to run is no evidence against the host.
+    const probing = this.#probe(origin, timeoutMs).catch(() => true);
+    const running = probing.then((hasAnswered) => {
+      this.#running.delete(origin);
+      if (hasAnswered) this.#answeredAt.set(origin, this.#clock.monotonic());
+    });
+    this.#running.set(origin, running);
+    return running;
   }
 }
