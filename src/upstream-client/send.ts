@@ -3,14 +3,17 @@ import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { type Flow, nextOf } from "../domain/waiting/flow.ts";
 import { joinChunks } from "../domain/chat/bytes.ts";
-import { answerTooLarge, UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import {
+  answerTooLarge,
+  brokenAnswer,
+  UpstreamFailure,
+} from "../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { AnswerMemory } from "../snapshot/call.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
-import { decodedResponse } from "./decoded-response.ts";
 import { ClientError } from "./http/request-head.ts";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -44,6 +47,8 @@ export interface RequestPlaces {
   close(): void;
 }
 
+/** Requests ask for no compression, and name so. */
+const compressed = /gzip|deflate|br|zstd|compress/i;
 /** How much of an error body is read; error details come first. */
 const failureLimitBytes = 64 * 1024;
 
@@ -67,7 +72,7 @@ export async function send(
     const { connections } = upstream;
     const { onUnread } = options;
     const sending = { method, headers, body, connections, progress: watchdog, onUnread };
-    const response = decodedResponse(await options.transport(authorized.url, sending));
+    const response = await options.transport(authorized.url, sending);
     watchdog.connected();
     const sent = { url: authorized.url, headers };
     const answer = new UpstreamAnswer({ response, watchdog, sent }, options);
@@ -76,6 +81,10 @@ export async function send(
       // The reason of a refusal does not take long, unlike an answer.
       watchdog.progress();
       throw await readFailure({ answer, response, authorized }, upstream);
+    }
+    const encoding = response.headers.get("content-encoding");
+    if (encoding !== null && compressed.test(encoding)) {
+      throw brokenAnswer(`the upstream compressed its answer (${encoding.slice(0, 50)}) unasked`);
     }
     return answer;
   } catch (error) {
