@@ -3,11 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { type Flow, nextOf } from "../domain/waiting/flow.ts";
 import { joinChunks } from "../domain/chat/bytes.ts";
-import {
-  answerTooLarge,
-  brokenAnswer,
-  UpstreamFailure,
-} from "../domain/errors/upstream-failure.ts";
+import { answerTooLarge, UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
@@ -84,7 +80,8 @@ export async function send(
     }
     const encoding = response.headers.get("content-encoding");
     if (encoding !== null && compressed.test(encoding)) {
-      throw brokenAnswer(`the upstream compressed its answer (${encoding.slice(0, 50)}) unasked`);
+      const hint = "the upstream compressed its answer without being asked to";
+      throw new UpstreamFailure({ kind: "broken-answer", message: encoding.slice(0, 50), hint });
     }
     return answer;
   } catch (error) {
