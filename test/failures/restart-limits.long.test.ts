@@ -34,6 +34,28 @@ test("a key gets its minute only once, even if the gateway is killed repeatedly"
   expect(Math.max(...inAnyMinute)).toBe(fitting);
 }, 120_000);
 
+test("a key gets its minute only once, if the gateway is killed after its calls were stored", async () => {
+  const requestsPerMinute = 60;
+  await using bench = await ProcessBench.create({
+    keys: 1,
+    plan: { plan: "enterprise", limits: { requestsPerMinute, tokensPerMinute: 10_000_000 } },
+  });
+  const startedAt = performance.now();
+  let admitted = 0;
+  for (let kill = 0; kill < 3; kill += 1) {
+    await using serving = await bench.serve();
+    for (let made = 0; made < requestsPerMinute / 2; made += 1) {
+      if ((await call(bench, serving, false)) === 200) admitted += 1;
+    }
+    // By then the calls are in the database, and the spool went on in another file.
+    await Bun.sleep(4_000);
+    serving.kill();
+    await serving.exited;
+  }
+  expect(performance.now() - startedAt).toBeLessThan(60_000);
+  expect(admitted).toBe(requestsPerMinute);
+}, 120_000);
+
 test("a key gets its minute only once while the only process is replaced under load", async () => {
   const requestsPerMinute = 2_000;
   await using bench = await ProcessBench.create({

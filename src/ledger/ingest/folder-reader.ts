@@ -147,7 +147,7 @@ export class FolderReader {
       segment: this.#reading?.number ?? this.#lastNumber + 1,
       closes: this.#closes,
     };
-    this.#firstKept = this.#hasEnded ? this.#keptSince() : Number.POSITIVE_INFINITY;
+    if (this.#segments[0]?.isRead === true) this.#firstKept = this.#keptSince();
     for (let [oldest] = this.#segments; oldest !== undefined && this.#isSpent(oldest);) {
       // After a failure, a running process's file is tried again and an ended one's is left to the
       // next start; this changes nothing for either.
@@ -158,7 +158,10 @@ export class FolderReader {
     if (this.#hasEnded && this.#segments.length === 0) this.#finish();
   }
 
-  /** The first file that the next process still needs for its limits; infinite: it needs none. */
+  /**
+   * The first file that the next process needs for its limits, also while this one runs, as it may
+   * be killed; infinite: it needs none.
+   */
   #keptSince(): number {
     const { path } = this.#options;
     try {
