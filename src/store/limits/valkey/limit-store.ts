@@ -18,6 +18,7 @@ import { Leases, type LeaseRest } from "./leases.ts";
 import { decideScript } from "./limit-scripts.ts";
 import {
   charge,
+  chargeAlone,
   isOfTokens,
   limitsClosed,
   openOverrun,
@@ -317,8 +318,7 @@ export class ValkeyLimits implements LimitStore {
     const refusal = refusalByShare(own, asked, terms);
     if (refusal !== undefined) return refusal;
     const slot = this.#reports.slot;
-    this.#reports.grantsAlone(account);
-    charge(asked, slot);
+    chargeAlone(asked, slot);
     openOverrun(own, overrun);
     if (isTold) this.#reports.note(account, stepsOf(asked, slot, 1));
     return { slot, state: stateOf(firstOf(own), own, this.#reports.serverMs) };

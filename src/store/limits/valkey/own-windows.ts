@@ -13,6 +13,8 @@ export interface OwnWindow {
   /** As the last request had it. */
   scope: LimitScope;
   readonly window: UsageWindow;
+  /** What of it this process has granted by itself: the server may know less, or in other slots. */
+  alone: UsageWindow | undefined;
   /** The server's number of its last change that this process has seen. */
   number: number;
   /** When the server last heard what running calls could still use beyond their charges. */
@@ -46,7 +48,7 @@ export class OwnWindows {
       let own = all.touch(key);
       if (own === undefined) {
         const window = new UsageWindow(slot, countedSlotsOf(scope));
-        own = { key, scope, window, number: 0, openToldAtMs: 0 };
+        own = { key, scope, window, alone: undefined, number: 0, openToldAtMs: 0 };
         all.set(key, own);
       }
       own.scope = scope;
@@ -87,6 +89,23 @@ export function charge({ own, demand }: Charged, slot: number): void {
     window.advance(slot);
     window.adjust(slot, demand[scope.unit]);
   }
+}
+
+/** As `charge`, for what the server has not decided. */
+export function chargeAlone(charged: Charged, slot: number): void {
+  charge(charged, slot);
+  for (const of of charged.own) {
+    if (of.scope.window !== "minute") continue;
+    of.alone ??= new UsageWindow(slot);
+    of.alone.advance(slot);
+    of.alone.adjust(slot, charged.demand[of.scope.unit]);
+  }
+}
+
+/** What the server must know of. */
+export function chargedByServer({ window, alone }: OwnWindow, slot: number): number {
+  alone?.advance(slot);
+  return window.charged - (alone?.charged ?? 0);
 }
 
 export interface Charged extends Pick<Demanded, "demand"> {

@@ -4,7 +4,7 @@ import { slotMs } from "../../../domain/limits/slots.ts";
 import { countedSlotsOf, heldTo } from "../decision.ts";
 import type { Parameter, ValkeyClient } from "./client.ts";
 import { checkScript, correctScript } from "./limit-scripts.ts";
-import type { Charged, OwnWindow } from "./own-windows.ts";
+import { chargedByServer, type Charged, type OwnWindow } from "./own-windows.ts";
 import { ValkeyUnavailable } from "./problems.ts";
 import { readCheck, readCorrection, type Corrected, type WindowTold } from "./read-reply.ts";
 import type { RequestWindows } from "./scopes.ts";
@@ -109,12 +109,6 @@ export class Reports {
     if (account.steps.length > mostSteps) account.steps = addedUp(account.steps, this.slot);
   }
 
-  /** The process grants by itself, which the server hears only later. */
-  grantsAlone(account: Account): void {
-    const now = this.#options.clock.monotonic();
-    account.comparableAtMs = now + trustAfterMs + clockSlackMs;
-  }
-
   /** Looks at the server when that is due: each second, and more often while it does not answer. */
   async look(sinceKeys: readonly string[]): Promise<void> {
     const { client, clock, trust } = this.#options;
@@ -196,11 +190,13 @@ export class Reports {
       const of = own[index];
       if (of === undefined || (number === 0 && of.window.charged === 0)) continue;
       const isOlder = number > 0 && number < of.number;
-      isLess ||= of.scope.window === "minute" && (isOlder || charged < of.window.charged);
+      isLess ||=
+        of.scope.window === "minute" && (isOlder || charged < chargedByServer(of, this.slot));
       of.number = Math.max(of.number, number);
     }
     const isKnown = account.steps.length === 0 && account.charging === 0;
-    const isComparable = this.#options.clock.monotonic() >= account.comparableAtMs;
+    const sinceMs = Math.max(account.comparableAtMs, this.#options.trust.since + clockSlackMs);
+    const isComparable = this.#options.clock.monotonic() >= sinceMs;
     if (isLess && isKnown && isComparable) this.#lose(account, "it knows less than was admitted");
   }
 

@@ -21,7 +21,7 @@ export interface TrustOptions {
  */
 export class Trust {
   readonly #options: TrustOptions;
-  #badUntil = 0;
+  #badUntil = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #failedAt = -Infinity;
   #answers = false;
@@ -39,6 +39,11 @@ export class Trust {
 
   get decides(): boolean {
     return this.#answers && this.#options.clock.monotonic() >= this.#badUntil;
+  }
+
+  /** When the server decides again after a loss, or when it did. */
+  get since(): number {
+    return this.#badUntil;
   }
 
   get isLost(): boolean {
