@@ -17,7 +17,8 @@ export interface WatchOptions {
   readonly debounceMs?: number;
   /** Wall clock, ms. */
   readonly now: () => number;
-  readonly onConfig: (config: Config, text: string) => void;
+  /** `isWhole`: all settings of the text are in use, none waits for a restart. */
+  readonly onConfig: (config: Config, text: string, isWhole: boolean) => void;
   /** Called for a file that is invalid or unreadable; the current configuration stays. */
   readonly onProblems: (text: string) => void;
   /** Called for warnings, for settings that need a restart, and when watching fails. */
@@ -96,7 +97,7 @@ class FileConfigWatch implements ConfigWatch {
       this.#notice(`${path}: changes that take effect only after a restart: ${pending.join(", ")}`);
     }
     for (const warning of configWarnings(config, now())) this.#notice(warning);
-    onConfig(config, text);
+    onConfig(config, text, pending.length === 0);
   }
 
   #notice(text: string): void {

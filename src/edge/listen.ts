@@ -86,9 +86,9 @@ export function listen(options: ListenOptions): Listener {
   };
   const handle: HandleSent = (request, sent) => options.handle(request, connections, sent);
   const { hostname, port, portUse = "alone" } = options;
-  const server = explained(options, () => {
-    if (portUse === "first" && port !== 0) refuseTaken({ hostname, port });
-    return Bun.serve({
+  if (portUse === "first") refuseTaken(options);
+  const server = explained(options, () =>
+    Bun.serve({
       hostname,
       port,
       idleTimeout: idleSeconds,
@@ -100,8 +100,8 @@ export function listen(options: ListenOptions): Listener {
       fetch: (request) => handle(request, undefined),
       routes: segmentRoutes(options.paths ?? [], handle),
       error: (error) => options.onError(error),
-    });
-  });
+    }),
+  );
   const ownPort = server.port ?? port;
   const socket = portUse === "alone" ? undefined : findListeningSocket(ownPort);
   if (portUse === "successor") socket?.takeAll();
@@ -123,12 +123,18 @@ export function listen(options: ListenOptions): Listener {
 }
 
 /** Throws if any process listens at the address, even one that would share it. */
-function refuseTaken(address: { readonly hostname: string; readonly port: number }): void {
-  void Bun.serve({ ...address, reusePort: false, fetch: () => new Response() }).stop(true);
+export function refuseTaken(address: Pick<ListenOptions, "hostname" | "port">): void {
+  if (address.port === 0) return;
+  explained(address, () => {
+    void Bun.serve({ ...address, reusePort: false, fetch: () => new Response() }).stop(true);
+  });
 }
 
 /** Adds the address, which the runtime's own error lacks. */
-function explained<Server>({ hostname, port }: ListenOptions, start: () => Server): Server {
+function explained<Server>(
+  { hostname, port }: Pick<ListenOptions, "hostname" | "port">,
+  start: () => Server,
+): Server {
   try {
     return start();
   } catch (error) {

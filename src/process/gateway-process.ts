@@ -1,11 +1,11 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { RefusalLog } from "../admission/refusals/refusal-log.ts";
-import type { Config } from "../config/config.ts";
+import type { Config, ListenAddress } from "../config/config.ts";
 import type { IssuedToken } from "../control/sign-in/bootstrap/bootstrap.ts";
 import { systemClock, type Clock } from "../domain/clock.ts";
 import { Peppers } from "../domain/keys/peppers.ts";
 import { Secret } from "../domain/keys/secret.ts";
-import type { PortUse } from "../edge/listen.ts";
+import { type PortUse, refuseTaken } from "../edge/listen.ts";
 import { Shutdown } from "../edge/shutdown.ts";
 import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
 import type { TelemetryEvents } from "../telemetry/events/events.ts";
@@ -23,6 +23,8 @@ export interface GatewayProcessOptions {
   /** Number of this process among those of the machine, from 1. */
   readonly number: number;
   readonly portUse: PortUse;
+  /** Nobody may listen there yet, not even one that would share the port. Default: none. */
+  readonly newAddresses?: readonly ListenAddress[];
   readonly overrides: ProcessOverrides;
   /** Starts the control plane, again after each of its deaths. */
   readonly startControl: () => RunningControl;
@@ -108,7 +110,8 @@ export class GatewayProcess implements AsyncDisposable {
 
   /** Opens the database and listens. Throws when a step fails; `StartProblem` from the other thread. */
   async start(): Promise<void> {
-    const { overrides, number, portUse } = this.#options;
+    const { overrides, number, portUse, newAddresses = [] } = this.#options;
+    for (const address of newAddresses) refuseTaken(address);
     const { clock = systemClock, randomBytes = (target) => crypto.getRandomValues(target) } =
       overrides;
     const config = this.#config;

@@ -24,6 +24,8 @@ export interface ConfigText {
   /** Path of the file; undefined for the demo. */
   readonly path: string | undefined;
   readonly text: string;
+  /** Has the settings that only a restart changes, if those of the text are later. */
+  readonly startText?: string | undefined;
   /** When the process loaded it, in milliseconds since the epoch. */
   readonly loadedAt: number;
 }

@@ -31,6 +31,7 @@ process.on("uncaughtException", (thrown) => {
 link.tellSettings({
   dataDir,
   processes: Number(processes),
+  ports: [],
   logLevel: "info",
   logFormat: "json",
   isReloadable: true,

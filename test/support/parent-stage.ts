@@ -68,7 +68,7 @@ export class StagedProcess implements Child {
 
 export function settingsWith(more: Partial<GatewaySettings>): GatewaySettings {
   const telemetry = { logLevel: "info", logFormat: "text" } as const;
-  return { dataDir: "/data", processes: 1, isReloadable: true, ...telemetry, ...more };
+  return { dataDir: "/data", processes: 1, ports: [], isReloadable: true, ...telemetry, ...more };
 }
 
 /** A parent on a clock that only the test moves. */

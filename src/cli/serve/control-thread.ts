@@ -107,8 +107,9 @@ function open({ start, args, config, fileConfig, link, log }: Opened): void {
           env: start.variables,
           current: fileConfig,
           now: () => Date.now(),
-          onConfig(next, nextText) {
-            side.reconfigure(withListeners(withDataDir(next, args, path), args), nextText);
+          onConfig(next, nextText, isWhole) {
+            const served = withListeners(withDataDir(next, args, path), args);
+            side.reconfigure(served, nextText, isWhole);
             events.configAccepted(path);
           },
           onProblems: (problems) => events.configRefused(problems),

@@ -4,6 +4,7 @@ import type { Config } from "../../config/config.ts";
 import { demoConfigText, demoDataDir } from "../../config/demo.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
 import { ProxyProblem, readProxies } from "../../config/proxies.ts";
+import { keepRestartSettings } from "../../config/restart-settings.ts";
 import type { Proxies } from "../../domain/upstream-settings.ts";
 import { listenAddress, type ListenAddress } from "../../settings/values.ts";
 import { CommandError, UsageError, type CommandIo } from "../command.ts";
@@ -22,6 +23,8 @@ export interface Settings {
   /** Path of the file; undefined for the demo. */
   readonly path: string | undefined;
   readonly text: string;
+  /** As in `ConfigText`. */
+  readonly startText?: string | undefined;
 }
 
 /** Where the demo's provider is and what it accepts, until it runs. */
@@ -36,8 +39,8 @@ export interface SettingsSources {
   /** The demo's provider. */
   readonly simulator?: DemoProvider;
   /**
-   * The data directory of a process that crashed: if the file is broken now, the configuration that
-   * worked last is used.
+   * The data directory of a process that crashed. The configuration that worked last is there: its
+   * settings stay that only a restart changes, and all of it is used if the file is broken now.
    */
   readonly lastGoodIn?: string | undefined;
 }
@@ -50,27 +53,33 @@ export function loadSettings(
 ): Settings {
   proxiesOf(io.environment);
   const path = chosen.config ?? io.environment.configPath;
+  const { variables } = io.environment;
   const text = path === undefined ? demoText(chosen, simulator) : readConfigFile(path);
+  const hasCrashed = path !== undefined && lastGoodIn !== undefined;
+  const startText = hasCrashed ? readLastGood(lastGoodIn) : undefined;
   try {
-    return { ...parseServed({ path, text }, chosen, io.environment.variables), path, text };
+    return { ...parseServed({ path, text, startText }, chosen, variables), path, text, startText };
   } catch (error) {
-    const lastGood = lastGoodIn === undefined ? undefined : readLastGood(lastGoodIn);
-    if (lastGood === undefined) throw error;
-    const served = parseServed({ path, text: lastGood }, chosen, io.environment.variables);
-    return { ...served, path, text: lastGood };
+    if (startText === undefined) throw error;
+    const served = parseServed({ path, text: startText }, chosen, variables);
+    return { ...served, path, text: startText };
   }
 }
 
 /** Parses a configuration with the data directory of the command line. Throws `CommandError`. */
 export function parseServed(
-  { path, text }: Pick<Settings, "path" | "text">,
+  { path, text, startText = text }: Pick<Settings, "path" | "text" | "startText">,
   chosen: SettingsArguments,
   env: CommandIo["environment"]["variables"],
 ): Pick<Settings, "config" | "fileConfig"> {
   const name = path ?? "built-in demo";
   const result = parseConfig(text, { name, env });
   if (!result.ok) throw new CommandError(formatProblems(name, result.problems));
-  return { config: withDataDir(result.config, chosen, path), fileConfig: result.config };
+  const started = startText === text ? result : parseConfig(startText, { name, env });
+  const fileConfig = started.ok
+    ? keepRestartSettings(started.config, result.config).config
+    : result.config;
+  return { config: withDataDir(fileConfig, chosen, path), fileConfig };
 }
 
 /** The proxies that the environment names. Throws `CommandError`. */

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { Config } from "../../config/config.ts";
+import type { Config, ListenAddress } from "../../config/config.ts";
 import { parseConfig } from "../../config/load.ts";
 import { keepRestartSettings } from "../../config/restart-settings.ts";
 import type { IssuedToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
@@ -43,10 +43,11 @@ function reasonToTell(error: unknown): string | undefined {
 }
 
 async function serveUntilAsked(
-  { number, portUse, crashedIn }: Beginning,
+  beginning: Beginning,
   texts: readonly string[],
   io: CommandIo & { readonly parent: ParentLink },
 ): Promise<number> {
+  const { portUse, crashedIn } = beginning;
   const args = readServeArguments(texts);
   const isFirst = portUse === "first";
   const reload = { now: (): void => undefined };
@@ -74,8 +75,7 @@ async function serveUntilAsked(
     args,
     texts,
     fixed,
-    number,
-    portUse,
+    beginning,
     io,
     onBootstrapToken: (token) =>
       void introduced.promise.then(() => printBootstrap(token, { values: args, config }, io)),
@@ -123,13 +123,28 @@ async function refuseSecond(config: Config, io: CommandIo): Promise<void> {
   throw await startError(new FolderInUse("another gateway uses the data directory"), config, io);
 }
 
+/** Addresses that no process of this gateway has. Those of the command line are of the first one. */
+function newAddresses(
+  { listen }: Config,
+  args: ServeArguments,
+  { portUse, ownPorts }: Beginning,
+): readonly ListenAddress[] {
+  if (portUse === "first") return [];
+  return (["data", "admin"] as const)
+    .filter((listener) => args[listener] === undefined)
+    .map((listener) => listen[listener])
+    .filter(({ port }) => !ownPorts.includes(port));
+}
+
 function tellSettings({ config, path }: Settings, parent: ParentLink): void {
   const { logLevel, logFormat } = config.telemetry;
+  const { data, admin } = config.listen;
   parent.tellSettings({
     dataDir: resolve(config.dataDir),
     logLevel,
     logFormat,
     processes: config.processes,
+    ports: [data.port, admin.port],
     isReloadable: path !== undefined,
   });
 }
@@ -141,27 +156,28 @@ interface Served {
   readonly texts: readonly string[];
   /** Further arguments, known once it serves. */
   readonly fixed: readonly string[];
-  readonly number: number;
-  readonly portUse: Beginning["portUse"];
+  readonly beginning: Beginning;
   readonly io: CommandIo;
   readonly onBootstrapToken: (token: IssuedToken) => void;
   readonly onGivenUp: () => void;
 }
 
-function newGateway({ settings, config, args, texts, fixed, number, portUse, io, ...on }: Served) {
-  const { path } = settings;
-  let { text } = settings;
+function newGateway({ settings, config, args, texts, fixed, beginning, io, ...on }: Served) {
+  const { number, portUse } = beginning;
+  const { path, text: firstText, startText = firstText } = settings;
+  let text = firstText;
   let hasControl = false;
   return new GatewayProcess({
     config,
     number,
     portUse,
+    newAddresses: newAddresses(config, args, beginning),
     overrides: { log: io.log, proxies: proxiesOf(io.environment) },
     startControl() {
       const isAgain = hasControl;
       hasControl = true;
       return startControlThread({
-        config: { path, text, loadedAt: io.clock.now() },
+        config: { path, text, startText, loadedAt: io.clock.now() },
         args: [...texts, ...fixed],
         variables: io.environment.variables,
         number,

@@ -14,7 +14,7 @@ import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
-import type { MainState, ToControl, ToMain } from "../messages.ts";
+import type { ConfigText, MainState, ToControl, ToMain } from "../messages.ts";
 import type { Handlers, ThreadLink } from "../thread-link.ts";
 import { platformOf } from "./admin-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
@@ -26,7 +26,7 @@ import { ProcessRows } from "./process-rows.ts";
 export interface ControlPlaneOptions {
   readonly config: Config;
   /** The text of the configuration, and when it was loaded; undefined: of a test. */
-  readonly text: { readonly text: string; readonly loadedAt: number } | undefined;
+  readonly text: Omit<ConfigText, "path"> | undefined;
   readonly link: ThreadLink<ToMain, ToControl>;
   readonly log: LogSink;
   readonly clock: Clock;
@@ -68,6 +68,8 @@ export class ControlPlane implements AsyncDisposable {
   #config: Config;
   #loadedAt: number;
   #text: string | undefined;
+  /** Whether all of the text is in use, and nothing waits for a restart. */
+  #isWhole: boolean;
   #main: MainState | undefined;
   #spool: string | undefined;
   #lock: FolderLock | undefined;
@@ -83,6 +85,7 @@ export class ControlPlane implements AsyncDisposable {
     this.#options = options;
     this.#config = config;
     this.#text = text?.text;
+    this.#isWhole = text?.startText === undefined || text.startText === text.text;
     this.#loadedAt = text?.loadedAt ?? clock.now();
     const telemetry = (this.telemetry = createTelemetry({
       settings: config.telemetry,
@@ -130,10 +133,11 @@ export class ControlPlane implements AsyncDisposable {
   }
 
   /** Applies a validated configuration. */
-  reconfigure(config: Config, text?: string): void {
+  reconfigure(config: Config, text?: string, isWhole = true): void {
     const { clock, link } = this.#options;
     this.#config = config;
     this.#text = text;
+    this.#isWhole = isWhole;
     this.#loadedAt = clock.now();
     this.#leader?.reconfigure(config);
     this.#export.configure(config.telemetry.otlp);
@@ -246,7 +250,7 @@ export class ControlPlane implements AsyncDisposable {
   }
 
   #keepLastGood(): void {
-    if (this.#text === undefined) return;
+    if (this.#text === undefined || !this.#isWhole) return;
     keepLastGood(this.#config.dataDir, this.#text).catch((error: unknown) =>
       this.telemetry.events.lastGoodFailed(error),
     );

@@ -11,6 +11,8 @@ export interface Beginning {
   readonly portUse: Exclude<PortUse, "alone">;
   /** Arguments added to those of the command line. */
   readonly addresses: readonly string[];
+  /** Where processes of this gateway listen; at any other port nobody may. */
+  readonly ownPorts: readonly number[];
   /** The data directory of a process that crashed: the last good configuration is there. */
   readonly crashedIn: string | undefined;
 }
@@ -23,6 +25,8 @@ export interface GatewaySettings {
   readonly logFormat: "text" | "json";
   /** Number of processes to run. */
   readonly processes: number;
+  /** Of the listeners; 0: the system chooses. */
+  readonly ports: readonly number[];
   /** Whether there is a configuration file to reload; without one, SIGHUP ends the gateway. */
   readonly isReloadable: boolean;
 }

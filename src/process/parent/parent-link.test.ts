@@ -131,7 +131,7 @@ test("a process ends when its parent is killed", async () => {
     import { startChild } from ${JSON.stringify(source)};
     const started = { command: ${JSON.stringify(words)}, environment: process.env };
     const child = startChild(started, ({ kind }) => kind === "started" && console.log("serves"));
-    child.begin({ number: 1, portUse: "first", addresses: [] });`;
+    child.begin({ number: 1, portUse: "first", addresses: [], ownPorts: [] });`;
   const parent = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
   const lines: string[] = [];
   // Both have this output, which ends with the last of them.

@@ -105,6 +105,8 @@ export class Parent {
   /** Cancels pending restarts. */
   readonly #ending = new AbortController();
   readonly #running = new Set<Child>();
+  /** Those that have begun to serve, and have not ended. */
+  readonly #serving = new Set<Run>();
   readonly #places: Place[] = [];
   #kept: Promise<void>[] = [];
   #settings: GatewaySettings | undefined;
@@ -321,11 +323,13 @@ export class Parent {
       this.#running.add(child);
       run.ended = child.ended.then((end) => {
         this.#running.delete(child);
+        this.#serving.delete(run);
         return end;
       });
       const crashed = portUse === "another" && restarts > 0;
       const crashedIn = crashed ? this.#settings?.dataDir : undefined;
-      child.begin({ number, portUse, addresses: this.#addresses, crashedIn });
+      const ownPorts = [...this.#serving].flatMap(({ settings }) => settings?.ports ?? []);
+      child.begin({ number, portUse, addresses: this.#addresses, ownPorts, crashedIn });
     } catch (error) {
       run.refusal = { error };
     }
@@ -342,6 +346,7 @@ export class Parent {
         return;
       case "started":
         run.hasServed = true;
+        this.#serving.add(run);
         this.#settings = run.settings ?? this.#settings;
         run.serving.resolve();
         // If an option is given twice, the last one counts. A fixed address is not reported again.
