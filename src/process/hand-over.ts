@@ -2,7 +2,9 @@ import { chmodSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "../domain/clock.ts";
-import type { GivenLimits, LimitsNote, OwnLimits } from "./own-limits.ts";
+import type { ScopeUse } from "../domain/limits/limit-scope.ts";
+import type { LimitsState } from "../store/limits/memory/limit-store.ts";
+import type { ChargedScopes, GivenLimits, LimitsNote, OwnLimits } from "./own-limits.ts";
 
 /**
  * A process that keeps the limits in its memory gives them to its successor over a Unix socket in
@@ -19,66 +21,32 @@ export interface HandOverOptions {
   readonly onFailed: (error: unknown) => void;
 }
 
-/** JSON has no infinity: it writes null. */
-const limit = z
-  .number()
-  .nullable()
-  .transform((value) => value ?? Number.POSITIVE_INFINITY);
-const unit = z.literal(["requests", "tokens"]);
-
-const limitScopeSchema = z.object({
-  id: z.string(),
-  unit,
-  window: z.union([z.literal("minute"), z.object({ seconds: z.number() })]),
-  limit,
-  isShared: z.boolean().optional(),
-  owner: z.string().optional(),
-  isClosedAlone: z.boolean().optional(),
-  overrunFactor: limit.optional(),
-});
-
-const scopeUseSchema = z.object({
-  scope: z.object({ id: z.string(), unit, seconds: z.number() }),
-  slot: z.number(),
-  amounts: z.array(z.number()),
-  debt: z.number(),
-  limit,
-});
-
-/** Reads a state that was written as JSON. */
-const limitsStateSchema = z.object({
-  now: z.number(),
-  uses: z.array(scopeUseSchema),
-  calls: z.array(
-    z.object({
-      callId: z.string(),
-      scopes: z.array(limitScopeSchema),
-      tokens: z.number(),
-      mostTokens: z.number().optional(),
-      slot: z.number(),
-      charged: z.number(),
-    }),
-  ),
-});
-
+/** What may differ from another version of the program: the rest is read as it was written. */
 const givenSchema = z.object({
-  state: limitsStateSchema,
-  givers: z.array(z.record(z.string(), z.number())),
+  state: z.object({
+    now: z.number(),
+    uses: z.array(z.custom<ScopeUse>()),
+    calls: z.array(z.custom<LimitsState["calls"][number]>()),
+  }),
+  givers: z.array(z.custom<ChargedScopes>()),
 });
-
-const callTokens = z.tuple([z.string(), z.number()]);
-const noteSchema = z.union([
-  z.object({ use: callTokens }),
-  z.object({ settle: callTokens }),
-  z.object({ uncount: z.object({ scopes: z.array(limitScopeSchema), slot: z.number() }) }),
-  z.object({ include: z.array(scopeUseSchema) }),
-]) satisfies z.ZodType<LimitsNote>;
+const noteSchema = z.custom<LimitsNote>(
+  (value) =>
+    typeof value === "object" && value !== null && ("settle" in value || "include" in value),
+);
 
 /** Reads limits that were written as JSON. Throws for anything else. */
-export function parseGivenLimits(value: unknown): GivenLimits {
-  return givenSchema.parse(value);
+export function parseGivenLimits(text: string): GivenLimits {
+  return givenSchema.parse(parseLimits(text));
 }
 
+/** JSON has no infinity: it writes null, which stands for nothing else here. */
+function parseLimits(text: string): unknown {
+  return JSON.parse(text, (_, value: unknown) => (value === null ? Infinity : value));
+}
+
+/** The answer lasts as long as this process, and may be silent. The types have this for ports alone. */
+const untimed: object = { idleTimeout: 0 };
 /** Longest wait for the process before, which may have ended. */
 const answerLimitMs = 2_000;
 
@@ -88,7 +56,8 @@ export class HandOver {
   readonly #path: string;
   readonly #stopping = new AbortController();
   #server: Bun.Server<undefined> | undefined;
-  #receiver: Receiver | undefined;
+  /** The answer to a successor. */
+  #receiver: { close(): unknown } | undefined;
   #isLeaving = false;
 
   constructor(options: HandOverOptions) {
@@ -103,8 +72,7 @@ export class HandOver {
     if (lines === undefined) return false;
     try {
       const first = await lines.next();
-      const given: unknown = JSON.parse(String(first.value));
-      limits.goOn(parseGivenLimits(given), 0);
+      limits.goOn(parseGivenLimits(String(first.value)), 0);
     } catch (error) {
       onFailed(error);
       return false;
@@ -119,6 +87,7 @@ export class HandOver {
       rmSync(this.#path, { force: true });
       this.#server = Bun.serve({
         unix: this.#path,
+        ...untimed,
         fetch: ({ method, signal }) =>
           method === "POST" && this.#receiver === undefined
             ? this.#give(signal)
@@ -156,7 +125,8 @@ export class HandOver {
         unix: this.#path,
         method: "POST",
         signal,
-      });
+        timeout: false,
+      } as RequestInit);
       return answer.ok && answer.body !== null ? linesOf(answer.body) : undefined;
     } catch {
       // Nobody listens there.
@@ -171,8 +141,7 @@ export class HandOver {
     let isComplete = false;
     try {
       for await (const line of lines) {
-        if (line === "") continue;
-        const note = noteSchema.parse(JSON.parse(line));
+        const note = noteSchema.parse(parseLimits(line));
         limits.hear(note);
         isComplete = "include" in note;
       }
@@ -185,14 +154,25 @@ export class HandOver {
 
   #give(signal: AbortSignal): Response {
     const { limits, onGiven } = this.#options;
-    const receiver = new Receiver(this.#options.clock);
-    this.#receiver = receiver;
-    receiver.write(limits.give((note) => receiver.write(note)));
+    const encoder = new TextEncoder();
+    let isOpen = true;
+    const body = new ReadableStream<Uint8Array>({
+      start: (receiver) => {
+        const write = (value: GivenLimits | LimitsNote): void => {
+          if (isOpen) receiver.enqueue(encoder.encode(`${JSON.stringify(value)}\n`));
+        };
+        this.#receiver = { close: () => isOpen && receiver.close() };
+        write(limits.give(write));
+      },
+      cancel() {
+        isOpen = false;
+      },
+    });
     // The successor listens here for its own.
     void this.#server?.stop(false);
     onGiven(true);
     signal.addEventListener("abort", () => this.#lost());
-    return new Response(receiver.body, { headers: { "content-type": "application/x-ndjson" } });
+    return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
   }
 
   /** A successor that could not start gives everything back. */
@@ -203,51 +183,6 @@ export class HandOver {
     limits.takeBack();
     onGiven(false);
     this.offer();
-  }
-}
-
-/** The runtime ends an answer that has been silent for ten seconds. */
-const signOfLifeMs = 4_000;
-
-/** The answer to a successor. */
-class Receiver {
-  readonly body: ReadableStream<Uint8Array>;
-  readonly #clock: Clock;
-  readonly #encoder = new TextEncoder();
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    this.body = new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        this.#controller = controller;
-      },
-      cancel: () => {
-        this.#controller = undefined;
-      },
-    });
-    this.#live();
-  }
-
-  write(value: GivenLimits | LimitsNote): void {
-    this.#send(`${JSON.stringify(value)}\n`);
-  }
-
-  close(): void {
-    this.#controller?.close();
-    this.#controller = undefined;
-  }
-
-  #live(): void {
-    this.#clock.schedule(() => {
-      if (this.#controller === undefined) return;
-      this.#send("\n");
-      this.#live();
-    }, signOfLifeMs);
-  }
-
-  #send(text: string): void {
-    this.#controller?.enqueue(this.#encoder.encode(text));
   }
 }
 

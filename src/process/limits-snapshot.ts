@@ -121,10 +121,9 @@ export class LimitsSnapshot {
     // A process that has admitted nothing leaves nothing.
     const isEmpty = uses.length + calls.length === 0;
     if (isEmpty && this.#isStopped) return this.#afterWriting(() => removeSnapshots(folder));
-    const kept: KeptLimits = { at: clock.now(), given };
     // No record follows the last one.
     const number = this.#isStopped ? begun + 1 : begun;
-    const text = JSON.stringify(kept);
+    const text = `${clock.now()}\n${JSON.stringify(given)}`;
     return this.#afterWriting(() => writeSnapshot(folder, number, text));
   }
 
@@ -189,15 +188,8 @@ interface FoundLimits {
 function readKept(folder: string): FoundLimits | undefined {
   const number = readSnapshotNumber(folder);
   if (number === undefined) return undefined;
-  const value: unknown = JSON.parse(readFileSync(snapshotPath(folder, number), "utf8"));
-  return { folder, number, kept: parseKept(value) };
-}
-
-function parseKept(value: unknown): KeptLimits {
-  if (typeof value !== "object" || value === null) throw new TypeError("no limits");
-  const { at, given }: Record<string, unknown> = { ...value };
-  if (typeof at !== "number") throw new TypeError("the kept limits are of another form");
-  return { at, given: parseGivenLimits(given) };
+  const [at, given = ""] = readFileSync(snapshotPath(folder, number), "utf8").split("\n");
+  return { folder, number, kept: { at: Number(at), given: parseGivenLimits(given) } };
 }
 
 async function writeSnapshot(folder: string, number: number, text: string): Promise<void> {

@@ -31,20 +31,15 @@ export type ChargedScopes = Readonly<Record<string, number>>;
 
 /** What a process tells its successor after it has given the limits away. */
 export type LimitsNote =
-  | { readonly use: CallTokens }
-  | { readonly settle: CallTokens }
-  | { readonly uncount: CountedRequest }
+  /** A call that was open has ended with so many tokens. */
+  | { readonly settle: readonly [callId: string, tokens: number] }
   /** What it has admitted itself since. */
   | { readonly include: readonly ScopeUse[] };
-
-type CallTokens = readonly [callId: string, tokens: number];
 
 interface Gift {
   readonly tell: (note: LimitsNote) => void;
   /** Calls that the successor settles. */
   readonly calls: ReadonlySet<string>;
-  /** Requests that were counted since. */
-  readonly counted: WeakSet<CountedRequest>;
   /** The limits as they were given, and all that was told since. */
   readonly before: Own;
 }
@@ -79,19 +74,13 @@ export class OwnLimits implements LimitStore {
     if (this.#isWhole) return store.count(scopes);
     const decision = store.count(this.#partOf(scopes));
     if (!decision.isAdmitted) return refusedByShare(decision, { scopes, tokens: 0 });
-    const counted = { scopes, slot: decision.counted.slot };
-    this.#gift?.counted.add(counted);
-    return { isAdmitted: true, counted };
+    return { isAdmitted: true, counted: { scopes, slot: decision.counted.slot } };
   }
 
+  /** Once the limits are given away, a request stays counted: it may have been counted before. */
   uncount(counted: CountedRequest): void {
-    const gift = this.#gift;
-    if (gift === undefined || gift.counted.has(counted)) {
-      this.#own.store.uncount({ ...counted, scopes: this.#partOf(counted.scopes) });
-    } else {
-      gift.before.store.uncount(counted);
-      gift.tell({ uncount: counted });
-    }
+    if (this.#gift !== undefined) return;
+    this.#own.store.uncount({ ...counted, scopes: this.#partOf(counted.scopes) });
   }
 
   acquire(request: LimitRequest): LimitDecision {
@@ -105,7 +94,6 @@ export class OwnLimits implements LimitStore {
 
   use(callId: string, tokens: number): void {
     this.#storeOf(callId).use(callId, tokens);
-    if (this.#gift?.calls.has(callId) === true) this.#gift.tell({ use: [callId, tokens] });
   }
 
   settle(callId: string, tokens: number): void {
@@ -132,9 +120,7 @@ export class OwnLimits implements LimitStore {
   }
 
   hear(note: LimitsNote): void {
-    if ("use" in note) this.use(...note.use);
-    else if ("settle" in note) this.settle(...note.settle);
-    else if ("uncount" in note) this.#own.store.uncount(note.uncount);
+    if ("settle" in note) this.settle(...note.settle);
     else this.include(note.include);
   }
 
@@ -158,7 +144,7 @@ export class OwnLimits implements LimitStore {
     // In the same time, and without anything in it.
     store.goOn({ now: state.now, uses: [], calls: [] }, 0);
     this.#own = { store, givers };
-    this.#gift = { tell, calls, counted: new WeakSet(), before };
+    this.#gift = { tell, calls, before };
     return { state, givers };
   }
 
