@@ -32,8 +32,7 @@ import { dataRoutes } from "../routes.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { ThreadLost } from "./thread-link.ts";
 import { openLimits, type ProcessLimits } from "./open-limits.ts";
-import { followConfig } from "./wiring/build-routing.ts";
-import { buildServices, type BuiltServices } from "./wiring/build-services.ts";
+import { buildServices, followConfig, type BuiltServices } from "./wiring/build-services.ts";
 import {
   adapterServices,
   buildApiSettings,

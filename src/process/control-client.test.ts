@@ -117,8 +117,8 @@ describe("a control thread", () => {
   test("opens the database, then serves with the spool of the process", async () => {
     await using stage = new Stage();
     const { client } = stage;
-    expect(await client.open()).toEqual({ peppers: ["pepper"] });
-    expect(await client.serve("/data/spool")).toEqual({ adminUrl: "http://127.0.0.1:1" });
+    expect(await client.open()).toEqual(["pepper"]);
+    expect(await client.serve("/data/spool")).toBe("http://127.0.0.1:1");
     expect(stage.thread.heard).toEqual(["open", "state", "serve"]);
     const stored = { notReady: "no database", stored: { segment: 1, closes: 2 } };
     stage.thread.tellStorage(stored);

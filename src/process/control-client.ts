@@ -40,6 +40,9 @@ export interface ControlClientOptions {
   readonly onGivenUp: (deaths: number) => void;
 }
 
+/** Why the control plane cannot start, in words for the operator. */
+export class StartProblem extends Error {}
+
 type Link = ThreadLink<ToControl, ToMain>;
 
 const stateIntervalMs = 1_000;
@@ -94,19 +97,21 @@ export class ControlClient {
     return this.#storage;
   }
 
-  /** Opens the database. */
-  open(): Promise<ToControl["open"]["answer"]> {
+  /** Opens the database. Resolves to the peppers; rejects with `StartProblem`. */
+  async open(): Promise<readonly string[]> {
     this.#uses.start();
     // Ticks show the control thread from now on that this one lives.
     this.#watchReadiness();
-    return this.#linked().ask("open", undefined, beginTimeoutMs);
+    return this.#open(this.#linked());
   }
 
-  /** The process serves. Resolves to the address of the admin listener, if it is here. */
-  serve(spool: string | undefined): Promise<ToControl["serve"]["answer"]> {
+  /**
+   * The process serves. Resolves to the address of the admin listener, if it is here; rejects with
+   * `StartProblem`.
+   */
+  async serve(spool: string | undefined): Promise<string | undefined> {
     this.#spool = spool;
-    this.tellState();
-    return this.#linked().ask("serve", { spool }, beginTimeoutMs);
+    return this.#serve(this.#linked());
   }
 
   tellState(): void {
@@ -182,11 +187,8 @@ export class ControlClient {
     if (this.#isStopping) return;
     const link = this.#begin();
     try {
-      const { problem } = await link.ask("open", undefined, beginTimeoutMs);
-      if (problem !== undefined) throw new Error(problem);
-      this.tellState();
-      const served = await link.ask("serve", { spool: this.#spool }, beginTimeoutMs);
-      if (served.problem !== undefined) throw new Error(served.problem);
+      await this.#open(link);
+      await this.#serve(link);
       this.#options.onBack();
     } catch (error) {
       // It may have died again, which counts by itself.
@@ -194,6 +196,19 @@ export class ControlClient {
       this.#running?.terminate();
       this.#lost(link, error instanceof Error ? error.message : String(error));
     }
+  }
+
+  async #open(link: Link): Promise<readonly string[]> {
+    const { peppers, problem } = await link.ask("open", undefined, beginTimeoutMs);
+    if (problem !== undefined) throw new StartProblem(problem);
+    return peppers;
+  }
+
+  async #serve(link: Link): Promise<string | undefined> {
+    this.tellState();
+    const { adminUrl, problem } = await link.ask("serve", { spool: this.#spool }, beginTimeoutMs);
+    if (problem !== undefined) throw new StartProblem(problem);
+    return adminUrl;
   }
 
   #createPort(): ControlPort {

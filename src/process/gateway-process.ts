@@ -115,9 +115,7 @@ export class GatewayProcess implements AsyncDisposable {
     const { clock = systemClock, randomBytes = (target) => crypto.getRandomValues(target) } =
       overrides;
     const config = this.#config;
-    const opened = await this.#control.open();
-    refuse(opened.problem);
-    const peppers = peppersOf(opened.peppers);
+    const peppers = peppersOf(await this.#control.open());
     const control = this.#control.port;
     this.#ledger = openSpool({
       config,
@@ -145,9 +143,7 @@ export class GatewayProcess implements AsyncDisposable {
     });
     this.#calls = calls;
     await calls.start();
-    const { adminUrl, problem } = await this.#control.serve(this.#ledger.folder);
-    refuse(problem);
-    this.#adminUrl = adminUrl ?? "";
+    this.#adminUrl = (await this.#control.serve(this.#ledger.folder)) ?? "";
   }
 
   /** Applies a validated configuration to calls. Listeners and storage are not changed. */
@@ -219,6 +215,11 @@ export class GatewayProcess implements AsyncDisposable {
     return stored && this.#ledger?.countWaiting(stored);
   }
 
+  /** Keys that were never read are as old as the process. */
+  get #keysAgeMs(): number {
+    return Math.min(this.#calls?.keysAgeMs ?? 0, this.#clock.now() - this.#startedAt);
+  }
+
   get #log() {
     return this.#options.overrides.log ?? noLog;
   }
@@ -234,7 +235,7 @@ export class GatewayProcess implements AsyncDisposable {
         openRequests: () => this.#calls?.openRequests ?? 0,
         queuedUsageRows: () => this.#waitingRows ?? 0,
         spoolBytes: () => this.#ledger?.spoolBytes ?? 0,
-        keysAgeSeconds: () => (this.#calls?.keysAgeMs ?? 0) / 1000,
+        keysAgeSeconds: () => this.#keysAgeMs / 1000,
         program: { version: packageJson.version, commit: readCommit() },
       },
     });
@@ -245,11 +246,4 @@ function peppersOf(texts: readonly string[]): Peppers {
   const [first, ...older] = texts.map((text) => new Secret(text));
   if (first === undefined) throw new Error("there is no pepper");
   return new Peppers(first, older);
-}
-
-/** Why the control plane cannot start, in words for the operator. */
-export class StartProblem extends Error {}
-
-function refuse(problem: string | undefined): void {
-  if (problem !== undefined) throw new StartProblem(problem);
 }

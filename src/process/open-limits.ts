@@ -5,7 +5,7 @@ import { HandOver } from "./hand-over.ts";
 import { LimitsSnapshot } from "./limits-snapshot.ts";
 import { OwnLimits } from "./own-limits.ts";
 import { limitStoreBounds } from "./wiring/build-services.ts";
-import type { RoutingSharing } from "./wiring/build-routing.ts";
+import type { RoutingSharing } from "./wiring/build-services.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";

@@ -1,4 +1,4 @@
-import type { RoutingServices } from "../../src/process/wiring/build-routing.ts";
+import type { RoutingServices } from "../../src/process/wiring/build-services.ts";
 import { buildServices } from "../../src/process/wiring/build-services.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import { overloaded } from "../../src/domain/errors/overload-refusal.ts";
 import { openAi } from "../../src/dialects/openai-dialect.ts";
-import { buildRouting, type RoutingServices } from "../../src/process/wiring/build-routing.ts";
+import { buildRouting, type RoutingServices } from "../../src/process/wiring/build-services.ts";
 import { type Clock, systemClock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";
 import type { Model, Target } from "../../src/domain/model.ts";

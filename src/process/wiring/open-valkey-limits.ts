@@ -10,7 +10,7 @@ import { ValkeyLimits } from "../../store/limits/valkey/limit-store.ts";
 import { createProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { ValkeySlots } from "../../store/limits/valkey/slot-store.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { RoutingSharing } from "./build-routing.ts";
+import type { RoutingSharing } from "./build-services.ts";
 import { limitStoreBounds } from "./build-services.ts";
 
 /** The limits of a process that shares them with others. */

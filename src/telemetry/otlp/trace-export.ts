@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isSameValue } from "../../domain/json-object.ts";
 import type { OtlpSettings } from "../../domain/settings.ts";
-import { hasSettledWithin } from "../../domain/waiting/wait.ts";
+import { hasSettledWithin, nextTurn } from "../../domain/waiting/wait.ts";
 import { isServerError, type Span, SpanBuilder, type TracedCall } from "./span-builder.ts";
 import { exporterOptions, type OtlpIdentity, resourceAttributes } from "./otlp-identity.ts";
 
@@ -76,15 +76,14 @@ export class TraceExport {
 
   async #sendAll(): Promise<void> {
     while (this.#queue.length > 0 || this.#requests.size > 0) {
-      if (this.#queue.length > 0 && this.#requests.size < mostRequests) this.#request();
+      this.#request();
       // Requests that continue must not be held up by the making of further ones.
-      const hasRoom = this.#queue.length > 0 && this.#requests.size < mostRequests;
-      await (hasRoom ? this.#turn() : Promise.race(this.#requests));
+      await (this.#hasRoom ? nextTurn() : Promise.race(this.#requests));
     }
   }
 
-  #turn(): Promise<void> {
-    return new Promise((resolve) => void this.#options.clock.schedule(resolve, 0));
+  get #hasRoom(): boolean {
+    return this.#queue.length > 0 && this.#requests.size < mostRequests;
   }
 
   #close(): void {
@@ -93,22 +92,20 @@ export class TraceExport {
   }
 
   #schedule(delayMs: number): void {
-    this.#cancelTimer ??= this.#options.clock.schedule(() => this.#step(), delayMs);
-  }
-
-  #step(): void {
-    this.#cancelTimer = undefined;
-    if (this.#requests.size < mostRequests) this.#request();
-    if (this.#requests.size < mostRequests) this.#continue();
+    this.#cancelTimer ??= this.#options.clock.schedule(() => {
+      this.#cancelTimer = undefined;
+      this.#request();
+      this.#continue();
+    }, delayMs);
   }
 
   #continue(): void {
-    if (this.#queue.length > 0) this.#schedule(this.#queue.length < spansAtOnce ? gatherMs : 0);
+    if (this.#hasRoom) this.#schedule(this.#queue.length < spansAtOnce ? gatherMs : 0);
   }
 
   #request(): void {
     const sender = this.#sender;
-    if (sender === undefined) return;
+    if (sender === undefined || !this.#hasRoom) return;
     const request = this.#send(sender).finally(() => {
       this.#requests.delete(request);
       this.#continue();
