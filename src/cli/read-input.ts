@@ -4,9 +4,6 @@ import { CommandError, unreadable, type CommandIo } from "./command.ts";
 
 type AskingIo = Pick<CommandIo, "input" | "report">;
 
-/** A password is at most 256 characters. */
-const passwordLimitBytes = 4096;
-
 /** Reads a file, or standard input without one. */
 export async function* readChunks(
   file: string | undefined,
@@ -28,10 +25,10 @@ export async function* readChunks(
  * users of the machine and the shell's history could see it.
  */
 export async function readPassword(file: string | undefined, io: AskingIo): Promise<string> {
-  const text = file === undefined ? await askPassword(io) : readFile(file, passwordLimitBytes);
+  const text = file === undefined ? await askPassword(io) : readTextFile(file);
   const password = text.replace(/\r?\n$/, "");
-  if (password !== "" && !/[\r\n]/.test(password)) return password;
-  throw new CommandError("the password must be a single, non-empty line");
+  if (/^[^\r\n]{1,256}$/.test(password)) return password;
+  throw new CommandError("the password must be a single line of 1 to 256 characters");
 }
 
 /** Asks a person at a terminal; any answer but yes counts as no. */
@@ -47,7 +44,7 @@ export async function askYes(question: string, { input, report }: AskingIo): Pro
 }
 
 async function askPassword({ input, report }: AskingIo): Promise<string> {
-  if (!input.isTerminal) return readBounded(input.chunks(), passwordLimitBytes);
+  if (!input.isTerminal) return Buffer.concat(await Array.fromAsync(input.chunks())).toString();
   report("Password (it is not shown):");
   input.setEcho(false);
   try {
@@ -67,34 +64,9 @@ async function readTyped(chunks: AsyncIterable<Uint8Array>): Promise<string> {
       if (character === "\u0003") throw new CommandError("given up");
       if (character === "\u007f" || character === "\b") typed.pop();
       else typed.push(character);
-      if (typed.length > passwordLimitBytes) throw new CommandError("the password is too long");
     }
   }
   return typed.join("");
-}
-
-async function readBounded(chunks: AsyncIterable<Uint8Array>, limitBytes: number): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of chunks) {
-    sizeBytes += chunk.byteLength;
-    if (sizeBytes > limitBytes) throw tooLarge("standard input", limitBytes);
-    parts.push(chunk);
-  }
-  return Buffer.concat(parts).toString("utf8");
-}
-
-function readFile(path: string, limitBytes: number): string {
-  try {
-    if (statSync(path).size > limitBytes) throw tooLarge(path, limitBytes);
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw error instanceof CommandError ? error : unreadable(path, error);
-  }
-}
-
-function tooLarge(what: string, limitBytes: number): CommandError {
-  return new CommandError(`${what} is larger than ${limitBytes} bytes`);
 }
 
 /** Reads a file that may be readable only once, such as `<(command)` of a shell. */

@@ -9,7 +9,6 @@ import {
   readCount,
   readDays,
   readList,
-  readPastTime,
   readSeconds,
   readTime,
   type ReadValue,
@@ -79,18 +78,10 @@ const commonTexts: FieldTexts = {
     about: "How long the old secret keeps working. Default: 24h, at most 7d.",
   },
   plan: { about: "A configured plan." },
-  since: {
-    value: "24h|time",
-    read: readPastTime,
-    about: "Start: an age, a date or a UTC time.",
-  },
+  since: { value: "24h|time", about: "Start: an age, a date or a time with its zone." },
   password: { option: "password-file", value: "file", about: "File; `-`: standard input." },
   subject_id: { option: "subject", value: "id", about: "Id of what changed, such as a key." },
-  until: {
-    value: "1h|time",
-    read: readPastTime,
-    about: "End. Default: now.",
-  },
+  until: { value: "1h|time", about: "End. Default: now." },
   user_id: { option: "user", entity: entities.user, about: "A user, by email address or id." },
 };
 
@@ -129,20 +120,16 @@ export function inOptions(message: string, param: string | null): string {
 }
 
 /** The fields of a query and of a body, in the order of their schemas. */
-export function fieldsOf(
-  { query, body }: DescribedOperation,
-  texts: FieldTexts,
-  nowMs: number,
-): readonly Field[] {
+export function fieldsOf({ query, body }: DescribedOperation, texts: FieldTexts): readonly Field[] {
   const rows = [query, body].flatMap((schema) => (schema === undefined ? [] : fieldRows(schema)));
   return rows.flatMap((row) => {
     const text = { ...commonTexts[row.name], ...texts[row.name] };
-    const field = fieldOf(row, text, nowMs);
+    const field = fieldOf(row, text);
     return field === undefined ? [] : [field];
   });
 }
 
-function fieldOf(row: FieldRow, text: FieldText, nowMs: number): Field | undefined {
+function fieldOf(row: FieldRow, text: FieldText): Field | undefined {
   const [name = "", inner, ...deeper] = row.name.split(".");
   const path = [name, inner] as const;
   const { entity } = text;
@@ -166,9 +153,7 @@ function fieldOf(row: FieldRow, text: FieldText, nowMs: number): Field | undefin
   const isNullable = type !== row.type;
   if (type.includes(" | ") && !type.startsWith("list of ")) option.choices(type.split(" | "));
   else {
-    option.argParser((typed: string) =>
-      isNullable && typed === none ? nothing : read(typed, nowMs),
-    );
+    option.argParser((typed: string) => (isNullable && typed === none ? nothing : read(typed)));
   }
   if (text.default !== undefined) option.default(text.default);
   // The fields of an inner object are required only when one of them is given.

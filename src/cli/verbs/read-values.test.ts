@@ -6,17 +6,14 @@ import {
   readCount,
   readDays,
   readList,
-  readPastTime,
   readSeconds,
   readTime,
 } from "./read-values.ts";
 
-const nowMs = Date.UTC(2027, 0, 1, 12);
-
 test("counts are exact, and lists have no empty values", () => {
   expect(readCount("12")).toBe(12);
   expect(readList("a, b,,c")).toEqual(["a", "b", "c"]);
-  expect(limitUpTo(1000)("1000", nowMs)).toBe(1000);
+  expect(limitUpTo(1000)("1000")).toBe(1000);
   expect(readDays("90d")).toBe(90);
 });
 
@@ -31,8 +28,6 @@ test.each([
 
 test.each([
   ["2027-01-31", "2027-01-31T00:00:00.000Z"],
-  ["2027-01-31T09:30", "2027-01-31T09:30:00.000Z"],
-  ["2027-01-31 09:30:15", "2027-01-31T09:30:15.000Z"],
   ["2027-01-31T09:30Z", "2027-01-31T09:30:00.000Z"],
   ["2027-01-31T09:30:00Z", "2027-01-31T09:30:00.000Z"],
   ["2027-01-31T09:30:00.250Z", "2027-01-31T09:30:00.250Z"],
@@ -45,32 +40,21 @@ test("a duration of a future time stays a duration, so that a repeat is the same
   expect(readTime("30d")).toEqual(new FromNow(30 * 86_400));
 });
 
-test("a duration of a past time counts back, and other forms read as for a future time", () => {
-  expect(readPastTime("7d", nowMs)).toBe("2026-12-25T12:00:00.000Z");
-  expect(readPastTime("2026-11-21", nowMs)).toBe("2026-11-21T00:00:00.000Z");
-});
-
-test("the error for an invalid time lists every form", () => {
-  for (const form of ["2026-11-21)", "2026-11-21T09:00 in UTC", "Z", "+02:00", "30m, 24h, 7d"]) {
-    expect(() => readPastTime("yesterday", nowMs)).toThrow(form);
-  }
-});
-
 test.each([
   ["a count with a fraction", () => readCount("1.5")],
   ["a count below zero", () => readCount("-1")],
   ["a count too long to be exact", () => readCount("9".repeat(16))],
-  ["a limit of nothing", () => limitUpTo(Infinity)("0", nowMs)],
-  ["a limit that is too high", () => limitUpTo(1000)("1001", nowMs)],
+  ["a limit of nothing", () => limitUpTo(Infinity)("0")],
+  ["a limit that is too high", () => limitUpTo(1000)("1001")],
   ["a duration without a unit", () => readSeconds("5")],
   ["a duration below zero", () => readSeconds("-5s")],
   ["a duration of more than a week", () => readSeconds("8d")],
   ["days beyond a year", () => readDays("366d")],
   ["days that are not whole", () => readDays("36h")],
   ["a date that is none", () => readTime("2027-13-45")],
-  ["a day that its month does not have", () => readTime("2027-02-30")],
   ["an hour that no day has", () => readTime("2027-01-31T25:30")],
   ["a zone without a time", () => readTime("2027-01-31Z")],
+  ["a time without a zone", () => readTime("2027-01-31T09:30")],
   ["a word where a time belongs", () => readTime("tomorrow")],
 ])("%s is a mistake of the command line", (_, work) => {
   expect(work).toThrow(InvalidArgumentError);

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import { readDurationMs } from "../duration.ts";
 
 /** Readers of option values. All throw `InvalidArgumentError`, with advice. */
-export type ReadValue = (text: string, nowMs: number) => unknown;
+export type ReadValue = (text: string) => unknown;
 
 const dayMs = 86_400_000;
 
@@ -58,37 +58,12 @@ export class FromNow {
  */
 export function readTime(text: string): string | FromNow {
   const durationMs = readDurationMs(text);
-  return durationMs === undefined ? timeOf(text) : new FromNow(durationMs / 1000);
-}
-
-/** A past time as ISO 8601; a duration counts back. */
-export function readPastTime(text: string, nowMs: number): string {
-  const durationMs = readDurationMs(text);
-  return durationMs === undefined ? timeOf(text) : new Date(nowMs - durationMs).toISOString();
-}
-
-function timeOf(text: string): string {
-  const timeMs = readTimeMs(text);
-  if (timeMs !== undefined) return new Date(timeMs).toISOString();
+  if (durationMs !== undefined) return new FromNow(durationMs / 1000);
+  const timeMs = timePattern.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isFinite(timeMs)) return new Date(timeMs).toISOString();
   throw new InvalidArgumentError(
-    "Use a date (2026-11-21), a time (2026-11-21T09:00 in UTC, or with Z or +02:00 at its " +
-      "end), or a distance (30m, 24h, 7d).",
+    "Use a date (2026-11-21), a time with its zone (2026-11-21T09:00Z), or a distance (30m, 24h, 7d).",
   );
 }
 
-/** A time without a zone is UTC, as all printed times are. */
-function readTimeMs(text: string): number | undefined {
-  const [, day, time = "", zone = ""] = timePattern.exec(text) ?? [];
-  if (day === undefined) return undefined;
-  const timeMs = Date.parse(time === "" ? day : `${day}T${time}${zone === "" ? "Z" : zone}`);
-  // `Date.parse` moves a day that does not exist into the next month.
-  const isDay = Number.isFinite(timeMs) && toDay(Date.parse(day)) === day;
-  return isDay ? timeMs : undefined;
-}
-
-const timePattern =
-  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/;
-
-function toDay(timeMs: number): string {
-  return Number.isFinite(timeMs) ? new Date(timeMs).toISOString().slice(0, 10) : "";
-}
+const timePattern = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d))?$/;

@@ -20,10 +20,6 @@ export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<
   const { spec } = verb;
   const isChange = verb.operation.method === "PATCH" && spec.fixed === undefined;
   if (isChange && typed.values.size === 0) throw new UsageError("name at least one change");
-  const { since, until } = assemble(typed.values);
-  if (typeof since === "string" && typeof until === "string" && since >= until) {
-    throw new UsageError("--since must be before --until");
-  }
   const values = await withPassword(typed, io);
   await using client = await connect(connectionOf(typed.options), io);
   const isJson = typed.options["json"] === true;

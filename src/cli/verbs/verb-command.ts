@@ -21,7 +21,7 @@ export function resourceCommand(resource: ResourceSpec): Command {
   return (made, run) => {
     const { name, about, verbs } = resource;
     made.description(about);
-    const all = verbs.map((spec) => verbOf(spec, run.io.clock.now()));
+    const all = verbs.map(verbOf);
     const [only] = all;
     if (only?.spec.name === name) return addVerb(made, { resource, verb: only }, run);
     made.usage("VERB [options]").commandsGroup("Verbs:");

@@ -86,10 +86,10 @@ export interface VerbCall extends Typed {
  */
 const never = new Set(["revision", "disabled", "expires_in_seconds"]);
 
-export function verbOf(spec: VerbSpec, nowMs: number): Verb {
+export function verbOf(spec: VerbSpec): Verb {
   const operation = describedOperation(spec.operation);
   const { without = [], only, texts = {} } = spec;
-  const fields = fieldsOf(operation, texts, nowMs).filter(({ path: [name] }) => {
+  const fields = fieldsOf(operation, texts).filter(({ path: [name] }) => {
     const isWanted = only === undefined || only.includes(name);
     return isWanted && name !== spec.argument && !without.includes(name) && !never.has(name);
   });
