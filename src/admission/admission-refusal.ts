@@ -1,5 +1,5 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { RefusalExplanation, RefusalRule, WindowSlot } from "../domain/errors/refusal.ts";
+import type { RefusalExplanation, RefusalRule } from "../domain/errors/refusal.ts";
 import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../domain/limits/headers.ts";
 import type { LimitDecision } from "../store/limits/limit-store.ts";
 import { accountScopeId, type Guarantee, isListing } from "./plan-scopes.ts";
@@ -127,7 +127,7 @@ function explain(
   { limit, granted, used, asked }: BrokenLimit,
 ): RefusalExplanation {
   const { guarantee, decision, now } = refused;
-  const { scopeId, dimension, freeAfterMs, slots, debt } = decision;
+  const { scopeId, dimension, freeAfterMs, debt } = decision;
   const rule = brokenRule(decision, guarantee);
   const seconds = guarantee?.seconds ?? 60;
   const debtOf = dimension === "tokens" ? debt : 0;
@@ -161,7 +161,6 @@ function explain(
       used,
       requested: asked,
       freeAt: freeAfterMs === undefined ? undefined : now + freeAfterMs,
-      slots: byMinute(slots),
     },
   };
 }
@@ -172,29 +171,6 @@ function modelOf({ request: { model } }: RefusedAdmission): { readonly model?: s
 
 function wholeTime(guarantee: Guarantee | undefined): string {
   return guarantee === undefined ? "a whole minute" : `${guarantee.seconds} s of the guarantee`;
-}
-
-/** A guarantee may count an hour: slots older than the newest minute are merged by minute. */
-function byMinute(slots: readonly WindowSlot[]): readonly WindowSlot[] {
-  const merged: WindowSlot[] = [];
-  for (const slot of slots) {
-    const before = merged.at(-1);
-    const minute = Math.floor(slot.ageMs / 60_000);
-    if (
-      before === undefined ||
-      slot.ageMs < 61_000 ||
-      Math.floor(before.ageMs / 60_000) !== minute
-    ) {
-      merged.push(slot);
-      continue;
-    }
-    merged[merged.length - 1] = {
-      ageMs: slot.ageMs,
-      requests: before.requests + slot.requests,
-      tokens: before.tokens + slot.tokens,
-    };
-  }
-  return merged;
 }
 
 function brokenRule(

@@ -23,7 +23,6 @@ export function limitStoreContract(name: string, create: CreateLimitStore): void
     describe("counting", () => countingContract(fixture));
     describe("several scopes", () => scopesContract(fixture));
     describe("refusal", () => refusalContract(fixture));
-    describe("what a refusal tells", () => windowContract(fixture));
     describe("settlement", () => settlementContract(fixture));
     describe("debt", () => debtContract(fixture));
     describe("late settlement", () => lateSettlementContract(fixture));
@@ -184,44 +183,6 @@ function refusalContract(fixture: LimitStoreFixture): void {
     expect(await fixture.acquire([scope], 50)).toMatchObject({ isAdmitted: false });
     fixture.clock.advance(waitMs - 40_999);
     expect(await fixture.acquire([scope], 50)).toMatchObject({ isAdmitted: true });
-  });
-}
-
-function windowContract(fixture: LimitStoreFixture): void {
-  test("a refusal tells what the window holds, second by second, oldest first", async () => {
-    const scope = scopeOf("key", { tokensPerMinute: 100 });
-    fixture.clock.advance(200);
-    await fixture.acquire([scope], 10);
-    await fixture.acquire([scope], 20);
-    fixture.clock.advance(5_000);
-    await fixture.acquireAs("late", [scope], 60);
-    fixture.clock.advance(300);
-    expect(await fixture.acquire([scope], 50)).toMatchObject({
-      slots: [
-        { ageMs: 5_500, requests: 2, tokens: 30 },
-        { ageMs: 500, requests: 1, tokens: 60 },
-      ],
-    });
-    await fixture.store.settle("late", 40);
-    fixture.clock.advance(56_000);
-    expect(await fixture.acquire([scope], 61)).toMatchObject({
-      slots: [{ ageMs: 56_500, requests: 1, tokens: 40 }],
-    });
-  });
-
-  test("it is the window of the scope that refused", async () => {
-    const busy = scopeOf("busy", { requestsPerMinute: 1 });
-    const other = scopeOf("other", {});
-    await fixture.acquire([busy], 7);
-    expect(await fixture.acquire([other, busy], 1)).toMatchObject({
-      scopeId: "busy",
-      slots: [{ requests: 1, tokens: 7 }],
-    });
-  });
-
-  test("an empty window holds nothing", async () => {
-    const decision = await fixture.acquire([scopeOf("key", { tokensPerMinute: 10 })], 11);
-    expect(decision).toHaveProperty("slots", []);
   });
 }
 

@@ -254,16 +254,6 @@ async function fill(
   throw new Error("nothing was refused");
 }
 
-function expectTruth(refusal: RefusalView, used: { requests: number; tokens: number }): void {
-  const slots = refusal.window?.slots ?? [];
-  const sum = (what: "requests" | "tokens"): number =>
-    slots.reduce((total, slot) => total + slot[what], 0);
-  expect({ requests: sum("requests"), tokens: sum("tokens") }).toEqual(used);
-  const ages = slots.map(({ age_ms: age }) => age);
-  expect(ages).toEqual(ages.toSorted((one, other) => other - one));
-  expect(Math.max(...ages)).toBeLessThan(61_000);
-}
-
 async function expectFreeExactlyAt({ window }: RefusalView, { clock, send }: Full): Promise<void> {
   const freeAt = Date.parse(window?.free_at ?? "");
   clock.advance(freeAt - clock.now() - 1);
@@ -281,9 +271,6 @@ test("a refusal for too many requests shows the minute's use and when there is r
     const refusal = await explained(full.gateway, full.refused);
     expect(refusal).toMatchObject({ rule: "requests_per_minute", model: null });
     expect(refusal.window).toMatchObject({ limit: 7, used: 7, requested: 1 });
-    const rows = (await full.gateway.usage()).filter(({ status }) => status === 200);
-    const tokens = rows.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0);
-    expectTruth(refusal, { requests: 7, tokens });
     await expectFreeExactlyAt(refusal, full);
   });
 });
@@ -303,8 +290,6 @@ test("a refusal for too many tokens shows the minute's use and when there is roo
     });
     const rows = (await full.gateway.usage()).filter(({ status }) => status === 200);
     const tokens = rows.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0);
-    // The request was counted on arrival and is uncounted after the refusal.
-    expectTruth(refusal, { requests: rows.length + 1, tokens });
     expect(refusal.window).toMatchObject({ limit: 1_000, used: tokens });
     expect((refusal.window?.requested ?? 0) + tokens).toBeGreaterThan(1_000);
     await expectFreeExactlyAt(refusal, full);
@@ -320,7 +305,6 @@ test("the explanation of a request larger than the limit states that it never fi
   const { rule, window } = await explained(gateway, refused);
   expect(rule).toBe("request_too_large");
   expect(window).toMatchObject({ limit: 1_000, used: 0, free_at: null });
-  expect(window?.slots.map(({ requests, tokens }) => [requests, tokens])).toEqual([[1, 0]]);
   expect(window?.requested).toBeGreaterThan(2_000);
 });
 

@@ -1,4 +1,3 @@
-import type { WindowSlot } from "../../src/domain/errors/refusal.ts";
 import type { LimitScope, LimitState } from "../../src/domain/limits/limit-scope.ts";
 import { slotAt } from "../../src/domain/limits/slots.ts";
 import type {
@@ -196,7 +195,6 @@ export class LimitModel {
       retryAfterMs: waitMs,
       state: this.state(refusing, nowMs),
       debt: this.#account(refusing, slot).debt,
-      slots: this.#slots(refusing, nowMs),
     };
   }
 
@@ -220,7 +218,6 @@ export class LimitModel {
       overrun: { limit, used: debt + open, asked: overrun },
       state: this.state(scope, nowMs),
       debt,
-      slots: this.#slots(scope, nowMs),
     };
   }
 
@@ -287,20 +284,6 @@ export class LimitModel {
       resetRequestsMs: newest((charge) => charge.requests),
       resetTokensMs: newest((charge) => charge.tokens) + debtMs,
     };
-  }
-
-  #slots(scope: LimitsOfId, nowMs: number): WindowSlot[] {
-    const bySlot = new Map<number, WindowSlot>();
-    const charges = this.#account(scope, slotAt(nowMs)).counted();
-    for (const { slot, requests, tokens } of charges.toSorted((a, b) => a.slot - b.slot)) {
-      const before = bySlot.get(slot);
-      bySlot.set(slot, {
-        ageMs: Math.floor(nowMs - slot * 1_000),
-        requests: requests + (before?.requests ?? 0),
-        tokens: tokens + (before?.tokens ?? 0),
-      });
-    }
-    return [...bySlot.values()].filter(({ requests, tokens }) => requests > 0 || tokens > 0);
   }
 
   /** Tries each second until each scope has room: the longest of their waits. */

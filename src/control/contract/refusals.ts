@@ -25,9 +25,6 @@ export const refusalSchema = z
         free_at: timeSchema
           .nullable()
           .describe("When it would have fitted without other requests; null: never."),
-        slots: z
-          .array(z.object({ age_ms: z.number(), requests: z.number(), tokens: z.number() }))
-          .describe("The content of the window, second by second, oldest first."),
       })
       .nullable(),
   })

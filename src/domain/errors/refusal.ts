@@ -92,16 +92,6 @@ interface RefusalWindow {
   readonly requested: number;
   /** When the request would fit if nothing else came; undefined: never. */
   readonly freeAt: number | undefined;
-  /** Content of the window by second, oldest first. */
-  readonly slots: readonly WindowSlot[];
-}
-
-/** Requests admitted in one second that still count. */
-export interface WindowSlot {
-  /** Age of the start of the second, in milliseconds. */
-  readonly ageMs: number;
-  readonly requests: number;
-  readonly tokens: number;
 }
 
 export interface RefusalFilter {

@@ -182,11 +182,6 @@ export class UsageWindow {
     return this.#used.counted;
   }
 
-  /** The oldest slot that counts. */
-  get oldest(): number {
-    return this.#used.slot - this.#used.counted + 1;
-  }
-
   get newest(): number {
     return this.#used.slot;
   }

@@ -1,6 +1,5 @@
-import type { WindowSlot } from "../../domain/errors/refusal.ts";
 import type { LimitScope, LimitState, LimitUnit } from "../../domain/limits/limit-scope.ts";
-import { countedSlots, guaranteeSlots, slotMs } from "../../domain/limits/slots.ts";
+import { countedSlots, guaranteeSlots } from "../../domain/limits/slots.ts";
 import type { UsageWindow } from "../../domain/limits/window.ts";
 import type { LimitRequest, RefusedByLimit } from "./limit-store.ts";
 
@@ -91,7 +90,6 @@ function refusedBy(refusing: ScopeWindow, charges: readonly ScopeWindow[], now: 
     scopeId: refusing.scope.id,
     state: stateOf(refusing, charges, now),
     debt: siblingOf(refusing, charges, "tokens")?.window.debt ?? 0,
-    slots: slotsOf(refusing, charges, now),
   } as const;
 }
 
@@ -145,24 +143,6 @@ export function stateOf(of: ScopeWindow, charges: readonly ScopeWindow[], now: n
     resetRequestsMs: requests?.window.resetMs(now) ?? 0,
     resetTokensMs: tokens?.window.resetMs(now) ?? 0,
   };
-}
-
-/** The slots of an id's windows, oldest first, without empty ones. */
-export function slotsOf(
-  of: ScopeWindow,
-  charges: readonly ScopeWindow[],
-  now: number,
-): readonly WindowSlot[] {
-  const ofRequests = siblingOf(of, charges, "requests")?.window;
-  const ofTokens = siblingOf(of, charges, "tokens")?.window;
-  const held: WindowSlot[] = [];
-  for (let slot = of.window.oldest; slot <= of.window.newest; slot++) {
-    const requests = ofRequests?.at(slot) ?? 0;
-    const tokens = ofTokens?.at(slot) ?? 0;
-    const ageMs = Math.floor(now - slot * slotMs);
-    if (requests > 0 || tokens > 0) held.push({ ageMs, requests, tokens });
-  }
-  return held;
 }
 
 /** The scope of the same id and sort of window for a unit; undefined: none is among the charges. */

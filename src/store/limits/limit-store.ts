@@ -1,4 +1,3 @@
-import type { WindowSlot } from "../../domain/errors/refusal.ts";
 import type {
   CountedRequest,
   LimitScope,
@@ -71,6 +70,4 @@ export interface RefusedByLimit {
   readonly debt: number;
   /** The part of the limit that this process grants while limits cannot be decided for all. */
   readonly share?: number;
-  /** The window of that id, oldest first, without empty slots. */
-  readonly slots: readonly WindowSlot[];
 }
