@@ -4,7 +4,6 @@ import type { Key } from "../../domain/keys/key.ts";
 import { overloaded } from "../../domain/errors/overload-refusal.ts";
 import type { OverloadSettings } from "../../domain/settings.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import { AdmissionRate } from "./admission-rate.ts";
 import { LoopMeter } from "./loop-meter.ts";
 
 export interface OverloadOptions {
@@ -27,37 +26,39 @@ export interface OverloadObserver {
   changed(isShedding: boolean): void;
 }
 
-/** How often the rate of admissions is updated. */
+/** How often the bound is moved. */
 const controlMs = 50;
-/**
- * A loop that is behind by so many targets admits no calls while the rate is limited, and answers
- * refused calls only after its current turn.
- */
+/** What the bound is multiplied by while the loop is late, and while it is not. */
+const fall = 0.95;
+const growth = 1.01;
+/** A loop that is behind by so many targets answers refused calls only after its current turn. */
 const lateTargets = 2;
 /** From a delay of this many targets on, provisioned calls are refused too. */
 const provisionedFromTargets = 8;
 const largestShare = 0.98;
-/** The share of `maxCalls` that each class may use; the rest is for more important classes. */
+/** The share of the bound that each class may use; the rest is for more important classes. */
 const roomOf: Readonly<Record<CapacityClass, number>> = {
-  spillover: 0.8,
+  spillover: 0.7,
   "on-demand": 0.9,
   provisioned: 1,
 };
-/** With no more calls under way than these, the calls are not the cause of a delay. */
+/** This few calls are not the cause of a delay: the bound never falls below. */
 const harmlessCalls = 32;
 /** Without a refusal for this long, the overload is over. */
 const calmMs = 5_000;
 
 /**
- * Limits the process to work that it can finish. Further calls are refused on arrival, where they
- * cost least, in the order of their classes: spillover first, then on-demand, provisioned last and
- * only when nothing else helps. `start` it, and `stop` it when the process ends.
+ * Bounds the calls under way in the process, and lowers the bound while its loop is late. Further
+ * calls are refused on arrival, where they cost least, in the order of their classes: spillover
+ * first, then on-demand, provisioned last and only when nothing else helps. `start` it, and `stop`
+ * it when the process ends.
  */
 export class OverloadGuard {
   readonly #options: OverloadOptions;
   /** Measures the process's event loop. */
   readonly loop: LoopMeter;
-  readonly #rate = new AdmissionRate();
+  /** Most calls without a guarantee while the loop has been late; Infinity otherwise. */
+  #bound = Infinity;
   /** Share of the provisioned calls that is refused. */
   #provisionedShare = 0;
   #controlledAt = 0;
@@ -119,27 +120,21 @@ export class OverloadGuard {
     const isAdmitted =
       capacityClass === "provisioned"
         ? this.#admitsProvisioned()
-        : this.#admits(capacityClass === "on-demand");
+        : this.#isWithinBound(capacityClass);
     return !(isAdmitted && this.#hasRoom(capacityClass)) && this.#refuse(capacityClass);
   }
 
   #admitsProvisioned(): boolean {
     const share = this.#provisionedShare;
-    return share === 0 || this.#areFew || this.#options.random() >= share;
+    const { callsUnderWay, random } = this.#options;
+    return share === 0 || callsUnderWay() <= harmlessCalls || random() >= share;
   }
 
-  #admits(isImportant: boolean): boolean {
-    if (this.#areFew) {
-      this.#rate.count();
-      return true;
-    }
-    const now = this.#options.clock.monotonic();
-    return this.#rate.admits({ now, isImportant, isLate: this.#isLate(now) });
-  }
-
-  /** This few calls cannot keep the loop busy; refusing them would not help. */
-  get #areFew(): boolean {
-    return this.#options.callsUnderWay() <= harmlessCalls;
+  #isWithinBound(capacityClass: CapacityClass): boolean {
+    if (this.#bound === Infinity) return true;
+    const calls = this.#options.callsUnderWay();
+    if (calls <= harmlessCalls) return true;
+    return calls <= this.#bound * roomOf[capacityClass];
   }
 
   /**
@@ -174,11 +169,17 @@ export class OverloadGuard {
   #measured(now: number): void {
     if (now - this.#controlledAt < controlMs) return;
     this.#controlledAt = now;
-    const delayMs = this.loop.delay.standingMs;
-    const targetMs = this.#options.settings().loopDelayMs;
-    this.#rate.update({ now, delayMs, targetMs });
+    const { callsUnderWay, settings } = this.#options;
+    const { loopDelayMs, maxCalls } = settings();
+    const targets = this.loop.delay.standingMs / loopDelayMs;
+    if (targets > 1) {
+      const most = Math.min(this.#bound, callsUnderWay());
+      this.#bound = Math.max(harmlessCalls, most * fall);
+    } else if (this.#bound > maxCalls) this.#bound = Infinity;
+    else this.#bound *= growth;
     // Only when the calls of all other classes are already refused.
-    const beyond = this.#rate.isExhausted ? delayMs / targetMs / provisionedFromTargets - 1 : 0;
+    const isExhausted = this.#bound === harmlessCalls;
+    const beyond = isExhausted ? targets / provisionedFromTargets - 1 : 0;
     this.#provisionedShare = Math.min(largestShare, Math.max(0, beyond));
     if (this.#isShedding && now - this.#refusedAt >= calmMs) this.#change(false);
   }

@@ -37,30 +37,10 @@ export class RefusalLog {
   list({ keyId, accountId }: RefusalFilter, limit: number): readonly Refusal[] {
     const ofKeys = keyId === undefined ? this.#ofKeys.newestFirst() : this.#ofKeys.of(keyId);
     const ofStrangers = keyId === undefined ? this.#ofStrangers.newestFirst() : [];
-    const found: Refusal[] = [];
-    for (const refusal of newestOfBoth(ofKeys, ofStrangers)) {
-      if (found.length >= limit) break;
-      if (accountId === undefined || refusal.explanation.accountId === accountId) {
-        found.push(refusal);
-      }
-    }
-    return found;
-  }
-}
-
-function* newestOfBoth(one: Iterable<Refusal>, other: Iterable<Refusal>): Generator<Refusal> {
-  const others = other[Symbol.iterator]();
-  let waiting = others.next();
-  for (const refusal of one) {
-    while (waiting.done !== true && waiting.value.at > refusal.at) {
-      yield waiting.value;
-      waiting = others.next();
-    }
-    yield refusal;
-  }
-  while (waiting.done !== true) {
-    yield waiting.value;
-    waiting = others.next();
+    const newest = [...ofKeys, ...ofStrangers].sort((one, other) => other.at - one.at);
+    const isOf = ({ explanation }: Refusal): boolean =>
+      accountId === undefined || explanation.accountId === accountId;
+    return newest.filter(isOf).slice(0, limit);
   }
 }
 

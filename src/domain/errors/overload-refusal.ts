@@ -15,8 +15,8 @@ export function overloaded(jitter: number): GatewayError {
     explanation: {
       rule: "overloaded",
       summary:
-        "The process was overloaded and refused some of the calls, least " +
-        "important first: spillover, then on-demand, provisioned last.",
+        "Load bound: the concurrent calls of the process are bounded, and the bound falls while " +
+        "its loop is late. Spillover is refused first, then on-demand, provisioned last.",
     },
   });
 }
