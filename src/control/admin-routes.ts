@@ -6,8 +6,7 @@ import { Download, streamDownload } from "./operation/download.ts";
 import { openApiDocument } from "./openapi/openapi.ts";
 import type { Operation } from "./operation/operation.ts";
 import { referencePage } from "./openapi/reference-page.ts";
-import { createRunOperation, type RunOperation } from "./operation/run-operation.ts";
-import type { Answered } from "./operation/run-once.ts";
+import { createRunOperation, type RunOperation, type Answered } from "./operation/run-operation.ts";
 import type { RunServices } from "./services.ts";
 import { signInDescriptions } from "./sign-in/descriptions.ts";
 

@@ -11,7 +11,6 @@ import { poolOperations } from "./platform/pools.ts";
 import { refusalOperations } from "./platform/refusals.ts";
 import type { AdminServices } from "./services.ts";
 import { processOperations } from "./platform/processes.ts";
-import { statusOperations } from "./platform/status.ts";
 import { tokenOperations } from "./users/tokens.ts";
 import { usageOperations } from "./usage/usage.ts";
 import { userOperations, type UserServices } from "./users/users.ts";
@@ -34,7 +33,6 @@ export function adminOperations(
     ...refusalOperations(services),
     ...auditOperations(services),
     ...platformOperations(services),
-    ...statusOperations(services),
     ...processOperations(services),
   ];
 }

@@ -7,8 +7,8 @@ import { adminOperations } from "../../src/control/operations.ts";
 import {
   createRunOperation,
   type OperationRequest,
+  type Answered,
 } from "../../src/control/operation/run-operation.ts";
-import type { Answered } from "../../src/control/operation/run-once.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../src/control/services.ts";
 import { cheapPasswords } from "./cheap-passwords.ts";
 import { localPrincipal } from "../../src/control/sign-in/services.ts";

@@ -13,11 +13,10 @@ import {
   newApplicationSchema,
 } from "../contract/accounts.ts";
 import { requireEnvironment, ordinaryPlans } from "../keys/key-rules.ts";
-import { disablingAfter } from "./disabling.ts";
+import { disablingAfter, maySee, notFound, requireVisible } from "../operation/scope.ts";
 import { type Operation, permissions } from "../operation/operation.ts";
 import { requireKnownNames } from "../operation/known-names.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
-import { maySee, notFound, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { entityForm, viewAs } from "../values/api-form.ts";
 import { insertAccount } from "./accounts.ts";

@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import { readCheckpoint } from "../../domain/audit/audit-checkpoint.ts";
 import type { AuditRecord } from "../../domain/audit/audit.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
@@ -9,7 +10,7 @@ import {
   type AuditEntryView,
 } from "../contract/audit.ts";
 import { listOf } from "../contract/values.ts";
-import { defineOperation } from "../operation/define-operation.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import { invalidField } from "../operation/refusals.ts";
 import {
   emptyList,
@@ -18,7 +19,6 @@ import {
   listScope,
   requireUnbound,
 } from "../operation/scope.ts";
-import { type Operation, permissions } from "../operation/operation.ts";
 import type { AuditExpectation } from "../../store/control-store.ts";
 import type { AdminServices } from "../services.ts";
 import { readTime } from "../values/time-range.ts";
@@ -89,12 +89,10 @@ function verifyAudit({ store, peppers }: AdminServices): Operation {
   });
 }
 
-interface ExpectedTexts {
-  readonly expect?: string | undefined;
-  readonly checkpoint?: string | undefined;
-}
-
-function readExpected({ expect, checkpoint }: ExpectedTexts, peppers: Peppers): AuditExpectation {
+function readExpected(
+  { expect, checkpoint }: z.output<typeof auditVerifyQuerySchema>,
+  peppers: Peppers,
+): AuditExpectation {
   if (checkpoint === undefined) return { digest: expect };
   if (expect !== undefined) throw invalidField("expect", "send it or a checkpoint, not both");
   const known = readCheckpoint(checkpoint, peppers);

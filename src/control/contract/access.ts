@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { timeSchema, revisionSchema, idSchema, pageFields } from "./values.ts";
+import { oneLine, timeSchema, revisionSchema, idSchema, pageFields } from "./values.ts";
 
 /** Answers about users and tokens. */
 
@@ -55,7 +55,7 @@ export const emailSchema = z
 const userNameSchema = z
   .string()
   .trim()
-  .regex(/^\P{Cc}{0,100}$/u, "use at most 100 characters on one line")
+  .regex(...oneLine(0))
   .describe("Name of the person.");
 
 /** Rules that need the email address are checked elsewhere. */
@@ -105,7 +105,7 @@ export const newTokenSchema = z
     name: z
       .string()
       .trim()
-      .regex(/^\P{Cc}{1,100}$/u, "use 1 to 100 characters on one line")
+      .regex(...oneLine(1))
       .describe("What it is for."),
     scopes: z
       .array(scopeSchema)

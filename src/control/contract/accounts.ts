@@ -33,37 +33,35 @@ export const changedAccountSchema = accountSchema
   .extend(receiptFields)
   .meta({ id: "ChangedAccount", description: "An account, and who has applied its change." });
 
-const plans = z.array(z.string().min(1).max(100)).max(100).describe("Names of configured plans.");
-const maxKeys = z
-  .int()
-  .min(0)
-  .max(1_000_000)
-  .describe("Maximum number of keys that are not revoked.");
-const limits = limitsSchema
-  .nullable()
-  .describe("Limits that all its keys share, in addition to their plans; null: none.");
 const disabled = z.boolean().describe("While true, its keys are refused.");
 
-export const newAccountSchema = z
-  .strictObject({
+const accountSettings = z
+  .object({
     name: accountNameSchema,
-    note: noteSchema.optional(),
-    plans: plans
-      .optional()
-      .describe("Plans on which its account holders may issue keys. Default: none."),
-    max_keys: maxKeys.optional().describe("Default 100."),
-    limits: limits.optional(),
+    note: noteSchema,
+    plans: z
+      .array(z.string().min(1).max(100))
+      .max(100)
+      .describe("Plans on which its account holders may issue keys. At first none."),
+    max_keys: z
+      .int()
+      .min(0)
+      .max(1_000_000)
+      .describe("Maximum number of keys that are not revoked. At first 100."),
+    limits: limitsSchema
+      .nullable()
+      .describe("Limits that all its keys share, in addition to their plans; null: none."),
   })
+  .partial();
+
+export const newAccountSchema = z
+  .strictObject({ ...accountSettings.shape, name: accountNameSchema })
   .meta({ id: "NewAccount", examples: [{ name: "Example Ltd", plans: ["standard"] }] });
 
 export const accountChangeSchema = z
   .strictObject({
     revision: revisionSchema,
-    name: accountNameSchema.optional(),
-    note: noteSchema.optional(),
-    plans: plans.optional(),
-    max_keys: maxKeys.optional(),
-    limits: limits.optional(),
+    ...accountSettings.shape,
     disabled: disabled.optional(),
   })
   .meta({ id: "AccountChange", examples: [{ revision: 1, disabled: true }] });

@@ -32,14 +32,24 @@ export const applicationNameSchema = z
   .regex(/^[\w .:@/-]{1,100}$/, "use 1 to 100 letters, digits, spaces or . : @ / - _")
   .meta({ description: "Unique in its account and environment.", examples: ["search"] });
 
+/**
+ * The pattern of a name on one line, and what a message says of it. Ranges, because few languages
+ * know the classes of Unicode by name.
+ */
+export function oneLine(least: 0 | 1): [RegExp, string] {
+  const controls = String.raw`\u0000-\u001f\u007f-\u009f\u2028\u2029`;
+  const pattern = new RegExp(`^(?! )[^${controls}]{${least},100}(?<! )$`, "u");
+  return [pattern, `use ${least === 0 ? "at most" : "1 to"} 100 characters on one line`];
+}
+
 export const accountNameSchema = z
   .string()
-  .regex(/^(?! )[^\p{Cc}\p{Zl}\p{Zp}]{1,100}(?<! )$/u, "use 1 to 100 characters on one line")
+  .regex(...oneLine(1))
   .meta({ description: "Unique.", examples: ["Example Ltd"] });
 
 export const keyNameSchema = z
   .string()
-  .regex(/^(?! )[^\p{Cc}\p{Zl}\p{Zp}]{0,100}(?<! )$/u, "use at most 100 characters on one line")
+  .regex(...oneLine(0))
   .describe("A name shown in lists; need not be unique. Empty: none.");
 
 /** Fields that every list takes. */
@@ -55,14 +65,8 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   });
 }
 
-export interface NumberTextOptions {
-  readonly min: number;
-  readonly max: number;
-  readonly initial: number;
-}
-
 /** A whole number in a query. */
-export function numberText({ min, max, initial }: NumberTextOptions) {
+export function numberText({ min, max, initial }: { min: number; max: number; initial: number }) {
   const advice = `use a whole number from ${min} to ${max}`;
   return z
     .string()

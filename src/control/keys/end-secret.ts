@@ -40,16 +40,10 @@ async function requireAnother({ transaction, now }: Change, key: Key): Promise<v
   throw wrongState("This is the key's only live secret. Rotate or revoke the key instead.");
 }
 
-export interface SecretToEnd {
-  readonly key: Key;
-  readonly secret: KeySecret;
-  /** The verb of the audit entry: `key.<verb>`. */
-  readonly verb: string;
-}
-
+/** `verb` is that of the audit entry: `key.<verb>`. */
 export async function endSecret(
   changing: Change,
-  { key, secret, verb }: SecretToEnd,
+  { key, secret, verb }: { key: Key; secret: KeySecret; verb: string },
 ): Promise<void> {
   const { transaction, now } = changing;
   await transaction.secrets.expire(secret.publicId, now);

@@ -23,8 +23,8 @@ export type KeySettings = Pick<
   | "expiresAt"
 >;
 
-export type NewKey = { readonly applicationId: string } & Pick<KeySettings, "plan"> &
-  Partial<KeySettings>;
+type NewSettings = Pick<KeySettings, "plan"> & Partial<KeySettings>;
+export type NewKey = { readonly applicationId: string } & NewSettings;
 
 export interface IssuedKey {
   readonly key: Key;
@@ -53,19 +53,13 @@ export async function issueKey(
   });
 }
 
-export interface KeyToInsert {
-  readonly application: Application;
-  readonly settings: Pick<KeySettings, "plan"> & Partial<KeySettings>;
-  readonly now: number;
-}
-
 /**
  * A key with its first secret, of which only a digest is stored. It takes over the limit scope of a
  * recently revoked key of its account; otherwise revoking and issuing keys would reset the limits.
  */
 export async function insertKey(
   transaction: ControlTransaction,
-  { application, settings, now }: KeyToInsert,
+  { application, settings, now }: { application: Application; settings: NewSettings; now: number },
   services: Pick<AdminServices, "peppers" | "random">,
 ): Promise<IssuedKey> {
   const id = `key_${randomBase62(16, services.random)}`;
@@ -97,14 +91,9 @@ export async function insertKey(
   return { key, text };
 }
 
-export interface SecretToInsert {
-  readonly keyId: string;
-  readonly now: number;
-}
-
 export async function insertSecret(
   transaction: ControlTransaction,
-  { keyId, now }: SecretToInsert,
+  { keyId, now }: { keyId: string; now: number },
   { peppers, random }: Pick<AdminServices, "peppers" | "random">,
 ): Promise<{ readonly publicId: string; readonly text: string }> {
   const { publicId, text } = generateApiKey(random);

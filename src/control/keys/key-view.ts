@@ -21,36 +21,26 @@ export function showKeys(
   services: ViewServices,
 ): (key: Key) => Promise<KeyView> {
   const owners = ownerStates(view);
-  return (key) => showKey(key, { view, owners }, services);
-}
-
-interface KeySource {
-  readonly view: ControlView;
-  readonly owners: ReturnType<typeof ownerStates>;
-}
-
-async function showKey(
-  key: Key,
-  { view, owners }: KeySource,
-  services: ViewServices,
-): Promise<KeyView> {
-  const now = services.clock.now();
-  const own = keyStatus(key, now);
-  const secrets = newestFirst(await view.secrets.ofKey(key.id));
-  const hasSecret = secrets.some((secret) => isLive(secret, now));
-  const status = own === "active" ? ((await owners(key)) ?? (hasSecret ? own : "no_secret")) : own;
-  const isOver = own === "revoked" || own === "expired";
-  return viewAs(keySchema, key, {
-    effective_limits: apiForm(key.limits ?? services.platform().plans.get(key.plan)?.limits),
-    status,
-    secrets: secrets.map((secret) =>
-      viewAs(secretSchema, secret, {
-        hint: hintOf(secret.publicId),
-        last_used_at: timeText(lastUseOf(secret, services)),
-        status: isOver || !isLive(secret, now) ? ("ended" as const) : ("live" as const),
-      }),
-    ),
-  });
+  return async (key) => {
+    const now = services.clock.now();
+    const own = keyStatus(key, now);
+    const secrets = newestFirst(await view.secrets.ofKey(key.id));
+    const hasSecret = secrets.some((secret) => isLive(secret, now));
+    const status =
+      own === "active" ? ((await owners(key)) ?? (hasSecret ? own : "no_secret")) : own;
+    const isOver = own === "revoked" || own === "expired";
+    return viewAs(keySchema, key, {
+      effective_limits: apiForm(key.limits ?? services.platform().plans.get(key.plan)?.limits),
+      status,
+      secrets: secrets.map((secret) =>
+        viewAs(secretSchema, secret, {
+          hint: hintOf(secret.publicId),
+          last_used_at: timeText(lastUseOf(secret, services)),
+          status: isOver || !isLive(secret, now) ? ("ended" as const) : ("live" as const),
+        }),
+      ),
+    });
+  };
 }
 
 /** Checks whether the application or account of a key is disabled; looks each up once. */
@@ -130,17 +120,12 @@ export async function requireKey(
   return requireVisible(key, principal, "key");
 }
 
-export interface KeyOwners {
-  readonly application: Application;
-  readonly account: Account;
-}
-
 /** The application, if the principal may see it, and its account. */
 export async function requireOwners(
   view: ControlView,
   applicationId: string,
   principal: Principal,
-): Promise<KeyOwners> {
+): Promise<{ readonly application: Application; readonly account: Account }> {
   const application = requireVisible(
     await view.applications.get(applicationId),
     principal,

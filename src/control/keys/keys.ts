@@ -1,4 +1,4 @@
-import { disablingAfter } from "../accounts/disabling.ts";
+import { disablingAfter } from "../operation/scope.ts";
 import {
   issuedKeySchema,
   keyChangeSchema,

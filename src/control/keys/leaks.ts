@@ -1,13 +1,12 @@
 import { maskApiKey, readPublicId } from "../../domain/keys/api-key.ts";
 import { change, type Change } from "../operation/change.ts";
 import { leakFindingsSchema, leakReportSchema, type LeakFinding } from "../contract/keys.ts";
-import { defineOperation } from "../operation/define-operation.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { ControlView } from "../../store/control-store.ts";
 import { endSecret } from "./end-secret.ts";
 import { hintOf, isLive, keyStatus } from "./key-view.ts";
-import { type Operation, permissions } from "../operation/operation.ts";
 import type { AdminServices } from "../services.ts";
 
 /** Operations for leaked keys. */
@@ -38,14 +37,9 @@ export function leakOperations(services: AdminServices): readonly Operation[] {
   ];
 }
 
-interface LeakedText {
-  readonly text: string;
-  readonly isEnding: boolean;
-}
-
 async function judge(
   changing: Change,
-  { text, isEnding }: LeakedText,
+  { text, isEnding }: { text: string; isEnding: boolean },
   { peppers }: AdminServices,
 ): Promise<LeakFinding> {
   const publicId = readPublicId(text);

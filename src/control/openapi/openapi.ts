@@ -1,11 +1,8 @@
 import { z } from "zod";
 import base from "./openapi-base.json";
-import { isObject } from "../../domain/json-object.ts";
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import { operationErrors } from "./operation-errors.ts";
-import { asPlain } from "./plain-schema.ts";
 import type { OperationDescription } from "../operation/operation.ts";
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /** OpenAPI 3.1, generated from the schemas that validate requests and answers. */
 export function openApiDocument(operations: readonly OperationDescription[]): JsonObject {
@@ -150,4 +147,31 @@ function simplify({ jsonSchema: made }: { jsonSchema: z.core.JSONSchema.BaseSche
   if (made.format === "date-time") delete made.pattern;
   if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
   if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;
+}
+
+/**
+ * The same schema for the document: it refers to definitions of the document, and uses only what
+ * validators and client generators in other languages understand.
+ */
+function asPlain(made: object): JsonObject;
+function asPlain(made: object): unknown {
+  const text = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const shared: unknown = JSON.parse(text, plainPart);
+  return shared;
+}
+
+/** Called for every value, the innermost first. */
+function plainPart(name: string, value: unknown): unknown {
+  if (isAnyJsonName(name)) return undefined;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  if ("$ref" in value && isAnyJsonName(String(value.$ref))) return {};
+  if (!("type" in value) || !Array.isArray(value.type) || value.type.length < 3) return value;
+  // Generators take one type, which may also be null.
+  const { type, ...rest } = value;
+  return { ...rest, anyOf: type.map((each: unknown) => ({ type: each })) };
+}
+
+/** Arbitrary JSON is a schema without a name that refers to itself. */
+function isAnyJsonName(name: string): boolean {
+  return /(?:^|\/)__schema[0-9]+$/.test(name);
 }

@@ -4,7 +4,7 @@ import type { Platform } from "../services.ts";
 import { invalidField } from "./refusals.ts";
 
 /** A name in a request that must be one of a few. */
-export interface WrittenName {
+interface WrittenName {
   readonly noun: "environment" | "model" | "plan" | "pool";
   /** What defines such names: `the configuration`. */
   readonly owner?: string;
@@ -33,7 +33,7 @@ export function unknownName(param: string, name: WrittenName): GatewayError {
 }
 
 /** Names by which a request filters a list; undefined ones are not checked. */
-export interface FilterNames {
+interface FilterNames {
   readonly environment?: string | undefined;
   readonly plan?: string | undefined;
   readonly provisioned_pool?: string | undefined;

@@ -11,9 +11,15 @@ import { changeOf, type Entities, type Kind } from "../audit/audit-fields.ts";
 import { listOf, removedSchema } from "../contract/values.ts";
 import type { AdminServices } from "../services.ts";
 import { change, changeKeys, type Change } from "./change.ts";
-import { defineOperation, type NoFields, type OperationDefinition } from "./define-operation.ts";
+import {
+  defineOperation,
+  type NoFields,
+  type OperationDefinition,
+  type Operation,
+  type OperationCall,
+  type Permission,
+} from "./operation.ts";
 import { emptyList, pageRequest, listScope } from "./scope.ts";
-import type { Operation, OperationCall, Permission } from "./operation.ts";
 
 /** A kind of entity, and what its operations have in common. */
 export interface Resource<Each extends Kind, View> {

@@ -1,9 +1,10 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { Page, PageRequest } from "../../store/control-store.ts";
+import type { Key } from "../../domain/keys/key.ts";
 
 /** What a principal may see: everything, or what belongs to one account. */
-export interface AccountScope {
+interface AccountScope {
   /** The account for a list's filter; undefined: all accounts. */
   readonly accountId: string | undefined;
   /** True when the requested account may not be seen, so that its lists are empty. */
@@ -43,27 +44,47 @@ export function notFound(what: string): GatewayError {
   return new GatewayError("not_found", { message: `This ${what} does not exist.` });
 }
 
-interface PageQuery {
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-}
-
-export interface ListAnswer<Item> {
-  readonly data: Item[];
-  readonly next_cursor: string | null;
-}
-
-export function pageRequest({ limit, cursor }: PageQuery): PageRequest {
-  return { limit, after: cursor };
+export function pageRequest(query: { limit: number; cursor?: string | undefined }): PageRequest {
+  return { limit: query.limit, after: query.cursor };
 }
 
 /** A page of a list as the API shows it. */
 export function listAnswer<Entity, Item>(
   page: Page<Entity>,
   view: (entity: Entity) => Item,
-): ListAnswer<Item> {
+): { data: Item[]; next_cursor: string | null } {
   return { data: page.items.map(view), next_cursor: page.next ?? null };
 }
 
 /** The list of another account, which looks like an empty one. */
 export const emptyList = { data: [], next_cursor: null };
+
+type Disabling = Pick<Key, "disabledAt" | "disabledBy">;
+
+/**
+ * When and by whom a key or an application was disabled, after a change. Only operators enable what
+ * an operator disabled, even if it was disabled before. Throws 403.
+ */
+export function disablingAfter(
+  { disabledAt, disabledBy }: Disabling,
+  {
+    disabled,
+    principal,
+    now,
+  }: { disabled: boolean | undefined; principal: Principal; now: number },
+): Disabling {
+  if (disabled === undefined) return { disabledAt, disabledBy };
+  const isOperator = principal.role === "operator";
+  const isOperators = disabledAt !== undefined && disabledBy === "operator";
+  if (disabled) {
+    const by = isOperator || isOperators ? "operator" : principal.role;
+    return { disabledAt: disabledAt ?? now, disabledBy: by };
+  }
+  if (isOperators && !isOperator) {
+    throw new GatewayError("not_permitted", {
+      message: "An operator disabled it, so only an operator can enable it. Ask one.",
+      param: "disabled",
+    });
+  }
+  return { disabledAt: undefined, disabledBy: undefined };
+}

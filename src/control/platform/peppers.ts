@@ -1,8 +1,7 @@
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import type { PepperUse } from "../../store/control-store.ts";
 import { peppersSchema, type PepperView } from "../contract/platform.ts";
-import { defineOperation } from "../operation/define-operation.ts";
-import { type Operation, permissions } from "../operation/operation.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import { requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { timeText } from "../values/api-form.ts";

@@ -7,9 +7,8 @@ import {
   type PlanView,
 } from "../contract/platform.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
-import { defineOperation } from "../operation/define-operation.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import { requireKnownNames } from "../operation/known-names.ts";
-import { type Operation, permissions } from "../operation/operation.ts";
 import type { AdminServices, PlatformEnvironment } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
 

@@ -12,8 +12,7 @@ import {
   poolsSchema,
   type PoolView,
 } from "../contract/platform.ts";
-import { defineOperation } from "../operation/define-operation.ts";
-import { type Operation, permissions } from "../operation/operation.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices, PlatformPool } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";

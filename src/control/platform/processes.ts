@@ -1,15 +1,37 @@
 import { isLive, type ProcessRow } from "../../domain/process-row.ts";
 import { processDifferences } from "../../domain/process-differences.ts";
-import { processesSchema, type ProcessRowView } from "../contract/processes.ts";
-import { defineOperation } from "../operation/define-operation.ts";
-import { type Operation, permissions } from "../operation/operation.ts";
+import {
+  processesSchema,
+  type ProcessRowView,
+  processSchema,
+  statusSchema,
+  type ProcessView,
+} from "../contract/processes.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import { requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { apiForm } from "../values/api-form.ts";
+import { apiForm, viewAs } from "../values/api-form.ts";
+import type { ProcessStatus } from "../../domain/process-status.ts";
 
-/** The gateway processes on the database. */
-export function processOperations({ processRows }: AdminServices): readonly Operation[] {
+/** The gateway processes of the machine that answers, and all on the database. */
+export function processOperations(services: AdminServices): readonly Operation[] {
+  const { processRows, processes, clock } = services;
   return [
+    defineOperation({
+      id: "getStatus",
+      method: "GET",
+      path: "/admin/v1/status",
+      resource: "Platform",
+      summary: "Show the gateway processes of the machine",
+      ...permissions.observe,
+      answer: statusSchema,
+      async run({ call }) {
+        requireUnbound(call.principal);
+        const found = await processes();
+        const now = clock.now();
+        return { data: found.map((process) => viewProcess(process, now)) };
+      },
+    }),
     defineOperation({
       id: "listProcesses",
       method: "GET",
@@ -26,13 +48,13 @@ export function processOperations({ processRows }: AdminServices): readonly Oper
         const found = await processRows();
         const differences = processDifferences(found).map(({ text }) => text);
         const warnings = [...differences, ...found.flatMap(lackOf)];
-        return { data: found.map(viewProcess), config_differs: differs(found), warnings };
+        return { data: found.map(viewRow), config_differs: differs(found), warnings };
       },
     }),
   ];
 }
 
-function viewProcess({ notReady, degraded, ...row }: ProcessRow): ProcessRowView {
+function viewRow({ notReady, degraded, ...row }: ProcessRow): ProcessRowView {
   return {
     ...apiForm(row),
     live: isLive(row),
@@ -52,4 +74,18 @@ function lackOf(row: ProcessRow): readonly string[] {
 function differs(processes: readonly ProcessRow[]): boolean {
   const digests = processes.filter(isLive).flatMap(({ configDigest = [] }) => configDigest);
   return new Set(digests).size > 1;
+}
+
+function viewProcess({ number, leads, notReady, facts }: ProcessStatus, now: number): ProcessView {
+  return viewAs(
+    processSchema,
+    { ...facts },
+    {
+      process: number,
+      leads,
+      ready: notReady === undefined,
+      not_ready: notReady ?? null,
+      age_ms: facts === undefined ? null : Math.max(0, now - facts.startedAt),
+    },
+  );
 }

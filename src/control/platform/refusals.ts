@@ -5,8 +5,7 @@ import {
   refusalsSchema,
   type RefusalView,
 } from "../contract/refusals.ts";
-import { defineOperation } from "../operation/define-operation.ts";
-import { type Operation, permissions } from "../operation/operation.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import { listScope, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm, viewAs } from "../values/api-form.ts";

@@ -20,7 +20,7 @@ import {
   sessionId,
 } from "./sessions/sessions.ts";
 
-export interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "peppers"> {
+interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "peppers"> {
   readonly settings: Pick<AdminSettings, "sessionIdleMs" | "requestsPerMinute">;
   /** Whether the listener answers to a host. */
   readonly isOwnHost: (host: string) => boolean;
@@ -39,13 +39,12 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
   const requests = new RateWindow(requestsPerMinute, options.clock);
   const accounts = new RateWindow(requestsPerMinute * usersPerAccount, options.clock);
   const countAddress = (address: string): void => requests.count(`from ${addressGroup(address)}`);
-  const finder = new PrincipalFinder(options);
   return {
     checkHost(host) {
       if (!options.isOwnHost(host)) throw unknownHost(host);
     },
     async identify(admin) {
-      const found = await finder.find(admin.request).catch((error: unknown) => {
+      const found = await findPrincipal(admin.request, options).catch((error: unknown) => {
         const refusal = fromStorageError(error);
         // Only failures count by address, so that they cannot lock out users who share the address.
         if (refusal instanceof GatewayError && refusal.status < 500) countAddress(admin.address);
@@ -69,84 +68,81 @@ interface FoundPrincipal {
   readonly countedAs: string;
 }
 
-class PrincipalFinder {
-  readonly #options: AdminGateOptions;
-
-  constructor(options: AdminGateOptions) {
-    this.#options = options;
-  }
-
-  async find(request: Request): Promise<FoundPrincipal> {
-    const { publicUrl } = this.#options;
-    checkOrigin(request, publicUrl());
-    const authorization = request.headers.get("authorization");
-    if (authorization !== null) return this.#findByToken(readBearer(authorization));
-    const secret = readCookie(request, "session", publicUrl());
-    if (secret === undefined) {
-      throw notSignedIn("nothing", "neither a session nor a token was sent");
-    }
-    if (isUnsafe(request)) requireOrigin(request, publicUrl());
-    const id = sessionId(secret);
-    if (id === undefined) throw notSignedIn("session", "the session is malformed");
-    return this.#findBySession(id, secret, request);
-  }
-
-  async #findByToken(text: string): Promise<FoundPrincipal> {
-    const { isLocalToken } = this.#options;
+async function findPrincipal(request: Request, options: AdminGateOptions): Promise<FoundPrincipal> {
+  const { publicUrl, isLocalToken } = options;
+  checkOrigin(request, publicUrl());
+  const authorization = request.headers.get("authorization");
+  if (authorization !== null) {
+    const text = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
     if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
-    const publicId = readTokenId(text);
-    if (publicId === undefined) throw notSignedIn("token", "the text is not a management token");
-    return this.#readToken(publicId, text);
+    return findByToken(text, options);
   }
+  const secret = readCookie(request, "session", publicUrl());
+  if (secret === undefined) {
+    throw notSignedIn("nothing", "neither a session nor a token was sent");
+  }
+  if (isUnsafe(request)) requireOrigin(request, publicUrl());
+  return findBySession(secret, request, options);
+}
 
-  async #readToken(publicId: string, text: string): Promise<FoundPrincipal> {
-    const { store, clock, peppers } = this.#options;
-    const { token, user } = await store.read(async (view) => {
-      const token = await view.tokens.findByPublicId(publicId);
-      return { token, user: token && (await view.users.get(token.userId)) };
+async function findByToken(
+  text: string,
+  { store, clock, peppers }: AdminGateOptions,
+): Promise<FoundPrincipal> {
+  const publicId = readTokenId(text);
+  if (publicId === undefined) throw notSignedIn("token", "the text is not a management token");
+  const { token, user } = await store.read(async (view) => {
+    const token = await view.tokens.findByPublicId(publicId);
+    return { token, user: token && (await view.users.get(token.userId)) };
+  });
+  const pepper = peppers.match(text, token?.digest);
+  if (pepper === undefined || token === undefined) throw wrongToken("is unknown");
+  const now = clock.now();
+  if (token.revokedAt !== undefined) throw wrongToken("was revoked");
+  if (now >= token.expiresAt) throw wrongToken("has expired");
+  const enabled = requireEnabled("token", user);
+  const isOutdated = pepper !== peppers.first;
+  if (isOutdated || token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
+    await noteUse(store, async ({ tokens }) => {
+      await tokens.used(token.id, now);
+      if (isOutdated) await tokens.renew(token.id, peppers.digest(text));
     });
-    const pepper = peppers.match(text, token?.digest);
-    if (pepper === undefined || token === undefined) throw wrongToken("is unknown");
-    const now = clock.now();
-    if (token.revokedAt !== undefined) throw wrongToken("was revoked");
-    if (now >= token.expiresAt) throw wrongToken("has expired");
-    const enabled = requireEnabled("token", user);
-    const isOutdated = pepper !== peppers.first;
-    if (isOutdated || token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
-      await this.#note(async ({ tokens }) => {
-        await tokens.used(token.id, now);
-        if (isOutdated) await tokens.renew(token.id, peppers.digest(text));
-      });
-    }
-    return { principal: tokenPrincipal(enabled, token), countedAs: enabled.id };
   }
+  return { principal: tokenPrincipal(enabled, token), countedAs: enabled.id };
+}
 
-  async #findBySession(id: string, secret: string, request: Request): Promise<FoundPrincipal> {
-    const { store, clock, peppers, settings } = this.#options;
-    const { session, user } = await store.read((view) => findSession(view, id));
-    const now = clock.now();
-    if (session === undefined) throw notSignedIn("session", "the session has ended");
-    if (isSessionOver(session, now, settings.sessionIdleMs)) {
-      throw notSignedIn("session", "the session has ended");
-    }
-    const enabled = requireEnabled("session", user);
-    if (isUnsafe(request)) {
-      const expected = peppers.all.map((pepper) => csrfToken(secret, pepper));
-      requireChangeByPage(request, expected);
-    }
-    if (isSightingDue(session, now, settings.sessionIdleMs)) {
-      await this.#note((transaction) => transaction.sessions.seen(id, now));
-    }
-    return { principal: sessionPrincipal(enabled), countedAs: enabled.id };
+async function findBySession(
+  secret: string,
+  request: Request,
+  { store, clock, peppers, settings }: AdminGateOptions,
+): Promise<FoundPrincipal> {
+  const id = sessionId(secret);
+  if (id === undefined) throw notSignedIn("session", "the session is malformed");
+  const { session, user } = await store.read((view) => findSession(view, id));
+  const now = clock.now();
+  if (session === undefined || isSessionOver(session, now, settings.sessionIdleMs)) {
+    throw notSignedIn("session", "the session has ended");
   }
+  const enabled = requireEnabled("session", user);
+  if (isUnsafe(request)) {
+    const expected = peppers.all.map((pepper) => csrfToken(secret, pepper));
+    requireChangeByPage(request, expected);
+  }
+  if (isSightingDue(session, now, settings.sessionIdleMs)) {
+    await noteUse(store, (transaction) => transaction.sessions.seen(id, now));
+  }
+  return { principal: sessionPrincipal(enabled), countedAs: enabled.id };
+}
 
-  /** A read-only database must not lock anybody out: the next request tries again. */
-  async #note(work: (transaction: ControlTransaction) => Promise<void>): Promise<void> {
-    try {
-      await this.#options.store.change(work);
-    } catch (error) {
-      if (!(error instanceof StorageUnavailable)) throw error;
-    }
+/** A read-only database must not lock anybody out: the next request tries again. */
+async function noteUse(
+  store: AdminGateOptions["store"],
+  work: (transaction: ControlTransaction) => Promise<void>,
+): Promise<void> {
+  try {
+    await store.change(work);
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable)) throw error;
   }
 }
 
@@ -173,10 +169,6 @@ function requireChangeByPage(request: Request, expected: readonly string[]): voi
       message: "Send the body as application/json.",
     });
   }
-}
-
-function readBearer(authorization: string): string {
-  return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
 }
 
 /**

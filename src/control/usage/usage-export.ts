@@ -1,9 +1,13 @@
 import type { CallFilter, UsageReports } from "../../store/usage-reports.ts";
 import { viewCall } from "./call-row.ts";
 import { callRowSchema, exportQuerySchema, type CallRow } from "../contract/usage.ts";
-import { defineOperation } from "../operation/define-operation.ts";
+import {
+  defineOperation,
+  type Operation,
+  type OperationCall,
+  permissions,
+} from "../operation/operation.ts";
 import { Download } from "../operation/download.ts";
-import { type Operation, type OperationCall, permissions } from "../operation/operation.ts";
 import type { AdminServices } from "../services.ts";
 import { usageFilter } from "./usage-filter.ts";
 

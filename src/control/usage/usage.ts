@@ -12,11 +12,10 @@ import {
   type UsageTotalView,
 } from "../contract/usage.ts";
 import { listOf } from "../contract/values.ts";
-import { defineOperation } from "../operation/define-operation.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import { invalidField } from "../operation/refusals.ts";
 import { requireKnownNames } from "../operation/known-names.ts";
 import { emptyList, listAnswer, pageRequest, requireVisible } from "../operation/scope.ts";
-import { type Operation, permissions } from "../operation/operation.ts";
 import type { AdminServices } from "../services.ts";
 import { viewCall, viewCallDetail } from "./call-row.ts";
 import type { TimeRange } from "../values/time-range.ts";

@@ -6,8 +6,7 @@ import {
   userChangeSchema,
   userQuerySchema,
 } from "../contract/access.ts";
-import { defineOperation } from "../operation/define-operation.ts";
-import { type Operation, permissions } from "../operation/operation.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";

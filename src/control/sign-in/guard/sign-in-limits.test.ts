@@ -120,25 +120,12 @@ test("a right password resets the user's wrong tries, and not those for others",
   for (let turn = 0; turn < 500; turn += 1) {
     if (isLet(limits, { ...stranger, email: `user${turn}@example.com` })) taken += 1;
     try {
-      limits.takePassword(own.address, own.email).right();
+      limits.takePassword(own.address, own.email)();
     } catch {
       // The address has to wait too.
     }
   }
   expect(taken).toBe(25);
-});
-
-test("a password that was not compared does not count", () => {
-  const limits = new SignInLimits(5, new ManualClock());
-  const tried = { ...stranger, email: ada };
-  for (let turn = 0; turn < 100; turn += 1) {
-    limits.takePassword(tried.address, tried.email).notTried();
-  }
-  for (let turn = 0; turn < 4; turn += 1) limits.takePassword(tried.address, tried.email);
-  limits.takePassword(tried.address, tried.email).notTried();
-  expect(isLet(limits, tried)).toBe(true);
-  // An aborted request does not shorten the wait.
-  expect(isLet(limits, tried)).toBe(false);
 });
 
 test("memory is bounded, and shrinks when tries get fewer", () => {

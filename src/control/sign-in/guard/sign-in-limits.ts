@@ -8,14 +8,6 @@ const longestWaitMs = 900_000;
 /** Wrong attempts are forgotten after this time without another; longer than any wait. */
 const forgetMs = 3_600_000;
 
-/** A counted attempt, whose outcome may be reported once. */
-export interface CountedTry {
-  /** The password was right: the user's wrong attempts are forgotten. */
-  right(): void;
-  /** The password was not compared: the attempt does not count. */
-  notTried(): void;
-}
-
 interface Bucket {
   failures: number;
   /** Further attempts are refused until this time. */
@@ -56,8 +48,8 @@ export class SignInLimits {
     this.#addresses.count(addressGroup(address));
   }
 
-  /** Counts an attempt as wrong until its outcome is reported. Throws 429. */
-  takePassword(address: string, email: string): CountedTry {
+  /** Counts an attempt as wrong; the answer takes that back, for a right password. Throws 429. */
+  takePassword(address: string, email: string): () => void {
     const now = this.#clock.monotonic();
     const group = addressGroup(address);
     const user: Charge = { name: JSON.stringify([group, email]), freeTries: this.#freeTries };
@@ -65,12 +57,10 @@ export class SignInLimits {
     const waitMs = Math.max(this.#waitMs(user, now), this.#waitMs(all, now));
     if (waitMs > 0) throw tooMany(Math.ceil(waitMs / 1000));
     for (const charge of [user, all]) this.#charge(charge, now);
-    const notTried = (): void => [user, all].forEach((charge) => this.#takeBack(charge));
-    const right = (): void => {
-      notTried();
+    return () => {
       this.#buckets.delete(user.name);
+      this.#takeBack(all);
     };
-    return { right, notTried };
   }
 
   #waitMs({ name }: Charge, now: number): number {

@@ -3,17 +3,13 @@
  * because the identity provider sends the browser back from its own site.
  */
 const sameSite = { session: "strict", sign_on: "lax" } as const;
-export type CookieName = keyof typeof sameSite;
+type CookieName = keyof typeof sameSite;
 
-export interface CookieText {
-  /** The console's address for browsers. */
-  readonly publicUrl: string;
-  readonly value: string;
-  readonly maxAgeMs: number;
-}
-
-/** A value of the header `set-cookie`. */
-export function writeCookie(name: CookieName, { publicUrl, value, maxAgeMs }: CookieText): string {
+/** A value of the header `set-cookie`. `publicUrl` is the console's address for browsers. */
+export function writeCookie(
+  name: CookieName,
+  { publicUrl, value, maxAgeMs }: { publicUrl: string; value: string; maxAgeMs: number },
+): string {
   return new Bun.Cookie(fullName(name, publicUrl), value, {
     path: "/",
     maxAge: Math.floor(maxAgeMs / 1000),

@@ -3,6 +3,7 @@ import type { SsoSettings } from "../../../config/config.ts";
 import { randomBase62, type RandomBytes } from "../../../domain/keys/base62.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { isLoopback } from "../../../domain/network.ts";
 import { isSameText, sha256 } from "../sessions/sessions.ts";
 
 /** How long a user may take at the identity provider. */
@@ -157,9 +158,9 @@ async function discover(
   settings: SsoSettings,
 ): Promise<Client.Configuration> {
   const issuer = new URL(settings.issuer);
-  const isLoopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(issuer.hostname);
   // Plain HTTP is allowed for a provider on the same machine only.
-  const insecure = issuer.protocol === "http:" && isLoopback ? [client.allowInsecureRequests] : [];
+  const isPlain = issuer.protocol === "http:" && isLoopback(issuer.hostname);
+  const insecure = isPlain ? [client.allowInsecureRequests] : [];
   try {
     return await client.discovery(
       issuer,
@@ -173,13 +174,11 @@ async function discover(
       },
     );
   } catch (cause) {
-    throw new GatewayError("single_sign_on_unavailable", {
-      message:
-        "The identity provider is unreachable, or its discovery document does not match " +
-        "admin.sso.issuer. Please try again, or contact the operator.",
-      headers: { "retry-after": "5" },
+    throw unavailable(
+      "The identity provider is unreachable, or its discovery document does not match " +
+        "admin.sso.issuer.",
       cause,
-    });
+    );
   }
 }
 

@@ -43,15 +43,10 @@ export function ssoRoutes(services: SignInServices, limits: SignInLimits): reado
   ];
 }
 
-interface ConfiguredSignOn {
-  readonly settings: SsoSettings;
-  readonly provider: SingleSignOn;
-}
-
 async function finish(
   services: SignInServices,
   call: AnonymousAdminCall,
-  { settings, provider }: ConfiguredSignOn,
+  { settings, provider }: { settings: SsoSettings; provider: SingleSignOn },
 ): Promise<Reply> {
   const { publicUrl, random } = services;
   const how = "single_sign_on";

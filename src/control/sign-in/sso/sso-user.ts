@@ -8,11 +8,6 @@ import { emailSchema } from "../../contract/access.ts";
 import { insertUser, newUser, updateUser } from "../keep-user.ts";
 import type { SignOnClaims } from "./single-sign-on.ts";
 
-export interface SignOnUserOptions {
-  readonly settings: SsoSettings;
-  readonly random: RandomBytes;
-}
-
 /**
  * The user of the claims: found by issuer and subject, else bound by a verified email address, else
  * new. Role and account follow the claims each time. Throws 403 and 409.
@@ -20,7 +15,7 @@ export interface SignOnUserOptions {
 export async function keepSignOnUser(
   change: Change,
   signOn: SignOnClaims,
-  { settings, random }: SignOnUserOptions,
+  { settings, random }: { settings: SsoSettings; random: RandomBytes },
 ): Promise<User> {
   const role = readRole(signOn.claims, settings);
   const accountId = await readAccount(change.transaction, { signOn, settings, role });
@@ -85,19 +80,13 @@ function readRole(claims: SignOnClaims["claims"], settings: SsoSettings): Role {
   throw notPermitted(`Nothing in the claim '${settings.roleClaim}' gives you a role.`);
 }
 
-interface AccountSearch {
-  readonly signOn: SignOnClaims;
-  readonly settings: SsoSettings;
-  readonly role: Role;
-}
-
 /**
  * An auditor of one account must not become one of all accounts because its account or the claim is
  * missing or malformed: only the configuration allows that.
  */
 async function readAccount(
   view: ControlView,
-  { signOn, settings, role }: AccountSearch,
+  { signOn, settings, role }: { signOn: SignOnClaims; settings: SsoSettings; role: Role },
 ): Promise<string | undefined> {
   if (role === "operator") return undefined;
   const claim = signOn.claims[settings.accountClaim];

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { operator } from "../../../test/support/admin-fixture.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { defineOperation } from "./define-operation.ts";
+import { defineOperation } from "./operation.ts";
 import { readRange, readTime } from "../values/time-range.ts";
 
 const operation = defineOperation({
