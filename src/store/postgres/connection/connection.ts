@@ -1,8 +1,8 @@
 import type { Client, ClientBase, Pool, PoolClient } from "pg";
-import { systemClock, type Clock } from "../../../domain/clock.ts";
 import { nameOfDatabase } from "../../../domain/addresses.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../store.ts";
+import { DatabaseState, type StateOptions } from "../../repositories/database-state.ts";
 import type { Queries, SqlConnection } from "../../repositories/tables.ts";
 import { beginIn, beginUnordered, type Lane, LaneQueue } from "./lanes.ts";
 import { tellEpoch } from "./notices.ts";
@@ -17,22 +17,9 @@ import { meaningOf, type PostgresTrouble, troubleOf } from "./postgres-trouble.t
 import { prepareDatabase } from "./prepare-database.ts";
 import { inSession } from "./session.ts";
 
-export interface PostgresOptions extends PoolOptions {
-  /** Shortest time between two attempts to reach a database that failed. Default 500. */
-  readonly reopenIntervalMs?: number | undefined;
-  /** Most transactions that wait or run. Default 1000. */
-  readonly queueLimit?: number | undefined;
-  readonly clock?: Pick<Clock, "monotonic"> | undefined;
+export interface PostgresOptions extends PoolOptions, StateOptions {
   /** Checks that the database is the right one. */
   readonly owner?: DatabaseOwner | undefined;
-  /** Called once when the database stops working. */
-  onTrouble?(what: string, error: unknown): void;
-  onRecovered?(): void;
-}
-
-interface CurrentTrouble extends Pick<PostgresTrouble, "what" | "isOfChanges"> {
-  readonly error: unknown;
-  readonly at: number;
 }
 
 const beginEntities = beginIn("entities");
@@ -46,33 +33,31 @@ const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
  */
 export class PostgresConnection implements SqlConnection, AsyncDisposable {
   readonly #options: PostgresOptions;
-  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #state: DatabaseState;
   /** Undefined until it is needed, and after a failure. */
   #pool: Promise<Pool> | undefined;
   /** Settled once the pools of before have ended. */
   #retired: Promise<unknown> = Promise.resolve();
   readonly #lanes: LaneQueue;
-  #waiting = 0;
   #isClosed = false;
   #wasPrepared = false;
   /** Settled once the owner and the schema are checked; undefined after a failure. */
   #prepared: Promise<void> | undefined;
-  #trouble: CurrentTrouble | undefined;
 
   constructor(options: PostgresOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#state = new DatabaseState(nameOfDatabase(options.url), options);
     this.#lanes = new LaneQueue(options.lockWaitMs ?? defaultLockWaitMs);
   }
 
   /** Connects now. Throws `StorageUnavailable`, which includes `UnusableDatabase`. */
   open(): Promise<void> {
-    return this.#counted(() => this.#prepare());
+    return this.#state.counted(() => this.#prepare());
   }
 
   /** Sees all changes that this process began before. */
   read<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
-    return this.#counted(async () => {
+    return this.#state.counted(async () => {
       await this.#lanes.idle("entities");
       return this.#transact(beginRead, work);
     });
@@ -87,10 +72,10 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
    */
   inLane(lane: Lane | undefined): SqlConnection {
     return {
-      read: (work) => this.#counted(() => this.#transact(beginRead, work)),
+      read: (work) => this.#state.counted(() => this.#transact(beginRead, work)),
       change: (work) =>
         lane === undefined
-          ? this.#counted(() => this.#transact(beginUnordered, work))
+          ? this.#state.counted(() => this.#transact(beginUnordered, work))
           : this.#changeIn(lane, work),
     };
   }
@@ -108,19 +93,9 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   }
 
   #changeIn<Result>(lane: Lane, work: (queries: Queries) => Promise<Result>): Promise<Result> {
-    return this.#counted(() => this.#lanes.run(lane, () => this.#transact(beginIn(lane), work)));
-  }
-
-  async #counted<Result>(task: () => Promise<Result>): Promise<Result> {
-    if (this.#waiting >= (this.#options.queueLimit ?? 1_000)) {
-      throw new StorageUnavailable("too many operations wait for the database");
-    }
-    this.#waiting += 1;
-    try {
-      return await task();
-    } finally {
-      this.#waiting -= 1;
-    }
+    return this.#state.counted(() =>
+      this.#lanes.run(lane, () => this.#transact(beginIn(lane), work)),
+    );
   }
 
   async #transact<Result>(
@@ -138,7 +113,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
       if ((await ask(client, begin === beginEntities ? tellAndCommit : "COMMIT")) !== "COMMIT") {
         throw new StorageUnavailable("the transaction was rolled back");
       }
-      if (pool === this.#pool) this.#proveWorking(begin !== beginRead);
+      if (pool === this.#pool) this.#state.worked(begin !== beginRead);
       return result;
     } catch (error) {
       isBroken = this.#isTrouble(error, pool) || !(await canRollBack(client));
@@ -149,12 +124,8 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   }
 
   async #prepare(): Promise<void> {
-    this.#refuseIfClosed();
-    const trouble = this.#trouble;
-    if (trouble !== undefined && this.#prepared === undefined) {
-      const elapsedMs = this.#clock.monotonic() - trouble.at;
-      if (elapsedMs < (this.#options.reopenIntervalMs ?? 500)) throw this.#unavailable(trouble);
-    }
+    if (this.#isClosed) throw new StorageUnavailable("the database was closed");
+    if (this.#prepared === undefined && this.#state.failedJustNow) throw this.#state.refusal();
     this.#prepared ??= this.#check();
     await this.#prepared;
   }
@@ -166,20 +137,20 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     try {
       client = await createClient(this.#options);
       await client.connect();
-      const settings = { name: this.#name, isCreating: !this.#wasPrepared, owner };
+      const settings = {
+        name: nameOfDatabase(this.#options.url),
+        isCreating: !this.#wasPrepared,
+        owner,
+      };
       await prepareDatabase(client, settings);
       this.#wasPrepared = true;
-      this.#proveWorking(false);
+      this.#state.worked(false);
     } catch (error) {
       this.#prepared = undefined;
       throw this.#readFailure(error);
     } finally {
       client?.end().catch(() => undefined);
     }
-  }
-
-  #refuseIfClosed(): void {
-    if (this.#isClosed) throw new StorageUnavailable("the database was closed");
   }
 
   async #connect(pool: Promise<Pool>): Promise<PoolClient> {
@@ -209,7 +180,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     }
     const trouble = troubleOf(error) ?? { what: "cannot be used" };
     this.#report(trouble, error);
-    return this.#unavailable({ what: trouble.what, error });
+    return this.#state.unavailable(trouble.what, error);
   }
 
   /** Whether a transaction failed because of its connection. */
@@ -222,27 +193,11 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     return true;
   }
 
-  #report({ what, isOfChanges }: Pick<CurrentTrouble, "what" | "isOfChanges">, error: unknown) {
-    const isNew = this.#trouble?.what !== what;
-    this.#trouble = { what, isOfChanges: isOfChanges === true, error, at: this.#clock.monotonic() };
+  #report(trouble: Pick<PostgresTrouble, "what" | "isOfChanges">, error: unknown): void {
+    this.#state.failed(trouble, error);
     // Another database may answer the next time, and other connections may be broken too.
     this.#prepared = undefined;
     this.#retirePool();
-    if (isNew) this.#options.onTrouble?.(what, error);
-  }
-
-  #proveWorking(isChange: boolean): void {
-    if (this.#trouble === undefined || (this.#trouble.isOfChanges === true && !isChange)) return;
-    this.#trouble = undefined;
-    this.#options.onRecovered?.();
-  }
-
-  #unavailable({ what, error }: { readonly what: string; readonly error: unknown }) {
-    return new StorageUnavailable(`the database ${this.#name} ${what}`, { cause: error });
-  }
-
-  get #name(): string {
-    return nameOfDatabase(this.#options.url);
   }
 }
 

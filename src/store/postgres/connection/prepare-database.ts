@@ -5,9 +5,6 @@ import { refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
 import { beginIn } from "./lanes.ts";
 import { schema } from "../schema.ts";
 
-/** The driver takes 0 for the time-out of the connection. */
-const longestTimerMs = 2 ** 31 - 1;
-
 export interface PrepareSettings {
   /** The URL without its password. */
   readonly name: string;
@@ -33,16 +30,12 @@ export async function prepareDatabase(
   }
   owner?.check(facts);
   refuseOtherSchema(facts);
-  if (facts.version === 0) await createSchema(client);
+  if (facts.version === 0) {
+    await client.query(schema);
+    await client.query("INSERT INTO schema_version VALUES (1, $1)", [schemaVersion]);
+  }
   if (owner !== undefined) await claimDatabase(client, facts, owner);
   await client.query("COMMIT");
-}
-
-/** For as long as it takes: other statements of the connection have a time-out. */
-async function createSchema(client: ClientBase): Promise<void> {
-  const statements = { text: schema, query_timeout: longestTimerMs };
-  await client.query(statements);
-  await client.query("INSERT INTO schema_version VALUES (1, $1)", [schemaVersion]);
 }
 
 interface OwnerRow {

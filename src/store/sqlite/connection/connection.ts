@@ -1,31 +1,23 @@
 import type { Database } from "bun:sqlite";
 import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { systemClock, type Clock } from "../../../domain/clock.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../store.ts";
 import { openDatabase } from "./open-database.ts";
 import { beginChange, beginSnapshot, inSession, undo } from "./session.ts";
+import { DatabaseState, type StateOptions } from "../../repositories/database-state.ts";
 import type { Queries, SqlConnection } from "../../repositories/tables.ts";
-import { type SqliteTrouble, stopsReading, troubleOf } from "./sqlite-trouble.ts";
+import { troubleOf } from "./sqlite-trouble.ts";
 
-export interface SqliteOptions {
+export interface SqliteOptions extends StateOptions {
   /** A file, or `:memory:`. */
   readonly path: string;
   /** Longest wait of one statement for another process, which blocks the event loop. */
   readonly busyTimeoutMs: number;
   /** Longest total wait for other processes, which does not block the event loop. Default 2000. */
   readonly lockWaitMs?: number | undefined;
-  /** Shortest time between two attempts to open the database. Default 500. */
-  readonly reopenIntervalMs?: number | undefined;
-  /** Most steps and transactions in the queue. Default 1000. */
-  readonly queueLimit?: number | undefined;
-  readonly clock?: Pick<Clock, "monotonic"> | undefined;
   /** Checks that the database is the right one; not used in memory. */
   readonly owner?: DatabaseOwner | undefined;
-  /** Called once when the database stops working. */
-  onTrouble?(what: string, error: unknown): void;
-  onRecovered?(): void;
 }
 
 const retryMs = 20;
@@ -36,7 +28,7 @@ const retryMs = 20;
  */
 export class SqliteConnection implements SqlConnection {
   readonly #options: SqliteOptions;
-  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #state: DatabaseState;
   readonly #lockWaitMs: number;
   /** Undefined in memory. */
   readonly #file: string | undefined;
@@ -44,26 +36,23 @@ export class SqliteConnection implements SqlConnection {
   /** The file when it was opened. */
   #opened: FileState | undefined;
   /** A damaged file, which is not opened again until another one takes its place. */
-  #broken: FileState | undefined;
+  #broken: { readonly what: string; readonly file: FileState | undefined } | undefined;
   #last: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
   #isClosed = false;
   #wasOpened = false;
-  #triedAt: number | undefined;
-  #isToBeReopened = false;
-  /** The current failure. While reading still works, only a successful change clears it. */
-  #trouble: (SqliteTrouble & { readonly error: unknown }) | undefined;
+  /** Whether a new connection may do what this one cannot. */
+  #isStale = false;
 
   constructor(options: SqliteOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#state = new DatabaseState(options.path, options);
     this.#lockWaitMs = options.lockWaitMs ?? 2_000;
     this.#file = options.path === ":memory:" ? undefined : options.path;
   }
 
   /** The damage of the file, if only a different file would help. */
   get needsRestore(): string | undefined {
-    return this.#trouble?.cure === "restore" ? this.#trouble.what : undefined;
+    return this.#broken?.what;
   }
 
   /** Opens the database now. Throws `StorageUnavailable`, which includes `UnusableDatabase`. */
@@ -78,7 +67,7 @@ export class SqliteConnection implements SqlConnection {
   use<Result>(step: (database: Database) => Result): Promise<Result> {
     return this.#inTurn(async (waitedMs) => {
       const result = await this.#retry(waitedMs, step);
-      this.#proveWorking(false);
+      this.#worked(false);
       return result;
     });
   }
@@ -136,7 +125,7 @@ export class SqliteConnection implements SqlConnection {
           throw new StorageUnavailable("the transaction was rolled back");
         }
         database.run("COMMIT");
-        this.#proveWorking(isChange);
+        this.#worked(isChange);
         return result;
       } catch (error) {
         undo(database);
@@ -147,22 +136,15 @@ export class SqliteConnection implements SqlConnection {
 
   /** Passes to `task` how long it was queued. */
   #inTurn<Result>(task: (waitedMs: number) => Promise<Result>): Promise<Result> {
-    if (this.#waiting >= (this.#options.queueLimit ?? 1_000)) {
-      return Promise.reject(new StorageUnavailable("too many operations wait for the database"));
-    }
-    const askedAt = this.#clock.monotonic();
-    return this.#chain(() => task(this.#clock.monotonic() - askedAt));
+    const { clock } = this.#state;
+    const askedAt = clock.monotonic();
+    return this.#state.counted(() => this.#chain(() => task(clock.monotonic() - askedAt)));
   }
 
-  async #chain<Result>(task: () => Promise<Result>): Promise<Result> {
-    this.#waiting += 1;
+  #chain<Result>(task: () => Promise<Result>): Promise<Result> {
     const result = this.#last.then(task);
     this.#last = result.catch(() => undefined);
-    try {
-      return await result;
-    } finally {
-      this.#waiting -= 1;
-    }
+    return result;
   }
 
   /** Retries without blocking the event loop while others write, up to the total wait. */
@@ -183,42 +165,25 @@ export class SqliteConnection implements SqlConnection {
 
   #acquire(): Database {
     if (this.#isClosed) throw new StorageUnavailable("the database was closed");
-    const loss = this.#database === undefined ? undefined : this.#findLoss();
-    if (loss !== undefined) {
-      this.#report({ what: loss, cure: "drop" }, undefined);
-      this.#drop();
-    }
-    if (this.#isToBeReopened && !this.#opensTooSoon()) this.#drop();
+    if (this.#isLost() || (this.#isStale && !this.#state.failedJustNow)) this.#drop();
     this.#database ??= this.#openAgain();
     return this.#database;
   }
 
   /** SQLite would go on with a file that has no name any more, and all of it would be lost. */
-  #findLoss(): string | undefined {
-    if (this.#file === undefined || this.#opened === undefined) return undefined;
-    const now = stateOf(this.#file);
-    if (now === undefined) return "is gone";
-    return isSameFile(now, this.#opened) ? undefined : "was replaced by another file";
-  }
-
-  #opensTooSoon(): boolean {
-    const intervalMs = this.#options.reopenIntervalMs ?? 500;
-    return this.#triedAt !== undefined && this.#clock.monotonic() - this.#triedAt < intervalMs;
+  #isLost(): boolean {
+    if (this.#database === undefined || this.#file === undefined) return false;
+    return !isSameFile(stateOf(this.#file), this.#opened);
   }
 
   #openAgain(): Database {
-    const { path, ...options } = this.#options;
-    const trouble = this.#trouble;
-    if (trouble !== undefined && (this.#opensTooSoon() || this.#isBroken())) {
-      throw this.#unavailable(trouble.what, trouble.error);
-    }
-    this.#triedAt = this.#clock.monotonic();
+    const { path, busyTimeoutMs, owner } = this.#options;
+    if (this.#state.failedJustNow || this.#isBroken()) throw this.#state.refusal();
     // A file that disappeared must not be replaced by an empty one without keys.
     const isCreating = !this.#wasOpened && this.#broken === undefined;
     if (isCreating && this.#file !== undefined) mkdirSync(dirname(path), { recursive: true });
-    const owner = this.#file === undefined ? undefined : options.owner;
-    const { busyTimeoutMs } = options;
-    const settings = { busyTimeoutMs, isCreating, owner };
+    const isOwned = this.#file !== undefined;
+    const settings = { busyTimeoutMs, isCreating, owner: isOwned ? owner : undefined };
     const database = openDatabase(path, settings);
     this.#wasOpened = true;
     this.#opened = this.#file === undefined ? undefined : stateOf(this.#file);
@@ -226,22 +191,14 @@ export class SqliteConnection implements SqlConnection {
   }
 
   #isBroken(): boolean {
-    const now = this.#broken === undefined ? undefined : stateOf(this.#options.path);
-    if (now === undefined || this.#broken === undefined) return false;
-    const { size, changedAt } = this.#broken;
-    return isSameFile(now, this.#broken) && now.size === size && now.changedAt === changedAt;
-  }
-
-  #giveUp(trouble: SqliteTrouble, error: unknown): void {
-    this.#report(trouble, error);
-    if (this.#file === undefined) return;
-    if (trouble.cure === "reopen") this.#isToBeReopened = true;
-    if (stopsReading(trouble)) this.#drop();
-    if (trouble.cure === "restore") this.#broken = stateOf(this.#file);
+    const before = this.#broken?.file;
+    const now = before === undefined ? undefined : stateOf(this.#options.path);
+    if (now === undefined || before === undefined || !isSameFile(now, before)) return false;
+    return now.size === before.size && now.changedAt === before.changedAt;
   }
 
   #drop(): void {
-    this.#isToBeReopened = false;
+    this.#isStale = false;
     const database = this.#database;
     this.#database = undefined;
     try {
@@ -255,29 +212,21 @@ export class SqliteConnection implements SqlConnection {
   #readFailure(error: unknown): unknown {
     if (error instanceof StorageUnavailable && !(error instanceof UnusableDatabase)) return error;
     const trouble = troubleOf(error);
-    const isOpen = this.#database !== undefined;
-    if (trouble === undefined && isOpen) return error;
+    if (trouble === undefined && this.#database !== undefined) return error;
     // Without a connection, only opening can have failed.
-    const known = trouble ?? { what: "cannot be opened", cure: "drop" };
-    this.#giveUp(known, error);
-    return error instanceof UnusableDatabase ? error : this.#unavailable(known.what, error);
+    const { what, cure } = trouble ?? { what: "cannot be opened", cure: "drop" };
+    this.#state.failed({ what, isOfChanges: cure === "wait" || cure === "change" }, error);
+    if (this.#file !== undefined) {
+      if (cure === "change") this.#isStale = true;
+      if (cure === "drop" || cure === "restore") this.#drop();
+      if (cure === "restore") this.#broken = { what, file: stateOf(this.#file) };
+    }
+    return error instanceof UnusableDatabase ? error : this.#state.unavailable(what, error);
   }
 
-  #report({ what, cure }: SqliteTrouble, error: unknown): void {
-    const isNew = this.#trouble?.what !== what;
-    this.#trouble = { what, cure, error };
-    if (isNew) this.#options.onTrouble?.(what, error);
-  }
-
-  #unavailable(what: string, cause: unknown): StorageUnavailable {
-    return new StorageUnavailable(`the database ${this.#options.path} ${what}`, { cause });
-  }
-
-  #proveWorking(isChange: boolean): void {
-    if (this.#trouble === undefined || !(isChange || stopsReading(this.#trouble))) return;
-    this.#trouble = undefined;
+  #worked(isChange: boolean): void {
     this.#broken = undefined;
-    this.#options.onRecovered?.();
+    this.#state.worked(isChange);
   }
 }
 
@@ -296,7 +245,8 @@ function stateOf(path: string): FileState | undefined {
   return { device, inode, bornAt, size, changedAt };
 }
 
-function isSameFile(one: FileState, other: FileState): boolean {
+function isSameFile(one: FileState | undefined, other: FileState | undefined): boolean {
+  if (one === undefined || other === undefined) return false;
   // Inode numbers are reused; birth times are not.
   return one.device === other.device && one.inode === other.inode && one.bornAt === other.bornAt;
 }

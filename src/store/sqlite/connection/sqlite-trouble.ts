@@ -5,11 +5,10 @@ import { WrongDatabase } from "../../errors.ts";
 export interface SqliteTrouble {
   readonly what: string;
   /**
-   * `wait`: another process is writing. `free_space`: only writing fails, until there is room.
-   * `reopen`: a new connection may write, this one still reads. `drop`: this connection must not be
-   * used any more. `restore`: nor must the file.
+   * `wait`: another process is writing. `change`: only writing fails, until there is room, or over
+   * this connection. `drop`: this connection must not be used any more. `restore`: nor must the file.
    */
-  readonly cure: "wait" | "free_space" | "reopen" | "drop" | "restore";
+  readonly cure: "wait" | "change" | "drop" | "restore";
 }
 
 /** Failures by SQLite's primary result codes, https://sqlite.org/rescode.html. */
@@ -17,11 +16,11 @@ const troubles: ReadonlyMap<number, SqliteTrouble> = new Map([
   [3, { what: "may not be accessed", cure: "drop" }],
   [5, { what: "is locked by another process", cure: "wait" }],
   [6, { what: "is locked", cure: "wait" }],
-  [7, { what: "ran out of memory", cure: "free_space" }],
-  [8, { what: "is read-only", cure: "reopen" }],
+  [7, { what: "ran out of memory", cure: "change" }],
+  [8, { what: "is read-only", cure: "change" }],
   [10, { what: "cannot be read or written", cure: "drop" }],
   [11, { what: "is damaged", cure: "restore" }],
-  [13, { what: "has no room left on the disk", cure: "free_space" }],
+  [13, { what: "has no room left on the disk", cure: "change" }],
   [14, { what: "cannot be opened", cure: "drop" }],
   [15, { what: "is locked by another process", cure: "wait" }],
   [26, { what: "is not a database", cure: "restore" }],
@@ -32,11 +31,6 @@ export function troubleOf(error: unknown): SqliteTrouble | undefined {
   if (error instanceof WrongDatabase) return { what: error.what, cure: "restore" };
   // The lower byte of an extended code is the primary one.
   return error instanceof SQLiteError ? troubles.get(error.errno & 0xff) : undefined;
-}
-
-/** Whether this connection cannot read any more. */
-export function stopsReading({ cure }: SqliteTrouble): boolean {
-  return cure === "drop" || cure === "restore";
 }
 
 /** SQLite's extended codes of violated constraints that callers handle. */
