@@ -1,6 +1,6 @@
 import type { Principal } from "../../domain/accounts/user.ts";
 import { whyEnded } from "../../domain/waiting/wait.ts";
-import { adminBodyLimits, type AdminRoute, handleAdmin, securedReply } from "./admin-dispatch.ts";
+import { type AdminRoute, handleAdmin, securedReply } from "./admin-dispatch.ts";
 import { BodyMemory } from "../body/body-memory.ts";
 import { Lingering } from "../body/lingering.ts";
 import type { DispatchOptions, HandledRequest, Surface } from "./dispatch-options.ts";
@@ -11,14 +11,7 @@ import type { ListenOptions } from "../listen.ts";
 import { refusalOf } from "../replies/refusal-of.ts";
 import { PreparedRefusals } from "../replies/repeated-refusals.ts";
 import { closes, closingUnread, toResponse } from "../replies/to-response.ts";
-import {
-  addressOf,
-  callOf,
-  pauseIdleTimer,
-  readBodyOf,
-  type RequestContext,
-  streamEndOf,
-} from "./request-context.ts";
+import { RequestContext } from "./request-context.ts";
 import { encodedSlash, pathOf, queryOf, readTarget, type SentPath } from "./request-target.ts";
 import type { PublicCall } from "./route.ts";
 import type { RouteMatch } from "./route-table.ts";
@@ -31,38 +24,16 @@ export type Dispatch = ListenOptions["handle"];
 /** Handles every request: route, authenticate, handle, answer, report. */
 export function createDispatch(options: DispatchOptions): Dispatch {
   requireGate(options);
-  const isAdmin = options.routes.listener === "admin";
-  const surfaces = surfacesOf(options);
-  const bodyMemory = new BodyMemory(options.clock);
-  const unread = new UnreadStreams();
-  const lingering = new Lingering();
+  const shared = {
+    options,
+    surfaces: surfacesOf(options),
+    bodyMemory: new BodyMemory(options.clock),
+    unread: new UnreadStreams(),
+    lingering: new Lingering(),
+    isAdmin: options.routes.listener === "admin",
+  };
   return (request, connections, sent) => {
-    const receivedAt = options.clock.monotonic();
-    const id = options.newRequestId();
-    const edge = options.edge();
-    const context: RequestContext = {
-      options,
-      surfaces,
-      bodyMemory,
-      unread,
-      lingering,
-      isAdmin,
-      edge: isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge,
-      request,
-      connections,
-      id,
-      receivedAt,
-      route: "other",
-      surface: undefined,
-      caller: undefined,
-      accountId: undefined,
-      body: undefined,
-      error: undefined,
-      isExplained: true,
-      repeatedOf: undefined,
-      isIdleTimerPaused: false,
-      isCall: false,
-    };
+    const context = new RequestContext(shared, request, connections);
     let reply: Reply | Promise<Reply>;
     try {
       reply = handle(context, sent);
@@ -95,7 +66,8 @@ function surfacesOf({ routes, keyed: access }: DispatchOptions): ReadonlyMap<Dia
 }
 
 function failed(thrown: unknown, context: RequestContext): Reply {
-  const { options, request, surface } = context;
+  const { request, surface } = context;
+  const { options } = context.shared;
   context.error = toGatewayError(hasLeft(request, thrown) ? whyEnded(request.signal) : thrown);
   const dialect = surface?.dialect ?? options.routes.dialectAt(pathOf(request.url));
   return closingUnread(errorReply(context.error, dialect), context);
@@ -108,8 +80,9 @@ function finish(reply: Reply, context: RequestContext): Response | Promise<Respo
   if (context.isIdleTimerPaused && !isStreamed) {
     context.connections.resumeIdleTimer(context.request);
   }
-  const { options, request, id, route, caller, accountId, error, connections, edge } = context;
-  const { repeatedOf } = context;
+  const { request, id, route, caller, accountId, error, connections, edge } = context;
+  const { repeatedOf, shared } = context;
+  const { options } = shared;
   const { status } = reply;
   const durationMs = options.clock.monotonic() - context.receivedAt;
   const at = options.clock.now();
@@ -120,16 +93,16 @@ function finish(reply: Reply, context: RequestContext): Response | Promise<Respo
   options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf, access });
   const isClosing = closes(reply, { request, isEnding: options.isEnding() });
   const answered = { id, request, connections, edge, durationMs, isClosing };
-  const secured = context.isAdmin ? securedReply(reply) : reply;
-  const discarding = isClosing && context.lingering.discardRest(request, edge.bodyLimits);
+  const secured = shared.isAdmin ? securedReply(reply) : reply;
+  const discarding = isClosing && shared.lingering.discardRest(request, edge.bodyLimits);
   if (discarding instanceof Promise) return discarding.then(() => toResponse(secured, answered));
   return toResponse(secured, answered);
 }
 
 /** Undefined for calls, which are reported at their end, and for requests outside the API. */
 function accessOf(context: RequestContext): HandledRequest["access"] {
-  const { isAdmin, isCall, surface, error, isExplained, repeatedOf, caller, request } = context;
-  const isOfApi = !isAdmin && (surface !== undefined || error !== undefined);
+  const { shared, isCall, surface, error, isExplained, repeatedOf, caller, request } = context;
+  const isOfApi = !shared.isAdmin && (surface !== undefined || error !== undefined);
   if (!isOfApi || isCall) return undefined;
   const { headers } = request;
   return { keyId: caller?.key.id, headers, isRepeat: !isExplained || repeatedOf !== undefined };
@@ -143,7 +116,8 @@ function requireGate({ routes, gate }: DispatchOptions): void {
 }
 
 function handle(context: RequestContext, sent: SentPath | undefined): Reply | Promise<Reply> {
-  const { options, edge, request } = context;
+  const { edge, request, shared } = context;
+  const { options } = shared;
   const target = readTarget(request, edge.maxHeaders, sent);
   if (target.hasEncodedSlash && !options.routes.takesSlash(target.path)) throw encodedSlash();
   if (request.method === "OPTIONS") {
@@ -156,16 +130,16 @@ function handle(context: RequestContext, sent: SentPath | undefined): Reply | Pr
   if (route.answersAnyHost !== true) options.gate?.checkHost(target.host);
   switch (route.access) {
     case "public":
-      return route.handle(callOf(context, parameter));
+      return route.handle(context.call(parameter));
     case "key": {
-      const surface = context.surfaces.get(route.dialect);
+      const surface = shared.surfaces.get(route.dialect);
       if (surface === undefined) throw new Error("the dialect of a route has no surface");
       context.surface = surface;
       return handleWithKey({ context, route, surface, parameter, host: target.host });
     }
     case "anonymous":
     case "principal":
-      return handleControl({ context, route, call: callOf(context, parameter), match });
+      return handleControl({ context, route, call: context.call(parameter), match });
   }
 }
 
@@ -180,20 +154,20 @@ interface ControlRequest {
 const unreadTimeoutMs = 5 * 60_000;
 
 async function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
-  const { gate } = context.options;
+  const { gate } = context.shared.options;
   if (gate === undefined) throw new Error("a route of the control plane has no gate");
   const admin = {
     ...call,
-    address: addressOf(context),
+    address: context.address,
     parameters: match.parameters,
     query: queryOf(context.request.url),
-    readBody: () => readBodyOf(context),
+    readBody: () => context.readBody(),
   };
   const onKnown = (who: Principal): void => void (context.accountId = who.accountId);
   // It would cut erasures, audit verifications and downloads that pause.
-  pauseIdleTimer(context);
+  context.pauseIdleTimer();
   const reply = await handleAdmin(route, admin, { gate, onKnown });
   if (!(reply.body instanceof ReadableStream)) return reply;
-  const onEnd = streamEndOf(context);
-  return { ...reply, body: watchedBody(reply.body, { unreadTimeoutMs, onEnd }) };
+  const body = watchedBody(reply.body, { unreadTimeoutMs, onEnd: context.streamEnd });
+  return { ...reply, body };
 }

@@ -9,15 +9,7 @@ import type { CountArrival, HandledRequest, Surface } from "./dispatch-options.t
 import { draining, unknownHost } from "../replies/route-refusal.ts";
 import type { PreparedRefusal, Reply } from "../replies/error-reply.ts";
 import { closingUnread } from "../replies/to-response.ts";
-import {
-  addressOf,
-  answerMemoryOf,
-  memoryOf,
-  pauseIdleTimer,
-  readBodyOf,
-  type RequestContext,
-  streamEndOf,
-} from "./request-context.ts";
+import type { RequestContext } from "./request-context.ts";
 import type { ArrivingRequest, KeyCall, KeyRoute } from "./route.ts";
 import type { Overload } from "../replies/repeated-refusals.ts";
 
@@ -32,7 +24,7 @@ export interface KeyedRequest {
 
 export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   const { context, surface, host } = keyed;
-  if (context.options.isDraining()) throw draining();
+  if (context.shared.options.isDraining()) throw draining();
   const { overload } = surface.access;
   const snapshot = surface.access.snapshot();
   const environment = environmentAt(snapshot, host);
@@ -40,10 +32,10 @@ export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   const text = surface.dialect.credential.read(context.request.headers);
   let caller: Caller;
   try {
-    caller = surface.authenticate(text, environment, () => addressOf(context));
+    caller = surface.authenticate(text, environment, () => context.address);
   } catch (error) {
     if (!(error instanceof GatewayError) || error.status !== 401) throw error;
-    const prepared = surface.refusals.ofAddress(addressOf(context), context.receivedAt);
+    const prepared = surface.refusals.ofAddress(context.address, context.receivedAt);
     if (prepared === undefined) throw error;
     return repeat(prepared, "address", keyed);
   }
@@ -121,13 +113,13 @@ function serve(
     counted,
     origin: originOf(context, snapshot),
     dialect: route.dialect,
-    streamEnded: streamEndOf(context),
-    readBody: () => readBodyOf(context),
-    memory: memoryOf(context),
-    answerMemory: answerMemoryOf(context),
+    streamEnded: context.streamEnd,
+    readBody: () => context.readBody(),
+    memory: context.memory,
+    answerMemory: context.answerMemory,
   };
   // It would cut long answers; the deadlines of the call apply from here.
-  pauseIdleTimer(context);
+  context.pauseIdleTimer();
   return route.handle(call);
 }
 

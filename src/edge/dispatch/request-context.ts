@@ -10,23 +10,29 @@ import type { StreamEnd } from "../replies/event-stream.ts";
 import { hasBody, readBody } from "../body/read-body.ts";
 import type { Lingering } from "../body/lingering.ts";
 import type { UnreadStreams } from "../body/unread-streams.ts";
+import { adminBodyLimits } from "./admin-dispatch.ts";
 import type { KeyCall, PublicCall } from "./route.ts";
 
-/** The state of one request in the dispatch. */
-export interface RequestContext {
+/** What the requests of a listener share. */
+export interface SharedParts {
   readonly options: DispatchOptions;
   readonly surfaces: ReadonlyMap<Dialect, Surface>;
   readonly bodyMemory: BodyMemory;
   readonly unread: UnreadStreams;
   readonly lingering: Lingering;
   readonly isAdmin: boolean;
+}
+
+/** The state of one request in the dispatch. */
+export class RequestContext {
+  readonly shared: SharedParts;
   readonly edge: EdgeSettings;
   readonly request: Request;
   readonly connections: Connections;
   readonly id: string;
   readonly receivedAt: number;
-  /** Path of the route; `other` until it is known. */
-  route: string;
+  /** Path of the route, once it is known. */
+  route = "other";
   /** Set for a route that takes a key. */
   surface: Surface | undefined;
   /** Set once the key is authenticated. */
@@ -38,77 +44,92 @@ export interface RequestContext {
   /** Set when the answer is an error. */
   error: GatewayError | undefined;
   /** False for a refusal that is not recorded. */
-  isExplained: boolean;
+  isExplained = true;
   repeatedOf: HandledRequest["repeatedOf"];
-  isIdleTimerPaused: boolean;
+  isIdleTimerPaused = false;
   /** Whether a call has begun, whose end is logged instead of the request. */
-  isCall: boolean;
-}
+  isCall = false;
 
-/** Made as late as possible: the signal is the expensive part of a request. */
-export function callOf({ id, request, receivedAt }: RequestContext, parameter: string): PublicCall {
-  return { id, request, signal: request.signal, receivedAt, parameter };
-}
+  constructor(shared: SharedParts, request: Request, connections: Connections) {
+    const { options, isAdmin } = shared;
+    this.shared = shared;
+    this.receivedAt = options.clock.monotonic();
+    this.id = options.newRequestId();
+    const edge = options.edge();
+    this.edge = isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge;
+    this.request = request;
+    this.connections = connections;
+  }
 
-/** Until the answer is made; the end of a streamed body resumes it. */
-export function pauseIdleTimer(context: RequestContext): void {
-  context.isIdleTimerPaused = true;
-  context.connections.pauseIdleTimer(context.request);
-}
+  /** Made as late as possible: the signal is the expensive part of a request. */
+  call(parameter: string): PublicCall {
+    const { id, request, receivedAt } = this;
+    return { id, request, signal: request.signal, receivedAt, parameter };
+  }
 
-export function streamEndOf({ connections, request }: RequestContext): (end: StreamEnd) => void {
-  return (end) => {
-    if (end === "whole") connections.resumeIdleTimer(request);
-    else connections.cutSoon(request);
-  };
-}
+  get address(): string {
+    const { request, connections, edge } = this;
+    const forwardedFor = (): string | null => request.headers.get("x-forwarded-for");
+    return clientAddress(connections.peerAddress(request), forwardedFor, edge.trustedProxies);
+  }
 
-export function readBodyOf(context: RequestContext): Promise<Uint8Array> {
-  const { request, edge, bodyMemory, isAdmin } = context;
-  if (isAdmin && !hasBody(request)) return Promise.resolve(new Uint8Array(0));
-  const { id: name, accountId: account } = ownerOf(context);
-  context.unread.check(account, edge.bodyLimits.bodyMemoryBytes);
-  context.body = bodyMemory.hold({ name, account, request }, edge.bodyLimits);
-  return readBody(request, edge.bodyLimits, context.body);
-}
+  /** Until the answer is made; the end of a streamed body resumes it. */
+  pauseIdleTimer(): void {
+    this.isIdleTimerPaused = true;
+    this.connections.pauseIdleTimer(this.request);
+  }
 
-/** Who answers for what a request takes: the key, or the address of a request without one. */
-function ownerOf(context: RequestContext): Pick<Key, "id" | "accountId"> {
-  if (context.caller !== undefined) return context.caller.key;
-  const address = addressOf(context);
-  return { id: address, accountId: address };
-}
+  /** A function of its own, which does not keep the context of a long stream. */
+  get streamEnd(): (end: StreamEnd) => void {
+    const { connections, request } = this;
+    return (end) => {
+      if (end === "whole") connections.resumeIdleTimer(request);
+      else connections.cutSoon(request);
+    };
+  }
 
-/** What a call takes; its body was read with `readBodyOf`. */
-export function memoryOf(context: RequestContext): KeyCall["memory"] {
-  return {
-    keep: () => context.body?.keep() ?? (() => undefined),
-    takesMore: (bytes) => context.body?.takesMore(bytes),
-    unread: (bytes) => context.unread.change(ownerOf(context).accountId, bytes),
-  };
-}
+  readBody(): Promise<Uint8Array> {
+    const { request, edge, shared } = this;
+    if (shared.isAdmin && !hasBody(request)) return Promise.resolve(new Uint8Array(0));
+    const { id: name, accountId: account } = this.#owner;
+    shared.unread.check(account, edge.bodyLimits.bodyMemoryBytes);
+    this.body = shared.bodyMemory.hold({ name, account, request }, edge.bodyLimits);
+    return readBody(request, edge.bodyLimits, this.body);
+  }
 
-/** Memory for the answer of a call; an answer above what one key may hold takes all of that. */
-export function answerMemoryOf(context: RequestContext): AnswerMemory {
-  const { request, edge, bodyMemory } = context;
-  const { bodyLimits: limits } = edge;
-  const { id: name, accountId: account } = ownerOf(context);
-  let hold: BodyHold | undefined;
-  let granted: void | Promise<void>;
-  return {
-    reserve(bytes) {
-      // Requests of one call wait together.
-      if (hold !== undefined) return granted;
-      hold = bodyMemory.hold({ name, account, request, isAnswer: true }, limits);
-      granted = hold.reserve(Math.min(bytes, limits.bodyMemoryPerKeyBytes));
-      return granted;
-    },
-    shrinkTo: (bytes) => hold?.becomes(bytes),
-    release: () => hold?.release(),
-  };
-}
+  /** What a call takes; its body was read with `readBody`. */
+  get memory(): KeyCall["memory"] {
+    return {
+      keep: () => this.body?.keep() ?? (() => undefined),
+      takesMore: (bytes) => this.body?.takesMore(bytes),
+      unread: (bytes) => this.shared.unread.change(this.#owner.accountId, bytes),
+    };
+  }
 
-export function addressOf({ connections, request, edge }: RequestContext): string {
-  const forwardedFor = (): string | null => request.headers.get("x-forwarded-for");
-  return clientAddress(connections.peerAddress(request), forwardedFor, edge.trustedProxies);
+  /** Memory for the answer of a call; an answer above what one key may hold takes all of that. */
+  get answerMemory(): AnswerMemory {
+    const { request, shared } = this;
+    const { bodyLimits: limits } = this.edge;
+    const { id: name, accountId: account } = this.#owner;
+    let hold: BodyHold | undefined;
+    let granted: void | Promise<void>;
+    return {
+      reserve(bytes) {
+        // Requests of one call wait together.
+        if (hold !== undefined) return granted;
+        hold = shared.bodyMemory.hold({ name, account, request, isAnswer: true }, limits);
+        granted = hold.reserve(Math.min(bytes, limits.bodyMemoryPerKeyBytes));
+        return granted;
+      },
+      shrinkTo: (bytes) => hold?.becomes(bytes),
+      release: () => hold?.release(),
+    };
+  }
+
+  /** Who answers for what a request takes: the key, or the address of a request without one. */
+  get #owner(): Pick<Key, "id" | "accountId"> {
+    if (this.caller !== undefined) return this.caller.key;
+    const { address } = this;
+    return { id: address, accountId: address };
+  }
 }
