@@ -45,6 +45,8 @@ export interface Connections {
    */
   pauseIdleTimer(request: Request): void;
   resumeIdleTimer(request: Request): void;
+  /** As long as the runtime allows, about four minutes. */
+  extendIdleTimer(request: Request): void;
   /** Closes the connection of a truncated answer within seconds. */
   cutSoon(request: Request): void;
   /** Undefined once the peer has disconnected. */
@@ -81,6 +83,7 @@ export function listen(options: ListenOptions): Listener {
     keepAliveHint: `timeout=${Math.max(1, keptSeconds - hintMarginSeconds)}`,
     pauseIdleTimer: (request) => server.timeout(request, 0),
     resumeIdleTimer: (request) => server.timeout(request, idleSeconds),
+    extendIdleTimer: (request) => server.timeout(request, longestTimerSeconds),
     cutSoon: (request) => server.timeout(request, 1),
     peerAddress: (request) => server.requestIP(request)?.address,
   };

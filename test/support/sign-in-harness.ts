@@ -117,6 +117,7 @@ export class SignInHarness implements AsyncDisposable {
       keepAliveHint: "timeout=70",
       pauseIdleTimer() {},
       resumeIdleTimer() {},
+      extendIdleTimer() {},
       cutSoon() {},
       peerAddress: () => address,
     };

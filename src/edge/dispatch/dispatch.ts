@@ -16,7 +16,6 @@ import { encodedSlash, pathOf, queryOf, readTarget, type SentPath } from "./requ
 import type { PublicCall } from "./route.ts";
 import type { RouteMatch } from "./route-table.ts";
 import { UnreadStreams } from "../body/unread-streams.ts";
-import { watchedBody } from "../body/watched-body.ts";
 
 /** Answers synchronously where nothing has to be awaited, which keeps refusals cheap. */
 export type Dispatch = ListenOptions["handle"];
@@ -150,9 +149,6 @@ interface ControlRequest {
   readonly match: RouteMatch;
 }
 
-/** How long the reader of a download may pause. */
-const unreadTimeoutMs = 5 * 60_000;
-
 async function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
   const { gate } = context.shared.options;
   if (gate === undefined) throw new Error("a route of the control plane has no gate");
@@ -167,7 +163,7 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
   // It would cut erasures, audit verifications and downloads that pause.
   context.pauseIdleTimer();
   const reply = await handleAdmin(route, admin, { gate, onKnown });
-  if (!(reply.body instanceof ReadableStream)) return reply;
-  const body = watchedBody(reply.body, { unreadTimeoutMs, onEnd: context.streamEnd });
-  return { ...reply, body };
+  // A reader that stops reading must not hold a download for ever.
+  if (reply.body instanceof ReadableStream) context.connections.extendIdleTimer(context.request);
+  return reply;
 }
