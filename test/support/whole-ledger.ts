@@ -3,11 +3,8 @@ import type { UsageStore } from "../../src/store/store.ts";
 import { Ingest, type IngestEvents, type IngestSettings } from "../../src/ledger/ingest/ingest.ts";
 import { processFolderName } from "../../src/ledger/spool/process-folder.ts";
 import type { SpoolFiles } from "../../src/ledger/spool/spool-files.ts";
-import {
-  SpoolWriter,
-  type SpoolEvents,
-  type SpoolSettings,
-} from "../../src/ledger/spool/spool-writer.ts";
+import type { SpoolEvents, SpoolSettings } from "../../src/ledger/spool/spool.ts";
+import { SpoolWriter } from "../../src/ledger/spool/spool-writer.ts";
 import type { AtTurnEnd } from "../../src/ledger/spool/turn.ts";
 
 export interface LedgerOptions {

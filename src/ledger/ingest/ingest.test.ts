@@ -13,7 +13,8 @@ import {
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { StorageUnavailable } from "../../store/errors.ts";
 import { systemFiles, type SpoolFiles } from "../spool/spool-files.ts";
-import { SpoolWriter, type SpoolSettings } from "../spool/spool-writer.ts";
+import type { SpoolSettings } from "../spool/spool.ts";
+import { SpoolWriter } from "../spool/spool-writer.ts";
 import { Ingest } from "./ingest.ts";
 
 /** Writers and ingests on one folder. */

@@ -1,5 +1,4 @@
 import { mkdirSync } from "node:fs";
-import type { Clock } from "../../domain/clock.ts";
 import type {
   CallLedger,
   RecordFailure,
@@ -8,48 +7,22 @@ import type {
 } from "../../domain/usage/usage.ts";
 import type { UsageStore } from "../../store/store.ts";
 import { CallEntry } from "./segment.ts";
-import { systemFiles, type SpoolFiles } from "./spool-files.ts";
-import { Spool, type Progress } from "./spool.ts";
-import type { AtTurnEnd } from "./turn.ts";
+import {
+  type Progress,
+  Spool,
+  type SpoolEvents,
+  type SpoolOptions,
+  type SpoolSettings,
+} from "./spool.ts";
 
-export interface SpoolWriterOptions {
-  /** Folder of the spools of all processes. */
-  readonly root: string;
-  /** Name of this process's folder in it, from `processFolderName`. */
-  readonly name: string;
+export interface SpoolWriterOptions extends SpoolOptions {
   readonly settings: SpoolSettings;
-  readonly clock: Clock;
   readonly on: SpoolEvents;
   /** Takes ended calls while the spool cannot be written. */
   readonly direct: Pick<UsageStore, "insert">;
   /** Called after every `batchRows` ended calls. */
   readonly onBatch: () => void;
-  /** Replaced in tests to make the disk fail. */
-  readonly files?: SpoolFiles | undefined;
-  /** Replaced in tests that control the turns. */
-  readonly atTurnEnd?: AtTurnEnd | undefined;
 }
-
-export interface SpoolSettings {
-  readonly batchRows: number;
-  readonly sync: "none" | "group";
-  /** Limit on the files of this process. */
-  readonly spoolLimitBytes: number;
-  readonly segmentBytes: number;
-}
-
-export interface SpoolEvents {
-  spoolFailed(error: unknown): void;
-  spoolRecovered(): void;
-  nearlyFull(bytes: number, limit: number): void;
-  /** Called once after `nearlyFull`. */
-  hasRoomAgain(): void;
-  /** At shutdown: neither the database nor the spool took these rows. */
-  lost(rows: number, error: unknown): void;
-}
-
-/** Runs after all events that one poll of the sockets has returned. */
-const afterEvents: AtTurnEnd = (write) => void setImmediate(write);
 
 const tickMs = 1_000;
 /** The spool is nearly full above the first share, until it falls below the second. */
@@ -69,21 +42,9 @@ export class SpoolWriter implements CallLedger {
 
   /** Throws when the folder of all spools is unusable. */
   constructor(options: SpoolWriterOptions) {
-    const { root, name, settings, clock, on } = options;
-    const { files = systemFiles, atTurnEnd = afterEvents } = options;
     this.#options = options;
-    mkdirSync(root, { recursive: true, mode: 0o700 });
-    this.#spool = new Spool({
-      root,
-      name,
-      files,
-      clock,
-      segmentBytes: settings.segmentBytes,
-      sync: settings.sync,
-      atTurnEnd,
-      onFailed: (error) => on.spoolFailed(error),
-      onRecovered: () => on.spoolRecovered(),
-    });
+    mkdirSync(options.root, { recursive: true, mode: 0o700 });
+    this.#spool = new Spool(options);
   }
 
   /** Undefined until the folder could be created. */

@@ -3,7 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { RecordFailure } from "../../domain/usage/usage.ts";
 import { createProcessFolder, releaseFolder, type ProcessFolder } from "./process-folder.ts";
 import { Segment, type CallEntry } from "./segment.ts";
-import type { SpoolFiles } from "./spool-files.ts";
+import { type SpoolFiles, systemFiles } from "./spool-files.ts";
 import type { Delivered } from "./spool-record.ts";
 import { Turn, type AtTurnEnd } from "./turn.ts";
 
@@ -12,15 +12,36 @@ export interface SpoolOptions {
   readonly root: string;
   /** Name of the folder in it that this process creates. */
   readonly name: string;
-  readonly files: SpoolFiles;
+  /** Replaced in tests to make the disk fail. */
+  readonly files?: SpoolFiles | undefined;
   readonly clock: Clock;
-  readonly segmentBytes: number;
-  readonly sync: "none" | "group";
-  readonly atTurnEnd: AtTurnEnd;
-  /** Called once when writes start to fail. */
-  readonly onFailed: (error: unknown) => void;
-  readonly onRecovered: () => void;
+  readonly settings: Pick<SpoolSettings, "segmentBytes" | "sync">;
+  /** Replaced in tests that control the turns. */
+  readonly atTurnEnd?: AtTurnEnd | undefined;
+  readonly on: Pick<SpoolEvents, "spoolFailed" | "spoolRecovered">;
 }
+
+export interface SpoolSettings {
+  readonly batchRows: number;
+  readonly sync: "none" | "group";
+  /** Limit on the files of this process. */
+  readonly spoolLimitBytes: number;
+  readonly segmentBytes: number;
+}
+
+export interface SpoolEvents {
+  /** Called once when writes start to fail. */
+  spoolFailed(error: unknown): void;
+  spoolRecovered(): void;
+  nearlyFull(bytes: number, limit: number): void;
+  /** Called once after `nearlyFull`. */
+  hasRoomAgain(): void;
+  /** At shutdown: neither the database nor the spool took these rows. */
+  lost(rows: number, error: unknown): void;
+}
+
+/** Runs after all events that one poll of the sockets has returned. */
+const afterEvents: AtTurnEnd = (write) => void setImmediate(write);
 
 /** How far ingest is: this many ended calls of this file are stored, and all of earlier files. */
 export interface Progress {
@@ -66,7 +87,7 @@ export class Spool {
 
   constructor(options: SpoolOptions) {
     this.#options = options;
-    this.#turn = new Turn(options.atTurnEnd, () => void this.flush());
+    this.#turn = new Turn(options.atTurnEnd ?? afterEvents, () => void this.flush());
     this.#active = this.#create();
   }
 
@@ -126,7 +147,7 @@ export class Spool {
   flush(): boolean {
     const turn = this.#turn.take();
     if (turn === undefined) return true;
-    if ((this.#active?.bytes ?? 0) >= this.#options.segmentBytes) this.#rotate();
+    if ((this.#active?.bytes ?? 0) >= this.#options.settings.segmentBytes) this.#rotate();
     const segment = this.#append(turn.frame);
     if (segment === undefined) {
       for (const entry of turn.ended) this.#unwritten.add(entry);
@@ -179,7 +200,7 @@ export class Spool {
     clearTimeout(this.#syncTimer);
     const active = this.#active;
     this.#active = undefined;
-    if (active !== undefined && this.#options.sync === "group") {
+    if (active !== undefined && this.#options.settings.sync === "group") {
       await active.sync().catch(() => undefined);
     }
     for (const segment of this.#segments) await segment.close();
@@ -218,7 +239,7 @@ export class Spool {
   }
 
   #create(): Segment | undefined {
-    const { root, name, files, clock } = this.#options;
+    const { root, name, files = systemFiles, clock } = this.#options;
     try {
       this.#folder ??= createProcessFolder(root, name);
       const { path: folder } = this.#folder;
@@ -236,7 +257,7 @@ export class Spool {
   #seal(segment: Segment): void {
     segment.sealedAt = this.#options.clock.monotonic();
     this.#sealedBytes += segment.bytes;
-    void (this.#options.sync === "group" ? segment.sync() : Promise.resolve())
+    void (this.#options.settings.sync === "group" ? segment.sync() : Promise.resolve())
       .catch((error: unknown) => this.#fail(error))
       .finally(() => void segment.close());
   }
@@ -249,7 +270,7 @@ export class Spool {
     const active = this.#active;
     this.#active = undefined;
     if (active !== undefined) this.#seal(active);
-    if (this.#failure === undefined) this.#options.onFailed(error);
+    if (this.#failure === undefined) this.#options.on.spoolFailed(error);
     this.#failure = error ?? new Error("unknown failure");
   }
 
@@ -267,7 +288,7 @@ export class Spool {
     for (const entry of this.#unwritten) void this.write(entry);
     if (!this.flush() || !this.isWritable) return;
     this.#failure = undefined;
-    this.#options.onRecovered();
+    this.#options.on.spoolRecovered();
   }
 
   #followRemovals(): void {
@@ -293,7 +314,7 @@ export class Spool {
   }
 
   #syncSoon(): void {
-    if (this.#options.sync !== "group" || this.#syncTimer !== undefined) return;
+    if (this.#options.settings.sync !== "group" || this.#syncTimer !== undefined) return;
     this.#syncTimer = setTimeout(() => {
       this.#syncTimer = undefined;
       this.#active?.sync().catch((error: unknown) => this.#fail(error));
