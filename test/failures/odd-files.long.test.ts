@@ -115,3 +115,16 @@ test("a configuration that a FIFO replaces is refused, and the gateway continues
   serving.signal("SIGINT");
   expect(await serving.exited).toBe(0);
 });
+
+test("the file for the command line is written as soon as it can be", async () => {
+  const path = join(bench.folder, "data", "admin-access.json");
+  mkdirSync(join(path, "in the way"), { recursive: true });
+  await using serving = await bench.serve();
+  expect(serving.text()).toContain("the file for the command line on this machine could not be");
+  expect((await sluice("status", "--config", bench.configPath)).exitCode).toBe(1);
+  rmSync(path, { recursive: true });
+  await until("the command reaches the gateway", async () => {
+    const { exitCode } = await sluice("status", "--config", bench.configPath);
+    return exitCode === 0;
+  });
+}, 90_000);

@@ -28,8 +28,8 @@ export interface AdminPlaneOptions {
   readonly onBootstrapToken: BootstrapOptions["onBootstrapToken"];
 }
 
-/** Delay before retrying the first operator's token while the database is unavailable. */
-const bootstrapRetryMs = 1_000;
+/** Delay before retrying what the database, or a full disk, does not allow. */
+const retryMs = 1_000;
 
 /** Access control and routes of the admin listener. */
 export class AdminPlane {
@@ -40,6 +40,7 @@ export class AdminPlane {
   #url = "";
   #local: LocalAccess | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
+  #localRetry: ReturnType<typeof setTimeout> | undefined;
   #isStopped = false;
 
   constructor(options: AdminPlaneOptions) {
@@ -72,7 +73,18 @@ export class AdminPlane {
     const { random, clock } = services;
     const startedAt = clock.now();
     this.#local = createLocalAccess({ dataDir: config.dataDir, url, pid, startedAt, random });
-    await this.#local.write().catch((error: unknown) => events.localAccessFailed(error));
+    await this.#writeLocal(this.#local, (error) => events.localAccessFailed(error));
+  }
+
+  /** Without the file, or with that of a process that has ended, no command reaches the gateway. */
+  async #writeLocal(local: LocalAccess, onFailed?: (error: unknown) => void): Promise<void> {
+    try {
+      await local.write();
+    } catch (error) {
+      onFailed?.(error);
+      if (this.#isStopped) return;
+      this.#localRetry = setTimeout(() => void this.#writeLocal(local), retryMs);
+    }
   }
 
   /** Announces how the first operator signs up, once the database can be read. */
@@ -82,13 +94,14 @@ export class AdminPlane {
     } catch {
       // The pollers of the database report the outage.
       if (this.#isStopped) return;
-      this.#retry = setTimeout(() => void this.startBootstrap(), bootstrapRetryMs);
+      this.#retry = setTimeout(() => void this.startBootstrap(), retryMs);
     }
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#retry);
+    clearTimeout(this.#localRetry);
     await this.#local?.remove().catch(() => undefined);
   }
 
