@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { virtualClock } from "../../test/support/virtual-clock.ts";
 import { minuteScopes } from "../domain/limits/limit-scope.ts";
 import { OwnLimits, type LimitsNote } from "./own-limits.ts";
 
@@ -129,6 +130,17 @@ test("a process that ends without a word keeps its half for another minute", () 
   expect(planned.map(({ delayMs }) => delayMs)).toEqual([61_000]);
   for (const { run } of planned) run();
   expect(admitted(again, 61)).toBe(60);
+});
+
+test("nothing waits for the processes before once this one has ended", () => {
+  const { clock, advance } = virtualClock();
+  const ended = new OwnLimits({ clock, random: () => 0, reservationTtlMs: 3_600_000 });
+  const { after } = handOver(limitsAt(new ManualClock()), new ManualClock());
+  ended.goOn(after.snapshot(), 0);
+  ended.giversLost();
+  ended.end();
+  advance(61_000);
+  expect(admitted(ended, 60)).toBe(30);
 });
 
 test("two processes together never exceed a limit, whenever and however often one replaces another", () => {

@@ -59,6 +59,7 @@ export class OwnLimits implements LimitStore {
   readonly #options: MemoryLimitStoreOptions;
   #own: Own;
   #gift: Gift | undefined;
+  #stopTimer = (): void => undefined;
 
   constructor(options: MemoryLimitStoreOptions) {
     this.#options = options;
@@ -126,7 +127,7 @@ export class OwnLimits implements LimitStore {
 
   /** The processes before have ended without a word: what they granted counts for a minute. */
   giversLost(): void {
-    this.#options.clock.schedule(() => this.giversEnded(), countedSlots * slotMs);
+    this.#stopTimer = this.#options.clock.schedule(() => this.giversEnded(), countedSlots * slotMs);
   }
 
   /** The processes before have ended, and this one grants the whole limits. */
@@ -161,6 +162,8 @@ export class OwnLimits implements LimitStore {
 
   /** Tells the successor what was admitted here since. */
   end(): void {
+    // It would keep the process, if that ends by itself.
+    this.#stopTimer();
     this.#gift?.tell({ include: this.#own.store.state().uses });
   }
 
