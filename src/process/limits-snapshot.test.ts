@@ -123,6 +123,22 @@ test("what calls have used since counts, and what they gave back does not", asyn
   expect(after.left()).toBe(1_000 - 200 - 100 - 50);
 });
 
+test("what a successor has given back counts after a kill", async () => {
+  using folder = new TestFolder();
+  const clock = new ManualClock();
+  const root = join(folder.path, "spool");
+  const before = processIn(root, clock);
+  before.open(700);
+  await before.snapshot.start();
+  before.own.give(() => undefined);
+  const isGone = before.snapshot.given(true);
+  before.own.takeBack();
+  await Promise.all([isGone, before.snapshot.given(false)]);
+  const after = processIn(killedIn(root, folder), clock);
+  after.snapshot.restore();
+  expect(after.left()).toBe(300);
+});
+
 test("windows end as late as they would have, and a debt is paid first", async () => {
   using folder = new TestFolder();
   const clock = new ManualClock();

@@ -86,12 +86,16 @@ export class LimitsSnapshot {
     this.#plan();
   }
 
-  /** The limits were given to another process, which keeps them; or they are back. */
-  given(isGiven: boolean): void {
+  /** The limits were given to another process, which keeps them; or they are back. Never rejects. */
+  async given(isGiven: boolean): Promise<void> {
     this.#stopTimer();
     const { folder } = this.#options.spool;
-    if (!isGiven) this.#plan();
-    else if (folder !== undefined) void this.#afterWriting(() => removeSnapshots(folder));
+    if (isGiven) {
+      if (folder !== undefined) await this.#afterWriting(() => removeSnapshots(folder));
+      return;
+    }
+    this.#plan();
+    await this.#keep();
   }
 
   /** Called when all calls are settled. */

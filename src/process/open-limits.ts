@@ -78,7 +78,7 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
     limitScopeOf: (keyId) => keys.limitScopeOf(keyId),
     onFailed,
   });
-  const onGiven = (isGiven: boolean): void => snapshot.given(isGiven);
+  const onGiven = (isGiven: boolean): void => void snapshot.given(isGiven);
   const handOver = new HandOver({ dataDir, limits, clock, onGiven, onFailed });
   return {
     store: limits,
