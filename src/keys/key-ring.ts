@@ -1,7 +1,8 @@
 import type { UnitHoldings } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
+import { Coalesced } from "../domain/waiting/in-parallel.ts";
 import { nextTurn } from "../domain/waiting/wait.ts";
-import type { KeyChanges, KeyStore } from "../store/store.ts";
+import type { KeyStore } from "../store/store.ts";
 import { KeyTable, type EndedSecret, type LiveSecret } from "./key-table.ts";
 
 export interface KeyRingOptions {
@@ -10,8 +11,6 @@ export interface KeyRingOptions {
   readonly clock: Clock;
   /** Interval between polls of the store. */
   readonly intervalMs: number;
-  /** Timeout for one page, so that a store that hangs cannot block the next poll. Default 5000. */
-  readonly pageTimeoutMs?: number;
   /** Called after every successful load. */
   readonly onReloaded: () => void;
   /** Called when keys have changed. */
@@ -22,7 +21,6 @@ export interface KeyRingOptions {
 
 /** Keys per page; one query reads a page. */
 const pageKeys = 500;
-const defaultPageTimeoutMs = 5_000;
 /** Missed polls after which the snapshot cannot tell an unknown key from a new one. */
 const missedPolls = 10;
 /** Limit on ended secrets kept to explain refusals; the oldest go first. */
@@ -40,8 +38,8 @@ export class KeyRing {
   #loadedAt: number | undefined;
   /** Whether the last load failed. */
   #hasFailed = false;
-  #running: Promise<void> | undefined;
-  #queued: Promise<void> | undefined;
+  /** Loads run one at a time, so that none restores what a later one has removed. */
+  readonly #loading = new Coalesced(() => this.#load());
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(options: KeyRingOptions) {
@@ -129,30 +127,12 @@ export class KeyRing {
    * Rejects when the store cannot be read; the next poll retries.
    */
   reload(): Promise<void> {
-    // A running load may have read before the change that prompted this call.
-    if (this.#running === undefined) return this.#begin();
-    return (this.#queued ??= this.#beginAfter(this.#running));
+    return this.#loading.run();
   }
 
   async #poll(): Promise<void> {
-    if (this.#running !== undefined) return;
     // The failure was reported, and the next poll retries.
-    await this.#begin().catch(() => undefined);
-  }
-
-  async #beginAfter(earlier: Promise<void>): Promise<void> {
-    await earlier.catch(() => undefined);
-    this.#queued = undefined;
-    return this.#begin();
-  }
-
-  /** Loads run one at a time, so that none restores what a later one has removed. */
-  #begin(): Promise<void> {
-    const loading = this.#load().finally(() => {
-      if (this.#queued === undefined) this.#running = undefined;
-    });
-    this.#running = loading;
-    return loading;
+    await this.#loading.run().catch(() => undefined);
   }
 
   async #load(): Promise<void> {
@@ -179,7 +159,7 @@ export class KeyRing {
     let epoch = before;
     try {
       for (;;) {
-        const page = await this.#readPage(epoch);
+        const page = await this.#options.store.loadKeys(epoch, pageKeys);
         if (page.epoch < epoch) {
           // Loads never overlap, so this is another database, such as a restored backup.
           if (table !== this.#table) throw new Error("the epoch of the keys goes back and forth");
@@ -210,20 +190,6 @@ export class KeyRing {
     for (const publicId of this.#ended.keys()) {
       if (this.#ended.size <= endedSecretsLimit) break;
       this.#ended.delete(publicId);
-    }
-  }
-
-  async #readPage(epoch: number): Promise<KeyChanges> {
-    const { store, pageTimeoutMs = defaultPageTimeoutMs } = this.#options;
-    const { promise: timedOut, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => reject(new Error(`the keys were not read within ${pageTimeoutMs / 1_000} s`)),
-      pageTimeoutMs,
-    );
-    try {
-      return await Promise.race([store.loadKeys(epoch, pageKeys), timedOut]);
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

@@ -22,8 +22,10 @@ function setUp() {
   const lastUse = new LastUse({
     store,
     intervalMs: 1,
-    onFailed: (error) => events.push(error instanceof Error ? error.message : "?"),
-    onStored: () => events.push("stored"),
+    on: {
+      failed: (error) => void events.push(error instanceof Error ? error.message : "?"),
+      recovered: () => void events.push("stored"),
+    },
   });
   return { store, lastUse, events };
 }

@@ -4,9 +4,8 @@ export interface LastUseOptions {
   readonly store: Pick<KeyStore, "recordLastUse">;
   /** Interval between writes. */
   readonly intervalMs: number;
-  /** Called after every failed write; the uses are kept. */
-  readonly onFailed: (error: unknown) => void;
-  readonly onStored?: () => void;
+  /** What is told of writes. The uses of a failed one are kept. */
+  readonly on?: { failed(error: unknown): void; recovered(): void };
 }
 
 /** Limit on secrets with an unwritten use; further ones are not recorded. */
@@ -64,9 +63,9 @@ export class LastUse {
         await this.#options.store.recordLastUse(new Map(batch));
         this.#forget(batch);
       }
-      if (recorded.length > 0) this.#options.onStored?.();
+      if (recorded.length > 0) this.#options.on?.recovered();
     } catch (error) {
-      this.#options.onFailed(error);
+      this.#options.on?.failed(error);
     }
   }
 

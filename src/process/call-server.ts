@@ -17,7 +17,7 @@ import type { LimitStore } from "../store/limits/limit-store.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ControlPort } from "./control-client.ts";
-import type { NewSharedLimits } from "./wiring/open-valkey-limits.ts";
+import type { SharedLimitStore } from "./wiring/open-valkey-limits.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import type { Config } from "../config/config.ts";
 import { requestIds } from "../domain/request-trace.ts";
@@ -72,7 +72,7 @@ export interface CallServerOptions {
   readonly randomBytes: RandomBytes;
   readonly overrides: ProcessOverrides;
   /** Set when the limits are shared with other processes. */
-  readonly newSharedLimits?: NewSharedLimits | undefined;
+  readonly sharedLimits?: SharedLimitStore | undefined;
   /** Number of this process, from 1. */
   readonly number?: number;
   /** Undefined when the control thread can serve. */

@@ -85,8 +85,6 @@ export class ControlClient {
     this.#uses = new LastUse({
       store: { recordLastUse: async (uses) => this.#linked().tell("keys.used", uses) },
       intervalMs: usesIntervalMs,
-      // The loss of the thread is reported once.
-      onFailed: () => undefined,
     });
     this.port = this.#createPort();
     this.#begin();

@@ -16,7 +16,7 @@ import type { ConfigText, MainState } from "./messages.ts";
 import { readCommit } from "./program.ts";
 import { openSpool } from "./wiring/ledger/open-spool.ts";
 import { CallServer, ownFacts, type ProcessOverrides } from "./call-server.ts";
-import { loadSharedLimits } from "./open-limits.ts";
+import { openSharedLimits } from "./open-limits.ts";
 
 export interface GatewayProcessOptions {
   readonly config: Config;
@@ -114,14 +114,14 @@ export class GatewayProcess implements AsyncDisposable {
     for (const address of newAddresses) refuseTaken(address);
     const { clock = systemClock, randomBytes = (target) => crypto.getRandomValues(target) } =
       overrides;
-    const config = this.#config;
+    const [config, telemetry] = [this.#config, this.#telemetry];
     const peppers = peppersOf(await this.#control.open());
     const control = this.#control.port;
     this.#ledger = openSpool({
       config,
       clock,
       number,
-      on: this.#telemetry.ledger,
+      on: telemetry.ledger,
       direct: control.usage,
       onBatch: () => this.#control.wake(),
     });
@@ -129,14 +129,14 @@ export class GatewayProcess implements AsyncDisposable {
       config,
       control,
       ledger: this.#ledger,
-      telemetry: this.#telemetry,
+      telemetry,
       shutdown: this.#shutdown,
       refusals: this.#refusals,
       peppers,
       clock,
       randomBytes,
       overrides,
-      newSharedLimits: await loadSharedLimits(config),
+      sharedLimits: await openSharedLimits({ config, clock, telemetry, overrides }),
       number,
       whyNotReady: () => this.#control.storage.notReady,
       portUse,

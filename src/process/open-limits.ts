@@ -10,7 +10,7 @@ import type { Config } from "../config/config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { NewSharedLimits } from "./wiring/open-valkey-limits.ts";
+import type { SharedLimitStore } from "./wiring/open-valkey-limits.ts";
 
 /** The limits of a process, and their way to the next one. */
 export interface ProcessLimits {
@@ -34,15 +34,13 @@ export interface LimitsOptions {
   readonly ledger: SpoolWriter;
   readonly keys: Pick<KeyRing, "limitScopeOf">;
   /** Set when the limits are shared with other processes. */
-  readonly newSharedLimits?: NewSharedLimits | undefined;
+  readonly sharedLimits?: SharedLimitStore | undefined;
   readonly overrides: { readonly random?: () => number; readonly limits?: LimitStore };
 }
 
 export function openLimits(options: LimitsOptions): ProcessLimits {
-  const { clock, telemetry, overrides, newSharedLimits } = options;
-  const { random = Math.random } = overrides;
-  if (newSharedLimits !== undefined) {
-    const store = newSharedLimits({ clock, random, telemetry });
+  const { telemetry, overrides, sharedLimits: store } = options;
+  if (store !== undefined) {
     return {
       store,
       sharing: store.sharing,
@@ -98,12 +96,12 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
 }
 
 /** Undefined with `limits.store: memory`: then nothing of the shared store is even loaded. */
-export async function loadSharedLimits(
-  config: Pick<Config, "limits" | "processes" | "dataDir">,
-): Promise<NewSharedLimits | undefined> {
-  const { limits, processes: ownProcesses, dataDir } = config;
-  const { store } = limits;
+export async function openSharedLimits(
+  options: Pick<LimitsOptions, "config" | "clock" | "telemetry" | "overrides">,
+): Promise<SharedLimitStore | undefined> {
+  const { store } = options.config.limits;
   if (store === "memory") return undefined;
   const { openValkeyLimits } = await import("./wiring/open-valkey-limits.ts");
-  return (parts) => openValkeyLimits(store, { ...parts, ownProcesses, dataDir });
+  const { random = Math.random } = options.overrides;
+  return openValkeyLimits(store, { ...options, random });
 }

@@ -94,7 +94,7 @@ describe("an ask", () => {
     advance(99);
     expect(outcomes).toEqual([]);
     advance(1);
-    expect(outcomes).toEqual([new ThreadLost("no answer came in time")]);
+    expect(outcomes).toEqual([new StorageUnavailable("no answer came in time")]);
     advance(4_900);
     expect(outcomes).toHaveLength(2);
     resolve("too late");
@@ -146,7 +146,7 @@ describe("a side that is lost", () => {
     asking.lose("it has ended");
     asking.tell("uses", new Map());
     advance(100);
-    expect([heard, await hello]).toEqual([[], new ThreadLost("no answer came in time")]);
+    expect([heard, await hello]).toEqual([[], new StorageUnavailable("no answer came in time")]);
   });
 });
 

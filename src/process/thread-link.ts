@@ -21,7 +21,7 @@ export interface Port {
   listen(hear: (message: Message) => void): void;
 }
 
-/** The other thread has ended, or gave no answer in time; it is unknown whether it acted. */
+/** The other thread has ended; it is unknown whether it acted. */
 export class ThreadLost extends StorageUnavailable {
   override readonly name = "ThreadLost";
 }
@@ -73,7 +73,7 @@ export class ThreadLink<Sent extends Messages, Heard extends Messages> {
     const { promise, resolve, reject } = Promise.withResolvers<Sent[Kind]["answer"]>();
     const stopTimer = this.#clock.schedule(() => {
       this.#asks.delete(id);
-      reject(new ThreadLost("no answer came in time"));
+      reject(new StorageUnavailable("no answer came in time"));
     }, timeoutMs);
     this.#asks.set(id, { resolve, reject, stopTimer });
     try {

@@ -156,7 +156,6 @@ export class ControlPlane implements AsyncDisposable {
     this.#spool = spool;
     this.#pages.start((error) => this.telemetry.events.siblingsFailed(error));
     this.#rows.start();
-    this.storage.start();
     this.#export.configure(this.#config.telemetry.otlp);
     this.#looking = this.#look();
     await this.#looking;
@@ -325,7 +324,6 @@ export class ControlPlane implements AsyncDisposable {
 
   #createRows(): ProcessRows {
     const { clock, randomBytes, link } = this.#options;
-    const { storage: events } = this.telemetry;
     return new ProcessRows({
       store: this.storage.processes,
       clock,
@@ -349,10 +347,7 @@ export class ControlPlane implements AsyncDisposable {
         if (this.#leader !== undefined) await this.storage.keyFile?.follow(epoch);
       },
       onCounted: (processes) => void keepProcessCount(this.#config.dataDir, processes),
-      onMessagesLost: (error) => events.keyMessages.failed(error),
-      onMessagesBack: () => events.keyMessages.recovered(),
-      onDifference: (text) => events.differences.failedAnew({ what: text }),
-      onSame: () => events.differences.recovered(),
+      events: this.telemetry.storage,
     });
   }
 

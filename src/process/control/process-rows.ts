@@ -22,6 +22,7 @@ import type {
   ProcessesSeen,
   ProcessStore,
 } from "../../store/repositories/process-store.ts";
+import type { StorageEvents } from "../../telemetry/events/storage-events.ts";
 import type { MainState } from "../messages.ts";
 
 /** What changes while a process runs. */
@@ -52,14 +53,9 @@ export interface ProcessRowsOptions {
   readonly tellSiblings: () => Promise<void>;
   /** Puts the changes up to an epoch on disk, before this process tells that it has them. */
   readonly keepKeys: (epoch: number) => Promise<void>;
-  /** Called once when changes are no longer announced, and when they are again. */
-  readonly onMessagesLost: (error: unknown) => void;
-  readonly onMessagesBack: () => void;
   /** Called every second with the number of all processes. */
   readonly onCounted: (processes: number) => void;
-  /** Called once when processes turn out to differ, and when none does any more. */
-  readonly onDifference: (text: string) => void;
-  readonly onSame: () => void;
+  readonly events: Pick<StorageEvents, "keyMessages" | "differences">;
 }
 
 const signIntervalMs = 1_000;
@@ -98,13 +94,13 @@ export class ProcessRows {
   }
 
   start(): void {
-    const { folder, random, number, store, onMessagesLost, onMessagesBack } = this.#options;
+    const { folder, random, number, store, events } = this.#options;
     // With the host's name, as data directories may be copied with an image.
     this.#id = `${folder.machineId(random)}@${hostname()}/${number}-${process.pid}`;
     this.#watch = store.watch({
       keysChanged: (epoch) => this.#keysChanged(epoch),
-      lost: onMessagesLost,
-      back: onMessagesBack,
+      lost: (error) => events.keyMessages.failed(error),
+      back: () => events.keyMessages.recovered(),
     });
     void this.#keepSigning();
   }
@@ -187,11 +183,12 @@ export class ProcessRows {
   }
 
   #compare(rows: readonly ProcessRow[]): void {
+    const { differences: outage } = this.#options.events;
     const differences = processDifferences(rows);
     for (const { kind, text } of differences) {
-      if (!this.#differing.has(kind)) this.#options.onDifference(text);
+      if (!this.#differing.has(kind)) outage.failedAnew({ what: text });
     }
-    if (this.#differing.size > 0 && differences.length === 0) this.#options.onSame();
+    if (differences.length === 0) outage.recovered();
     this.#differing = new Set(differences.map(({ kind }) => kind));
   }
 

@@ -12,12 +12,10 @@ import {
 } from "../../store/audit-checkpoints.ts";
 import type { ControlStore } from "../../store/control-store.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
-import type { DatabaseOwner, KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
+import type { DatabaseOwner, KeyStore } from "../../store/store.ts";
 import { RetentionJob, type RetentionOptions } from "../../store/retention-job.ts";
-import type { ProcessStore } from "../../store/repositories/process-store.ts";
 import { refuseOddFiles } from "../../store/sqlite/connection/open-database.ts";
-import { type KeyFile, openKeyFile } from "../../store/disk/key-file.ts";
-import type { UsageReports } from "../../store/usage-reports.ts";
+import { openKeyFile } from "../../store/disk/key-file.ts";
 import { type DatabaseStores, openDatabaseStores } from "./database-stores.ts";
 import { openLedgerEvents } from "./ledger/open-events.ts";
 import { spoolRoot } from "./ledger/open-spool.ts";
@@ -37,86 +35,48 @@ export interface StorageOptions {
   readonly countWaiting: () => number;
 }
 
-/** What one process of a machine does for all. */
-export interface LeaderJobs {
-  /** Takes rows, and makes events of them. */
-  readonly usage: UsageStore;
-  /** Stores the contents of the spools. */
-  readonly ingest: Ingest;
-  /** Starts them. They read all of the database. */
-  start(): void;
-  stop(): Promise<void>;
-}
-
 /** The database of a process. */
-export interface Storage {
-  readonly control: ControlStore;
-  readonly usage: UsageStore;
-  readonly reports: UsageReports;
-  /** Stored answers for idempotent requests. */
-  readonly replies: ReplyStore;
-  /** Those of the database, or those on disk while it is unavailable. */
-  readonly keys: Pick<KeyStore, "loadKeys">;
-  /** Undefined if there is none. */
-  readonly keyFile: KeyFile | undefined;
-  readonly processes: ProcessStore;
-  readonly lastUse: LastUse;
-  readonly renewal: DigestRenewal;
-  /** Undefined while the database can be used, or may recover by itself. */
-  whyNotReady(): string | undefined;
-  /** Throws if the database can never be used; an unavailable one may recover. */
-  open(): Promise<void>;
-  /** The keys have been read: what reads all of the database may begin. */
-  start(): void;
-  /** Call when this process leads its machine. Throws if a spool cannot be read. */
-  lead(): LeaderJobs;
-  /** Called after the last call has ended. */
-  close(): Promise<void>;
-}
+export type Storage = ReturnType<typeof openStorage>;
+
+/** What one process of a machine does for all. */
+export type LeaderJobs = ReturnType<Storage["lead"]>;
 
 const lastUseIntervalMs = 2_000;
 
 /** The database is not opened yet. */
-export function openStorage(options: StorageOptions): Storage {
-  const { settings, telemetry } = options;
-  const config = settings();
-  const { storage: events } = telemetry;
+export function openStorage(options: StorageOptions) {
+  const { storage: events } = options.telemetry;
+  const { storage } = options.settings();
   let isOpen = false;
   const stores = openStores(options, () => isOpen);
-  const { connection, control, keys, reports, replies } = stores;
-  const { usage } = stores;
-  const lastUse = new LastUse({
-    store: keys,
-    intervalMs: lastUseIntervalMs,
-    onStored: () => events.lastUse.recovered(),
-    onFailed: (error) => events.lastUse.failed(error),
-  });
+  const { connection, keys } = stores;
+  const lastUse = new LastUse({ store: keys, intervalMs: lastUseIntervalMs, on: events.lastUse });
   const renewal = new DigestRenewal(keys);
   const known = keysWithFile(options, keys);
   return {
-    control,
-    usage,
-    reports,
-    replies,
+    ...stores,
+    /** Those of the database, or those on disk while it is unavailable. */
     keys: known.keys,
+    /** Undefined if there is none. */
     keyFile: known.file,
-    processes: stores.processes,
     lastUse,
     renewal,
-    whyNotReady() {
+    /** Undefined while the database can be used, or may recover by itself. */
+    whyNotReady(): string | undefined {
       const { needsRestore } = connection;
       return needsRestore && `the database ${needsRestore}: it has to be restored`;
     },
-    async open() {
-      if (config.storage.backend === "sqlite") refuseOddFiles(config.storage.path);
+    /** Throws if the database can never be used; an unavailable one may recover. */
+    async open(): Promise<void> {
+      if (storage.backend === "sqlite") refuseOddFiles(storage.path);
       await connection.open().catch(throwUnlessUnavailable);
       isOpen = true;
-    },
-    start() {
       lastUse.start();
     },
+    /** Call when this process leads its machine. Throws if a spool cannot be read. */
     lead: () => openJobs(options, stores),
-    async close() {
+    /** Called after the last call has ended. */
+    async close(): Promise<void> {
       await known.file?.stop();
       await lastUse.stop();
       await renewal.stop();
@@ -125,7 +85,7 @@ export function openStorage(options: StorageOptions): Storage {
   };
 }
 
-function openJobs(options: StorageOptions, stores: DatabaseStores): LeaderJobs {
+function openJobs(options: StorageOptions, stores: DatabaseStores) {
   const { settings, clock, telemetry, countWaiting } = options;
   const config = settings();
   const { ledger: on } = telemetry;
@@ -151,15 +111,18 @@ function openJobs(options: StorageOptions, stores: DatabaseStores): LeaderJobs {
     isOwn: own("checkpoints", () => config.audit.checkpointIntervalMs),
   });
   return {
+    /** Takes rows, and makes events of them. */
     usage: events.usage,
+    /** Stores the contents of the spools. */
     ingest,
-    start() {
+    /** Starts them. They read all of the database. */
+    start(): void {
       events.start();
       ingest.start();
       retention.start();
       checkpoints.start();
     },
-    async stop() {
+    async stop(): Promise<void> {
       await retention.stop();
       await checkpoints.stop();
       await ingest.stop();
@@ -238,7 +201,7 @@ function openStores(
 
 /** Prunes stored answers of before `before()` together with other expired data. */
 function withReplies(
-  { control, replies }: Pick<Storage, "control" | "replies">,
+  { control, replies }: Pick<DatabaseStores, "control" | "replies">,
   before: () => number,
 ): Pick<ControlStore, "prune"> {
   return {

@@ -24,29 +24,23 @@ export interface SharedLimitStore extends LimitStore {
   close(): Promise<void>;
 }
 
-export interface SharedLimitParts {
+export type ValkeyStore = Exclude<Config["limits"]["store"], "memory">;
+
+export interface ValkeyLimitParts {
+  readonly config: Pick<Config, "processes" | "dataDir">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly telemetry: Telemetry;
 }
 
-export type NewSharedLimits = (parts: SharedLimitParts) => SharedLimitStore;
-
-export type ValkeyStore = Exclude<Config["limits"]["store"], "memory">;
-
-interface ValkeyLimitParts extends SharedLimitParts {
-  readonly ownProcesses: number;
-  readonly dataDir: string;
-}
-
 /** Limits and slots in the server of the configuration. */
 export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): SharedLimitStore {
-  const { clock, random, telemetry, ownProcesses, dataDir } = parts;
+  const { clock, random, telemetry, config } = parts;
   const { name, timeoutMs } = store;
   const { storage: events, metrics } = telemetry;
   const client = clientOf(store, timeoutMs);
   const process = crypto.randomUUID();
-  const processes = createProcessCount({ dataDir, own: ownProcesses, clock });
+  const processes = createProcessCount({ dataDir: config.dataDir, own: config.processes, clock });
   const limits = new ValkeyLimits({
     client,
     clock,
