@@ -1,3 +1,4 @@
+import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { expect, test } from "bun:test";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "../decode/answer-events.ts";
@@ -31,6 +32,8 @@ function streamed(...names: string[]) {
 /** The same with stop sequences. */
 function streamedUntil(stopSequences: readonly string[], ...names: string[]) {
   const answer = new AnswerEvents({ ...context, stopSequences }, () => undefined);
+  const events: ChatEvent[] = [];
+  answer.writeTo(events);
   answer.text("Let me see.");
   for (const name of names) {
     const input = answer.toolUse({ toolUseId: `id-${name}`, name });
@@ -38,7 +41,7 @@ function streamedUntil(stopSequences: readonly string[], ...names: string[]) {
     input.end();
   }
   answer.finish("tool_use");
-  return answer.take().map((event) => {
+  return events.map((event) => {
     switch (event.type) {
       case "text-delta":
         return event.text;

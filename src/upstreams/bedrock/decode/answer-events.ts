@@ -62,12 +62,10 @@ export class AnswerEvents {
     this.#cutter = new StopCutter(context.stopSequences);
   }
 
-  /** The events since the last call. */
-  take(): readonly ChatEvent[] {
-    const events = this.#events;
+  /** Adds the next events to a list. */
+  writeTo(events: ChatEvent[]): void {
     this.#hasSpoken = this.hasSpoken;
-    this.#events = [];
-    return events;
+    this.#events = events;
   }
 
   /** Whether there has been an event. */

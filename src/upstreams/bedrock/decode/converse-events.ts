@@ -1,4 +1,4 @@
-import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { ChatEvent, ReasoningBlock } from "../../../domain/chat/chat.ts";
 import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
 import type { AnswerHeaders } from "../../adapter.ts";
@@ -13,6 +13,7 @@ import {
   textOf,
 } from "../../shared/json-fields.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
+import { answerFailure } from "../../shared/answer-decoder.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import { parseExactly } from "../tools/tool-arguments.ts";
@@ -37,7 +38,11 @@ export function converseEvents(
       throw failureInAnswer(body, headers) ?? brokenAnswer("the upstream's answer has no content");
     }
     const blocks = withoutAnswerBesideCalls(content, context.answerTool);
-    return readAnswer(body, blocks, new AnswerEvents(context, onUnknownFinish));
+    const events: ChatEvent[] = [];
+    const answer = new AnswerEvents(context, onUnknownFinish);
+    answer.writeTo(events);
+    readAnswer(body, blocks, answer);
+    return events;
   } catch (error) {
     throw answerFailure(error);
   }
@@ -61,16 +66,11 @@ interface WholeText {
   readonly headers?: AnswerHeaders;
 }
 
-function readAnswer(
-  body: JsonObject,
-  content: readonly unknown[],
-  answer: AnswerEvents,
-): readonly ChatEvent[] {
+function readAnswer(body: JsonObject, content: readonly unknown[], answer: AnswerEvents): void {
   answer.serviceTier(textOf(objectOf(body["serviceTier"])?.["type"]));
   for (const block of content) if (isObject(block)) readBlock(block, answer);
   const { stopReason, trace, usage, additionalModelResponseFields: modelFields } = body;
   answer.finish(textOf(stopReason), { trace, usage: readUsage(usage, modelFields) });
-  return answer.take();
 }
 
 /** A block has one of these fields; kinds of content that chat does not have are left out. */
@@ -120,15 +120,6 @@ export function readUsage(value: unknown, modelFields: unknown): TokenUsage | un
     ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
     reasoningTokens: Math.min(thoughtTokensIn(modelFields), outputTokens ?? 0),
   };
-}
-
-/**
- * Turns an error in reading an answer into a failure: invalid JSON, or JSON that is nested too
- * deep.
- */
-export function answerFailure(error: unknown): UpstreamFailure {
-  if (error instanceof UpstreamFailure) return error;
-  return brokenAnswer("the upstream's answer is not the expected JSON", error);
 }
 
 /** Longest block of thoughts, in characters of all its parts; real ones are far shorter. */

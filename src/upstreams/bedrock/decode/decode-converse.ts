@@ -1,10 +1,10 @@
 import type { ChatEvent, ChatResult } from "../../../domain/chat/chat.ts";
 import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import type { DecoderLimits, StreamDecoder, WholeAnswer } from "../../adapter.ts";
+import type { DecoderLimits, WholeAnswer } from "../../adapter.ts";
 import { collectAnswer, collectStream } from "../../shared/collect-answer.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
-import { inPieces, MalformedEvents } from "../../shared/stream-events.ts";
+import { AnswerDecoder } from "../../shared/answer-decoder.ts";
 import {
   isObject,
   type JsonObject,
@@ -13,11 +13,9 @@ import {
   parseObject,
   textOf,
 } from "../../shared/json-fields.ts";
-import { WholeBody } from "../../shared/whole-body.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import {
-  answerFailure,
   converseEvents,
   hasProperShape,
   type KnownEvent,
@@ -56,12 +54,10 @@ export function decodeConverse(
  * of the body, so an exception in between never follows an answer that looked whole. A whole answer
  * in place of a stream is replayed.
  */
-export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
+export class ConverseStreamDecoder extends AnswerDecoder {
   readonly #frames = new FrameReader();
   readonly #text = new TextDecoder();
-  readonly #body: WholeBody;
   readonly #reader: ConverseReader;
-  readonly #malformed: MalformedEvents;
   readonly #answer: AnswerEvents;
   /** Tool inputs that are incomplete, by the service's index of the block. */
   readonly #toolInputs = new Map<number | undefined, ToolInput>();
@@ -73,92 +69,37 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   #usage: TokenUsage | undefined;
   #serviceTier: string | undefined;
   #trace: unknown;
-  #isDone = false;
-  #failure: UpstreamFailure | undefined;
 
   constructor(reader: ConverseReader, limits: DecoderLimits) {
+    super(limits);
     this.#reader = reader;
     this.#answer = new AnswerEvents(reader.context, reader.onUnknownFinish);
-    this.#malformed = new MalformedEvents(limits.malformedEvents);
-    this.#body = new WholeBody(limits);
-  }
-
-  get failure(): UpstreamFailure | undefined {
-    return this.#failure;
-  }
-
-  get isDone(): boolean {
-    return this.#isDone;
   }
 
   get endedEarly(): boolean {
     return this.#answer.isCut;
   }
 
-  get malformedEvents(): number {
-    return this.#malformed.count;
-  }
-
-  push(bytes: Uint8Array): readonly ChatEvent[] {
-    if (!this.#isOver() && !this.#isBody(bytes)) this.#readFrames(bytes);
-    return this.#answer.take();
-  }
-
-  end(): readonly ChatEvent[] {
-    if (this.#isOver()) return [];
-    const json = this.#body.end();
-    if (json !== undefined) return this.#replay(json);
-    this.#readEnd();
-    return this.#answer.take();
-  }
-
-  #isBody(bytes: Uint8Array): boolean {
-    try {
-      return this.#body.take(bytes);
-    } catch (error) {
-      this.#failure = answerFailure(error);
-      return true;
+  protected override read(bytes: Uint8Array, events: ChatEvent[]): void {
+    this.#answer.writeTo(events);
+    for (const frame of this.#frames.push(bytes)) {
+      this.#readFrame(frame);
+      if (this.isDone) return;
     }
-  }
-
-  #replay(json: string): readonly ChatEvent[] {
-    const { context, onUnknownFinish } = this.#reader;
-    try {
-      const events = inPieces(converseEvents({ json }, context, onUnknownFinish));
-      this.#isDone = true;
-      return events;
-    } catch (error) {
-      this.#failure = answerFailure(error);
-      return [];
-    }
-  }
-
-  #isOver(): boolean {
-    return this.#isDone || this.#failure !== undefined;
-  }
-
-  #readFrames(bytes: Uint8Array): void {
-    try {
-      for (const frame of this.#frames.push(bytes)) {
-        this.#readFrame(frame);
-        if (this.#isDone) return;
-      }
-      this.#failure = this.#frames.failure;
-    } catch (error) {
-      this.#failure = answerFailure(error);
-    }
+    if (this.#frames.failure !== undefined) throw this.#frames.failure;
   }
 
   /** Metadata may be missing: the answer is whole without it. */
-  #readEnd(): void {
+  protected override readEnd(events: ChatEvent[]): void {
+    this.#answer.writeTo(events);
     this.#frames.end();
-    this.#failure = this.#frames.failure;
-    if (this.#failure !== undefined) return;
-    try {
-      this.#finish();
-    } catch (error) {
-      this.#failure = answerFailure(error);
-    }
+    if (this.#frames.failure !== undefined) throw this.#frames.failure;
+    this.#finish();
+  }
+
+  protected override readWhole(json: string): readonly ChatEvent[] {
+    const { context, onUnknownFinish } = this.#reader;
+    return converseEvents({ json }, context, onUnknownFinish);
   }
 
   #readFrame(frame: Frame): void {
@@ -216,7 +157,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   #skip(event: JsonObject | undefined): void {
     const failure = event && failureInAnswer(event);
     if (failure !== undefined) throw failure;
-    this.#malformed.skip({ mayGoOn: this.#answer.hasSpoken && this.#toolInputs.size === 0 });
+    this.skipMalformed({ mayGoOn: this.#answer.hasSpoken && this.#toolInputs.size === 0 });
   }
 
   /** Citations and unknown kinds of content are left out. */
@@ -264,7 +205,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   /** The caller has the complete answer; the rest of the upstream's stream is not awaited. */
   #finishEarly(): void {
     this.#answer.finish("stop_sequence");
-    this.#isDone = true;
+    this.finish();
   }
 
   #finishIfWhole(): void {
@@ -279,7 +220,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     for (const index of this.#toolInputs.keys()) this.#endBlock(index);
     this.#answer.serviceTier(this.#serviceTier);
     this.#answer.finish(this.#stopReason, { trace: this.#trace, usage: this.#usage });
-    this.#isDone = true;
+    this.finish();
   }
 }
 

@@ -1,10 +1,9 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import type { DecoderLimits, StreamDecoder } from "../../adapter.ts";
-import { inPieces, MalformedEvents } from "../../shared/stream-events.ts";
+import type { DecoderLimits } from "../../adapter.ts";
+import { AnswerDecoder } from "../../shared/answer-decoder.ts";
 import { SseParser } from "../../shared/sse-parser.ts";
 import { isObject, listOf, objectOf, usageIn } from "../../shared/json-fields.ts";
-import { WholeBody } from "../../shared/whole-body.ts";
 import type { AnswerServices } from "../call-origin.ts";
 import { readUsage } from "../read-answer.ts";
 import { AnswerReader } from "./answer-reader.ts";
@@ -18,60 +17,26 @@ const eventLimitCharacters = 4 * 1024 * 1024;
  * Reads the bytes of an answer as events: a stream of `chat.completion.chunk`s, or a whole
  * `chat.completion` in its place, which is replayed.
  */
-export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
+export class ChatStreamDecoder extends AnswerDecoder {
   readonly #parser = new SseParser(eventLimitCharacters);
-  readonly #body: WholeBody;
-  readonly #malformed: MalformedEvents;
   readonly #repeated = new RepeatedChunk();
   readonly #answer: AnswerReader;
-  #isDone = false;
-  #failure: UpstreamFailure | undefined;
 
   constructor(services: AnswerServices, limits: DecoderLimits) {
+    super(limits);
     this.#answer = new AnswerReader(services);
-    this.#body = new WholeBody(limits);
-    this.#malformed = new MalformedEvents(limits.malformedEvents);
   }
 
-  get failure(): UpstreamFailure | undefined {
-    return this.#failure;
+  protected override read(bytes: Uint8Array, events: ChatEvent[]): void {
+    this.#readAll(this.#parser.push(bytes), events);
   }
 
-  get isDone(): boolean {
-    return this.#isDone;
+  protected override readEnd(events: ChatEvent[]): void {
+    this.#readAll(this.#parser.end(), events);
+    if (!this.isDone) this.#answer.end(events);
   }
 
-  get malformedEvents(): number {
-    return this.#malformed.count;
-  }
-
-  push(bytes: Uint8Array): readonly ChatEvent[] {
-    const events: ChatEvent[] = [];
-    if (this.#isDone || this.#failure !== undefined) return events;
-    try {
-      if (!this.#body.take(bytes)) this.#readAll(this.#parser.push(bytes), events);
-    } catch (error) {
-      this.#fail(error);
-    }
-    return events;
-  }
-
-  end(): readonly ChatEvent[] {
-    const events: ChatEvent[] = [];
-    if (this.#isDone || this.#failure !== undefined) return events;
-    try {
-      const json = this.#body.end();
-      if (json !== undefined) return this.#replay(json);
-      this.#readAll(this.#parser.end(), events);
-      if (!this.#isDone) this.#answer.end(events);
-    } catch (error) {
-      this.#fail(error);
-    }
-    return events;
-  }
-
-  /** Of an answer that is not whole, nothing is replayed: another target can still answer. */
-  #replay(json: string): readonly ChatEvent[] {
+  protected override readWhole(json: string): readonly ChatEvent[] {
     const whole: ChatEvent[] = [];
     try {
       this.#answer.readWhole(json, whole);
@@ -79,26 +44,20 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
       if (!(error instanceof UpstreamFailure)) throw error;
       throw error.withUsage(readUsage(usageIn(new TextEncoder().encode(json))));
     }
-    this.#isDone = true;
-    return inPieces(whole);
-  }
-
-  #fail(error: unknown): void {
-    if (!(error instanceof UpstreamFailure)) throw error;
-    this.#failure = error;
+    return whole;
   }
 
   #readAll(found: readonly string[], events: ChatEvent[]): void {
     for (const data of found) {
       this.#readData(data, events);
-      if (this.#isDone) return;
+      if (this.isDone) return;
     }
   }
 
   #readData(data: string, events: ChatEvent[]): void {
     if (data.trim() !== "[DONE]") return this.#readEvent(data, events);
     this.#answer.end(events);
-    this.#isDone = true;
+    this.finish();
   }
 
   #readEvent(data: string, events: ChatEvent[]): void {
@@ -114,7 +73,7 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
     }
     // Before any content another target can still answer; a tool call whose arguments are
     // incomplete could do harm.
-    this.#malformed.skip({ mayGoOn: this.#answer.hasStarted && !this.#answer.isWithinCall });
+    this.skipMalformed({ mayGoOn: this.#answer.hasStarted && !this.#answer.isWithinCall });
   }
 }
 

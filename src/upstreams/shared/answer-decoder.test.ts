@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { inPieces } from "./stream-events.ts";
+import { inPieces } from "./answer-decoder.ts";
 
 test("fields beside the arguments of a call go out once, however long the arguments are", () => {
   const extra = { call: { signature: "a" }, body: undefined };
