@@ -64,53 +64,44 @@ export function encodeInference(
 type Sampling = Pick<InferenceConfig, "temperature" | "topP">;
 
 function samplingOf(request: ChatRequest, model: BedrockModel, adjustments: Adjustments): Sampling {
-  const temperature = temperatureOf(request, model, adjustments);
-  const topP = topPOf(request, model, adjustments);
+  const { capabilities } = model;
+  const asked = supported("temperature", request, {
+    isSupported: capabilities.temperature,
+    adjustments,
+  });
+  // OpenAI's scale ends at 2 and this one at 1, so 1 is the largest value sent.
+  if (asked !== undefined && asked > 1) adjustments.sendAs("temperature", 1);
+  const temperature = asked === undefined ? undefined : Math.min(asked, 1);
+  const topP = supported("top_p", request, { isSupported: capabilities.topP, adjustments });
   if (temperature === undefined) return topP === undefined ? {} : { topP };
   if (topP === undefined) return { temperature };
-  if (model.capabilities.topPWithTemperature) return { temperature, topP };
+  if (capabilities.topPWithTemperature) return { temperature, topP };
   // One of the two must be dropped. OpenAI's default of 1 has no effect, and clients send it.
   if (request.temperature === 1 && topP < 1) return { topP };
   if (topP < 1) adjustments.sendAs("top_p", "dropped");
   return { temperature };
 }
 
+/** The caller's value, if the model supports the field. A value of 1 has no effect. */
+function supported(
+  field: "temperature" | "top_p",
+  request: ChatRequest,
+  {
+    isSupported,
+    adjustments,
+  }: { readonly isSupported: boolean; readonly adjustments: Adjustments },
+): number | undefined {
+  const value = request[field] ?? undefined;
+  if (value === undefined || isSupported) return value;
+  if (value === 1) return undefined;
+  adjustments.dropOrRefuse(field, `This model does not support ${field}. Omit it or send 1.`);
+  return undefined;
+}
+
 /** A model that thinks does not accept sampling settings. A value of 1 has no effect. */
 function reportDroppedSampling({ temperature, topP }: Sampling, adjustments: Adjustments): void {
   if (temperature !== undefined && temperature < 1) adjustments.sendAs("temperature", "dropped");
   if (topP !== undefined && topP < 1) adjustments.sendAs("top_p", "dropped");
-}
-
-/** OpenAI's scale ends at 2 and this one at 1, so 1 is the largest value sent. */
-function temperatureOf(
-  request: ChatRequest,
-  model: BedrockModel,
-  adjustments: Adjustments,
-): number | undefined {
-  const temperature = request.temperature ?? undefined;
-  if (temperature === undefined) return undefined;
-  if (model.capabilities.temperature) {
-    if (temperature > 1) adjustments.sendAs("temperature", 1);
-    return Math.min(temperature, 1);
-  }
-  dropUnlessDefault("temperature", temperature, adjustments);
-  return undefined;
-}
-
-function topPOf(
-  request: ChatRequest,
-  model: BedrockModel,
-  adjustments: Adjustments,
-): number | undefined {
-  const topP = request.top_p ?? undefined;
-  if (topP === undefined || model.capabilities.topP) return topP;
-  dropUnlessDefault("top_p", topP, adjustments);
-  return undefined;
-}
-
-function dropUnlessDefault(field: string, value: number, adjustments: Adjustments): void {
-  if (value === 1) return;
-  adjustments.dropOrRefuse(field, `This model does not support ${field}. Omit it or send 1.`);
 }
 
 /** The stop sequences of an answer. */
