@@ -6,7 +6,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
-  writeSync,
+  writeFileSync,
   existsSync,
   readdirSync,
   renameSync,
@@ -90,25 +90,15 @@ export class DataFolder {
  * Creates a small file, with its folder, for this user only and synced to disk. Throws when it
  * exists.
  */
-export function writeOnce(path: string, text: string): void {
+function writeOnce(path: string, text: string): void {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const file = openSync(path, "wx", 0o600);
+  writeFileSync(path, text, { flag: "wx", mode: 0o600, flush: true });
+  const opened = openSync(folder, "r");
   try {
-    writeSync(file, text);
-    fsyncSync(file);
+    fsyncSync(opened);
   } finally {
-    closeSync(file);
-  }
-  syncFolder(folder);
-}
-
-function syncFolder(path: string): void {
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
+    closeSync(opened);
   }
 }
 
@@ -121,7 +111,7 @@ export interface Pepper {
   readonly isNew: boolean;
 }
 
-export interface PepperOptions {
+interface PepperOptions {
   readonly configured: Secret | undefined;
   readonly dataDir: string;
   readonly random: RandomBytes;

@@ -16,17 +16,15 @@ interface Asked {
 
 /** Undefined: the request is admitted. */
 export function refusalFor(asked: Asked, random: () => number): RefusedByLimit | undefined {
-  const { charges, overrun, now } = asked;
+  const { charges, overrun } = asked;
   const hopeless = overrun > 0 && charges.find(({ scope }) => overrun > overrunLimit(scope));
-  if (hopeless) return overrunRefusal({ refusing: hopeless, charges, overrun, now }, random);
+  if (hopeless) return overrunRefusal(hopeless, asked, undefined);
   const refusal = refusalOf(asked, random);
-  if (refusal !== undefined) return refusal;
-  const refusing = overrun > 0 && charges.find((charge) => isOverrunning(charge, overrun));
-  return refusing ? overrunRefusal({ refusing, charges, overrun, now }, random) : undefined;
-}
-
-function isOverrunning({ scope, window }: ScopeWindow, overrun: number): boolean {
-  return window.overrun + overrun > overrunLimit(scope);
+  if (refusal !== undefined || overrun === 0) return refusal;
+  const refusing = charges.find(
+    ({ scope, window }) => window.overrun + overrun > overrunLimit(scope),
+  );
+  return refusing && overrunRefusal(refusing, asked, withJitter(overrunWaitMs, random));
 }
 
 /**
@@ -61,26 +59,19 @@ function refusalOf(
   };
 }
 
-interface Overrunning {
-  readonly refusing: ScopeWindow;
-  readonly charges: readonly ScopeWindow[];
-  readonly overrun: number;
-  readonly now: number;
-}
-
+/** The end of running calls cannot be predicted; most end soon. */
 function overrunRefusal(
-  { refusing, charges, overrun, now }: Overrunning,
-  random: () => number,
+  refusing: ScopeWindow,
+  { charges, overrun, now }: Asked,
+  retryAfterMs: number | undefined,
 ): RefusedByLimit {
-  const limit = overrunLimit(refusing.scope);
-  // The end of running calls cannot be predicted; most end soon.
-  const waitMs = overrun > limit ? undefined : overrunWaitMs;
+  const { window, scope } = refusing;
   return {
     ...refusedBy(refusing, charges, now),
     dimension: "tokens",
     freeAfterMs: undefined,
-    retryAfterMs: withJitter(waitMs, random),
-    overrun: { limit, used: refusing.window.overrun, asked: overrun },
+    retryAfterMs,
+    overrun: { limit: overrunLimit(scope), used: window.overrun, asked: overrun },
   };
 }
 

@@ -12,7 +12,8 @@ import type {
 import { AuditLog, findAuditEnds, verifyAudit } from "./audit.ts";
 import type { Queries, SqlConnection } from "./tables.ts";
 import { Accounts } from "./control/accounts.ts";
-import { Applications } from "./control/applications.ts";
+import { applicationSpec } from "./control/applications.ts";
+import { EntityTable } from "./entity-table.ts";
 import { Keys } from "./control/keys.ts";
 import { Replies } from "./control/replies.ts";
 import { Secrets } from "./control/secrets.ts";
@@ -57,7 +58,7 @@ export class SqlControlStore implements ControlStore {
   #tables(queries: Queries): ControlTransaction {
     return {
       accounts: new Accounts(queries),
-      applications: new Applications(queries),
+      applications: new EntityTable(applicationSpec, queries),
       keys: new Keys(queries),
       secrets: new Secrets(queries),
       users: new Users(queries),

@@ -53,8 +53,16 @@ export class SqlReplyStore implements ReplyStore {
         .updateTable("callClaims")
         .set({ doubts: 0 })
         .where("doubts", ">", 0)
-        .where("id", "in", idsOf(held))
-        .where("holder", "in", holdersOf(held))
+        .where(
+          "id",
+          "in",
+          held.map(({ id }) => id),
+        )
+        .where(
+          "holder",
+          "in",
+          held.map(({ holder }) => holder),
+        )
         .execute(),
     );
   }
@@ -103,10 +111,7 @@ async function look(
 ): Promise<ClaimAnswer | undefined> {
   const reply = await findReply(queries, wanted);
   if (reply !== undefined) return { kind: "kept", reply };
-  const claim = await queries
-    .selectFrom("callClaims")
-    .select("requestDigest")
-    .where("id", "=", wanted.id)
+  const claim = await claimOf(queries, wanted.id)
     .where("askedAt", ">", earlier(now, doubtMs))
     .executeTakeFirst();
   return claim && runsElsewhere(claim, wanted);
@@ -148,7 +153,7 @@ async function take(
       .where("askedAt", "<=", earlier(now, doubtMs))
       .returning("requestDigest")
       .executeTakeFirst();
-    return runsElsewhere(doubted ?? (await readClaim(queries, id)), wanted);
+    return runsElsewhere(doubted ?? (await claimOf(queries, id).executeTakeFirst()), wanted);
   }
   // After the claim, so that the answer of its last holder is not missed.
   const reply = await findReply(queries, wanted);
@@ -157,15 +162,8 @@ async function take(
   return { kind: "kept", reply };
 }
 
-function readClaim(
-  queries: Queries,
-  id: string,
-): Promise<{ readonly requestDigest: string } | undefined> {
-  return queries
-    .selectFrom("callClaims")
-    .select("requestDigest")
-    .where("id", "=", id)
-    .executeTakeFirst();
+function claimOf(queries: Queries, id: string) {
+  return queries.selectFrom("callClaims").select("requestDigest").where("id", "=", id);
 }
 
 function earlier(now: RawBuilder<number>, durationMs: number): RawBuilder<number> {
@@ -193,14 +191,6 @@ async function endClaim(queries: Queries, { id, holder }: HeldClaim): Promise<vo
     .where("id", "=", id)
     .where("holder", "=", holder)
     .execute();
-}
-
-function idsOf(claims: readonly HeldClaim[]): string[] {
-  return claims.map(({ id }) => id);
-}
-
-function holdersOf(claims: readonly HeldClaim[]): string[] {
-  return claims.map(({ holder }) => holder);
 }
 
 async function remove(

@@ -34,7 +34,7 @@ export async function inSession<Result>(
     if (session.hasFailed) throw new StorageUnavailable("a statement of the transaction failed");
     return result;
   } finally {
-    session.end();
+    session.hasEnded = true;
   }
 }
 
@@ -47,8 +47,8 @@ export interface SessionParts {
 class Session implements DatabaseConnection {
   readonly queries: Queries;
   readonly #run: RunStatement;
-  #hasEnded = false;
-  #hasFailed = false;
+  hasEnded = false;
+  hasFailed = false;
 
   constructor({ dialect: parts, run }: SessionParts) {
     this.#run = run;
@@ -71,20 +71,12 @@ class Session implements DatabaseConnection {
     });
   }
 
-  get hasFailed(): boolean {
-    return this.#hasFailed;
-  }
-
-  end(): void {
-    this.#hasEnded = true;
-  }
-
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    if (this.#hasEnded) throw new Error("the transaction has ended");
+    if (this.hasEnded) throw new Error("the transaction has ended");
     try {
       return await this.#run(query);
     } catch (error) {
-      this.#hasFailed = true;
+      this.hasFailed = true;
       throw error;
     }
   }

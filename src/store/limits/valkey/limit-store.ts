@@ -277,6 +277,7 @@ export class ValkeyLimits implements LimitStore {
     }
     this.#reports.heard(decided.now);
     for (const { window } of own) window.advance(decided.slot);
+    if (decided.is !== "admitted") openOverrun(own, -overrun - more);
     switch (decided.is) {
       case "admitted": {
         const { slot, state, lease, now: serverMs } = decided;
@@ -291,15 +292,12 @@ export class ValkeyLimits implements LimitStore {
         return { slot, state };
       }
       case "refused":
-        openOverrun(own, -overrun - more);
         this.#reports.compare(account, own, decided.windows);
         return decided.refusal;
       case "young":
-        openOverrun(own, -overrun - more);
         this.trust.young(decided.ageMs);
         return this.#decideAlone(asked, true);
       case "broken":
-        openOverrun(own, -overrun - more);
         this.#reports.unreadable(account, own);
         return this.#decideAlone(asked, true);
       default:

@@ -46,10 +46,6 @@ export class Trust {
     return this.#badUntil;
   }
 
-  get isLost(): boolean {
-    return this.#options.clock.monotonic() < this.#badUntil;
-  }
-
   /** How long the server does not decide at least. */
   get waitMs(): number {
     const now = this.#options.clock.monotonic();

@@ -1,11 +1,11 @@
 import type { Application } from "../../../domain/accounts/account.ts";
 import type { ApplicationFilter } from "../../control-store.ts";
-import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
+import { type EntitySpec, equals } from "../entity-table.ts";
 import { present } from "../row.ts";
-import type { Queries, Tables } from "../tables.ts";
+import type { Tables } from "../tables.ts";
 import { bumpKeys } from "./key-epochs.ts";
 
-const spec: EntitySpec<Application, Tables["applications"], ApplicationFilter> = {
+export const applicationSpec: EntitySpec<Application, Tables["applications"], ApplicationFilter> = {
   table: "applications",
   select: (queries) => queries.selectFrom("applications").selectAll(),
   fixed: ["accountId", "environment"],
@@ -21,13 +21,3 @@ const spec: EntitySpec<Application, Tables["applications"], ApplicationFilter> =
     if (!isSame) await bumpKeys(queries, "applicationId", after.id);
   },
 };
-
-export class Applications extends EntityTable<
-  Application,
-  Tables["applications"],
-  ApplicationFilter
-> {
-  constructor(queries: Queries) {
-    super(spec, queries);
-  }
-}
