@@ -15,7 +15,13 @@ import {
 import type { PoolBounds } from "./pool-bounds.ts";
 import { type GateUse, PoolPlaces, type PoolPlacesOptions } from "./pool-places.ts";
 import { PoolTokens, type PoolTokensOptions, type Reservation } from "./tokens/pool-tokens.ts";
-import type { PlaceQueue, QueueTurn, Waited, Waiter } from "./waiter.ts";
+import {
+  busyRetryAfterMs,
+  type PlaceQueue,
+  type QueueTurn,
+  type Waited,
+  type Waiter,
+} from "./waiter.ts";
 
 interface PoolGateOptions extends PoolTokensOptions, PoolPlacesOptions {
   readonly clock: Clock;
@@ -50,7 +56,6 @@ export class PoolGate implements PlaceQueue {
     },
     takeBack: (taken) => {
       this.#places.giveBackKept(taken);
-      this.#pace.left(this.#options.clock.monotonic());
       this.#options.onLeaving();
     },
     serve: () => {
@@ -59,7 +64,6 @@ export class PoolGate implements PlaceQueue {
     },
   };
   readonly #places: PoolPlaces;
-  readonly #pace = new LeavePace();
   #isServing = false;
   #hasToServeAgain = false;
   /** Whether the store has yet to answer for the first call's tokens. */
@@ -90,10 +94,6 @@ export class PoolGate implements PlaceQueue {
     return this.#places.all;
   }
 
-  get retryAfterMs(): number {
-    return this.#pace.retryAfterMs(this.#queue.countBefore("on-demand"));
-  }
-
   /** A place now, or none; no call overtakes calls that wait for the same places. */
   tryEnter(
     request: PlaceRequest,
@@ -106,10 +106,10 @@ export class PoolGate implements PlaceQueue {
     const holder = this.#holderOf(request);
     const isGuaranteed = holder.capacityClass === "provisioned";
     if (!isGuaranteed && bounds.isDedicated) return busy("full", Infinity);
-    if (!this.#places.hasFree(holder, bounds)) return busy("full", this.retryAfterMs);
+    if (!this.#places.hasFree(holder, bounds)) return busy("full", busyRetryAfterMs);
     if (this.#isOthersTurn(request, holder, bounds)) return this.#othersFirst();
     const full = this.#places.fullAt(holder, spot, nowMs);
-    if (full !== undefined) return busy(full === spot.target ? "limit" : "full", this.retryAfterMs);
+    if (full !== undefined) return busy(full === spot.target ? "limit" : "full", busyRetryAfterMs);
     if (isGuaranteed || bounds.openTokens === undefined) {
       return new HeldPlace(this.#keeper, this.#places.take(holder, spot));
     }
@@ -129,7 +129,7 @@ export class PoolGate implements PlaceQueue {
 
   join(turn: QueueTurn): void {
     const displaced = this.#queue.add(turn);
-    displaced?.waiter.refused(displaced, "queue-full", this.retryAfterMs);
+    displaced?.waiter.refused(displaced, "queue-full", busyRetryAfterMs);
   }
 
   remove(turn: QueueTurn): void {
@@ -289,7 +289,7 @@ export class PoolGate implements PlaceQueue {
   /** There is a place, but it is another call's turn. */
   #othersFirst(): BusyPool {
     const waitMs = this.#poll.tokensWaitMs;
-    return waitMs > 0 ? busy("tokens", waitMs) : busy("full", this.retryAfterMs);
+    return waitMs > 0 ? busy("tokens", waitMs) : busy("full", busyRetryAfterMs);
   }
 }
 
@@ -327,32 +327,5 @@ class GatePoll {
     const waitMs = this.tokensWaitMs;
     const delayMs = waitMs > 0 ? Math.min(Math.max(waitMs, leastPollMs), pollMs) : pollMs;
     this.#cancel = this.#clock.schedule(this.#look, delayMs);
-  }
-}
-
-const shortestRetryAfterMs = 1_000;
-const longestRetryAfterMs = 30_000;
-const longestGapMs = 5_000;
-/** Weight of the newest gap in the average. */
-const newestShare = 0.1;
-
-/** The pace at which places are given back, for the `Retry-After` of calls that find none. */
-class LeavePace {
-  #lastAt: number | undefined;
-  #gapMs: number | undefined;
-
-  left(now: number): void {
-    if (this.#lastAt !== undefined) {
-      // A longer gap means that there were no calls, not that places come back slowly.
-      const gapMs = Math.min(now - this.#lastAt, longestGapMs);
-      this.#gapMs = (this.#gapMs ?? gapMs) * (1 - newestShare) + gapMs * newestShare;
-    }
-    this.#lastAt = now;
-  }
-
-  /** The expected time until a place is free for a call with this many calls ahead of it. */
-  retryAfterMs(waiting: number): number {
-    const expectedMs = (this.#gapMs ?? 0) * (waiting + 1);
-    return Math.min(Math.max(expectedMs, shortestRetryAfterMs), longestRetryAfterMs);
   }
 }

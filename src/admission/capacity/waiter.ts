@@ -11,9 +11,11 @@ export interface Waited {
   readonly outcome: "served" | BusyReason;
 }
 
+/** When a call that finds no place may try again: a place may come back at any time. */
+export const busyRetryAfterMs = 1_000;
+
 /** A queue of a pool. */
 export interface PlaceQueue {
-  readonly retryAfterMs: number;
   /** The call's turn in this queue; it takes effect with `join`. */
   newTurn(waiter: Waiter, spots: readonly Spot[]): QueueTurn;
   join(turn: QueueTurn): void;
@@ -106,8 +108,7 @@ export class Waiter {
   #giveUp(reason: "left" | "deadline"): void {
     const [first] = this.#turns;
     if (first === undefined) return;
-    const waits = [...this.#turns].map(({ queue }) => queue.retryAfterMs);
-    const retryAfterMs = reason === "left" ? 0 : Math.min(...waits);
+    const retryAfterMs = reason === "left" ? 0 : busyRetryAfterMs;
     this.#refuse(first, reason, this.#busy(first, reason, retryAfterMs));
   }
 

@@ -64,6 +64,11 @@ export class KeyedShare {
     return { attempts: this.#attempts.sum(nowMs), failures: this.#failures.sum(nowMs) };
   }
 
+  /** Those of a key since its first failure. */
+  of(key: string, nowMs: number): Share {
+    return shareOf(this.#keys.get(key), nowMs);
+  }
+
   /** Without the key that failed most: no key can make this look bad for the others. */
   withoutWorst(nowMs: number): Share {
     const { attempts, failures } = this.all(nowMs);
