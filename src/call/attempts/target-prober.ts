@@ -4,12 +4,12 @@ import {
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
 import type { CapacityGate } from "../../admission/capacity/place.ts";
-import type { Destination, FoundTarget } from "../../routing/candidates.ts";
+import type { FoundTarget } from "../../routing/candidates.ts";
 import type { TargetHealth } from "../../routing/health/target-health.ts";
 import type { ProbeResult } from "../../routing/health/target-state.ts";
 import type { HostProbes } from "../../upstream-client/host-probes.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
-import { askTarget } from "./ask-target.ts";
+import { type AskedTarget, askTarget } from "./ask-target.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 
 /**
@@ -17,8 +17,8 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
  */
 const leastTimeoutMs = 500;
 const timeoutFactor = 2;
-/** Probes in a row that must be answered to return a target. */
-const probesToDecide = 2;
+/** Probes in a row that must be answered: a target of which half of the requests fail stays out. */
+const probesToReturn = 2;
 
 export interface ProberServices {
   readonly transport: Transport;
@@ -46,51 +46,31 @@ export class TargetProber {
     const watch = this.#services.health.tryBeginProbe(found.target.id);
     if (watch === undefined) return;
     const timeoutMs = Math.max(leastTimeoutMs, watch.timeoutMs * timeoutFactor);
-    const probe = { ...found, snapshot, timeoutMs };
-    this.#askInTurn(probe).then(
+    this.#ask({ ...found, timeoutMs }, snapshot).then(
       (result) => watch.ended(result),
       // A request that cannot be made is no evidence about the target.
       () => watch.ended("nothing"),
     );
   }
 
-  async #askInTurn(probe: Probe): Promise<ProbeResult> {
-    let result: ProbeResult = "nothing";
-    for (let time = 0; time < probesToDecide; time += 1) {
-      result = await this.#ask(probe);
-      if (result !== "answered") return result;
-    }
-    return result;
-  }
-
-  async #ask(probe: Probe): Promise<ProbeResult> {
-    let result = await this.#askOnce(probe);
-    // The next request uses a fresh credential.
-    if (typeof result !== "string" && result.kind === "stale-credential") {
-      result = await this.#askOnce(probe);
-    }
-    this.#services.onProbed(probe.target.id, typeof result === "string" ? undefined : result);
-    return result;
-  }
-
-  async #askOnce(probe: Probe): Promise<ProbeResult> {
-    const { capacity } = this.#services;
+  async #ask(
+    asked: Omit<AskedTarget, "answerLimitBytes">,
+    { settings }: Snapshot,
+  ): Promise<ProbeResult> {
+    const { capacity, onProbed } = this.#services;
+    const answerLimitBytes = settings.answerLimitBytes.embedding;
+    // A probe is small and serves all calls, so it is not bound by the concurrency limits.
+    const places = capacity.requestPlaces(asked.upstream, { isBound: false });
     try {
-      const { upstream, snapshot } = probe;
-      await askTarget(
-        { ...probe, answerLimitBytes: snapshot.settings.answerLimitBytes.embedding },
-        // A probe is small and serves all calls, so it is not bound by the concurrency limits.
-        { ...this.#services, places: capacity.requestPlaces(upstream, { isBound: false }) },
-      );
+      for (let time = 0; time < probesToReturn; time += 1) {
+        await askTarget({ ...asked, answerLimitBytes }, { ...this.#services, places });
+        onProbed(asked.target.id, undefined);
+      }
       return "answered";
     } catch (error) {
-      if (error instanceof UpstreamFailure) return error.details;
-      throw error;
+      if (!(error instanceof UpstreamFailure)) throw error;
+      onProbed(asked.target.id, error.details);
+      return error.details;
     }
   }
-}
-
-interface Probe extends Destination {
-  readonly snapshot: Snapshot;
-  readonly timeoutMs: number;
 }
