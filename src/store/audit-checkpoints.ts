@@ -4,7 +4,7 @@ import {
   type AuditLink,
   readCheckpoint,
   writeCheckpoint,
-} from "../domain/audit/audit-checkpoint.ts";
+} from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { ControlStore } from "./control-store.ts";

@@ -1,6 +1,5 @@
 import type { Account, Application } from "../domain/accounts/account.ts";
-import type { AuditLink } from "../domain/audit/audit-checkpoint.ts";
-import type { AuditEntry, AuditRecord } from "../domain/audit/audit.ts";
+import type { AuditEntry, AuditLink, AuditRecord } from "../domain/audit.ts";
 import type { Key, KeySecret } from "../domain/keys/key.ts";
 import type { PepperedDigest } from "../domain/keys/peppers.ts";
 import type { ManagementToken, Role, Session, User } from "../domain/accounts/user.ts";

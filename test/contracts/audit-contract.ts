@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { auditDigest, firstDigest } from "../../src/domain/audit/audit-digest.ts";
+import { auditDigest, firstDigest } from "../../src/domain/audit.ts";
 import type { AuditFilter, ControlStore } from "../../src/store/control-store.ts";
 import { auditEntryOf } from "./control-fixtures.ts";
 

@@ -1,6 +1,6 @@
 import { plainKey } from "../support/plain-key.ts";
 import type { Account, Application } from "../../src/domain/accounts/account.ts";
-import type { AuditEntry } from "../../src/domain/audit/audit.ts";
+import type { AuditEntry } from "../../src/domain/audit.ts";
 import type { Key, KeySecret } from "../../src/domain/keys/key.ts";
 import type { ManagementToken, User } from "../../src/domain/accounts/user.ts";
 import type { ControlStore } from "../../src/store/control-store.ts";

@@ -13,7 +13,7 @@ import type { AdminServices, Platform, PlatformPool } from "../../src/control/se
 import { cheapPasswords } from "./cheap-passwords.ts";
 import { localPrincipal } from "../../src/control/sign-in/services.ts";
 import type { Application } from "../../src/domain/accounts/account.ts";
-import type { AuditRecord } from "../../src/domain/audit/audit.ts";
+import type { AuditRecord } from "../../src/domain/audit.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { KeysApplied, ProcessRow } from "../../src/domain/process-row.ts";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";

@@ -1,5 +1,4 @@
-import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
-import { overloaded } from "../../src/domain/errors/overload-refusal.ts";
+import { GatewayError, overloaded } from "../../src/domain/errors/gateway-error.ts";
 import { openAi } from "../../src/dialects/openai-dialect.ts";
 import { buildRouting, type RoutingServices } from "../../src/process/wiring/build-services.ts";
 import { type Clock, systemClock } from "../../src/domain/clock.ts";

@@ -1,7 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { type GatewayError, overloaded } from "../../domain/errors/gateway-error.ts";
 import type { Key } from "../../domain/keys/key.ts";
-import { overloaded } from "../../domain/errors/overload-refusal.ts";
 import type { OverloadSettings } from "../../domain/settings.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import { LoopMeter } from "./loop-meter.ts";

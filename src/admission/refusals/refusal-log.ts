@@ -1,12 +1,23 @@
-import {
-  type Refusal,
-  refusalBounds,
-  type RefusalFilter,
-  subjectOf,
-} from "../../domain/errors/refusal.ts";
+import type { Refusal, RefusalFilter } from "../../domain/errors/refusal.ts";
 import { RefusalQueue } from "./refusal-queue.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
+
+/** How many refusals are kept. */
+interface RefusalBounds {
+  /** For one key, one unknown public id, or the signed-in users of one account. */
+  readonly perSubject: number;
+  readonly limit: number;
+}
+
+/**
+ * Bounds of all refusals of keys and of those of unknown callers. The latter have a fifth of the
+ * room: public ids can be made up, and must not push out the refusals of real keys.
+ */
+export const refusalBounds = {
+  keys: { perSubject: 20, limit: 8_000 },
+  strangers: { perSubject: 20, limit: 2_000 },
+} satisfies Record<string, RefusalBounds>;
 
 /** The last refusals, in bounded memory. */
 export class RefusalLog {
@@ -24,8 +35,9 @@ export class RefusalLog {
 
   /** Takes constant time. */
   record(refusal: Refusal): void {
-    const { of, subject } = subjectOf(refusal);
-    (of === "keys" ? this.#ofKeys : this.#ofStrangers).add(subject, refusal);
+    const { keyId, publicId, accountId } = refusal.explanation;
+    if (keyId !== undefined) this.#ofKeys.add(keyId, refusal);
+    else this.#ofStrangers.add(publicId ?? accountId ?? "", refusal);
   }
 
   /** By request id. */

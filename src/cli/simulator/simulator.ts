@@ -5,7 +5,6 @@ import {
   faultListing,
   type FaultStep,
   parseFault,
-  type SimulatedCredential,
   type Simulator,
   type SimulatorOptions,
   startSimulator,
@@ -20,8 +19,6 @@ interface SimulatorTyped {
   readonly firstTokenDelay: number;
   readonly fault: readonly FaultStep[];
   readonly apiKey: readonly string[];
-  readonly bedrockCredential: readonly SimulatedCredential[];
-  readonly bedrockApiKey: readonly string[];
   /** Milliseconds since the epoch. */
   readonly modelsAsOf?: number;
 }
@@ -53,18 +50,6 @@ export const simulatorCommand: Command = (made, { io, action }) => {
       [],
     )
     .option(
-      "--bedrock-credential <id:secret>",
-      "Bedrock's wire: accept only this pair; repeatable.",
-      repeatable(readCredential),
-      [],
-    )
-    .option(
-      "--bedrock-api-key <key>",
-      "Bedrock's wire: accept only this bearer key; repeatable.",
-      repeatable(String),
-      [],
-    )
-    .option(
       "--models-as-of <date>",
       "Bedrock's wire: refuse models retired by this date: YYYY-MM-DD, or now.",
       (text: string) => (text === "now" ? io.clock.now() : readDate(text)),
@@ -81,14 +66,12 @@ export const simulatorCommand: Command = (made, { io, action }) => {
 
 /** Serves until the signal fires. */
 async function serve(typed: SimulatorTyped, io: CommandIo): Promise<number> {
-  const { bedrockCredential: credentials, bedrockApiKey: apiKeys, modelsAsOf } = typed;
-  const hasOwn = credentials.length > 0 || apiKeys.length > 0;
   await using simulator = start({
     ...typed.listen,
     tokensPerSecond: typed.tokensPerSecond,
     firstTokenDelayMs: typed.firstTokenDelay,
     faultPlan: typed.fault,
-    bedrock: { ...(hasOwn && { credentials, apiKeys }), modelsAsOf },
+    bedrock: { modelsAsOf: typed.modelsAsOf },
     ...(typed.apiKey.length > 0 && { apiKeys: typed.apiKey }),
   });
   io.print(`The simulator listens on ${simulator.url}`);
@@ -136,14 +119,6 @@ function readDate(text: string): number {
   const date = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(date)) throw new InvalidArgumentError("It takes YYYY-MM-DD, or now.");
   return date;
-}
-
-function readCredential(pair: string): SimulatedCredential {
-  const [, accessKeyId, secretAccessKey] = /^([^:]+):(.+)$/.exec(pair) ?? [];
-  if (accessKeyId === undefined || secretAccessKey === undefined) {
-    throw new InvalidArgumentError("It takes ID:SECRET.");
-  }
-  return { accessKeyId, secretAccessKey };
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { z } from "zod";
-import { readCheckpoint } from "../../domain/audit/audit-checkpoint.ts";
-import type { AuditRecord } from "../../domain/audit/audit.ts";
+import { type AuditRecord, readCheckpoint } from "../../domain/audit.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import {
   auditEntrySchema,

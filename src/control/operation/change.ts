@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditFields } from "../../domain/audit/audit.ts";
+import type { AuditEntry, AuditFields } from "../../domain/audit.ts";
 import { isSameValue } from "../../domain/json-object.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { KeysApplied } from "../../domain/process-row.ts";

@@ -1,4 +1,5 @@
 import tables from "./errors.json" with { type: "json" };
+import { retryHeaders } from "../limits/headers.ts";
 import { maskApiKeys } from "../keys/api-key.ts";
 import type { RefusalExplanation } from "./refusal.ts";
 
@@ -90,5 +91,25 @@ export function internalError(cause: unknown): GatewayError {
   return new GatewayError("internal_error", {
     message: "The server had an error while processing your request. Please retry your request.",
     cause,
+  });
+}
+
+/** Spread, so that refused callers do not all come back at once. */
+const shortestRetryMs = 1_000;
+
+const longestRetryMs = 2_000;
+
+/** The error of a call that is shed under overload; `jitter` is from 0 to 1. */
+export function overloaded(jitter: number): GatewayError {
+  const retryMs = Math.round(shortestRetryMs + jitter * (longestRetryMs - shortestRetryMs));
+  return new GatewayError("model_unavailable", {
+    message: "The gateway is overloaded at the moment. Please retry your request.",
+    headers: retryHeaders(retryMs),
+    explanation: {
+      rule: "overloaded",
+      summary:
+        "Load bound: the concurrent calls of the process are bounded, and the bound falls while " +
+        "its loop is late. Spillover is refused first, then on-demand, provisioned last.",
+    },
   });
 }

@@ -1,9 +1,8 @@
 import type { RequestKind } from "../../domain/limits/limit-scope.ts";
-import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { type GatewayError, overloaded } from "../../domain/errors/gateway-error.ts";
 import type { Caller, Key } from "../../domain/keys/key.ts";
 import { repeatedlyWrongKey } from "./route-refusal.ts";
 import { type Dialect, type PreparedRefusal, prepareRefusal } from "./error-reply.ts";
-import { overloaded } from "../../domain/errors/overload-refusal.ts";
 
 interface RefusedRequest {
   readonly kind: RequestKind;

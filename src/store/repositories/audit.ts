@@ -1,7 +1,14 @@
 import { sql } from "kysely";
-import type { AuditLink } from "../../domain/audit/audit-checkpoint.ts";
-import type { AuditEntry, AuditFields, AuditRecord, AuditValue } from "../../domain/audit/audit.ts";
-import { auditDigest, canonicalJson, firstDigest } from "../../domain/audit/audit-digest.ts";
+import {
+  auditDigest,
+  type AuditEntry,
+  type AuditFields,
+  type AuditLink,
+  type AuditRecord,
+  type AuditValue,
+  canonicalJson,
+  firstDigest,
+} from "../../domain/audit.ts";
 import { isObject } from "../../domain/json-object.ts";
 import { nextTurn } from "../../domain/waiting/wait.ts";
 import type {

@@ -1,4 +1,4 @@
-import type { AuditLink } from "../../domain/audit/audit-checkpoint.ts";
+import type { AuditLink } from "../../domain/audit.ts";
 import type {
   AuditEnds,
   AuditExpectation,

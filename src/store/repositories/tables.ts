@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Account, Application } from "../../domain/accounts/account.ts";
 import type { ManagementToken, Session, User } from "../../domain/accounts/user.ts";
-import type { AuditRecord } from "../../domain/audit/audit.ts";
+import type { AuditRecord } from "../../domain/audit.ts";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { Limits } from "../../domain/limits/plan.ts";
 import type { ProcessFacts } from "../../domain/process-row.ts";

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { auditDigest, firstDigest } from "../../domain/audit/audit-digest.ts";
+import { auditDigest, firstDigest } from "../../domain/audit.ts";
 import { auditEntryOf } from "../../../test/contracts/control-fixtures.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";

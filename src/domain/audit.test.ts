@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import type { AuditEntry } from "./audit.ts";
-import { auditDigest, canonicalJson, firstDigest } from "./audit-digest.ts";
+import { auditDigest, type AuditEntry, canonicalJson, firstDigest } from "./audit.ts";
 
 const entry: AuditEntry = {
   at: 1_767_225_600_000,
