@@ -23,7 +23,6 @@ function setUp(limits: Partial<Limits>) {
   const store = new MemoryLimitStore({
     clock,
     random: () => 0,
-    reservationTtlMs: 60_000,
   });
   const caller = callerOf({ requestsPerMinute: 100, tokensPerMinute: 1_000, ...limits });
   let calls = 0;
@@ -142,7 +141,7 @@ interface Wish {
 /** A key with three units of 100 tokens in a pool, and a plan of 1000. */
 function setUpGuarantee(units = 3, contextWindow = 200) {
   const clock = new ManualClock({ wallMs: 1_000_000, monotonicMs: 70_000 });
-  const options = { clock, random: () => 0, reservationTtlMs: 600_000 };
+  const options = { clock, random: () => 0 };
   const store = new MemoryLimitStore(options);
   const pool = {
     name: "shared",

@@ -17,7 +17,7 @@ function makeFolder() {
 
 /** One process with limits in its memory. */
 function processIn(dataDir: string) {
-  const bounds = { reservationTtlMs: 3_600_000 };
+  const bounds = {};
   const limits = new OwnLimits({ clock: systemClock, random: () => 0, ...bounds });
   const given: boolean[] = [];
   const failures: unknown[] = [];

@@ -43,7 +43,6 @@ function processIn(root: string, clock: ManualClock) {
   const own = new OwnLimits({
     clock,
     random: () => 0,
-    reservationTtlMs: 3_600_000,
   });
   const snapshot = new LimitsSnapshot({
     root,

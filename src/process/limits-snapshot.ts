@@ -153,6 +153,8 @@ export class LimitsSnapshot {
       if (known.has(call.id)) settle(limits, call);
       else limits.include(this.#usesOf(call, now - at));
     }
+    // The others were interrupted, and keep what is charged for them.
+    for (const id of known) limits.settle(id, Number.NaN);
   }
 
   #usesOf({ opened, tokens, admittedAt }: LaterCall, aheadMs: number): readonly ScopeUse[] {

@@ -4,7 +4,6 @@ import type { LimitStore } from "../store/limits/limit-store.ts";
 import { HandOver } from "./hand-over.ts";
 import { LimitsSnapshot } from "./limits-snapshot.ts";
 import { OwnLimits } from "./own-limits.ts";
-import { limitStoreBounds } from "./wiring/build-services.ts";
 import type { RoutingSharing } from "./wiring/build-services.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../domain/clock.ts";
@@ -66,7 +65,7 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
   const { config, clock, telemetry, overrides, ledger, keys } = options;
   const { random = Math.random } = overrides;
   const { dataDir } = config;
-  const limits = new OwnLimits({ clock, random, ...limitStoreBounds });
+  const limits = new OwnLimits({ clock, random });
   const onFailed = (error: unknown): void => telemetry.storage.keptLimits.failed(error);
   const snapshot = new LimitsSnapshot({
     root: join(dataDir, "spool"),

@@ -9,7 +9,7 @@ const limits = { requestsPerMinute: 60, tokensPerMinute: 1_000 };
 const scopes = minuteScopes("key:a", limits, { owner: "account" });
 
 function limitsAt(clock: ManualClock): OwnLimits {
-  return new OwnLimits({ clock, random: () => 0, reservationTtlMs: 3_600_000 });
+  return new OwnLimits({ clock, random: () => 0 });
 }
 
 let calls = 0;
@@ -119,7 +119,7 @@ test("a process that ends without a word keeps its half for another minute", () 
       return () => undefined;
     },
   };
-  const terms = { random: () => 0, reservationTtlMs: 3_600_000 };
+  const terms = { random: () => 0 };
   const { after } = handOver(limitsAt(times), times);
   // Killed too, and started again from what it had kept.
   const again = new OwnLimits({ clock, ...terms });
@@ -134,7 +134,7 @@ test("a process that ends without a word keeps its half for another minute", () 
 
 test("nothing waits for the processes before once this one has ended", () => {
   const { clock, advance } = virtualClock();
-  const ended = new OwnLimits({ clock, random: () => 0, reservationTtlMs: 3_600_000 });
+  const ended = new OwnLimits({ clock, random: () => 0 });
   const { after } = handOver(limitsAt(new ManualClock()), new ManualClock());
   ended.goOn(after.snapshot(), 0);
   ended.giversLost();

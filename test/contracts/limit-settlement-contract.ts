@@ -1,9 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  contractReservationTtlMs,
-  scopeOf,
-  type LimitStoreFixture,
-} from "./limit-store-fixture.ts";
+import { scopeOf, type LimitStoreFixture } from "./limit-store-fixture.ts";
 
 export function settlementContract(fixture: LimitStoreFixture): void {
   const scope = scopeOf("key", { requestsPerMinute: 10, tokensPerMinute: 1_000 });
@@ -78,18 +74,6 @@ export function lateSettlementContract(fixture: LimitStoreFixture): void {
     fixture.clock.advance(60_999);
     expect((await fixture.left(scope)).remainingTokens).toBe(750);
     fixture.clock.advance(1);
-    expect((await fixture.left(scope)).remainingTokens).toBe(1_000);
-  });
-
-  test("a reservation can be settled for its whole lifetime, and not after", async () => {
-    await fixture.acquireAs("in time", [scope], 10);
-    fixture.clock.advance(contractReservationTtlMs - 1);
-    await fixture.store.settle("in time", 110);
-    expect((await fixture.left(scope)).remainingTokens).toBe(900);
-    fixture.clock.advance(61_000);
-    await fixture.acquireAs("too late", [scope], 10);
-    fixture.clock.advance(contractReservationTtlMs);
-    await fixture.store.settle("too late", 110);
     expect((await fixture.left(scope)).remainingTokens).toBe(1_000);
   });
 }

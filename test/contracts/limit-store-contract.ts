@@ -12,8 +12,6 @@ import {
   type CreateLimitStore,
 } from "./limit-store-fixture.ts";
 
-export { contractReservationTtlMs } from "./limit-store-fixture.ts";
-
 /** What every limit store must do, whatever keeps its counters. */
 export function limitStoreContract(name: string, create: CreateLimitStore): void {
   describe(`limit store contract: ${name}`, () => {

@@ -8,9 +8,6 @@ import {
 } from "../../src/domain/limits/limit-scope.ts";
 import type { LimitDecision, LimitStore } from "../../src/store/limits/limit-store.ts";
 
-/** What a backend under contract is to be created with. */
-export const contractReservationTtlMs = 600_000;
-
 /** `tick` runs each second where a store has it. */
 export type TimedLimitStore = LimitStore & { tick?(): Promise<void> };
 

@@ -62,7 +62,6 @@ export class FaultBench implements AsyncDisposable {
     const store = new MemoryLimitStore({
       clock: systemClock,
       random: Math.random,
-      reservationTtlMs: 60_000,
     });
     const gateway = await startGateway({ kind, overrides: { limits: store } });
     const second = startSimulator();

@@ -19,7 +19,6 @@ class Owner {
     this.store = new MemoryLimitStore({
       clock: this.clock,
       random: () => 0,
-      reservationTtlMs: 7_200_000,
     });
   }
 

@@ -10,7 +10,6 @@ import { sizeOf } from "../support/requirement.ts";
 import { clientOf, emptied, limitsOver, steeredBy } from "../support/valkey-limits.ts";
 import { describeWithValkey, startValkey, type ValkeyServer } from "../support/valkey-server.ts";
 
-const reservationTtlMs = 90_000;
 const scopeIds = ["key", "account", "pool"] as const;
 /** Small, so that limits are reached. */
 const limits = { requestsPerMinute: 5, tokensPerMinute: 90 };
@@ -60,7 +59,7 @@ type Create = (clock: ManualClock) => Promise<LimitStore & { tick?(): Promise<vo
 async function compare(create: Create, startMs: number, steps: readonly Step[]): Promise<void> {
   const clock = new ManualClock({ monotonicMs: startMs });
   const store = await create(clock);
-  const model = new LimitModel(reservationTtlMs);
+  const model = new LimitModel();
   const calls: string[] = [];
   for (const next of steps) {
     switch (next.kind) {
@@ -106,8 +105,7 @@ function toldOf(decision: LimitDecision): object {
 
 describe("random histories agree with the plainest form of the rules", () => {
   test("in memory", async () => {
-    const create: Create = async (clock) =>
-      new MemoryLimitStore({ clock, random: () => 0, reservationTtlMs });
+    const create: Create = async (clock) => new MemoryLimitStore({ clock, random: () => 0 });
     await fc.assert(
       fc.asyncProperty(history, ({ startMs, steps }) => compare(create, startMs, steps)),
       { numRuns: sizeOf({ quick: 300, all: 10_000, measured: 10_000 }) },
@@ -129,7 +127,7 @@ describe("random histories agree with the plainest form of the rules", () => {
     test("over a server", async () => {
       const create: Create = async (clock) => {
         await emptied(server);
-        const terms = { clock, random: () => 0, reservationTtlMs, isLeasing: false };
+        const terms = { clock, random: () => 0, isLeasing: false };
         return limitsOver(steeredBy(clock, client), terms);
       };
       await fc.assert(

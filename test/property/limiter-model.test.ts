@@ -7,7 +7,6 @@ import { LimitModel } from "../support/limit-model.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runsOf } from "../support/requirement.ts";
 
-const reservationTtlMs = 90_000;
 const scopeIds = ["key", "account", "pool"] as const;
 
 type Step =
@@ -91,7 +90,7 @@ type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 class Comparison {
   readonly #clock: ManualClock;
   readonly #store;
-  readonly #model = new LimitModel(reservationTtlMs);
+  readonly #model = new LimitModel();
   readonly #scopes = new Map<string, readonly LimitScope[]>();
   readonly #calls: string[] = [];
   #lastRefused: { scopes: readonly LimitScope[]; tokens: number; waitMs: number } | undefined;
@@ -101,7 +100,6 @@ class Comparison {
     this.#store = new MemoryLimitStore({
       clock: this.#clock,
       random: () => 0,
-      reservationTtlMs,
     });
     for (const [index, id] of scopeIds.entries()) {
       const values = limits[index] ?? { requestsPerMinute: 1, tokensPerMinute: 1 };

@@ -28,7 +28,6 @@ class Witness {
     this.store = new MemoryLimitStore({
       clock: this.clock,
       random,
-      reservationTtlMs: 600_000,
     });
   }
 

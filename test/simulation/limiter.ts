@@ -55,7 +55,6 @@ export class SharedLimiter {
     this.#store = new MemoryLimitStore({
       clock: this.#clock,
       random: this.#random.next,
-      reservationTtlMs: 24 * 3_600_000,
     });
   }
 

@@ -75,7 +75,6 @@ export class CapacityWorld {
   readonly store = new MemoryLimitStore({
     clock: this.clock,
     random: () => 0,
-    reservationTtlMs: 3_600_000,
   });
   readonly capacity: Capacity;
   readonly waits: (PoolName & Waited)[] = [];

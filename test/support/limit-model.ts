@@ -21,7 +21,6 @@ interface Demand {
 }
 
 interface Reservation {
-  readonly atMs: number;
   readonly slot: number;
   readonly reserved: number;
   tokens: number;
@@ -118,7 +117,6 @@ class Account {
  * summed for every decision. Written independently of the real one, to compare with it.
  */
 export class LimitModel {
-  readonly #reservationTtlMs: number;
   readonly #overrunSlots: number;
   readonly #accounts = new Map<string, Account>();
   readonly #reservations = new Map<string, Reservation>();
@@ -127,8 +125,7 @@ export class LimitModel {
    * `overrunSlots`: overrun is forgotten after the end of the period of so many slots that follows
    * the one in which it was held last.
    */
-  constructor(reservationTtlMs: number, overrunSlots = Infinity) {
-    this.#reservationTtlMs = reservationTtlMs;
+  constructor(overrunSlots = Infinity) {
     this.#overrunSlots = overrunSlots;
   }
 
@@ -223,7 +220,7 @@ export class LimitModel {
 
   use(callId: string, tokens: number, nowMs: number): void {
     const reservation = this.#reservations.get(callId);
-    if (reservation === undefined || nowMs - reservation.atMs >= this.#reservationTtlMs) return;
+    if (reservation === undefined) return;
     const more = Math.max(0, tokens - reservation.tokens);
     const isForgotten = this.#overrunSlots !== Infinity && reservation.overrun > 0;
     if (more === 0 && !isForgotten) return;
@@ -241,9 +238,8 @@ export class LimitModel {
     const reservation = this.#reservations.get(callId);
     this.#reservations.delete(callId);
     if (reservation === undefined) return;
-    const isInTime = nowMs - reservation.atMs < this.#reservationTtlMs;
     const slot = slotAt(nowMs);
-    const change = isInTime ? tokens - reservation.tokens : 0;
+    const change = tokens - reservation.tokens;
     if (change === 0 && reservation.overrun === 0) return;
     const difference = Math.max(change, -reservation.reserved);
     for (const { scope, charge } of reservation.charges) {

@@ -203,7 +203,6 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
   const limits = new MemoryLimitStore({
     clock,
     random,
-    reservationTtlMs: 60_000,
   });
   const running = new RunningCalls(() => true, undefined, values.clock);
   const routing = routingOf(clock, limits);

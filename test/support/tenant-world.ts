@@ -248,7 +248,7 @@ export class TenantWorld implements AsyncDisposable {
 
   #newLimits(): MemoryLimitStore {
     const random = (): number => 0;
-    const bounds = { reservationTtlMs: 86_400_000 };
+    const bounds = {};
     return new MemoryLimitStore({ clock: this.clock, random, ...bounds });
   }
 

@@ -44,7 +44,6 @@ export async function limitsOver(
     process: `process${(processes += 1)}`,
     processes: () => 1,
     timeoutMs: 60_000,
-    reservationTtlMs: 600_000,
     onError(error) {
       throw error;
     },

@@ -17,7 +17,7 @@ async function setUp({ takes = true } = {}) {
   const clock = new ManualClock();
   const ended: UsageRecord[] = [];
   const ledger = new KeptLedger();
-  const options = { clock, random: () => 0, reservationTtlMs: 60_000 };
+  const options = { clock, random: () => 0 };
   const limits = new MemoryLimitStore(options);
   const model = modelOf();
   const call = callOf({ receivedAt: 0 });

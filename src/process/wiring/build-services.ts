@@ -49,9 +49,6 @@ export interface ServiceOptions extends Partial<
   readonly overload: Pick<OverloadOptions, "settings" | "callsUnderWay" | "events">;
 }
 
-/** A reservation may outlive any call; an unsettled one leaves its window anyway. */
-export const limitStoreBounds = { reservationTtlMs: 24 * 3_600_000 };
-
 export interface BuiltServices extends Omit<CallServices, keyof RoutingServices>, RoutingServices {
   /** The caller starts and stops it. */
   readonly overload: OverloadGuard;
@@ -72,7 +69,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
   const resolve = options.resolveHost ?? resolveHost;
-  const limits = options.limits ?? new MemoryLimitStore({ clock, random, ...limitStoreBounds });
+  const limits = options.limits ?? new MemoryLimitStore({ clock, random });
   const { routingEvents, units } = options;
   const { defaultOutputTokens } = config.limits;
   const processes = options.sharing === undefined ? 1 : config.processes;

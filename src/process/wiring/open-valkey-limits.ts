@@ -11,7 +11,6 @@ import { createProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { ValkeySlots } from "../../store/limits/valkey/slot-store.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { RoutingSharing } from "./build-services.ts";
-import { limitStoreBounds } from "./build-services.ts";
 
 /** The limits of a process that shares them with others. */
 export interface SharedLimitStore extends LimitStore {
@@ -48,7 +47,6 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): S
     process,
     processes,
     timeoutMs,
-    reservationTtlMs: limitStoreBounds.reservationTtlMs,
     onAlone: (reason) => events.shares.failedAnew({ store: name, reason }),
     onShared: () => events.shares.end({ store: name }),
     onAccountLost(account, why) {

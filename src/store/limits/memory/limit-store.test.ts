@@ -1,9 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ManualClock } from "../../../../test/support/manual-clock.ts";
-import {
-  contractReservationTtlMs,
-  limitStoreContract,
-} from "../../../../test/contracts/limit-store-contract.ts";
+import { limitStoreContract } from "../../../../test/contracts/limit-store-contract.ts";
 import { MemoryLimitStore } from "./limit-store.ts";
 import { minuteScopes } from "../../../domain/limits/limit-scope.ts";
 
@@ -16,7 +13,6 @@ for (const random of [0, 0.5, 1]) {
       new MemoryLimitStore({
         clock,
         random: () => random,
-        reservationTtlMs: contractReservationTtlMs,
       }),
   );
 }
@@ -82,7 +78,7 @@ describe("memory limit store", () => {
     expect(decision).toMatchObject({ retryAfterMs: waitMs });
   });
 
-  test("drops idle scopes and abandoned reservations as later calls arrive", () => {
+  test("drops idle scopes as later calls arrive", () => {
     const { store, clock } = setUp();
     for (let round = 0; round < 720; round++) {
       for (let index = 0; index < 10; index++) {
@@ -92,11 +88,8 @@ describe("memory limit store", () => {
       }
       clock.advance(5_000);
     }
-    // Two generations at most: of 61 s for scopes, which is 13 rounds of ten calls with two scopes
-    // each, and of 600 s for reservations, 120 rounds.
+    // Two generations at most of 61 s, which is 13 rounds of ten calls with two scopes each.
     expect(store.scopeCount).toBeLessThanOrEqual(2 * 13 * 10 * 2);
-    expect(store.reservationCount).toBeLessThanOrEqual(2 * 120 * 10);
-    expect(store.reservationCount).toBeGreaterThanOrEqual(119 * 10);
   });
 
   test("a scope in use is never dropped", () => {
@@ -124,7 +117,6 @@ function setUp(options: { random?: number } = {}) {
   const store = new MemoryLimitStore({
     clock,
     random: () => options.random ?? 0,
-    reservationTtlMs: 600_000,
   });
   return { clock, store };
 }

@@ -7,7 +7,6 @@ import {
   type ScopeUse,
 } from "../../../domain/limits/limit-scope.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
-import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import { firstOf, refusalFor, stateOf, type Demand } from "../decision.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
 import { ScopeWindows, type ScopeCharge } from "./scope-windows.ts";
@@ -17,8 +16,6 @@ export interface MemoryLimitStoreOptions {
   readonly clock: Clock;
   /** From 0 to 1; jitters the retries of callers that were refused together. */
   readonly random: () => number;
-  /** How long a reservation can be settled: the longest run time of a call. */
-  readonly reservationTtlMs: number;
 }
 
 /** All that a process knows about the limits, for its successor. */
@@ -47,17 +44,16 @@ const oneRequest: Demand = { requests: 1, tokens: 0 };
 export class MemoryLimitStore implements LimitStore {
   readonly #options: MemoryLimitStoreOptions;
   #windows: ScopeWindows;
-  #reservations: Reservations;
+  /** Of calls that are not settled; each is, once. */
+  #reservations = new Map<string, Reservation>();
   #slot: number;
   /** How far the clock is ahead of the time in which slots are counted. */
   #aheadMs = 0;
 
   constructor(options: MemoryLimitStoreOptions) {
     this.#options = options;
-    const now = options.clock.monotonic();
-    this.#slot = slotAt(now);
+    this.#slot = slotAt(options.clock.monotonic());
     this.#windows = new ScopeWindows(this.#slot);
-    this.#reservations = new Reservations(options.reservationTtlMs, now);
   }
 
   /** How many scopes are kept, for tests. */
@@ -102,7 +98,6 @@ export class MemoryLimitStore implements LimitStore {
       slot: this.#slot,
       reserved: tokens,
       charges,
-      expiresAtMs: now + this.#options.reservationTtlMs,
       tokens,
       overrun,
     });
@@ -111,9 +106,9 @@ export class MemoryLimitStore implements LimitStore {
 
   use(callId: string, tokens: number): void {
     if (!isTokenCount(tokens)) return;
-    const now = this.#advance();
-    const reservation = this.#reservations.touch(callId);
-    if (reservation === undefined || now >= reservation.expiresAtMs) return;
+    this.#advance();
+    const reservation = this.#reservations.get(callId);
+    if (reservation === undefined) return;
     const more = tokens - reservation.tokens;
     if (more <= 0) return;
     const overrun = Math.min(more, reservation.overrun);
@@ -123,13 +118,13 @@ export class MemoryLimitStore implements LimitStore {
   }
 
   settle(callId: string, tokens: number): void {
-    const now = this.#advance();
-    const reservation = this.#reservations.take(callId);
+    this.#advance();
+    const reservation = this.#reservations.get(callId);
     if (reservation === undefined) return;
+    this.#reservations.delete(callId);
     const { charges, slot, overrun, reserved } = reservation;
     // Runs where calls end, so it must not throw: an invalid count keeps the charge.
-    const isInTime = now < reservation.expiresAtMs;
-    const used = isInTime && isTokenCount(tokens) ? tokens : reservation.tokens;
+    const used = isTokenCount(tokens) ? tokens : reservation.tokens;
     const difference = used - reservation.tokens;
     if (difference === 0 && overrun === 0) return;
     const ofSlot = Math.max(difference, -reserved);
@@ -142,7 +137,7 @@ export class MemoryLimitStore implements LimitStore {
   /** All charges and the reservations behind them. */
   state(): LimitsState {
     const now = this.#advance();
-    return { now, uses: [...this.#windows.used()], calls: [...this.#reservations.open(now)] };
+    return { now, uses: [...this.#windows.used()], calls: this.#openCalls() };
   }
 
   /** Goes on where another process was this long ago, in its time. Call before anything else. */
@@ -150,7 +145,7 @@ export class MemoryLimitStore implements LimitStore {
     this.#aheadMs = this.#options.clock.monotonic() - (now + agoMs);
     this.#slot = slotAt(now + agoMs);
     this.#windows = new ScopeWindows(this.#slot);
-    this.#reservations = new Reservations(this.#options.reservationTtlMs, now + agoMs);
+    this.#reservations = new Map();
     this.include(uses);
     for (const call of calls) this.adopt(call);
   }
@@ -163,7 +158,7 @@ export class MemoryLimitStore implements LimitStore {
 
   /** Takes over a call whose charge is included. */
   adopt({ callId, scopes, tokens, mostTokens = tokens, slot, charged }: OpenCall): void {
-    const now = this.#advance();
+    this.#advance();
     const charges = this.#windows.prepare(scopes);
     const overrun = Math.max(0, mostTokens - Math.max(tokens, charged));
     this.#windows.openOverrun(charges, overrun);
@@ -171,7 +166,6 @@ export class MemoryLimitStore implements LimitStore {
       slot,
       reserved: tokens,
       charges,
-      expiresAtMs: now + this.#options.reservationTtlMs,
       tokens: charged,
       overrun,
     });
@@ -184,11 +178,19 @@ export class MemoryLimitStore implements LimitStore {
     return stateOf(firstOf(charges), charges, now);
   }
 
+  #openCalls(): readonly OpenCall[] {
+    return Array.from(this.#reservations, ([callId, reservation]) => {
+      const { charges, slot, reserved, tokens: charged, overrun } = reservation;
+      const scopes = charges.map(({ scope }) => scope);
+      const mostTokens = Math.max(reserved, charged) + overrun;
+      return { callId, scopes, tokens: reserved, mostTokens, slot, charged };
+    });
+  }
+
   #advance(): number {
     const now = this.#options.clock.monotonic() - this.#aheadMs;
     this.#slot = Math.max(this.#slot, slotAt(now));
     this.#windows.advance(this.#slot);
-    this.#reservations.advance(now);
     return now;
   }
 }
@@ -198,53 +200,8 @@ interface Reservation {
   /** Tokens charged in that slot, the most that it refunds. */
   readonly reserved: number;
   readonly charges: readonly ScopeCharge[];
-  readonly expiresAtMs: number;
   /** Tokens charged for the call so far. */
   tokens: number;
   /** Tokens it may use beyond that. */
   overrun: number;
-}
-
-/** Reservations of calls in flight; abandoned ones are dropped after their lifetime. */
-class Reservations {
-  readonly #byCall: AgingMap<Reservation>;
-  /** Calls that may use more than is charged for them, kept until they end. */
-  readonly #overrunning = new Map<string, Reservation>();
-
-  constructor(lifetimeMs: number, nowMs: number) {
-    this.#byCall = new AgingMap(lifetimeMs, nowMs);
-  }
-
-  get size(): number {
-    return this.#byCall.size + this.#overrunning.size;
-  }
-
-  advance(nowMs: number): void {
-    this.#byCall.advance(nowMs);
-  }
-
-  set(callId: string, reservation: Reservation): void {
-    (reservation.overrun > 0 ? this.#overrunning : this.#byCall).set(callId, reservation);
-  }
-
-  *open(nowMs: number): Iterable<OpenCall> {
-    for (const [callId, reservation] of [...this.#byCall.entries(), ...this.#overrunning]) {
-      const { charges, slot, reserved, tokens: charged, overrun, expiresAtMs } = reservation;
-      if (nowMs >= expiresAtMs) continue;
-      const scopes = charges.map(({ scope }) => scope);
-      const mostTokens = Math.max(reserved, charged) + overrun;
-      yield { callId, scopes, tokens: reserved, mostTokens, slot, charged };
-    }
-  }
-
-  touch(callId: string): Reservation | undefined {
-    return this.#overrunning.get(callId) ?? this.#byCall.touch(callId);
-  }
-
-  take(callId: string): Reservation | undefined {
-    const overrunning = this.#overrunning.get(callId);
-    if (overrunning === undefined) return this.#byCall.take(callId);
-    this.#overrunning.delete(callId);
-    return overrunning;
-  }
 }

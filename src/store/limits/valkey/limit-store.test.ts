@@ -1,8 +1,5 @@
 import { afterAll, beforeAll } from "bun:test";
-import {
-  contractReservationTtlMs,
-  limitStoreContract,
-} from "../../../../test/contracts/limit-store-contract.ts";
+import { limitStoreContract } from "../../../../test/contracts/limit-store-contract.ts";
 import {
   clientOf,
   emptied,
@@ -34,7 +31,6 @@ describeWithValkey(() => {
       return limitsOver(steeredBy(clock, client), {
         clock,
         random: () => random,
-        reservationTtlMs: contractReservationTtlMs,
       });
     });
   }

@@ -1,4 +1,3 @@
-import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import {
   type CountedRequest,
   isTokenCount,
@@ -50,8 +49,6 @@ export interface ValkeyLimitsOptions
   readonly random: () => number;
   /** How many processes share the limits, as far as is known. */
   readonly processes: () => number;
-  /** How long a reservation can be settled: the longest run time of a call. */
-  readonly reservationTtlMs: number;
   /** Whether to ask for leases. Default: true. */
   readonly isLeasing?: boolean;
 }
@@ -61,7 +58,6 @@ interface OpenCall {
   readonly names: RequestWindows;
   readonly slot: number;
   readonly reserved: number;
-  readonly expiresAtMs: number;
   /** Tokens charged for the call so far. */
   charged: number;
   /** Tokens it may use beyond that. */
@@ -91,7 +87,7 @@ export class ValkeyLimits implements LimitStore {
   readonly #names: WindowNames;
   readonly #own: OwnWindows;
   readonly #reports: Reports;
-  readonly #calls: AgingMap<OpenCall>;
+  readonly #calls = new Map<string, OpenCall>();
   readonly #leases: Leases;
   #isEnded = false;
   #stopTimer = (): void => undefined;
@@ -102,7 +98,6 @@ export class ValkeyLimits implements LimitStore {
     const now = clock.monotonic();
     this.#names = new WindowNames(client.shards);
     this.#own = new OwnWindows(now);
-    this.#calls = new AgingMap(options.reservationTtlMs, now);
     this.#leases = new Leases(now);
     this.trust = new Trust({
       clock,
@@ -173,7 +168,6 @@ export class ValkeyLimits implements LimitStore {
         names,
         slot: made.slot,
         reserved: tokens,
-        expiresAtMs: this.#options.clock.monotonic() + this.#options.reservationTtlMs,
         charged: tokens,
         overrun,
       });
@@ -184,9 +178,9 @@ export class ValkeyLimits implements LimitStore {
 
   use(callId: string, tokens: number): void | Promise<void> {
     if (!isTokenCount(tokens)) return undefined;
-    const now = this.#advance();
-    const call = this.#calls.touch(callId);
-    if (call === undefined || now >= call.expiresAtMs) return undefined;
+    this.#advance();
+    const call = this.#calls.get(callId);
+    if (call === undefined) return undefined;
     const more = tokens - call.charged;
     if (more <= 0) return undefined;
     const overrun = Math.min(more, call.overrun);
@@ -201,12 +195,13 @@ export class ValkeyLimits implements LimitStore {
 
   settle(callId: string, tokens: number): void | Promise<void> {
     const now = this.#advance();
-    const call = this.#calls.take(callId);
+    const call = this.#calls.get(callId);
     if (call === undefined) return undefined;
-    const { account, names, slot, reserved, charged, overrun, expiresAtMs } = call;
+    this.#calls.delete(callId);
+    const { account, names, slot, reserved, charged, overrun } = call;
     const own = this.#own.of(names, this.#reports.slot).filter(isOfTokens);
     // Runs where calls end, so it must not throw: an invalid count keeps the charge.
-    const used = now < expiresAtMs && isTokenCount(tokens) ? tokens : charged;
+    const used = isTokenCount(tokens) ? tokens : charged;
     const difference = used - charged;
     openOverrun(own, -overrun);
     if (difference === 0 && overrun === 0) return undefined;
@@ -383,7 +378,6 @@ export class ValkeyLimits implements LimitStore {
     const now = this.#options.clock.monotonic();
     this.#own.advance(now);
     this.#reports.advance(now);
-    this.#calls.advance(now);
     return now;
   }
 }
