@@ -295,7 +295,7 @@ describe("a valid file", () => {
   });
 
   test("takes a pepper from the environment", () => {
-    const { auth } = read(fileText({ auth: "{ pepper: ${PEPPER} }" }), { PEPPER: pepper });
+    const { auth } = read(fileText({ auth: "{ peppers: [${PEPPER}] }" }), { PEPPER: pepper });
     expect(auth.peppers.map((each) => each.reveal())).toEqual([pepper]);
   });
 
@@ -397,12 +397,7 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: the upstream 'local-vlm' is
     ],
     [{ http: "" }, "http: is empty; give it a value or remove it"],
     [{ telemetry: "on" }, "telemetry: must be a map of keys and values"],
-    [{ auth: "{ pepper: short }" }, "auth.pepper: must have at least 32 characters"],
     [{ auth: "{ peppers: [short] }" }, "auth.peppers[0]: must have at least 32 characters"],
-    [
-      { auth: `{ pepper: ${pepper}, peppers: [${pepper}] }` },
-      "auth.pepper: must not be set beside auth.peppers; put it into that list",
-    ],
     [
       { image_fetch: "{ allowed_hosts: ['images.example.com:80'] }" },
       "image_fetch.allowed_hosts[0]: must be a host name without port",
@@ -537,7 +532,7 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: the upstream 'local-vlm' is
       upstream("api_key: !sk-very-secret x"),
       upstream("api_key: x]sk-very-secret"),
       upstream('api_key: "\\sk-very-secret"'),
-      fileText({ auth: "{ pepper: '${KEY}' }" }),
+      fileText({ auth: "{ peppers: ['${KEY}'] }" }),
       fileText({ storage: "{ url: '${KEY}' }" }),
       fileText({ listen: "{ data: '${KEY}' }" }),
       fileText({ telemetry: "{ log_level: '${KEY}' }" }),

@@ -194,7 +194,7 @@ describe("watchConfig", () => {
 storage: { url: "sqlite:other.db" }
 data_dir: other
 upstream_requests: 5
-auth: { pepper: 0123456789abcdef0123456789abcdef }
+auth: { peppers: [0123456789abcdef0123456789abcdef] }
 streams: { write_timeout: 1s }
 limits: { default_output_tokens: 7 }
 ledger: { batch_rows: 7 }

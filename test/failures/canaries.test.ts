@@ -40,7 +40,7 @@ data_dir: ${join(this.folder, "data")}
 shutdown: { pre_stop: 0s }
 overload: { loop_delay: 10s }
 storage: { url: "sqlite:${join(this.folder, "data", "sluice.db")}" }
-auth: { pepper: ${this.search.make("pepper")} }
+auth: { peppers: ["${this.search.make("pepper")}"] }
 admin: { bootstrap_token: ${this.bootstrapToken}, sign_ins_per_minute: 100 }
 telemetry: { log_level: debug }
 routing: { first_backoff: 1ms, longest_backoff: 1ms }

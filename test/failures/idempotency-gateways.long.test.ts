@@ -87,7 +87,7 @@ describeWithPostgres((databases) => {
     await using simulator = startSimulator({ tokensPerSecond: 200 });
     await using dying = await startFaultProcess({
       storage: `{ url: "${url}" }`,
-      auth: `{ pepper: "${testPepper}" }`,
+      auth: `{ peppers: ["${testPepper}"] }`,
       plans,
       upstreams: `{ simulator: { kind: openai, base_url: "${simulator.url}/v1" } }`,
       models:

@@ -45,7 +45,7 @@ storage: { url: "${storageUrl}" }
 data_dir: ${dataDir}
 processes: ${processes}
 ${settings}
-${pepper === null ? "" : `auth: { pepper: "${pepper}" }`}
+${pepper === null ? "" : `auth: { peppers: ["${pepper}"] }`}
 environments:
   - { name: production, hosts: ["*"], models: ["*"] }
   - { name: staging, hosts: [staging.example.com], models: ["*"] }

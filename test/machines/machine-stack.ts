@@ -243,7 +243,7 @@ storage: { url: "${seen(this.#storageUrl)}" }
 limits: ${limits}
 data_dir: ${dataDir}
 processes: ${processes}
-auth: { pepper: "a pepper for tests that is long enough" }
+auth: { peppers: ["a pepper for tests that is long enough"] }
 # The machine of the tests may be busy.
 overload: { loop_delay: 10s }
 ${settings}

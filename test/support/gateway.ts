@@ -236,7 +236,7 @@ function baseSections(
     routing: manyRetries,
     // Tests share the event loop of the gateway, and the machine with each other.
     overload: "{ loop_delay: 10s }",
-    auth: `{ pepper: ${JSON.stringify(testPepper)} }`,
+    auth: `{ peppers: [${JSON.stringify(testPepper)}] }`,
     telemetry: `{ log_level: debug, log_format: json }`,
     environments: `
   - { name: test, hosts: ["*"], models: ["*"] }`,

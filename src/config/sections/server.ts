@@ -176,11 +176,6 @@ export const shutdownSchema = z
     drainTimeoutMs: shutdown.drain_timeout,
   }));
 
-const pepper = z
-  .string()
-  .min(32)
-  .transform((value) => new Secret(value));
-
 const peppersAbout =
   "Secrets, of at least 32 characters, for the digests of API keys and the checkpoints of the " +
   "audit. The first one makes new digests and all verify existing ones: to rotate, put a new " +
@@ -189,14 +184,17 @@ const peppersAbout =
 export const authSchema = z
   .strictObject({
     peppers: z
-      .array(pepper.meta({ title: "secret", description: "A pepper." }))
+      .array(
+        z
+          .string()
+          .min(32)
+          .transform((value) => new Secret(value))
+          .meta({ title: "secret", description: "A pepper." }),
+      )
       .min(1)
       .max(10)
       .optional()
       .describe(peppersAbout),
-    pepper: pepper
-      .optional()
-      .meta({ title: "secret", description: "Shorthand for `auth.peppers` with a single pepper." }),
     snapshot_max_age: duration({
       about: "How long known keys work while the database cannot be read.",
       min: "1s",
@@ -209,15 +207,11 @@ export const authSchema = z
       true,
     ),
   })
-  .refine((auth) => auth.pepper === undefined || auth.peppers === undefined, {
-    path: ["pepper"],
-    error: "must not be set beside auth.peppers; put it into that list",
-  })
   .prefault({})
   .describe("Authentication.")
   .transform((auth) => ({
     /** The first makes digests, all verify them; if empty, the data directory's pepper is used. */
-    peppers: auth.peppers ?? (auth.pepper === undefined ? [] : [auth.pepper]),
+    peppers: auth.peppers ?? [],
     snapshotMaxAgeMs: auth.snapshot_max_age,
     keepsSnapshot: auth.keep_snapshot,
   }));
