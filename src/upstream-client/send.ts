@@ -76,7 +76,7 @@ export async function send(
     if (status < 200 || status > 299) {
       // The reason of a refusal does not take long, unlike an answer.
       watchdog.progress();
-      throw await readFailure({ answer, response, authorized }, upstream);
+      throw await answer.readFailure(authorized);
     }
     const encoding = response.headers.get("content-encoding");
     if (encoding !== null && compressed.test(encoding)) {
@@ -151,6 +151,21 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     const { requestIdHeader } = this.#options.upstream.adapter;
     const clean = failure.withoutTexts(credentialTexts(this.#sent));
     return clean.withRequestId(this.headers.get(requestIdHeader));
+  }
+
+  /** The failure that an answer of another status reports. */
+  async readFailure(authorized: UpstreamRequest): Promise<UpstreamFailure> {
+    let body: Uint8Array = new Uint8Array();
+    try {
+      body = await this.readAll(failureLimitBytes);
+    } catch (error) {
+      // An unreadable body must not hide the status, which says enough.
+      if (error instanceof GatewayError) throw error;
+    }
+    const { status, headers } = this.#response;
+    const { adapter } = this.#options.upstream;
+    const details = adapter.readFailure({ status, headers, body }, authorized);
+    return this.explained(new UpstreamFailure(details));
   }
 
   /**
@@ -268,28 +283,6 @@ type ReadPiece = (piece: Uint8Array) => void | Promise<void>;
 
 const drainTimeoutMs = 1_000;
 const drainPieces = 16;
-
-interface Refusal {
-  readonly answer: UpstreamAnswer;
-  readonly response: TransportResponse;
-  readonly authorized: UpstreamRequest;
-}
-
-async function readFailure(
-  { answer, response, authorized }: Refusal,
-  { adapter }: Upstream,
-): Promise<UpstreamFailure> {
-  let body: Uint8Array = new Uint8Array();
-  try {
-    body = await answer.readAll(failureLimitBytes);
-  } catch (error) {
-    // An unreadable body must not hide the status, which says enough.
-    if (error instanceof GatewayError) throw error;
-  }
-  const { status, headers } = response;
-  const details = adapter.readFailure({ status, headers, body }, authorized);
-  return answer.explained(new UpstreamFailure(details));
-}
 
 interface BrokenAttempt {
   readonly watchdog: Pick<Watchdog, "failure">;

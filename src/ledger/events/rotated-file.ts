@@ -1,6 +1,7 @@
 import { open, rename, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { EventFileSettings } from "../../domain/settings.ts";
+import { systemFiles } from "../spool/spool-files.ts";
 
 const newline = 0x0a;
 const readAtOnce = 65_536;
@@ -37,7 +38,7 @@ export class RotatedFile {
     if (this.#file !== undefined && this.#bytes >= rotateBytes) {
       await this.close();
       await rename(path, `${path}.${new Date(this.#now()).toISOString().replaceAll(":", "-")}`);
-      await syncFolder(path);
+      await systemFiles.syncFolder(dirname(path));
     }
     this.#file ??= await this.#open();
     const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
@@ -60,7 +61,7 @@ export class RotatedFile {
       this.#bytes = await wholeLines(file);
       await file.truncate(this.#bytes);
       await file.sync();
-      await syncFolder(path);
+      await systemFiles.syncFolder(dirname(path));
       return file;
     } catch (error) {
       await file.close();
@@ -81,10 +82,4 @@ async function wholeLines(file: FileHandle): Promise<number> {
     end = start;
   }
   return 0;
-}
-
-/** Makes a created or renamed file survive a power cut. */
-async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(dirname(path), "r");
-  await folder.sync();
 }

@@ -44,20 +44,14 @@ export const systemFiles: SpoolFiles = {
 };
 
 async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await using folder = await open(path);
+  await folder.sync();
 }
 
 async function syncPath(path: string): Promise<void> {
-  const file = await open(path);
-  try {
+  {
+    await using file = await open(path);
     await file.datasync();
-  } finally {
-    await file.close();
   }
   await syncFolder(dirname(path));
 }
