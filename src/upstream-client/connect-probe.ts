@@ -22,44 +22,25 @@ export function connectProbe({ resolveHost, clock }: ConnectProbeOptions): Conne
   return async (url, timeoutMs) => {
     const { hostname, port, protocol } = new URL(url);
     const host = hostname.replace(/^\[|\]$/g, "");
-    const portNumber = port === "" ? defaultPort(protocol) : Number(port);
-    using sockets = new ProbeSockets();
+    const portNumber = Number(port) || (protocol === "https:" ? 443 : 80);
+    // Of `node:net`, which can close a socket that is still connecting.
+    const sockets: Socket[] = [];
+    let isOver = false;
+    const connectTo = (address: string): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const socket = connect({ host: address, port: portNumber }, resolve);
+        sockets.push(socket.on("error", reject));
+      });
     const ask = async (): Promise<void> => {
       const addresses = isIP(host) === 0 ? await resolveHost(host) : [host];
-      await sockets.connectAny(addresses.slice(0, mostAddresses), portNumber);
+      if (!isOver) await Promise.any(addresses.slice(0, mostAddresses).map(connectTo));
     };
     // An unresolvable host counts as answered: the attempt itself reports the error.
-    return await hasSettledWithin(ask(), timeoutMs, clock);
+    const hasAnswered = await hasSettledWithin(ask(), timeoutMs, clock);
+    isOver = true;
+    for (const socket of sockets) socket.destroy();
+    return hasAnswered;
   };
-}
-
-/** Uses `node:net` because it can close a socket that is still connecting. */
-class ProbeSockets implements Disposable {
-  readonly #sockets: Socket[] = [];
-  #isOver = false;
-
-  /** Resolves on the first connection; rejects when all addresses have refused. */
-  async connectAny(addresses: readonly string[], port: number): Promise<void> {
-    if (this.#isOver) return;
-    await Promise.any(addresses.map((address) => this.#connect(address, port)));
-  }
-
-  [Symbol.dispose](): void {
-    this.#isOver = true;
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #connect(host: string, port: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const socket = connect({ host, port }, resolve);
-      this.#sockets.push(socket);
-      socket.on("error", reject);
-    });
-  }
-}
-
-function defaultPort(protocol: string): number {
-  return protocol === "https:" ? 443 : 80;
 }
 
 /** Resolves a host name to all its addresses with the system resolver. Rejects if it has none. */
