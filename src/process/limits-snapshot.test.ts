@@ -105,6 +105,23 @@ test("a process that was killed three times leaves no more of a limit than it ha
   expect(admitted).toBe(60);
 });
 
+test("what an interrupted call could still have used is forgotten", async () => {
+  using folder = new TestFolder();
+  const clock = new ManualClock();
+  const root = join(folder.path, "spool");
+  const bounded = minuteScopes(keyScopeId("key_a"), limits, { overrunFactor: 1 });
+  const request = { callId: "long", scopes: bounded, tokens: 10, mostTokens: 900 };
+  const one = processIn(root, clock);
+  await one.snapshot.start();
+  expect(one.own.acquire(request).isAdmitted).toBe(true);
+  expect(one.own.acquire({ ...request, callId: "next" }).isAdmitted).toBe(false);
+  await one.snapshot.start();
+  const two = processIn(killedIn(root, folder), clock);
+  two.snapshot.restore();
+  expect(two.own.acquire({ ...request, callId: "next" }).isAdmitted).toBe(true);
+  expect(two.left()).toBe(980);
+});
+
 test("what calls have used since counts, and what they gave back does not", async () => {
   using folder = new TestFolder();
   const clock = new ManualClock();
