@@ -16,7 +16,7 @@ import type { CallHook } from "../snapshot/call-hooks.ts";
 import type { LimitStore } from "../store/limits/limit-store.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { ControlPort } from "./control-client.ts";
+import { type ControlPort, StartProblem } from "./control-client.ts";
 import type { SharedLimitStore } from "./wiring/open-valkey-limits.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import type { Config } from "../config/config.ts";
@@ -169,8 +169,11 @@ export class CallServer implements AsyncDisposable {
 
   /** Loads the keys, restores the limits and listens. Throws when the address is taken. */
   async start(): Promise<void> {
-    const { ledger } = this.#options;
+    const { ledger, portUse } = this.#options;
     await this.#keyRing.start();
+    const lack = whyNoKeys(this.#keyRing);
+    // The process that it would replace may have them.
+    if (portUse === "successor" && lack !== undefined) throw new StartProblem(lack);
     ledger.start();
     await this.#limits.start();
     this.#reportKeys();
@@ -367,12 +370,9 @@ function whyDegraded(keys: Pick<KeyRing, "isStale">, isAlone: boolean): string |
 }
 
 /** Why a process has no keys, which it needs to serve; undefined: it has them. */
-function whyNoKeys({
-  isLoaded,
-  isStale,
-}: Pick<KeyRing, "isLoaded" | "isStale">): string | undefined {
-  if (isLoaded) return undefined;
-  return `keys are not loaded yet${isStale ? ": the database does not answer" : ""}`;
+function whyNoKeys(keys: Pick<KeyRing, "isLoaded" | "isStale">): string | undefined {
+  if (keys.isLoaded) return undefined;
+  return `keys are not loaded yet${keys.isStale ? ": the database does not answer" : ""}`;
 }
 
 type Targets = Pick<Snapshot, "environmentsByHost" | "defaultEnvironment" | "upstreams">;

@@ -54,6 +54,18 @@ test("a process that crashes returns with the settings it had, until a restart c
   expect([exitCode, errors.includes("-missing is missing")]).toEqual([1, true]);
 }, 90_000);
 
+test("a restart with a database that does not answer is refused if no keys are known without it", async () => {
+  await using folder = makeProcessFolder();
+  const key = await createKeyOf(folder.configPath);
+  await using serving = await startServing(["--config", folder.configPath]);
+  const { processPid } = serving;
+  edit(folder, `sqlite:${folder.databasePath}`, `postgres://127.0.0.1:${quietPort()}/sluice`);
+  const { exitCode, errors } = await runSluice(["restart", "--config", folder.configPath]);
+  expect(errors).toContain("keys are not loaded yet: the database does not answer");
+  expect([exitCode, serving.processPid]).toEqual([1, processPid]);
+  expect(await callWith(serving, key)).toBe(200);
+}, 90_000);
+
 async function crash(serving: ServingProcess): Promise<void> {
   const { processPid } = serving;
   process.kill(processPid, "SIGKILL");

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { schemaVersion } from "../../src/store/schema-version.ts";
 import { copyOfThis, type OtherProgram } from "../support/program-copy.ts";
@@ -94,6 +94,7 @@ describeWithPostgres((databases) => {
     await serve(await server.createDatabase());
     try {
       await until("the key is known", async () => (await callWith(serving, key)) === 200);
+      await until("the keys are kept", () => existsSync(join(folder.dataDir, "keys")));
       const before = pids();
       await server.kill();
       expect(await restart()).toEqual([0, "restarted\n"]);
