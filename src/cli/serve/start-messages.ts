@@ -97,7 +97,7 @@ function causeOf(error: unknown): string {
 }
 
 /** Describes the gateway that uses a data directory. */
-export async function whoUses(dataDir: string): Promise<string> {
+async function whoUses(dataDir: string): Promise<string> {
   const { pid, startedAt, url } = (await readLocalAccess(dataDir)) ?? {};
   const since = startedAt === undefined ? "" : ` since ${new Date(startedAt).toISOString()}`;
   const who = pid === undefined ? "another process" : `process ${pid}`;
