@@ -105,7 +105,7 @@ describe("a call that the provider throttles at one target", () => {
       ["bedrock/simulated-few-requests", 1],
       ["bedrock/simulated-few-requests", 1],
       ["bedrock/simulated-ample", 2],
-      // A target that has throttled is paused for a moment.
+      // A target that has throttled is out for a moment.
       ["bedrock/simulated-ample", 1],
       ["bedrock/simulated-ample", 1],
     ]);
@@ -139,15 +139,18 @@ describe("a call that the provider throttles at one target", () => {
 });
 
 describe("provisioned throughput that is not ready", () => {
-  test("is skipped for the target on demand, and tried once a second until it is ready", async () => {
+  test("is skipped for the target on demand, and probed until it is ready", async () => {
     const onDemand = "bedrock/simulated-on-demand";
     const oneSecond = 1_050;
     expect(await servedBy("provisioned", 2)).toEqual([
       [onDemand, 2],
       [onDemand, 1],
     ]);
+    // The first probe meets it unready, the next ones bring it back.
     await Bun.sleep(oneSecond);
-    expect(await servedBy("provisioned", 1)).toEqual([[onDemand, 2]]);
+    expect(await servedBy("provisioned", 1)).toEqual([[onDemand, 1]]);
+    await Bun.sleep(2 * oneSecond);
+    expect(await servedBy("provisioned", 1)).toEqual([[onDemand, 1]]);
     await Bun.sleep(oneSecond);
     expect(await servedBy("provisioned", 1)).toEqual([[`bedrock/${provisioned}`, 1]]);
   });
