@@ -119,7 +119,6 @@ describeWithPostgres((databases) => {
       expect(text).toMatch(/FAILED database the database postgres:\S+ was used with a/);
       expect(text).toContain("Set auth.peppers to the list of the gateways that use this database");
       expect(text).toContain("To do: ");
-      expect(text).not.toContain("--init");
     }
 
     const other = await databases.server.createDatabase();

@@ -92,7 +92,7 @@ async function expectRefused(folder: ProcessFolder, reason: string): Promise<voi
   expect(errors).toStartWith("cannot start: the database ");
   expect(errors).toContain(reason);
   expect(errors).toContain("estore");
-  expect(errors).toContain("`serve --init`");
+  expect(errors).toContain("empty data_dir");
   const spoolLess = (names: readonly string[] | undefined): readonly string[] =>
     (names ?? []).filter((name) => name !== "spool");
   expect(places.map(filesOf).map(spoolLess)).toEqual(before.map(spoolLess));
@@ -213,110 +213,27 @@ describe("a start is not refused", () => {
   }, 60_000);
 });
 
-describe("with --init", () => {
-  const init = ({ configPath }: ProcessFolder): readonly string[] => [
-    "--init",
-    "--config",
-    configPath,
-  ];
-
-  test("a lost database is replaced by a new one, and files for the old one are moved aside", async () => {
-    await using folder = await makeUsedFolder();
-    const id = readFileSync(join(folder.dataDir, "installation"), "utf8");
-    removeDatabase(folder);
-    writeFileSync(join(folder.spoolPath, "99999999.spool"), "calls that were not stored");
-    {
-      await using serving = await startServing(init(folder));
-      expect(serving.text()).toContain(`--init: the database ${folder.databasePath} was missing`);
-      expect(await callWith(serving, folder.key)).toBe(401);
-      await end(serving);
-    }
-    const [aside = ""] = filesOf(folder.dataDir).filter((name) => name.startsWith("before-init-"));
-    const keptId = readFileSync(join(folder.dataDir, aside, "installation"), "utf8");
-    expect(keptId).toBe(id);
-    expect(filesOf(join(folder.dataDir, aside, "spool"))).toContain("99999999.spool");
-    expect(readFileSync(join(folder.dataDir, "installation"), "utf8")).not.toBe(id);
-    await serveOnce(folder, await createKeyOf(folder.configPath));
-  }, 60_000);
-
-  test("a database without its pepper is kept, and its keys become invalid", async () => {
-    await using folder = await makeUsedFolder();
-    rmSync(folder.pepperPath);
-    {
-      await using serving = await startServing(init(folder));
-      expect(serving.text()).toContain("None of its API keys works any more");
-      expect(await callWith(serving, folder.key)).toBe(401);
-      await end(serving);
-    }
-    expect(filesOf(folder.dataDir).filter((name) => name.startsWith("before-"))).toEqual([]);
-    await serveOnce(folder, await createKeyOf(folder.configPath));
-    const offline = ["--offline", "-c", folder.configPath];
-    const { output } = await runSluice(["keys", "list", ...offline]);
-    const ids = output.match(/key_\w+/g) ?? [];
-    expect(new Set(ids).size).toBe(2);
-  }, 60_000);
-
-  test("a database of another installation is adopted, with its keys if their pepper is there", async () => {
-    await using folder = await makeUsedFolder();
-    await using other = await makeOtherFolder();
-    removeDatabase(folder);
-    copyFileSync(other.databasePath, folder.databasePath);
-    copyFileSync(other.pepperPath, folder.pepperPath);
-    {
-      await using serving = await startServing(init(folder));
-      expect(serving.text()).toContain(`${folder.databasePath} is used from now on`);
-      expect(serving.text()).not.toContain("None of its API keys");
-      expect(await callWith(serving, other.key)).toBe(200);
-      await end(serving);
-    }
-    await serveOnce(folder, other.key);
-  }, 60_000);
-
-  test("nothing happens if nothing is missing", async () => {
-    await using folder = await makeUsedFolder();
-    const before = filesOf(folder.dataDir);
-    {
-      await using serving = await startServing(init(folder));
-      expect(serving.text()).toContain("--init: nothing is missing");
-      expect(await callWith(serving, folder.key)).toBe(200);
-      await end(serving);
-    }
-    expect(filesOf(folder.dataDir)).toEqual(before);
-  }, 60_000);
-
-  test("a gateway that runs on the data directory is not disturbed", async () => {
-    await using folder = await makeUsedFolder();
-    await using running = await startServing(["--config", folder.configPath]);
-    editConfig(folder, "sluice.db", "slucie.db");
-    const { exitCode, errors } = await runSluice(["serve", ...init(folder)]);
-    expect(exitCode).toBe(1);
-    expect(errors).toContain("is using the data directory");
-    expect(await callWith(running, folder.key)).toBe(200);
-  }, 60_000);
-
-  test("a process that crashed creates nothing: it waits for the lost files", async () => {
-    await using folder = await makeUsedFolder();
-    rmSync(folder.pepperPath);
-    await using serving = await startServing(init(folder));
-    const key = await createKeyOf(folder.configPath);
-    await eventually("the key works", async () => (await callWith(serving, key)) === 200);
-    const { databasePath } = folder;
-    const away = `${databasePath}.away`;
-    process.kill(serving.processPid, "SIGKILL");
-    for (const end of ["", "-wal", "-shm"]) {
-      if (existsSync(databasePath + end)) renameSync(databasePath + end, away + end);
-    }
-    await eventually("a successor refuses", () => serving.text().includes("is missing."));
-    expect(existsSync(databasePath)).toBe(false);
-    for (const end of ["-wal", "-shm", ""]) {
-      if (existsSync(away + end)) renameSync(away + end, databasePath + end);
-    }
-    await eventually("a successor is ready", async () => {
-      return (await fetch(`${serving.adminUrl}/readyz`).catch(() => undefined))?.status === 200;
-    });
-    expect(await callWith(serving, key)).toBe(200);
-  }, 60_000);
-});
+test("a process that crashed creates nothing: it waits for the lost files", async () => {
+  await using folder = await makeUsedFolder();
+  await using serving = await startServing(["--config", folder.configPath]);
+  const key = await createKeyOf(folder.configPath);
+  await eventually("the key works", async () => (await callWith(serving, key)) === 200);
+  const { databasePath } = folder;
+  const away = `${databasePath}.away`;
+  process.kill(serving.processPid, "SIGKILL");
+  for (const end of ["", "-wal", "-shm"]) {
+    if (existsSync(databasePath + end)) renameSync(databasePath + end, away + end);
+  }
+  await eventually("a successor refuses", () => serving.text().includes("is missing."));
+  expect(existsSync(databasePath)).toBe(false);
+  for (const end of ["-wal", "-shm", ""]) {
+    if (existsSync(away + end)) renameSync(away + end, databasePath + end);
+  }
+  await eventually("a successor is ready", async () => {
+    return (await fetch(`${serving.adminUrl}/readyz`).catch(() => undefined))?.status === 200;
+  });
+  expect(await callWith(serving, key)).toBe(200);
+}, 60_000);
 
 test("an empty file in place of the database is not used while the gateway runs", async () => {
   await using folder = await makeUsedFolder();

@@ -15,11 +15,6 @@ export const serveCommand: Command = (made) => {
       "--admin <host:port>",
       "Address of the control plane, metrics and health, instead of the configured one.",
     )
-    .option(
-      "--init",
-      "Start even if the database or its pepper is missing or does not match, and create what is " +
-        "missing; nothing is removed. Applies to this start only.",
-    )
     .addHelpText(
       "after",
       `

@@ -8,7 +8,6 @@ const options = {
   "data-dir": { type: "string" },
   data: { type: "string" },
   admin: { type: "string" },
-  init: { type: "boolean" },
 } as const;
 
 /** The arguments of `serve`. */
@@ -16,7 +15,6 @@ export interface ServeArguments extends SettingsArguments {
   readonly data?: string | undefined;
   readonly admin?: string | undefined;
   /** Whether the first process creates missing data anew. */
-  readonly init?: boolean | undefined;
 }
 
 /** Throws `UsageError`. */

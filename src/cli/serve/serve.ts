@@ -62,10 +62,6 @@ async function serveUntilAsked(
   const settings = simulator === undefined ? first : loadSettings(args, io, { simulator });
   const config = withListeners(settings.config, args);
   tellSettings(settings, io.parent);
-  if (isFirst && args.init === true) {
-    const { startAnew } = await import("./start-anew.ts");
-    await startAnew(config, io);
-  }
   const introduced = Promise.withResolvers<void>();
   /** For other processes, and another control thread of this one: the ports that the system chose. */
   const fixed: string[] = [];

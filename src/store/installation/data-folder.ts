@@ -9,10 +9,9 @@ import {
   writeFileSync,
   existsSync,
   readdirSync,
-  renameSync,
   rmSync,
 } from "node:fs";
-import { join, dirname, basename } from "node:path";
+import { join, dirname } from "node:path";
 import { type RandomBytes, randomBase62 } from "../../domain/keys/base62.ts";
 import { oddKind } from "../../domain/system-files.ts";
 import { Secret } from "../../domain/keys/secret.ts";
@@ -58,27 +57,11 @@ export class DataFolder {
 
   /** Whether the spool has calls that are not in the database yet. */
   get hasCalls(): boolean {
-    if (!this.hasSpool) return false;
-    return readdirSync(this.spoolPath, { encoding: "utf8", recursive: true }).some(
-      (name) => name.endsWith(".spool") && statSync(join(this.spoolPath, name)).size > 0,
+    const spool = join(this.path, "spool");
+    if (!existsSync(spool)) return false;
+    return readdirSync(spool, { encoding: "utf8", recursive: true }).some(
+      (name) => name.endsWith(".spool") && statSync(join(spool, name)).size > 0,
     );
-  }
-
-  get hasSpool(): boolean {
-    return existsSync(this.spoolPath);
-  }
-
-  get spoolPath(): string {
-    return join(this.path, "spool");
-  }
-
-  /** Moves the id and the spool into a folder of this name; returns its path and what was moved. */
-  putAside(name: string): { readonly path: string; readonly went: readonly string[] } {
-    const path = join(this.path, name);
-    const went = [this.#idPath, this.spoolPath].filter((each) => existsSync(each));
-    if (went.length > 0) mkdirSync(path, { mode: 0o700 });
-    for (const each of went) renameSync(each, join(path, basename(each)));
-    return { path, went: went.map((each) => basename(each)) };
   }
 
   get #idPath(): string {

@@ -11,7 +11,7 @@ export interface InstallationSettings {
   readonly dataDir: string;
   /** The first digests, all verify. Empty: the pepper in the data directory. */
   readonly auth: { readonly peppers: readonly Secret[] };
-  /** Advice differs: `serve --init` and a single gateway are for databases in a file. */
+  /** Advice differs: other gateways may use a server. */
   readonly storage: { readonly backend: "sqlite" | "postgres" };
 }
 
@@ -63,14 +63,14 @@ export class Installation implements DatabaseOwner {
   }
 
   check(facts: DatabaseFacts): void {
-    if (this.isLost(facts)) {
+    if (this.#isLost(facts)) {
       throw new WrongDatabase(facts.path, `is ${facts.state}`, this.#adviceFor("a backup"));
     }
-    if (this.isForeign(facts)) {
+    if (this.#isForeign(facts)) {
       const advice = this.#adviceFor("its own backup");
       throw new WrongDatabase(facts.path, "belongs to another installation", advice);
     }
-    if (this.hasWrongPepper(facts)) {
+    if (this.#hasWrongPepper(facts)) {
       const { source, isNew } = this.#pepper;
       const gone = this.#isShared
         ? "a pepper that this gateway does not have"
@@ -81,16 +81,16 @@ export class Installation implements DatabaseOwner {
   }
 
   /** Whether there must be a database, but this one is missing or empty. */
-  isLost({ state }: DatabaseFacts): boolean {
+  #isLost({ state }: DatabaseFacts): boolean {
     return state !== "filled" && this.#wasUsed;
   }
 
-  isForeign({ installation }: DatabaseFacts): boolean {
+  #isForeign({ installation }: DatabaseFacts): boolean {
     return installation !== undefined && this.#id !== undefined && installation !== this.#id;
   }
 
   /** Whether keys are, or may be, digested under a pepper that is not configured. */
-  hasWrongPepper({ pepperMark, hasSecrets }: DatabaseFacts): boolean {
+  #hasWrongPepper({ pepperMark, hasSecrets }: DatabaseFacts): boolean {
     if (pepperMark !== undefined) return this.peppers.find(pepperMark) === undefined;
     return hasSecrets && this.#pepper.isNew;
   }
@@ -111,29 +111,20 @@ export class Installation implements DatabaseOwner {
   }
 
   #adviceFor(backup: string): string {
-    const startOver = this.#isShared
-      ? "name another, empty data_dir"
-      : "start once with `serve --init`";
     return (
       `${this.folder.path} belongs to a database that was used before. Restore that from ${backup}, ` +
-      `or correct storage.url or data_dir. To start over, ${startOver}.`
+      `or correct storage.url or data_dir. To start over, name another, empty data_dir.`
     );
   }
 
   #pepperAdvice(): string {
     const { source, isNew } = this.#pepper;
     const missing = isNew ? `${source} is missing, and auth.peppers is not set. ` : "";
-    if (this.#isShared) {
-      return (
-        `${missing}Set auth.peppers to the list of the gateways that use this database, or restore the ` +
-        "pepper from a backup: without it no API key works. If one gateway was started with a new " +
-        "pepper in front, all need that one, after the old one. To give up all API keys instead, use " +
-        "a new database and an empty data_dir."
-      );
-    }
-    return (
-      `${missing}Restore the pepper from a backup, or name it in auth.peppers: without it no API key works. ` +
-      "To give up all API keys instead, start once with `serve --init`."
-    );
+    const restore = this.#isShared
+      ? "Set auth.peppers to the list of the gateways that use this database, or restore the pepper from " +
+        "a backup: without it no API key works. If one gateway was started with a new pepper in front, " +
+        "all need that one, after the old one."
+      : "Restore the pepper from a backup, or name it in auth.peppers: without it no API key works.";
+    return `${missing}${restore} To give up all API keys instead, use a new database and an empty data_dir.`;
   }
 }

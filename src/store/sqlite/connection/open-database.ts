@@ -79,11 +79,6 @@ export function refuseOddFiles(path: string): void {
   }
 }
 
-/** Clears the mark of the pepper, so that the next owner's is accepted. */
-export function forgetPepper(database: Database): void {
-  database.run("UPDATE installation SET pepper_mark = NULL");
-}
-
 /** Reads what identifies the owner of a database of any version, without changing it. */
 function readFacts(database: Database, path: string): DatabaseFacts {
   const rows = database
