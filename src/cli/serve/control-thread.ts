@@ -73,9 +73,12 @@ interface Opened {
 
 function open({ start, args, config, fileConfig, link, log }: Opened): void {
   const { path, text } = start.config;
-  const watch = new MainWatch(() => {
-    writeSync(standardError, "sluice: the main thread hangs: the process is ended\n");
-    process.kill(process.pid, "SIGKILL");
+  const watch = new MainWatch({
+    end() {
+      writeSync(standardError, "sluice: the main thread hangs: the process is ended\n");
+      process.kill(process.pid, "SIGKILL");
+    },
+    isOrphan: () => process.ppid !== start.parentPid,
   });
   const side = new ControlPlane({
     config,

@@ -5,8 +5,9 @@ import { MainWatch } from "./main-watch.ts";
 function watched() {
   const { clock, advance } = virtualClock();
   let ends = 0;
-  const watch = new MainWatch(() => (ends += 1), clock);
-  return { watch, advance, ends: () => ends };
+  let isOrphan = false;
+  const watch = new MainWatch({ end: () => void (ends += 1), isOrphan: () => isOrphan }, clock);
+  return { watch, advance, ends: () => ends, orphan: () => void (isOrphan = true) };
 }
 
 test("a main thread that does not tick for ten seconds is ended once", () => {
@@ -27,6 +28,18 @@ test("a main thread that ticks goes on, however long", () => {
   }
   expect(ends()).toBe(0);
   advance(11_000);
+  expect(ends()).toBe(1);
+});
+
+test("a main thread that hangs is ended at once when its parent has ended", () => {
+  const { watch, advance, ends, orphan } = watched();
+  orphan();
+  for (let tick = 0; tick < 10; tick += 1) {
+    watch.tick();
+    advance(1_000);
+  }
+  expect(ends()).toBe(0);
+  advance(1_000);
   expect(ends()).toBe(1);
 });
 

@@ -5,17 +5,21 @@ const lookIntervalMs = 1_000;
 /** A count instead of a time, so that a pause of the whole process is no silence. */
 const mostSilentLooks = 10;
 
-/** Ends the process when its main thread has not ticked for ten seconds: callers wait for nothing. */
+/**
+ * Ends the process when its main thread has not ticked for ten seconds: callers wait for nothing. An
+ * orphan, whose main thread should have ended it, keeps the port of the next gateway: it gets one.
+ */
 export class MainWatch {
-  readonly #end: () => void;
   #silentLooks = 0;
   #stop = (): void => undefined;
 
-  constructor(end: () => void, clock: Pick<Clock, "schedule"> = systemClock) {
-    this.#end = end;
+  constructor(
+    { end, isOrphan }: { readonly end: () => void; readonly isOrphan: () => boolean },
+    clock: Pick<Clock, "schedule"> = systemClock,
+  ) {
     const look = (): void => {
       this.#silentLooks += 1;
-      if (this.#silentLooks > mostSilentLooks) return this.#end();
+      if (this.#silentLooks > (isOrphan() ? 1 : mostSilentLooks)) return end();
       this.#stop = clock.schedule(look, lookIntervalMs);
     };
     this.#stop = clock.schedule(look, lookIntervalMs);
