@@ -10,6 +10,7 @@ import type { HostProbes } from "./host-probes.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { AnswerMemory } from "../snapshot/call.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
+import { decodedResponse } from "./decoded-response.ts";
 import { ClientError } from "./http/request-head.ts";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -43,8 +44,6 @@ export interface RequestPlaces {
   close(): void;
 }
 
-/** Requests ask for no compression, and name so. */
-const compressed = /gzip|deflate|br|zstd|compress/i;
 /** How much of an error body is read; error details come first. */
 const failureLimitBytes = 64 * 1024;
 
@@ -68,7 +67,7 @@ export async function send(
     const { connections } = upstream;
     const { onUnread } = options;
     const sending = { method, headers, body, connections, progress: watchdog, onUnread };
-    const response = await options.transport(authorized.url, sending);
+    const response = decodedResponse(await options.transport(authorized.url, sending));
     watchdog.connected();
     const sent = { url: authorized.url, headers };
     const answer = new UpstreamAnswer({ response, watchdog, sent }, options);
@@ -77,11 +76,6 @@ export async function send(
       // The reason of a refusal does not take long, unlike an answer.
       watchdog.progress();
       throw await answer.readFailure(authorized);
-    }
-    const encoding = response.headers.get("content-encoding");
-    if (encoding !== null && compressed.test(encoding)) {
-      const hint = "the upstream compressed its answer without being asked to";
-      throw new UpstreamFailure({ kind: "broken-answer", message: encoding.slice(0, 50), hint });
     }
     return answer;
   } catch (error) {
