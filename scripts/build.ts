@@ -6,7 +6,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { commitOfCheckout } from "./commit.ts";
+import { commitOfCheckout } from "../src/process/program.ts";
 
 const root = resolve(import.meta.dir, "..");
 const targets = { "linux-x64": "bun-linux-x64", "linux-arm64": "bun-linux-arm64" } as const;
@@ -18,7 +18,7 @@ async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     options: {
       out: { type: "string", default: join(root, "dist") },
-      commit: { type: "string", default: commitOfCheckout() },
+      commit: { type: "string", default: commitOfCheckout() ?? "unknown" },
     },
     allowPositionals: true,
   });

@@ -21,14 +21,24 @@ export function nameProcess(name: string): void {
 /** The build of an executable replaces it with a string. */
 declare const SLUICE_COMMIT: string | undefined;
 
-/** The commit that an executable was built from, or an npm package; undefined in a checkout. */
+/** The commit that an executable was built from, or an npm package, or that of a checkout. */
 export function readCommit(): string | undefined {
   if (typeof SLUICE_COMMIT === "string") return SLUICE_COMMIT;
   try {
     return readFileSync(new URL("../../commit", import.meta.url), "utf8").trim();
   } catch {
-    return undefined;
+    return commitOfCheckout();
   }
+}
+
+/** Short enough to read, and long enough to be unique. Undefined without git. */
+export function commitOfCheckout(): string | undefined {
+  if (Bun.which("git") === null) return undefined;
+  const { stdout } = Bun.spawnSync(["git", "rev-parse", "--short=12", "HEAD"], {
+    cwd: import.meta.dir,
+    stderr: "ignore",
+  });
+  return stdout.toString().trim() || undefined;
 }
 
 /**

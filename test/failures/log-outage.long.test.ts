@@ -7,7 +7,7 @@ import { freePort } from "../support/free-port.ts";
 import { canMount, mountDisk } from "../support/ledger-truth-disk.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
 import { ReadablePipe } from "../support/readable-pipe.ts";
-import { processOf } from "../support/sluice-process.ts";
+import { runSluice, processOf } from "../support/sluice-process.ts";
 import { testWhere } from "../support/requirement.ts";
 import { serveCommand, TerminalSession } from "../support/terminal-session.ts";
 
@@ -130,6 +130,12 @@ describe("a log that cannot be written ends no process, and reports lost lines a
     await askOften(gateway, 200);
     expect(gateway.processPid).toBe(before);
     await until("all are dropped", async () => (await droppedLines(gateway)) >= 200);
+    await until("doctor tells it", async () => {
+      const line = ["doctor", "--config", bench.configPath, "--no-targets"];
+      return /\blog +lines dropped since the processes started: \d+/.test(
+        (await runSluice(line)).output,
+      );
+    });
     process.kill(before ?? 0, "SIGKILL");
     await until("another one is there", () => ![before, undefined].includes(gateway.processPid));
     await gateway.untilReady();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
-import { commitOfCheckout } from "../../scripts/commit.ts";
+import { commitOfCheckout } from "../../src/process/program.ts";
 import { type FinishedCommand, runSluice, startServing } from "../support/sluice-process.ts";
 import { post, serveForADay } from "./package-trial.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
-import { commitOfCheckout } from "../../scripts/commit.ts";
+import { commitOfCheckout } from "../../src/process/program.ts";
 import { installTimeoutMs, run, testNeedingRegistry } from "../sdk/registry-test.ts";
 import { serveForADay } from "./package-trial.ts";
 

@@ -28,7 +28,8 @@ export async function checkGateway(
   try {
     await using client = await connect(local, { ...io, environment });
     const processes = readRecords(await client.request("GET", "/status"), "data");
-    return [...processes.map(findingOn), ...(await checkProcesses(client))];
+    const found = [...processes.map(findingOn), ...droppedOf(processes)];
+    return [...found, ...(await checkProcesses(client))];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const lost = error instanceof NoAnswer ? await findLostListener(dataDir) : undefined;
@@ -47,6 +48,16 @@ async function checkProcesses(client: AdminClient): Promise<readonly Finding[]> 
     if (error instanceof CommandError) return [];
     throw error;
   }
+}
+
+function droppedOf(processes: readonly ReplyRecord[]): readonly Finding[] {
+  const lines = processes.reduce((sum, one) => sum + Number(one["dropped_log_lines"] ?? 0), 0);
+  if (lines === 0) return [];
+  const text = `lines dropped since the processes started: ${lines}`;
+  const advice =
+    "the reader of the log is too slow or has stopped: look at it, raise telemetry.log_buffer, " +
+    "or lower telemetry.log_level";
+  return [findingsOn("log").warning(text, advice)];
 }
 
 function findingOn(process: ReplyRecord): Finding {

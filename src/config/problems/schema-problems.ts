@@ -17,7 +17,7 @@ export function schemaProblems(
     const { message } = issue;
     if (issue.code === "unrecognized_keys") {
       const known = knownKeys(schema, path, tree);
-      return issue.keys.map((key) => unknownKey([...path, key], known));
+      return issue.keys.map((key) => misplacedKey([...path, key], known, schema));
     }
     if (issue.code === "invalid_value") {
       return [withSuggestion({ path, message }, nearest(issue.values, tree, path))];
@@ -25,7 +25,12 @@ export function schemaProblems(
     if (issue.code === "invalid_union" && "options" in issue) {
       const misspelt = misspeltKey(tree, path);
       if (misspelt !== undefined) return [unknownKey(misspelt, [String(path.at(-1))])];
-      return [withSuggestion({ path, message }, nearest(issue.options, tree, path))];
+      const suggestion = nearest(issue.options, tree, path);
+      if (suggestion !== undefined || path[0] !== "upstreams") {
+        return [withSuggestion({ path, message }, suggestion)];
+      }
+      const choices = kinds.map(({ name, about }) => `${name} (${about})`).join(", ");
+      return [{ path, message: `must be one of: ${choices}` }];
     }
     return [{ path, message }];
   });
@@ -104,6 +109,41 @@ function unknownKey(path: ConfigPath, known: readonly string[]): SettingProblem 
   const message = key.includes(":") ? `${unknown}; write a space after its colon` : unknown;
   const meant = foreignNames.get(key)?.find((name) => known.includes(name)) ?? suggest(key, known);
   return withSuggestion({ path, message }, meant);
+}
+
+/** A key that many sections have, such as `name`, is no hint. */
+const mostPlaces = 4;
+
+/** As `unknownKey`, and for a key at the top level where the file may have it. */
+function misplacedKey(
+  path: ConfigPath,
+  known: readonly string[],
+  schema: JsonSchema,
+): SettingProblem {
+  const problem = unknownKey(path, known);
+  if (path.length > 1 || problem.suggestion !== undefined) return problem;
+  const places = [...placesOf(String(path[0]), schema, "")];
+  if (places.length === 0 || places.length > mostPlaces) return problem;
+  return {
+    path,
+    message: `${problem.message} at the top level; it belongs at ${places.join(" or ")}`,
+  };
+}
+
+/** The paths of a key, such as `upstreams.<name>.timeouts`. */
+function placesOf(key: string, schema: JsonSchema, prefix: string): ReadonlySet<string> {
+  const { properties = {}, additionalProperties, oneOf = [] } = schema;
+  const places = new Set<string>();
+  const look = (part: unknown, inner: string): void => {
+    if (isSchema(part)) for (const place of placesOf(key, part, inner)) places.add(place);
+  };
+  for (const [name, part] of Object.entries(properties)) {
+    if (name === key) places.add(prefix + name);
+    look(part, `${prefix}${name}.`);
+  }
+  look(additionalProperties, `${prefix}<name>.`);
+  for (const form of oneOf) look(form, prefix);
+  return places;
 }
 
 const foreignSections: ReadonlySet<string> = new Set([

@@ -5,6 +5,7 @@ import {
   isNode,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
   parseDocument,
 } from "yaml";
@@ -73,7 +74,7 @@ function readDocument(text: string, { merge = false }: YamlOptions): YamlResult 
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const problems = syntaxProblems(document, locate);
+  const problems = syntaxProblems(document, hidden.text, locate);
   if (problems.length > 0) return { ok: false, problems };
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) {
@@ -87,8 +88,13 @@ function readDocument(text: string, { merge = false }: YamlOptions): YamlResult 
 
 function syntaxProblems(
   document: Document,
+  text: string,
   locate: (offset: number) => Position,
 ): readonly ConfigProblem[] {
+  const quoteAt = document.errors[0]?.code === "MISSING_CHAR" ? openQuoteIn(text) : undefined;
+  if (quoteAt !== undefined) {
+    return [{ path: "", ...locate(quoteAt), message: "the quote that opens here is not closed" }];
+  }
   // One mistake often causes several errors on the same line.
   const byLine = new Map<number, ConfigProblem>();
   const tabs = document.errors.filter(({ code }) => code === "TAB_AS_INDENT");
@@ -103,6 +109,19 @@ function syntaxProblems(
     byLine.set(1, { path: "", line: 1, column: 1, message: "must be YAML 1.2" });
   }
   return [...byLine.values()];
+}
+
+/** The offset of a quote without an end; the parser notices it only at the end of the file. */
+function openQuoteIn(text: string): number | undefined {
+  let offset = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    // Marks of the lexer are not in the text.
+    if (!text.startsWith(lexeme, offset)) continue;
+    const quote = /^["']/.exec(lexeme)?.[0];
+    if (quote !== undefined && (lexeme === quote || !lexeme.endsWith(quote))) return offset;
+    offset += lexeme.length;
+  }
+  return undefined;
 }
 
 function refuse(message: string): YamlResult {

@@ -4,7 +4,7 @@ import { buildSettings, contradictions, fields, type OpenAiSettings } from "./co
 
 export const openaiKind: UpstreamKind<typeof fields, TargetSections, OpenAiSettings> = {
   name: "openai",
-  about: "any server that speaks OpenAI's",
+  about: "OpenAI's, spoken by many servers and by Azure OpenAI",
   fields,
   answerTimes: { firstByte: "60s", idle: "30s" },
   // Python and Node servers keep it for five seconds unless told otherwise.
