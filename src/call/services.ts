@@ -2,7 +2,6 @@ import type { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { CapacityGate } from "../admission/capacity/place.ts";
 import type { TokenEstimator } from "../admission/estimate/estimate.ts";
-import type { HostProbes } from "../upstream-client/host-probes.ts";
 import type { OnHookFailed } from "./hooks.ts";
 import type { CountingTargets } from "./counting-targets.ts";
 import type { ImageMemory } from "./images/image-memory.ts";
@@ -20,7 +19,6 @@ export interface CallServices extends MeterServices {
   readonly estimator: TokenEstimator;
   readonly random: () => number;
   readonly transport: Transport;
-  readonly hosts: Pick<HostProbes, "canConnect">;
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
   /** Used for images fetched by URL. */

@@ -6,7 +6,6 @@ import { joinChunks } from "../domain/chat/bytes.ts";
 import { answerTooLarge, UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
-import type { HostProbes } from "./host-probes.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { AnswerMemory } from "../snapshot/call.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
@@ -26,7 +25,6 @@ interface SendOptions {
   readonly clock: Clock;
   readonly transport: Transport;
   readonly callerSignal: EndSignal;
-  readonly hosts: Pick<HostProbes, "canConnect">;
   /** One is opened for the request and closed when its connection ends. */
   readonly places: RequestPlaces;
   readonly onUnread?: TransportRequest["onUnread"];
@@ -58,7 +56,7 @@ export async function send(
   const { upstream, places } = options;
   if (options.callerSignal.aborted) throw whyEnded(options.callerSignal);
   if (!places.tryOpen()) await waitForPlace(options);
-  const watchdog = watchdogOf(request.url, options);
+  const watchdog = watchdogOf(options);
   try {
     const authorizing = upstream.adapter.authorize(request, watchdog);
     const authorized = authorizing instanceof Promise ? await authorizing : authorizing;
@@ -68,7 +66,6 @@ export async function send(
     const { onUnread } = options;
     const sending = { method, headers, body, connections, progress: watchdog, onUnread };
     const response = decodedResponse(await options.transport(authorized.url, sending));
-    watchdog.connected();
     const sent = { url: authorized.url, headers };
     const answer = new UpstreamAnswer({ response, watchdog, sent }, options);
     const { status } = response;
@@ -88,14 +85,13 @@ export async function send(
  * A function of its own: the closures of an asynchronous function keep its parameters in memory,
  * and a stream must not keep the body of its request.
  */
-function watchdogOf(url: string, options: SendOptions): Watchdog {
+function watchdogOf(options: SendOptions): Watchdog {
   return new Watchdog({
     onStop: () => options.places.close(),
     timeouts: options.timeouts,
     endsAt: options.endsAt,
     clock: options.clock,
     callerSignal: options.callerSignal,
-    canConnect: (time) => options.hosts.canConnect({ url, ...time }),
   });
 }
 

@@ -13,23 +13,12 @@ export interface WatchdogOptions {
   readonly callerSignal: EndSignal;
   /** Called once, when the attempt is over. */
   readonly onStop: () => void;
-  /**
-   * Whether the host has accepted a connection since the attempt began; resolves by `until`
-   * (monotonic milliseconds). Called once, after half of the connect timeout without an answer, for
-   * a request on a kept connection: its host may be gone.
-   */
-  readonly canConnect: (time: { since: number; until: number }) => Promise<boolean>;
 }
 
 /**
- * Share of the connect timeout that passes before the host is probed: late enough that most answers
- * have arrived, early enough that a lost packet of the probe can be sent again.
- */
-const quietShare = 0.5;
-
-/**
  * Enforces the deadlines of one attempt: connect, first byte, idle and total. One timer serves all
- * four and is only reset when it fires and at the first byte, so a chunk costs one clock read.
+ * four and is only reset when it fires, for a new connection and at the first byte, so a chunk costs
+ * one clock read.
  */
 export class Watchdog implements RequestProgress {
   readonly #options: WatchdogOptions;
@@ -39,13 +28,9 @@ export class Watchdog implements RequestProgress {
   readonly #startedAt: number;
   readonly #onCallerLeft = (): void => this.abort();
   #silentSince: number;
-  #phase: "quiet" | "waiting" | "answering" = "quiet";
-  /** Whether the host has accepted a connection for the attempt, or has sent anything. */
-  #isConnected = false;
-  /** Whether a connection is being opened for it. */
-  #isConnecting = false;
-  /** The start of the time in which a connection must be opened. */
-  #connectFrom: number;
+  #isAnswering = false;
+  /** Since when a connection is being opened for it. */
+  #connectFrom: number | undefined;
   /** Whether a reader waits for the next chunk. */
   #isAwaited = false;
   #cancelTimer: () => void = () => undefined;
@@ -57,7 +42,6 @@ export class Watchdog implements RequestProgress {
     this.#options = options;
     this.#startedAt = options.clock.monotonic();
     this.#silentSince = this.#startedAt;
-    this.#connectFrom = this.#startedAt;
     const { callerSignal } = options;
     if (callerSignal.aborted) this.#isAborted = true;
     else callerSignal.addEventListener("abort", this.#onCallerLeft, { once: true });
@@ -81,10 +65,7 @@ export class Watchdog implements RequestProgress {
   }
 
   connecting(): void {
-    this.#isConnecting = true;
-    if (this.#phase !== "waiting") return;
-    // The kept connection was dead: the new one has a time of its own.
-    this.#phase = "quiet";
+    if (this.#isStopped || this.#connectFrom !== undefined) return;
     this.#connectFrom = this.#options.clock.monotonic();
     this.#cancelTimer();
     this.#arm();
@@ -95,17 +76,15 @@ export class Watchdog implements RequestProgress {
     return this.#failure;
   }
 
-  /** The host is up, however long its answer takes. */
   connected(): void {
-    this.#isConnected = true;
-    this.#isConnecting = false;
+    this.#connectFrom = undefined;
   }
 
   /** A chunk arrived. The idle time does not run until the next one is awaited. */
   progress(): void {
     this.#isAwaited = false;
-    if (this.#phase === "answering" || this.#isStopped) return;
-    this.#phase = "answering";
+    if (this.#isAnswering || this.#isStopped) return;
+    this.#isAnswering = true;
     // The idle timeout may be shorter than what is left of the first-byte timeout.
     this.#cancelTimer();
     this.#arm();
@@ -143,56 +122,30 @@ export class Watchdog implements RequestProgress {
   }
 
   #nextDeadline(): number {
-    const { timeouts, endsAt: total } = this.#options;
-    switch (this.#phase) {
-      case "quiet":
-        return Math.min(total, this.#connectFrom + this.#quietMs());
-      case "waiting":
-        return Math.min(total, this.#startedAt + timeouts.firstByteMs);
-      case "answering": {
-        const { clock } = this.#options;
-        const since = this.#isAwaited ? this.#silentSince : clock.monotonic();
-        return Math.min(total, since + timeouts.idleMs);
-      }
+    const { timeouts, endsAt, clock } = this.#options;
+    if (this.#isAnswering) {
+      const since = this.#isAwaited ? this.#silentSince : clock.monotonic();
+      return Math.min(endsAt, since + timeouts.idleMs);
     }
-  }
-
-  /** Hosts are not probed where both timeouts are equal. */
-  #quietMs(): number {
-    const { connectMs, firstByteMs } = this.#options.timeouts;
-    if (this.#isConnecting) return Math.min(connectMs, firstByteMs);
-    return connectMs < firstByteMs ? connectMs * quietShare : firstByteMs;
+    const firstByteAt = Math.min(endsAt, this.#startedAt + timeouts.firstByteMs);
+    if (this.#connectFrom === undefined) return firstByteAt;
+    return Math.min(firstByteAt, this.#connectFrom + timeouts.connectMs);
   }
 
   #onTimer(): void {
     const now = this.#options.clock.monotonic();
     if (now < this.#nextDeadline()) return this.#arm();
     const { timeouts, endsAt } = this.#options;
-    const waitedMs = now - this.#startedAt;
     if (now >= endsAt) {
       return this.#end("timed-out", "the answer took longer than timeouts.total");
     }
-    if (this.#phase === "answering") {
+    if (this.#isAnswering) {
       return this.#end("timed-out", "the answer was silent for longer than timeouts.idle");
     }
-    if (this.#isConnecting && now - this.#connectFrom >= timeouts.connectMs) {
-      return this.#end("connect-failed", notConnected);
+    if (this.#connectFrom !== undefined && now - this.#connectFrom >= timeouts.connectMs) {
+      return this.#end("connect-failed", "no connection could be opened within timeouts.connect");
     }
-    if (waitedMs >= timeouts.firstByteMs) {
-      return this.#end("timed-out", "no answer came within timeouts.first_byte");
-    }
-    this.#phase = "waiting";
-    this.#arm();
-    if (!this.#isConnected) void this.#askHost();
-  }
-
-  /** Distinguishes a slow model from an unreachable host. */
-  async #askHost(): Promise<void> {
-    const { canConnect, timeouts } = this.#options;
-    const since = this.#startedAt;
-    const hasAnswered = await canConnect({ since, until: since + timeouts.connectMs });
-    if (hasAnswered || this.#isConnected || this.#isStopped) return;
-    this.#end("connect-failed", notConnected);
+    this.#end("timed-out", "no answer came within timeouts.first_byte");
   }
 
   #end(kind: "timed-out" | "connect-failed", message: string): void {
@@ -200,5 +153,3 @@ export class Watchdog implements RequestProgress {
     this.abort();
   }
 }
-
-const notConnected = "no connection could be opened within timeouts.connect";

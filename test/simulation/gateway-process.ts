@@ -182,7 +182,6 @@ export class GatewayProcess {
       random: this.#random.next,
       limits: limiter.clientOf({ process: name, clock }),
       transport: (url, request) => this.#send(url, request),
-      probe: (url, timeoutMs) => this.#upstreamAt(url).canConnect(timeoutMs, clock),
       resolveHost: () => Promise.resolve([]),
     });
     return {

@@ -55,6 +55,7 @@ export class Connection implements TransportResponse {
         this.#fail(new ClientError("ECONNREFUSED", "connecting"), "refused"),
       );
     }
+    if (script.connect === "hanging") this.#options.progress.connecting();
     const isSilent = script.connect === "hanging" || script.headersAfterMs === Infinity;
     if (isSilent) return this.#after(undefined, () => undefined);
     return this.#after(script.headersAfterMs, (resolve) => {

@@ -56,7 +56,6 @@ const usualFaults: Readonly<Partial<Record<Fault, number>>> = {
   "beyond-cap": 1,
 };
 
-const connectMemoryMs = 10_000;
 /** The text of the gateway's probes. */
 const probeWord = "ping";
 
@@ -82,7 +81,6 @@ export class UpstreamModel {
   readonly #wire: Wire;
   readonly #random: Random;
   readonly #faultSpans = new Set<RunningFaults>();
-  #unreachableUntil = 0;
   #probes = 0;
 
   constructor(plan: UpstreamPlan, world: World) {
@@ -102,7 +100,6 @@ export class UpstreamModel {
   /** Ends all faults. */
   endFaults(): void {
     this.#faultSpans.clear();
-    this.#unreachableUntil = 0;
   }
 
   readonly send = (
@@ -128,15 +125,6 @@ export class UpstreamModel {
     sender.connections.add(connection);
     return connection.open();
   };
-
-  /** Whether a connection can be opened now, as an operator's probe would find. */
-  async canConnect(timeoutMs: number, clock: ProcessClock): Promise<boolean> {
-    const isReachable = this.#world.time.now >= this.#unreachableUntil;
-    await new Promise<void>((resolve) => {
-      clock.schedule(resolve, isReachable ? 2 : timeoutMs);
-    });
-    return isReachable;
-  }
 
   #ask(asked: UpstreamRequest, sender: Sender): Attempt {
     const call = this.#world.calls.get(asked.call);
@@ -164,7 +152,6 @@ export class UpstreamModel {
     const random = this.#random.fork(id);
     const drawn = this.#drawFault(random);
     const fault = this.#isSkewed(asked) ? "skewed" : (begun.fault ?? drawn);
-    if (fault === "hanging-connect") this.#unreachableUntil = time.now + connectMemoryMs;
     const wire = this.#wire;
     const frame = { plan: this.plan, wire, request: asked, tag: id, outputTokens, fault };
     const attempt: Attempt = {

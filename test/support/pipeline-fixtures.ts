@@ -215,7 +215,6 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
     onCallEnded: () => undefined,
     onSettleFailed: () => undefined,
     transport: newTransport(),
-    hosts: { canConnect: () => Promise.resolve(true) },
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
     running,
@@ -255,7 +254,6 @@ function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
     settings: () => plainRouting,
     events,
     transport: newTransport(),
-    hosts: { canConnect: () => Promise.resolve(true) },
   });
 }
 

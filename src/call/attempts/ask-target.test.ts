@@ -30,7 +30,6 @@ test("an embedding server that refuses what only the gateway asks for is in serv
     },
     {
       transport: createUpstreamClient({ proxies: noProxies, mostConnections: 1, ...systemClock }),
-      hosts: { canConnect: () => Promise.resolve(true) },
       clock: systemClock,
       places: {
         tryOpen: () => true,

@@ -2,7 +2,6 @@ import type { Clock } from "../../domain/clock.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
-import type { HostProbes } from "../../upstream-client/host-probes.ts";
 import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";
 import { type RequestPlaces, send, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import { timeoutsOf, type Transport } from "../../upstream-client/transport.ts";
@@ -17,7 +16,6 @@ export interface AskedTarget extends Destination {
 
 export interface AskServices {
   readonly transport: Transport;
-  readonly hosts: Pick<HostProbes, "canConnect">;
   readonly clock: Clock;
   readonly places: RequestPlaces;
 }
@@ -71,7 +69,7 @@ async function askEmbedding(asked: AskedTarget, services: AskServices): Promise<
 function sendTo(
   { model, upstream, timeoutMs }: AskedTarget,
   request: UpstreamRequest,
-  { clock, transport, hosts, places }: AskServices,
+  { clock, transport, places }: AskServices,
 ): Promise<UpstreamAnswer> {
   const timeouts = timeoutsOf({ model, upstream });
   const firstByteMs = Math.min(timeouts.firstByteMs, timeoutMs);
@@ -87,7 +85,6 @@ function sendTo(
     transport,
     // There is no caller to disconnect.
     callerSignal: new AbortController().signal,
-    hosts,
     places,
   });
 }

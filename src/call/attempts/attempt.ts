@@ -181,7 +181,6 @@ function sendTo(
     clock: services.clock,
     transport: services.transport,
     callerSignal: call.signal,
-    hosts: services.hosts,
     onUnread: call.memory?.unread,
     places: place ?? services.capacity.requestPlaces(candidate.upstream, { isBound: true }),
   };

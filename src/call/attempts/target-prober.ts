@@ -7,7 +7,6 @@ import type { CapacityGate } from "../../admission/capacity/place.ts";
 import type { FoundTarget } from "../../routing/candidates.ts";
 import type { TargetHealth } from "../../routing/health/target-health.ts";
 import type { ProbeResult } from "../../routing/health/target-state.ts";
-import type { HostProbes } from "../../upstream-client/host-probes.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
 import { type AskedTarget, askTarget } from "./ask-target.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
@@ -22,7 +21,6 @@ const probesToReturn = 2;
 
 export interface ProberServices {
   readonly transport: Transport;
-  readonly hosts: Pick<HostProbes, "canConnect">;
   readonly clock: Clock;
   readonly health: Pick<TargetHealth, "tryBeginProbe">;
   readonly capacity: Pick<CapacityGate, "requestPlaces">;

@@ -9,8 +9,6 @@ import type { RandomBytes } from "../../domain/keys/base62.ts";
 import type { Model, Target } from "../../domain/model.ts";
 import type { Proxies } from "../../domain/upstream-settings.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
-import { connectProbe, resolveHost } from "../../upstream-client/connect-probe.ts";
-import { HostProbes } from "../../upstream-client/host-probes.ts";
 import { createUpstreamClient } from "../../upstream-client/http/http-client.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
 import { adapterServices, buildSnapshot } from "../wiring/build-snapshot.ts";
@@ -92,7 +90,6 @@ async function ask(
     if (!Number.isNaN(time)) aheadMs = time - clock.now();
     return response;
   };
-  const hosts = new HostProbes(connectProbe({ resolveHost, clock }), clock);
   const answerLimitBytes = snapshot.settings.answerLimitBytes.embedding;
   const asked = {
     model,
@@ -102,7 +99,7 @@ async function ask(
     answerLimitBytes,
   };
   try {
-    await askTarget(asked, { transport, hosts, clock, places: anyPlace });
+    await askTarget(asked, { transport, clock, places: anyPlace });
     return { alias: model.alias, target, failure: undefined, aheadMs };
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error;

@@ -1,3 +1,4 @@
+import { lookup } from "node:dns/promises";
 import type { LimitStore } from "../../store/limits/limit-store.ts";
 import { TargetProber } from "../../call/attempts/target-prober.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
@@ -11,10 +12,8 @@ import { noProxies, type Proxies } from "../../domain/upstream-settings.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
 import type { CountArrival } from "../../edge/dispatch/dispatch-options.ts";
 import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
-import { connectProbe, resolveHost } from "../../upstream-client/connect-probe.ts";
 import { countRequest } from "../../admission/admit.ts";
 import { TokenEstimator } from "../../admission/estimate/estimate.ts";
-import { type ConnectProbe, HostProbes } from "../../upstream-client/host-probes.ts";
 import { CountingTargets } from "../../call/counting-targets.ts";
 import { ImageMemory, imageMemoryBytes } from "../../call/images/image-memory.ts";
 import type { CallLedger } from "../../domain/usage/usage.ts";
@@ -39,8 +38,6 @@ export interface ServiceOptions extends Partial<
   /** Units of a pool that live keys hold. */
   readonly units: PoolUnits;
   readonly sharing?: RoutingSharing | undefined;
-  /** Default: a TCP connection. */
-  readonly probe?: ConnectProbe;
   readonly clock: Clock;
   readonly ledger: CallLedger;
   readonly events: TelemetryEvents;
@@ -68,14 +65,11 @@ function newClient({ proxies, config, clock }: ServiceOptions): Transport {
 export function buildServices(options: ServiceOptions): BuiltServices {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
-  const resolve = options.resolveHost ?? resolveHost;
   const limits = options.limits ?? new MemoryLimitStore({ clock, random });
   const { routingEvents, units } = options;
   const { defaultOutputTokens } = config.limits;
   const processes = options.sharing === undefined ? 1 : config.processes;
   const transport = options.transport ?? newClient(options);
-  const probe = options.probe ?? connectProbe({ resolveHost: resolve, clock });
-  const hosts = new HostProbes(probe, clock);
   return {
     ...buildRouting({
       clock,
@@ -84,15 +78,13 @@ export function buildServices(options: ServiceOptions): BuiltServices {
       settings: options.routing,
       events: routingEvents,
       transport,
-      hosts,
       sharing: options.sharing,
     }),
     clock,
     random,
     transport,
-    hosts,
     imageMemory: new ImageMemory(Math.floor(imageMemoryBytes / processes)),
-    resolveHost: resolve,
+    resolveHost: options.resolveHost ?? resolveHost,
     limits,
     count: (kind, request) => countRequest(kind, request, { limits, clock }),
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
@@ -132,7 +124,6 @@ export interface RoutingOptions {
   readonly limits: LimitStore;
   /** For probes. */
   readonly transport: Transport;
-  readonly hosts: CallServices["hosts"];
   readonly sharing?: RoutingSharing | undefined;
 }
 
@@ -155,7 +146,7 @@ export interface RoutingServices {
 
 /** Builds the state of targets that all calls of the process share. */
 export function buildRouting(options: RoutingOptions): RoutingServices {
-  const { clock, settings, events, limits, units, transport, hosts, sharing } = options;
+  const { clock, settings, events, limits, units, transport, sharing } = options;
   const health = new TargetHealth({
     clock,
     settings: () => settings().ejection,
@@ -183,7 +174,6 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
       health,
       capacity,
       transport,
-      hosts,
       onProbed: (target, failure) => events.targetProbed(target, failure),
     }),
     budget: budgets,
@@ -216,4 +206,10 @@ export function followConfig(
   budget.hedges.retain(aliases);
   capacity.follow(snapshot);
   events.configured({ targets, aliases });
+}
+
+/** Resolves a host name to all its addresses with the system resolver. Rejects if it has none. */
+async function resolveHost(hostname: string): Promise<readonly string[]> {
+  const found = await lookup(hostname, { all: true, verbatim: true });
+  return found.map(({ address }) => address);
 }

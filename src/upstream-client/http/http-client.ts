@@ -146,8 +146,6 @@ class ConnectionPool implements ConnectionOwner, Carrier {
   send(exchange: Exchange): void {
     const connection = this.#takeIdle();
     if (connection === undefined) return this.#wait(exchange);
-    // Only the proxy could be probed, not the host.
-    if (this.#origin.proxy !== undefined) exchange.request?.progress.connected();
     connection.begin(exchange);
   }
 
