@@ -218,6 +218,22 @@ test("a second gateway on a data directory says which process has it, and what t
   expect(second.errors).toContain("--data-dir");
 });
 
+test("of two gateways that start on a data directory at the same moment one is refused", async () => {
+  const fresh = mkdtempSync(join(tmpdir(), "sluice-twice-"));
+  const commandLine = ["--data-dir", fresh, ...anyPort];
+  // A first start would find out by the pepper that another one makes.
+  await (await startServing(commandLine))[Symbol.asyncDispose]();
+  const starts = await Promise.allSettled([1, 2].map(() => startServing(commandLine)));
+  const serving = starts.flatMap((start) => (start.status === "fulfilled" ? start.value : []));
+  const refused = starts.flatMap((start) =>
+    start.status === "rejected" ? String(start.reason) : [],
+  );
+  await Promise.all(serving.map((each) => each[Symbol.asyncDispose]()));
+  rmSync(fresh, { recursive: true, force: true });
+  expect([serving.length, refused.length]).toEqual([1, 1]);
+  expect(refused[0]).toContain("is using the data directory");
+}, 30_000);
+
 test("a simulator on a taken port says so and ends", async () => {
   const holder = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
   const result = await runSluice(["simulator", "--listen", `127.0.0.1:${holder.port}`]);

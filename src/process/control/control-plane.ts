@@ -7,7 +7,7 @@ import type { RandomBytes } from "../../domain/keys/base62.ts";
 import type { ProcessStatus } from "../../domain/process-status.ts";
 import type { PortUse } from "../../edge/listen.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
-import { FolderLock, leaderLock } from "../../ledger/spool/folder-lock.ts";
+import { FolderInUse, FolderLock, leaderLock } from "../../ledger/spool/folder-lock.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { keepProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
@@ -49,6 +49,8 @@ export interface ControlPlaneOptions {
 
 /** How often a process tries to lead, and how often it tells the main thread about storage. */
 const lookIntervalMs = 250;
+/** Processes whose parent was killed end within this time. */
+const orphansEndMs = 3_000;
 
 /**
  * The control plane of a gateway process: the database, the feed of keys and, in the process that
@@ -159,6 +161,16 @@ export class ControlPlane implements AsyncDisposable {
     this.#export.configure(this.#config.telemetry.otlp);
     this.#looking = this.#look();
     await this.#looking;
+    if (this.#options.portUse === "first") await this.#untilLeading();
+  }
+
+  /** Two gateways that start at the same moment do not see each other in any other way. */
+  async #untilLeading(): Promise<void> {
+    const { clock } = this.#options;
+    for (let waitedMs = 0; this.#leader === undefined; waitedMs += lookIntervalMs) {
+      if (waitedMs >= orphansEndMs) throw new FolderInUse("another gateway leads this machine");
+      await new Promise<void>((resolve) => clock.schedule(resolve, lookIntervalMs));
+    }
   }
 
   /** Lets another process lead, and serves open requests until it does. */
