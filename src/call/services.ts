@@ -4,7 +4,7 @@ import type { CapacityGate } from "../admission/capacity/place.ts";
 import type { TokenEstimator } from "../admission/estimate/estimate.ts";
 import type { OnHookFailed } from "./hooks.ts";
 import type { CountingTargets } from "./counting-targets.ts";
-import type { ImageMemory } from "./images/image-memory.ts";
+import type { MemoryGate } from "../domain/waiting/memory-gate.ts";
 import type { MeterServices } from "./metering/meter.ts";
 import type { OverloadGuard } from "../admission/overload/overload.ts";
 import type { Destination } from "../routing/candidates.ts";
@@ -22,7 +22,8 @@ export interface CallServices extends MeterServices {
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
   /** Used for images fetched by URL. */
-  readonly imageMemory: ImageMemory;
+  readonly imageMemory: MemoryGate;
+  readonly imageMemoryBytes: number;
   /** Left through `onCallEnded`. */
   readonly running: Pick<RunningCalls, "enter" | "ending">;
   readonly health: Pick<TargetHealth, "tryBegin" | "view">;

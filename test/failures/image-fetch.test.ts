@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ChatRequest, ContentPart } from "../../src/domain/chat/chat.ts";
-import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
+import { GatewayError, overloaded } from "../../src/domain/errors/gateway-error.ts";
 import { runChat } from "../../src/call/chat/chat-call.ts";
-import { ImageMemory } from "../../src/call/images/image-memory.ts";
+import { MemoryGate } from "../../src/domain/waiting/memory-gate.ts";
+import { systemClock } from "../../src/domain/clock.ts";
 import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
 import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
 import type { Upstream } from "../../src/snapshot/snapshot.ts";
@@ -136,7 +137,7 @@ interface Look {
   /** The resolver's answers, in order. */
   readonly resolved?: readonly (readonly string[] | Promise<readonly string[]>)[];
   readonly signal?: AbortSignal;
-  readonly imageMemory?: ImageMemory;
+  readonly imageMemory?: MemoryGate;
 }
 
 /** The settings that allow images from this machine. */
@@ -154,7 +155,10 @@ async function look({ urls, settings = {}, resolved = [], ...look }: Look) {
   const answers = [...resolved];
   const asked: string[] = [];
   const pipeline = pipelineOf({
-    ...(look.imageMemory !== undefined && { imageMemory: look.imageMemory }),
+    ...(look.imageMemory !== undefined && {
+      imageMemory: look.imageMemory,
+      imageMemoryBytes: 150_000,
+    }),
     resolveHost(name) {
       asked.push(name);
       const answer = answers.shift();
@@ -413,7 +417,7 @@ test("the images of a call may have four times the limit of one image, in total"
 });
 
 test("calls wait until other images have left memory, and read nothing meanwhile", async () => {
-  const imageMemory = new ImageMemory(150_000);
+  const imageMemory = new MemoryGate(systemClock);
   const leaving = new AbortController();
   const shared = { settings: { ...named, timeoutMs: 60_000 }, imageMemory };
   const first = look({ urls: [at("/silent")], signal: leaving.signal, ...shared });
@@ -433,7 +437,7 @@ test("calls wait until other images have left memory, and read nothing meanwhile
 });
 
 test("images are counted by their size, until the answer begins", async () => {
-  const imageMemory = new ImageMemory(150_000);
+  const imageMemory = new MemoryGate(systemClock);
   let heldBytes = -1;
   const { adapter, ...rest } = upstreamFor("up");
   const authorize: typeof adapter.authorize = (request) => {
@@ -447,8 +451,10 @@ test("images are counted by their size, until the answer begins", async () => {
 });
 
 test("a call that waits too long for memory is refused as overloaded", async () => {
-  const imageMemory = new ImageMemory(150_000);
-  await imageMemory.take(150_000, new AbortController().signal, 0);
+  const imageMemory = new MemoryGate(systemClock);
+  const owner = { name: "key", account: "account", full: () => overloaded(0) };
+  const limits = { allBytes: 150_000, ownBytes: 150_000, waitMs: 0, queue: 0 };
+  await imageMemory.hold({ ...owner, request: new AbortController() }, limits).reserve(150_000);
   const settings = { ...named, timeoutMs: 10 };
   const { error } = await look({ urls: [at("/cat")], settings, imageMemory });
   expect([error?.status, error?.code]).toEqual([503, "model_unavailable"]);

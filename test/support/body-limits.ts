@@ -9,10 +9,12 @@ export function bodyLimitsOf(limits: Partial<BodyLimits> = {}): BodyLimits {
     bodyTimeoutMs: 5_000,
     jsonDepth: 64,
     jsonValues: 600_000,
-    bodyMemoryBytes: 512 * 1024 ** 2,
-    bodyMemoryPerKeyBytes: 128 * 1024 ** 2,
-    bodyMemoryWaitMs: 30_000,
-    bodyMemoryQueue: 1_000,
+    bodyMemory: {
+      allBytes: 512 * 1024 ** 2,
+      ownBytes: 128 * 1024 ** 2,
+      waitMs: 30_000,
+      queue: 1_000,
+    },
     ...limits,
   };
 }

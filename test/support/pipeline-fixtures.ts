@@ -11,7 +11,8 @@ import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { type Call, plainCall } from "../../src/snapshot/call.ts";
 import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
 import { CountingTargets } from "../../src/call/counting-targets.ts";
-import { ImageMemory, imageMemoryBytes } from "../../src/call/images/image-memory.ts";
+import { imageMemoryBytes } from "../../src/call/images/call-images.ts";
+import { MemoryGate } from "../../src/domain/waiting/memory-gate.ts";
 import { createUpstreamClient } from "../../src/upstream-client/http/http-client.ts";
 import {
   type ConnectionSettings,
@@ -216,7 +217,8 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
     onSettleFailed: () => undefined,
     transport: newTransport(),
     resolveHost: () => Promise.resolve([]),
-    imageMemory: new ImageMemory(imageMemoryBytes),
+    imageMemory: new MemoryGate(clock),
+    imageMemoryBytes,
     running,
     ...routing,
     onRetryDecided: () => undefined,

@@ -1,8 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { LimitDecision } from "../../store/limits/limit-store.ts";
-import { FairQueue } from "../places/queue/fair-queue.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { HeldPlace, type PlaceKeeper, type TakenPlaces } from "./held-place.ts";
-import { OpenTurns } from "./open-turns.ts";
 import {
   busy,
   type BusyPool,
@@ -48,7 +47,10 @@ export class PoolGate implements PlaceQueue {
   readonly #options: PoolGateOptions;
   readonly #queue: FairQueue<QueueTurn>;
   readonly #tokens: PoolTokens;
-  readonly #turns: OpenTurns;
+  /** How long the open call in turn must wait so that enough is left for lighter accounts. */
+  #yieldMs = 0;
+  /** Whether the pool had room for the waiting calls, but their upstreams or targets had none. */
+  #isElsewhereFull = false;
   readonly #keeper: PlaceKeeper = {
     settle: (reservation, used) => {
       this.#tokens.settle(reservation, used);
@@ -77,7 +79,6 @@ export class PoolGate implements PlaceQueue {
     const onRoom = (): void => this.serve();
     this.#queue = new FairQueue(options.queueLimit, options.unitsOf);
     this.#tokens = new PoolTokens(options);
-    this.#turns = new OpenTurns(this.#queue, this.#tokens);
     this.#poll = new GatePoll(options.clock, onRoom);
     this.#places = new PoolPlaces(options, onRoom);
   }
@@ -122,18 +123,18 @@ export class PoolGate implements PlaceQueue {
 
   newTurn(waiter: Waiter, spots: readonly Spot[]): QueueTurn {
     const holder = this.#holderOf(waiter.request);
-    const { accountId, tokens } = waiter.request;
+    const { accountId } = waiter.request;
     const position = this.#queue.countBefore(holder.capacityClass) + 1;
-    return { ...holder, accountId, tokens, position, waiter, spots, queue: this };
+    return { ...holder, accountId, position, waiter, spots, queue: this };
   }
 
   join(turn: QueueTurn): void {
-    const displaced = this.#queue.add(turn);
+    const displaced = this.#queue.laneOf(turn).add(turn);
     displaced?.waiter.refused(displaced, "queue-full", busyRetryAfterMs);
   }
 
   remove(turn: QueueTurn): void {
-    this.#queue.remove(turn);
+    this.#queue.laneOf(turn).remove(turn);
   }
 
   onWaited(waited: Waited): void {
@@ -162,18 +163,19 @@ export class PoolGate implements PlaceQueue {
     const { capacityClass, keyId } = holder;
     if (this.#queue.countBefore(capacityClass) === 0) return false;
     // The waiting calls wait only for places at other upstreams and targets.
-    if (this.#turns.isElsewhereFull && this.#queue.count("provisioned") === 0) return false;
-    if (capacityClass !== "provisioned") return !this.#turns.mayPass(request, bounds.openTokens);
+    const { provisioned } = this.#queue;
+    if (this.#isElsewhereFull && provisioned.size === 0) return false;
+    if (capacityClass !== "provisioned") return !this.#mayPass(request, bounds.openTokens);
     // No other key can use the places of a key.
-    return this.#queue.hasProvisioned(keyId) || !this.#places.isWithinOwn(holder, bounds);
+    return provisioned.groups.has(keyId) || !this.#places.isWithinOwn(holder, bounds);
   }
 
   #serveProvisioned(bounds: PoolBounds): void {
     for (;;) {
-      const turn = this.#queue.nextProvisioned({
-        heldBy: (keyId) => this.#places.ofKey(keyId),
-        mayEnter: (turn) => this.#places.hasFree(turn, bounds) && this.#mayEnter(turn),
-      });
+      const turn = this.#queue.provisioned.findLeast(
+        (keyId) => this.#places.ofKey(keyId),
+        (turn) => this.#places.hasFree(turn, bounds) && this.#mayEnter(turn),
+      );
       const spot = turn && this.#places.spotFor(turn);
       if (turn === undefined || spot === undefined) return;
       this.#grant(this.#places.take(turn, spot));
@@ -183,12 +185,12 @@ export class PoolGate implements PlaceQueue {
   /** Serves calls in turn while there are places and tokens; asks the store for one at a time. */
   #serveOpen(bounds: PoolBounds): void {
     this.#isAnswerOld = this.#isAsking;
-    this.#turns.stop();
-    while (!this.#isAsking && this.#queue.count("provisioned") === 0) {
-      const turn = this.#turns.next(bounds.openTokens, this.#mayEnter);
+    this.#isElsewhereFull = false;
+    while (!this.#isAsking && this.#queue.provisioned.size === 0) {
+      const turn = this.#nextOpen(bounds.openTokens);
       const spot = turn && this.#places.spotFor(turn);
       if (turn === undefined || spot === undefined) {
-        this.#poll.tokensFreeIn(this.#turns.yieldMs);
+        this.#poll.tokensFreeIn(this.#yieldMs);
         return;
       }
       if (bounds.isDedicated) {
@@ -206,6 +208,32 @@ export class PoolGate implements PlaceQueue {
       if (asked instanceof Promise) return this.#answerLater({ taken, reservation }, asked);
       if (!this.#decide({ taken, reservation }, asked)) return;
     }
+  }
+
+  /**
+   * The call whose turn it is, or, if that call must leave tokens to lighter accounts, the first
+   * call of such an account.
+   */
+  #nextOpen(openTokens: number | undefined): QueueTurn | undefined {
+    const { open } = this.#queue;
+    this.#yieldMs = 0;
+    const next = open.findAny(this.#mayEnter);
+    this.#isElsewhereFull = next === undefined && open.size > 0;
+    if (next === undefined || openTokens === undefined) return next;
+    const yieldMs = this.#tokens.yieldMs(next.waiter.request, openTokens);
+    if (yieldMs === 0) return next;
+    const light = open.find(
+      (turn) => this.#mayEnter(turn) && this.#tokens.isLight(turn.waiter.request, openTokens),
+    );
+    if (light === undefined) this.#yieldMs = yieldMs;
+    return light;
+  }
+
+  /** Whether a newcomer of a lighter account may pass the queue; it never passes its own calls. */
+  #mayPass(request: PlaceRequest, openTokens: number | undefined): boolean {
+    if (this.#yieldMs === 0 || openTokens === undefined) return false;
+    if (this.#queue.open.groups.has(request.accountId)) return false;
+    return this.#tokens.isLight(request, openTokens);
   }
 
   #answerLater(asked: Asked<TakenTurn>, answer: Promise<LimitDecision>): void {
@@ -248,7 +276,7 @@ export class PoolGate implements PlaceQueue {
     const { holder: turn, spot } = taken;
     const place = new HeldPlace(this.#keeper, taken, reservation);
     if (turn.waiter.isOver) return place.leave();
-    this.#queue.served(turn);
+    this.#queue.laneOf(turn).served(turn);
     turn.waiter.served(turn, place, spot);
   }
 

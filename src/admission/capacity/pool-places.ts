@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
-import type { FairQueue } from "../places/queue/fair-queue.ts";
+import type { FairQueue } from "./fair-queue.ts";
 import type { UpstreamPlaces } from "../places/upstream-places.ts";
 import type { TakenPlaces } from "./held-place.ts";
 import type { PlaceHolder, Spot } from "./place.ts";
@@ -17,7 +17,7 @@ export interface PoolPlacesOptions {
 /** What calls hold and wait for. */
 export interface GateUse {
   readonly places: Pick<PoolPlaces, "of" | "ofKey" | "all" | "keys">;
-  readonly queue: Pick<FairQueue<QueueTurn>, "count" | "accounts" | "provisionedKeys">;
+  readonly queue: Pick<FairQueue<QueueTurn>, "count" | "provisioned" | "open">;
 }
 
 /** The places of one pool, each of which is taken together with one at an upstream and a target. */

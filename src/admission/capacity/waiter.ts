@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import type { Waiting } from "../places/queue/fair-queue.ts";
+import type { Waiting } from "./fair-queue.ts";
 import type { HeldPlace } from "./held-place.ts";
 import type { BusyPool, BusyReason, EnterResult, PlaceAsk, PlaceRequest, Spot } from "./place.ts";
 

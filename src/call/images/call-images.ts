@@ -5,9 +5,12 @@ import type { AttemptContext } from "../attempts/attempt.ts";
 import type { ChatTarget } from "../chat/choices.ts";
 import { withCheckedAddresses } from "./handed-on-images.ts";
 import { ImageFailure } from "./image-address.ts";
-import type { ImageShare } from "./image-memory.ts";
+import type { MemoryHold } from "../../domain/waiting/memory-gate.ts";
 import { checkAllowed, findAddresses, readImages, replaceAddresses } from "./inline-images.ts";
 import { whyEnded } from "../../domain/waiting/wait.ts";
+
+/** Limit on image bytes of all calls together; their requests take several times more. */
+export const imageMemoryBytes = 128 * 1024 * 1024;
 
 /** The images of one call may total so many times the limit of one. */
 const largestImagesPerCall = 4;
@@ -25,7 +28,7 @@ export class CallImages implements Disposable {
   #params: ReadonlyMap<string, string> | undefined;
   #checked: Promise<ChatRequest> | undefined;
   #inlined: Promise<ChatRequest> | undefined;
-  #share: ImageShare | undefined;
+  #memory: MemoryHold | undefined;
 
   constructor(request: ChatRequest) {
     this.#request = request;
@@ -52,7 +55,7 @@ export class CallImages implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#share?.release();
+    this.#memory?.release();
   }
 
   #check(
@@ -74,9 +77,18 @@ export class CallImages implements Disposable {
     const { imageFetch: settings } = snapshot.settings;
     checkAllowed(params, settings);
     const limitBytes = settings.maxBytes * Math.min(params.size, largestImagesPerCall);
-    const share = await services.imageMemory.take(limitBytes, signal, settings.timeoutMs);
-    if (share === undefined) throw signal.aborted ? whyEnded(signal) : memoryFull();
-    this.#share = share;
+    const { imageMemory, imageMemoryBytes: ownBytes } = services;
+    const { id: name, accountId: account } = call.caller.key;
+    const memory = imageMemory.hold(
+      { name, account, request: call, full: memoryFull },
+      { allBytes: ownBytes, ownBytes, waitMs: settings.timeoutMs, queue: Infinity },
+    );
+    this.#memory = memory;
+    try {
+      await memory.reserve(Math.min(limitBytes, ownBytes));
+    } catch (error) {
+      throw signal.aborted ? whyEnded(signal) : error;
+    }
     let bytes = 0;
     const onBytes = (count: number): void => {
       bytes += count;
@@ -84,7 +96,7 @@ export class CallImages implements Disposable {
     };
     const { resolveHost } = services;
     const dataUrls = await readImages(params, { settings, resolveHost, signal, onBytes });
-    share.shrinkTo(bytes);
+    memory.becomes(bytes);
     return replaceAddresses(this.#request, (address) => dataUrls.get(address));
   }
 }

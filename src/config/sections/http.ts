@@ -112,17 +112,19 @@ export const httpSchema = z
   .describe("What the listeners accept.")
   .transform((http) => {
     const oneBodyBytes = 2 * http.decompressed_limit;
-    const bodyMemoryPerKeyBytes = Math.max(http.body_memory_per_key, oneBodyBytes);
+    const ownBytes = Math.max(http.body_memory_per_key, oneBodyBytes);
     return {
       bodyLimitBytes: http.body_limit,
       decompressedLimitBytes: http.decompressed_limit,
       decompressionRatio: http.decompression_ratio,
       jsonDepth: http.json_depth,
       jsonValues: http.json_values,
-      bodyMemoryBytes: Math.max(http.body_memory, bodyMemoryPerKeyBytes),
-      bodyMemoryPerKeyBytes,
-      bodyMemoryWaitMs: http.body_memory_wait,
-      bodyMemoryQueue: http.body_memory_queue,
+      bodyMemory: {
+        allBytes: Math.max(http.body_memory, ownBytes),
+        ownBytes,
+        waitMs: http.body_memory_wait,
+        queue: http.body_memory_queue,
+      },
       maxHeaders: http.max_headers,
       bodyTimeoutMs: http.body_timeout,
       idleTimeoutMs: http.idle_timeout,

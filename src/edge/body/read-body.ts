@@ -2,10 +2,12 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { joinChunks, releaseBytes } from "../../domain/chat/bytes.ts";
 import { JsonScan, scanJson, type JsonLimits } from "../../domain/chat/json-scan.ts";
 import { nextTurn, oneTurnBytes } from "../../domain/waiting/wait.ts";
-import type { BodyHold, BodyMemoryLimits } from "./body-memory.ts";
+import type { MemoryHold, MemoryLimits } from "../../domain/waiting/memory-gate.ts";
+import { retryHeaders } from "../../domain/limits/headers.ts";
 import { decompress, mostExpandedBytes, type DecompressionLimits } from "./decompress.ts";
 
-export interface BodyLimits extends DecompressionLimits, JsonLimits, BodyMemoryLimits {
+export interface BodyLimits extends DecompressionLimits, JsonLimits {
+  readonly bodyMemory: MemoryLimits;
   /** As sent on the wire. */
   readonly bodyLimitBytes: number;
   /** For the whole body: an idle timer does not bound a body that trickles in. */
@@ -17,7 +19,7 @@ export function hasBody({ body, headers }: Request): boolean {
 }
 
 /**
- * Bodies up to this size are not counted in `BodyMemory` and never wait; the number of calls bounds
+ * Bodies up to this size are not counted in the memory of bodies and never wait; the number of calls bounds
  * them.
  */
 const smallBytes = oneTurnBytes;
@@ -29,7 +31,7 @@ const smallBytes = oneTurnBytes;
 export async function readBody(
   request: Request,
   limits: BodyLimits,
-  hold: BodyHold,
+  hold: MemoryHold,
 ): Promise<Uint8Array> {
   requireJson(request.headers.get("content-type"));
   const declared = request.headers.get("content-length");
@@ -53,7 +55,7 @@ export async function readBody(
 async function readEncoded(
   sent: { readonly body: Uint8Array; readonly encoding: string },
   limits: BodyLimits,
-  hold: BodyHold,
+  hold: MemoryHold,
 ): Promise<Uint8Array> {
   const scan = new JsonScan(limits);
   const wireBytes = sent.body.byteLength;
@@ -95,6 +97,31 @@ function requireJson(contentType: string | null): void {
       `requests, but you specified the header 'Content-Type: ${sent}'. ` +
       "Please try again with a supported content type.",
     headers: closeConnection,
+  });
+}
+
+/** Why a body was not read. */
+export function bodyMemoryFull(): GatewayError {
+  // The unread rest of the body must not be parsed as the next request.
+  return memoryFull("requests", closeConnection);
+}
+
+export function answerMemoryFull(): GatewayError {
+  return memoryFull("answers", {});
+}
+
+function memoryFull(what: string, headers: Readonly<Record<string, string>>): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      `The gateway holds as many large ${what} as it can at the moment. ` +
+      "Please retry your request, and send fewer large ones at once.",
+    headers: { ...retryHeaders(2_000), ...headers },
+    explanation: {
+      rule: "body_memory_full",
+      summary:
+        "The bodies and answers of open requests used all that `http.body_memory` or " +
+        "`http.body_memory_per_key` allows for longer than `http.body_memory_wait`.",
+    },
   });
 }
 

@@ -20,13 +20,17 @@ const most = {
 
 /** Limits of bodies on the admin listener: the configured ones, capped. */
 export function adminBodyLimits(limits: BodyLimits): BodyLimits {
+  const { bodyMemory: memory } = limits;
   return {
     ...limits,
     bodyLimitBytes: Math.min(limits.bodyLimitBytes, most.bodyBytes),
     decompressedLimitBytes: Math.min(limits.decompressedLimitBytes, most.bodyBytes),
     jsonDepth: Math.min(limits.jsonDepth, most.depth),
-    bodyMemoryBytes: Math.min(limits.bodyMemoryBytes, most.memoryBytes),
-    bodyMemoryPerKeyBytes: Math.min(limits.bodyMemoryPerKeyBytes, most.memoryPerAddressBytes),
+    bodyMemory: {
+      ...memory,
+      allBytes: Math.min(memory.allBytes, most.memoryBytes),
+      ownBytes: Math.min(memory.ownBytes, most.memoryPerAddressBytes),
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Principal } from "../../domain/accounts/user.ts";
 import { whyEnded } from "../../domain/waiting/wait.ts";
 import { type AdminRoute, handleAdmin, securedReply } from "./admin-dispatch.ts";
-import { BodyMemory } from "../body/body-memory.ts";
+import { MemoryGate } from "../../domain/waiting/memory-gate.ts";
 import { Lingering } from "../body/lingering.ts";
 import type { DispatchOptions, HandledRequest, Surface } from "./dispatch-options.ts";
 import { hasLeft } from "../replies/route-refusal.ts";
@@ -26,7 +26,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const shared = {
     options,
     surfaces: surfacesOf(options),
-    bodyMemory: new BodyMemory(options.clock),
+    bodyMemory: new MemoryGate(options.clock),
     unread: new UnreadStreams(),
     lingering: new Lingering(),
     isAdmin: options.routes.listener === "admin",

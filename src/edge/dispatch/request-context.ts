@@ -1,13 +1,13 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller, Key } from "../../domain/keys/key.ts";
 import type { AnswerMemory } from "../../snapshot/call.ts";
-import type { BodyHold, BodyMemory } from "../body/body-memory.ts";
+import type { MemoryGate, MemoryHold } from "../../domain/waiting/memory-gate.ts";
 import { clientAddress } from "../client-address.ts";
 import type { Connections } from "../listen.ts";
 import type { DispatchOptions, EdgeSettings, HandledRequest, Surface } from "./dispatch-options.ts";
 import type { Dialect } from "../replies/error-reply.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
-import { hasBody, readBody } from "../body/read-body.ts";
+import { answerMemoryFull, bodyMemoryFull, hasBody, readBody } from "../body/read-body.ts";
 import type { Lingering } from "../body/lingering.ts";
 import type { UnreadStreams } from "../body/unread-streams.ts";
 import { adminBodyLimits } from "./admin-dispatch.ts";
@@ -17,7 +17,7 @@ import type { KeyCall, PublicCall } from "./route.ts";
 export interface SharedParts {
   readonly options: DispatchOptions;
   readonly surfaces: ReadonlyMap<Dialect, Surface>;
-  readonly bodyMemory: BodyMemory;
+  readonly bodyMemory: MemoryGate;
   readonly unread: UnreadStreams;
   readonly lingering: Lingering;
   readonly isAdmin: boolean;
@@ -40,7 +40,7 @@ export class RequestContext {
   /** Account of the principal, once it is identified. */
   accountId: string | undefined;
   /** Memory of the body; it may be kept when the answer has begun. */
-  body: BodyHold | undefined;
+  body: MemoryHold | undefined;
   /** Set when the answer is an error. */
   error: GatewayError | undefined;
   /** False for a refusal that is not recorded. */
@@ -92,8 +92,9 @@ export class RequestContext {
     const { request, edge, shared } = this;
     if (shared.isAdmin && !hasBody(request)) return Promise.resolve(new Uint8Array(0));
     const { id: name, accountId: account } = this.#owner;
-    shared.unread.check(account, edge.bodyLimits.bodyMemoryBytes);
-    this.body = shared.bodyMemory.hold({ name, account, request }, edge.bodyLimits);
+    shared.unread.check(account, edge.bodyLimits.bodyMemory.allBytes);
+    const owner = { name, account, request, full: bodyMemoryFull };
+    this.body = shared.bodyMemory.hold(owner, edge.bodyLimits.bodyMemory);
     return readBody(request, edge.bodyLimits, this.body);
   }
 
@@ -109,16 +110,16 @@ export class RequestContext {
   /** Memory for the answer of a call; an answer above what one key may hold takes all of that. */
   get answerMemory(): AnswerMemory {
     const { request, shared } = this;
-    const { bodyLimits: limits } = this.edge;
+    const { bodyMemory: limits } = this.edge.bodyLimits;
     const { id: name, accountId: account } = this.#owner;
-    let hold: BodyHold | undefined;
+    let hold: MemoryHold | undefined;
     let granted: void | Promise<void>;
     return {
       reserve(bytes) {
         // Requests of one call wait together.
         if (hold !== undefined) return granted;
-        hold = shared.bodyMemory.hold({ name, account, request, isAnswer: true }, limits);
-        granted = hold.reserve(Math.min(bytes, limits.bodyMemoryPerKeyBytes));
+        hold = shared.bodyMemory.hold({ name, account, request, full: answerMemoryFull }, limits);
+        granted = hold.reserve(Math.min(bytes, limits.ownBytes));
         return granted;
       },
       shrinkTo: (bytes) => hold?.becomes(bytes),

@@ -5,7 +5,7 @@ import type { Principal, Role, Scope } from "../../domain/accounts/user.ts";
 import type { Dialect, Reply } from "../replies/error-reply.ts";
 import type { AnswerMemory, CallMemory, RequestOrigin } from "../../snapshot/call.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
-import type { BodyHold } from "../body/body-memory.ts";
+import type { MemoryHold } from "../../domain/waiting/memory-gate.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
 
 /** A request as a handler sees it. */
@@ -33,7 +33,7 @@ export interface KeyCall extends PublicCall {
   /** Reads the body; only once, only on POST. */
   readBody(): Promise<Uint8Array>;
   /** Its body is counted until the reply is made and nobody keeps it. */
-  readonly memory: Pick<BodyHold, "takesMore"> & CallMemory;
+  readonly memory: Pick<MemoryHold, "takesMore"> & CallMemory;
   /** Memory for the answer, which must be released. */
   readonly answerMemory: AnswerMemory;
   /** Must be called at the end of a streamed body. */

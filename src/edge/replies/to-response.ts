@@ -1,4 +1,4 @@
-import type { BodyHold } from "../body/body-memory.ts";
+import type { MemoryHold } from "../../domain/waiting/memory-gate.ts";
 import type { Connections } from "../listen.ts";
 import type { CorsPolicy } from "../cors.ts";
 import type { BodyLimits } from "../body/read-body.ts";
@@ -43,7 +43,7 @@ interface UnreadBody {
   readonly request: Request;
   readonly edge: { readonly bodyLimits: BodyLimits };
   /** Memory of the body; undefined when the body was not read. */
-  readonly body: BodyHold | undefined;
+  readonly body: MemoryHold | undefined;
 }
 
 /**

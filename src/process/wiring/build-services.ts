@@ -15,7 +15,8 @@ import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
 import { countRequest } from "../../admission/admit.ts";
 import { TokenEstimator } from "../../admission/estimate/estimate.ts";
 import { CountingTargets } from "../../call/counting-targets.ts";
-import { ImageMemory, imageMemoryBytes } from "../../call/images/image-memory.ts";
+import { MemoryGate } from "../../domain/waiting/memory-gate.ts";
+import { imageMemoryBytes } from "../../call/images/call-images.ts";
 import type { CallLedger } from "../../domain/usage/usage.ts";
 import { OverloadGuard, type OverloadOptions } from "../../admission/overload/overload.ts";
 import { type RefusalLog, refusalOfStream } from "../../admission/refusals/refusal-log.ts";
@@ -83,7 +84,8 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     clock,
     random,
     transport,
-    imageMemory: new ImageMemory(Math.floor(imageMemoryBytes / processes)),
+    imageMemory: new MemoryGate(clock),
+    imageMemoryBytes: Math.floor(imageMemoryBytes / processes),
     resolveHost: options.resolveHost ?? resolveHost,
     limits,
     count: (kind, request) => countRequest(kind, request, { limits, clock }),

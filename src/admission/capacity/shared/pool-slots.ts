@@ -133,7 +133,7 @@ export class PoolSlots {
     const used = Math.min(held, this.#own.get(keyId)?.places ?? 0);
     return {
       used,
-      waiting: held - used + (queue?.provisionedKeys.get(keyId)?.size ?? 0),
+      waiting: held - used + (queue?.provisioned.groups.get(keyId)?.size ?? 0),
     };
   }
 
@@ -152,7 +152,7 @@ export class PoolSlots {
     const first = this.#waitingBeyondOwn();
     return {
       used: this.#restUsed(),
-      waiting: first + waitingOpen(queue),
+      waiting: first + (queue?.open.size ?? 0),
     };
   }
 
@@ -160,7 +160,7 @@ export class PoolSlots {
     const { places, queue } = this.#options.use() ?? {};
     return {
       used: (places?.of("on-demand") ?? 0) + (places?.of("spillover") ?? 0),
-      waiting: waitingOpen(queue),
+      waiting: queue?.open.size ?? 0,
     };
   }
 
@@ -168,15 +168,11 @@ export class PoolSlots {
   #waitingBeyondOwn(): number {
     const { queue } = this.#options.use() ?? {};
     let waiting = 0;
-    for (const [keyId, { size }] of queue?.provisionedKeys ?? []) {
+    for (const [keyId, { size }] of queue?.provisioned.groups ?? []) {
       const own = this.#own.get(keyId);
       const hasAll = own === undefined || own.places >= this.#ownLimit(keyId);
       if (hasAll || own.isRefused) waiting += size;
     }
     return waiting;
   }
-}
-
-function waitingOpen(queue: GateUse["queue"] | undefined): number {
-  return queue === undefined ? 0 : queue.count("on-demand") + queue.count("spillover");
 }

@@ -137,8 +137,7 @@ export class SharedSlots implements BoundParts {
   }
 
   #isQueued(place: PoolName): boolean {
-    const queue = this.#capacity?.partUse(place).gate?.queue;
-    return queue !== undefined && queue.count("on-demand") + queue.count("spillover") > 0;
+    return (this.#capacity?.partUse(place).gate?.queue.open.size ?? 0) > 0;
   }
 
   #pool(name: string): PoolSlots {
@@ -173,8 +172,7 @@ export class SharedSlots implements BoundParts {
 
   #demandAt(place: PoolName): Demand {
     const { gate, upstream } = this.#capacity?.partUse(place) ?? {};
-    const queue = gate?.queue;
-    const queued = queue === undefined ? 0 : queue.count("on-demand") + queue.count("spillover");
+    const queued = gate?.queue.open.size ?? 0;
     return {
       used: Math.max(0, (upstream?.count ?? 0) - (this.#free.get(place.name) ?? 0)),
       waiting: queued + (upstream?.waiting ?? 0),

@@ -1,23 +1,19 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { bodyLimitsOf } from "../../../test/support/body-limits.ts";
-import { BodyMemory, type BodyHold } from "./body-memory.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import { MemoryGate, type MemoryHold } from "./memory-gate.ts";
 
-const limits = bodyLimitsOf({
-  bodyMemoryBytes: 100,
-  bodyMemoryPerKeyBytes: 60,
-  bodyMemoryWaitMs: 1_000,
-  bodyMemoryQueue: 4,
-});
+const limits = { allBytes: 100, ownBytes: 60, waitMs: 1_000, queue: 4 };
+const full = (): GatewayError => new GatewayError("model_unavailable", { message: "full" });
 
 function start() {
   const clock = new ManualClock();
-  const memory = new BodyMemory(clock);
+  const memory = new MemoryGate(clock);
   const granted: string[] = [];
-  const open = (name: string, signal = new AbortController().signal): BodyHold =>
-    memory.hold({ name, account: name, request: { signal } }, limits);
+  const open = (name: string, signal = new AbortController().signal): MemoryHold =>
+    memory.hold({ name, account: name, request: { signal }, full }, limits);
   /** Asks and notes when it was given. */
-  const grow = (hold: BodyHold, bytes: number, label: string): Promise<unknown> => {
+  const grow = (hold: MemoryHold, bytes: number, label: string): Promise<unknown> => {
     const growing = hold.reserve(bytes);
     if (growing === undefined) {
       granted.push(label);
@@ -76,13 +72,13 @@ test("keys take turns, and a later body does not overtake", async () => {
   expect(granted).toEqual(["x", "y", "a1", "b1"]);
 });
 
-test("a body that waits too long, or finds the queue full, gets 503 with a retry-after", async () => {
+test("a body that waits too long, or finds the queue full, is refused as its owner says", async () => {
   const { clock, memory, open, grow } = start();
   void grow(open("x"), 60, "x");
   void grow(open("y"), 40, "y");
   const waits = ["a", "b", "c", "d"].map((name) => grow(open(name), 10, name));
   const refused = await grow(open("e"), 10, "e");
-  expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
+  expect(refused).toMatchObject({ status: 503, message: "full" });
   clock.advance(1_000);
   for (const error of await Promise.all(waits)) {
     expect(error).toMatchObject({ status: 503, code: "model_unavailable" });
@@ -178,7 +174,7 @@ test("the owners of one account together leave a half to others", async () => {
   const leaving = new AbortController();
   const { signal } = leaving;
   const ask = (name: string, account: string, bytes: number): void | Promise<void> => {
-    const taking = memory.hold({ name, account, request: { signal } }, limits).reserve(bytes);
+    const taking = memory.hold({ name, account, request: { signal }, full }, limits).reserve(bytes);
     if (taking === undefined) granted.push(name);
     return taking;
   };
