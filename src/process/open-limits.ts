@@ -4,7 +4,7 @@ import type { LimitStore } from "../store/limits/limit-store.ts";
 import { HandOver } from "./hand-over.ts";
 import { LimitsSnapshot } from "./limits-snapshot.ts";
 import { OwnLimits } from "./own-limits.ts";
-import type { RoutingSharing } from "./wiring/build-services.ts";
+import type { SharedSlots } from "../admission/capacity/shared/shared-slots.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
@@ -15,7 +15,7 @@ import type { SharedLimitStore } from "./wiring/open-valkey-limits.ts";
 export interface ProcessLimits {
   readonly store: LimitStore;
   /** What the process shares with others about targets; undefined: nothing. */
-  readonly sharing: RoutingSharing | undefined;
+  readonly sharing: SharedSlots | undefined;
   /** Whether it decides alone about limits that are shared. */
   isAlone(): boolean;
   /** Call before the first decision. */

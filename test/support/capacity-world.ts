@@ -1,11 +1,7 @@
 import { drainMicrotasks } from "bun:jsc";
 import type { Pool, UnitHoldings } from "../../src/domain/limits/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage/usage.ts";
-import {
-  Capacity,
-  type CapacityOptions,
-  type PoolName,
-} from "../../src/admission/capacity/capacity.ts";
+import { Capacity, type CapacityOptions } from "../../src/admission/capacity/capacity.ts";
 import type {
   BusyPool,
   EnterResult,
@@ -13,6 +9,7 @@ import type {
   PlaceCandidate,
   PlaceRequest,
 } from "../../src/admission/capacity/place.ts";
+import type { PoolName } from "../../src/admission/capacity/pool-bounds.ts";
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Waited } from "../../src/admission/capacity/waiter.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";

@@ -25,7 +25,7 @@ import type { CallServices } from "../../src/call/services.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import { plainKey } from "./plain-key.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";
-import type { UpstreamPlaces } from "../../src/admission/places/upstream-places.ts";
+import type { UpstreamPlaces } from "../../src/admission/capacity/upstream-places.ts";
 import type { LimitStore } from "../../src/store/limits/limit-store.ts";
 import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";

@@ -74,10 +74,8 @@ export class SlotProcess implements AsyncDisposable {
         ofTargets.set(targetId, limit);
         return limit;
       },
-      parts: this.slots,
-      recall: (refused) => this.slots.recall(refused),
+      shared: this.slots,
     });
-    this.slots.attach(this.capacity);
     this.snapshot = {
       ...snapshotOf([upstreamOf("up", { maxInFlight: upstream })]),
       pools: new Map([["shared", { ...plainPool, ...pool }]]),

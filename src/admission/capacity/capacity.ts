@@ -1,4 +1,7 @@
+import type { Clock } from "../../domain/clock.ts";
 import type { Pool } from "../../domain/limits/capacity.ts";
+import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
+import type { TokenLimits } from "../../store/limits/limit-store.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
 import {
   busy,
@@ -13,16 +16,38 @@ import {
   type UpstreamBounds,
 } from "./place.ts";
 import type { HeldPlace } from "./held-place.ts";
-import { boundsOfPool, boundsOfUpstream, type PoolBounds } from "./pool-bounds.ts";
-import type { CapacityOptions, PartUse, PoolName, PoolView } from "./capacity-options.ts";
+import {
+  boundsOfPool,
+  boundsOfUpstream,
+  type PoolBounds,
+  type PoolName,
+  type PoolUnits,
+} from "./pool-bounds.ts";
 import { PoolGate } from "./pool-gate.ts";
-import { RequestPlaces, type RequestTerms } from "../places/request-places.ts";
-import { UpstreamPlaces } from "../places/upstream-places.ts";
-import { Waiter } from "./waiter.ts";
+import { RequestPlaces, type RequestTerms } from "./request-places.ts";
+import type { SharedSlots, SlotUser } from "./shared/shared-slots.ts";
+import { UpstreamPlaces } from "./upstream-places.ts";
+import { type Waited, Waiter } from "./waiter.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { GateUse } from "./pool-places.ts";
 
-export type { CapacityOptions, PoolName, PoolView };
+export interface CapacityOptions {
+  readonly clock: Clock;
+  readonly limits: TokenLimits;
+  readonly settings: () => { readonly queueLimit: number };
+  readonly units: PoolUnits;
+  /** The concurrency limit of a target. */
+  readonly limitOf: (targetId: string) => ConcurrencyLimit;
+  /** A wait in the queue of a pool, or of an upstream, has ended. Must not throw. */
+  readonly onWaited?: (place: PoolName, waited: Waited) => void;
+  /** What this process may use of bounds that several processes share; default: all. */
+  readonly shared?: SharedSlots | undefined;
+}
+
+export interface PoolView extends PoolName {
+  readonly inFlight: Readonly<Record<CapacityClass, number>>;
+  readonly queued: Readonly<Record<CapacityClass, number>>;
+}
 
 type Entered = EnterResult<HeldPlace>;
 type NamedUpstream = UpstreamBounds & Pick<Upstream, "name">;
@@ -56,6 +81,7 @@ export class Capacity implements CapacityGate {
 
   constructor(options: CapacityOptions) {
     this.#options = options;
+    options.shared?.attach(this);
   }
 
   enter(ask: PlaceAsk): Entered | Promise<Entered> {
@@ -113,8 +139,8 @@ export class Capacity implements CapacityGate {
     entry.gate?.serve();
   }
 
-  /** What bounds the part that this process needs. */
-  partUse({ kind, name }: PoolName): PartUse {
+  /** What calls of this process hold and wait for. */
+  partUse({ kind, name }: PoolName): ReturnType<SlotUser["partUse"]> {
     if (kind === "pool") return { gate: this.#pools.get(name)?.gate.use, upstream: undefined };
     const { gate, places } = this.#upstreams.get(name) ?? {};
     return { gate: gate?.use, upstream: places };
@@ -152,7 +178,7 @@ export class Capacity implements CapacityGate {
       if (trying instanceof Promise) return trying.then((late) => this.#try(ask, refused, late));
       const recalled =
         "busy" in trying
-          ? this.#options.recall?.({ request: ask.request, target: candidate.target, why: trying })
+          ? this.#options.shared?.recall(ask.request, candidate.target, trying)
           : undefined;
       if (recalled !== undefined) return recalled.then(() => this.#try(ask, refused));
       tried = trying;
@@ -195,10 +221,10 @@ export class Capacity implements CapacityGate {
 
   #addPool(pool: Pool): PoolGate {
     const { name } = pool;
-    const { units, parts } = this.#options;
+    const { units, shared } = this.#options;
     const bounds = (): PoolBounds => {
       const whole = boundsOfPool(entry.source, units);
-      return parts?.ofPool(entry.source, whole) ?? whole;
+      return shared?.ofPool(entry.source, whole) ?? whole;
     };
     const entry: PoolEntry = { source: pool, gate: this.#newGate({ kind: "pool", name }, bounds) };
     this.#pools.set(name, entry);
@@ -206,12 +232,8 @@ export class Capacity implements CapacityGate {
   }
 
   #addUpstream(name: string, called: UpstreamBounds | undefined): UpstreamEntry {
-    const { parts } = this.#options;
-    const shared = parts && {
-      askMore: () => parts.askMore(name),
-      onGiveBack: () => parts.leaving({ kind: "upstream", name }),
-      onGivenBack: () => parts.left({ kind: "upstream", name }),
-    };
+    const { shared: slots } = this.#options;
+    const shared = slots && ({ slots, place: { kind: "upstream", name } } as const);
     const entry: UpstreamEntry = {
       places: new UpstreamPlaces(0, shared),
       readingOn: new UpstreamPlaces(0),
@@ -228,26 +250,26 @@ export class Capacity implements CapacityGate {
   #setLimits(name: string, entry: UpstreamEntry, bounds: UpstreamBounds): void {
     const { maxInFlight, drain } = bounds;
     const drained = drain?.limit ?? 0;
-    const { parts } = this.#options;
+    const { shared } = this.#options;
     entry.bounds = bounds;
-    entry.readingOn.limit = parts?.ofDraining(drained) ?? drained;
-    entry.places.limit = parts?.ofUpstream(name, maxInFlight) ?? maxInFlight;
+    entry.readingOn.limit = shared?.ofDraining(drained) ?? drained;
+    entry.places.limit = shared?.ofUpstream(name, maxInFlight) ?? maxInFlight;
   }
 
   #newGate(place: PoolName, bounds: () => PoolBounds): PoolGate {
-    const { clock, limits, settings, units, onWaited, parts } = this.#options;
+    const { clock, limits, settings, units, onWaited, shared } = this.#options;
     return new PoolGate({
       clock,
       limits,
       scopeId: `${place.kind}:${place.name}`,
-      processes: () => parts?.processes ?? 1,
+      processes: () => shared?.processes ?? 1,
       bounds,
       unitsOf: (keyId) => (place.kind === "pool" ? units.unitsOf(place.name, keyId) : 0),
       pool: place.kind === "pool" ? place.name : undefined,
       queueLimit: () => settings().queueLimit,
       onWaited: (waited) => onWaited?.(place, waited),
-      onLeaving: () => parts?.leaving(place),
-      onLeft: () => parts?.left(place),
+      place,
+      shared,
     });
   }
 }

@@ -1,6 +1,6 @@
 import type { Place, PlaceHolder, Spot } from "./place.ts";
 import type { Reservation } from "./tokens/pool-tokens.ts";
-import { RequestPlaces } from "../places/request-places.ts";
+import { RequestPlaces } from "./request-places.ts";
 
 /** The pool that gave a place. */
 export interface PlaceKeeper {

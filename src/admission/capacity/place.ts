@@ -3,8 +3,8 @@ import type { Pool } from "../../domain/limits/capacity.ts";
 import type { Target } from "../../domain/model.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
-import type { RequestPlaces, RequestTerms } from "../places/request-places.ts";
-import type { UpstreamPlaces } from "../places/upstream-places.ts";
+import type { RequestPlaces, RequestTerms } from "./request-places.ts";
+import type { UpstreamPlaces } from "./upstream-places.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
 
 /** The key and class of a place. */

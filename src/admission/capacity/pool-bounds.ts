@@ -9,6 +9,12 @@ import {
   type UnitHoldings,
 } from "../../domain/limits/capacity.ts";
 
+/** A configured pool, or the targets of an upstream that name none. */
+export interface PoolName {
+  readonly kind: "pool" | "upstream";
+  readonly name: string;
+}
+
 /** The bounds of a pool. Read for every decision, so that changes apply at once. */
 export interface PoolBounds {
   /** Calls at once, of all classes. */

@@ -11,8 +11,9 @@ import {
   type PlaceRequest,
   type Spot,
 } from "./place.ts";
-import type { PoolBounds } from "./pool-bounds.ts";
+import type { PoolBounds, PoolName } from "./pool-bounds.ts";
 import { type GateUse, PoolPlaces, type PoolPlacesOptions } from "./pool-places.ts";
+import type { SharedSlots } from "./shared/shared-slots.ts";
 import { PoolTokens, type PoolTokensOptions, type Reservation } from "./tokens/pool-tokens.ts";
 import {
   busyRetryAfterMs,
@@ -29,18 +30,11 @@ interface PoolGateOptions extends PoolTokensOptions, PoolPlacesOptions {
   /** Most calls in one lane of the queue. */
   readonly queueLimit: () => number;
   readonly onWaited: (waited: Waited) => void;
-  /** A place is given back: before waiting calls are served, and afterwards. */
-  readonly onLeaving: () => void;
-  readonly onLeft: () => void;
+  readonly place: PoolName;
+  readonly shared: SharedSlots | undefined;
 }
 
-/** Places that are taken while the store is asked for the tokens. */
-interface Asked<Taken = TakenPlaces> {
-  readonly taken: Taken;
-  readonly reservation: Reservation;
-}
-
-type TakenTurn = TakenPlaces & { readonly holder: QueueTurn };
+type Refused = Extract<LimitDecision, { readonly isAdmitted: false }>;
 
 /** One pool: the calls that hold its places, and the calls that wait for one. */
 export class PoolGate implements PlaceQueue {
@@ -58,11 +52,11 @@ export class PoolGate implements PlaceQueue {
     },
     takeBack: (taken) => {
       this.#places.giveBackKept(taken);
-      this.#options.onLeaving();
+      this.#options.shared?.leaving(this.#options.place);
     },
     serve: () => {
       this.serve();
-      this.#options.onLeft();
+      this.#options.shared?.left(this.#options.place);
     },
   };
   readonly #places: PoolPlaces;
@@ -116,9 +110,9 @@ export class PoolGate implements PlaceQueue {
     }
     const yieldMs = this.#tokens.yieldMs(request, bounds.openTokens);
     if (yieldMs > 0) return busy("tokens", yieldMs);
-    const reservation = this.#tokens.newReservation(request);
     const taken = this.#places.take(holder, spot);
-    return this.#tryTokens({ taken, reservation }, bounds.openTokens);
+    const reservation = this.#tokens.newReservation(request);
+    return this.#reserve({ taken, reservation }, bounds.openTokens, this.#asBusy);
   }
 
   newTurn(waiter: Waiter, spots: readonly Spot[]): QueueTurn {
@@ -178,7 +172,7 @@ export class PoolGate implements PlaceQueue {
       );
       const spot = turn && this.#places.spotFor(turn);
       if (turn === undefined || spot === undefined) return;
-      this.#grant(this.#places.take(turn, spot));
+      this.#grant(turn, spot, new HeldPlace(this.#keeper, this.#places.take(turn, spot)));
     }
   }
 
@@ -200,13 +194,13 @@ export class PoolGate implements PlaceQueue {
       if (!this.#places.hasFree(turn, bounds)) return;
       const taken = this.#places.take(turn, spot);
       if (bounds.openTokens === undefined) {
-        this.#grant(taken);
+        this.#grant(turn, spot, new HeldPlace(this.#keeper, taken));
         continue;
       }
       const reservation = this.#tokens.newReservation(turn.waiter.request);
-      const asked = this.#tokens.ask(reservation, bounds.openTokens);
-      if (asked instanceof Promise) return this.#answerLater({ taken, reservation }, asked);
-      if (!this.#decide({ taken, reservation }, asked)) return;
+      const reserved = this.#reserve({ taken, reservation }, bounds.openTokens, asItIs);
+      if (reserved instanceof Promise) return this.#answerLater(turn, spot, reserved);
+      if (!this.#decide(turn, spot, reserved)) return;
     }
   }
 
@@ -236,34 +230,30 @@ export class PoolGate implements PlaceQueue {
     return this.#tokens.isLight(request, openTokens);
   }
 
-  #answerLater(asked: Asked<TakenTurn>, answer: Promise<LimitDecision>): void {
+  #answerLater(turn: QueueTurn, spot: Spot, answer: Promise<HeldPlace | Refused>): void {
     this.#isAsking = true;
     answer.then(
-      (decision) => {
+      (reserved) => {
         this.#isAsking = false;
-        if (this.#decide(asked, decision) || this.#isAnswerOld) this.serve();
+        if (this.#decide(turn, spot, reserved) || this.#isAnswerOld) this.serve();
         else this.#planPoll();
       },
       (error: unknown) => {
         this.#isAsking = false;
-        this.#places.giveBack(asked.taken);
-        asked.taken.holder.waiter.fail(error);
+        turn.waiter.fail(error);
         this.serve();
       },
     );
   }
 
   /** Returns whether it is the next call's turn. */
-  #decide({ taken, reservation }: Asked<TakenTurn>, decision: LimitDecision): boolean {
-    if (decision.isAdmitted) {
-      this.#tokens.granted(reservation);
-      this.#grant(taken, reservation);
+  #decide(turn: QueueTurn, spot: Spot, reserved: HeldPlace | Refused): boolean {
+    if (reserved instanceof HeldPlace) {
+      this.#grant(turn, spot, reserved);
       return true;
     }
-    const { holder: turn } = taken;
-    this.#places.giveBack(taken);
-    if (decision.freeAfterMs !== undefined) {
-      this.#poll.tokensFreeIn(decision.freeAfterMs);
+    if (reserved.freeAfterMs !== undefined) {
+      this.#poll.tokensFreeIn(reserved.freeAfterMs);
       return turn.waiter.isOver;
     }
     // A request that never fits must not keep others waiting.
@@ -272,28 +262,25 @@ export class PoolGate implements PlaceQueue {
   }
 
   /** Hands over a place that was taken for a call; if its wait has just ended, it is given back. */
-  #grant(taken: TakenTurn, reservation?: Reservation): void {
-    const { holder: turn, spot } = taken;
-    const place = new HeldPlace(this.#keeper, taken, reservation);
+  #grant(turn: QueueTurn, spot: Spot, place: HeldPlace): void {
     if (turn.waiter.isOver) return place.leave();
     this.#queue.laneOf(turn).served(turn);
     turn.waiter.served(turn, place, spot);
   }
 
-  /** Keeps the place that was taken if the store grants its tokens. */
-  #tryTokens(
-    { taken, reservation }: Asked,
+  /** Keeps the places that were taken if the store grants the tokens, else gives them back. */
+  #reserve<Result>(
+    { taken, reservation }: { readonly taken: TakenPlaces; readonly reservation: Reservation },
     openTokens: number,
-  ): HeldPlace | BusyPool | Promise<HeldPlace | BusyPool> {
-    const finish = (decision: LimitDecision): HeldPlace | BusyPool => {
+    refused: (decision: Refused, isLate: boolean) => Result,
+  ): HeldPlace | Result | Promise<HeldPlace | Result> {
+    const finish = (decision: LimitDecision): HeldPlace | Result => {
       if (decision.isAdmitted) {
         this.#tokens.granted(reservation);
         return new HeldPlace(this.#keeper, taken, reservation);
       }
       this.#places.giveBack(taken);
-      // A call may have come to wait for this place in the meantime.
-      if (asked instanceof Promise) this.serve();
-      return busy("tokens", decision.retryAfterMs ?? Infinity);
+      return refused(decision, asked instanceof Promise);
     };
     const asked = this.#tokens.ask(reservation, openTokens);
     if (!(asked instanceof Promise)) return finish(asked);
@@ -303,6 +290,12 @@ export class PoolGate implements PlaceQueue {
       throw error;
     });
   }
+
+  readonly #asBusy = ({ retryAfterMs }: Refused, isLate: boolean): BusyPool => {
+    // A call may have come to wait for this place in the meantime.
+    if (isLate) this.serve();
+    return busy("tokens", retryAfterMs ?? Infinity);
+  };
 
   readonly #mayEnter = (turn: QueueTurn): boolean => this.#places.spotFor(turn) !== undefined;
 
@@ -319,6 +312,10 @@ export class PoolGate implements PlaceQueue {
     const waitMs = this.#poll.tokensWaitMs;
     return waitMs > 0 ? busy("tokens", waitMs) : busy("full", busyRetryAfterMs);
   }
+}
+
+function asItIs(decision: Refused): Refused {
+  return decision;
 }
 
 /** How often the queue is served without an event. */

@@ -2,7 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import type { FairQueue } from "./fair-queue.ts";
-import type { UpstreamPlaces } from "../places/upstream-places.ts";
+import type { UpstreamPlaces } from "./upstream-places.ts";
 import type { TakenPlaces } from "./held-place.ts";
 import type { PlaceHolder, Spot } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
@@ -57,7 +57,7 @@ export class PoolPlaces {
   }
 
   /** The caller must give them back exactly once. */
-  take<Holder extends PlaceHolder>(holder: Holder, spot: Spot) {
+  take(holder: PlaceHolder, spot: Spot): TakenPlaces {
     const { capacityClass, keyId } = holder;
     this.#counts[capacityClass] += 1;
     if (capacityClass === "provisioned") this.#keys.set(keyId, this.ofKey(keyId) + 1);

@@ -18,7 +18,7 @@ import type { ChatCodec } from "../../upstreams/adapter.ts";
 import type { CallLedger } from "../../domain/usage/usage.ts";
 import { openChatStream } from "../chat/chat-call.ts";
 import type { Draining } from "../../admission/capacity/place.ts";
-import { UpstreamPlaces } from "../../admission/places/upstream-places.ts";
+import { UpstreamPlaces } from "../../admission/capacity/upstream-places.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import type { MeteredStream } from "./metered-stream.ts";
 

@@ -4,7 +4,8 @@ import { TargetProber } from "../../call/attempts/target-prober.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { TargetHealth } from "../../routing/health/target-health.ts";
 import { RetryBudget, type RetryBudgets } from "../../routing/retry-budget.ts";
-import { Capacity, type CapacityOptions } from "../../admission/capacity/capacity.ts";
+import { Capacity } from "../../admission/capacity/capacity.ts";
+import type { SharedSlots } from "../../admission/capacity/shared/shared-slots.ts";
 import type { Config } from "../../config/config.ts";
 import type { RoutingSettings } from "../../domain/settings.ts";
 import type { Clock } from "../../domain/clock.ts";
@@ -38,7 +39,7 @@ export interface ServiceOptions extends Partial<
   readonly routingEvents: RoutingEvents;
   /** Units of a pool that live keys hold. */
   readonly units: PoolUnits;
-  readonly sharing?: RoutingSharing | undefined;
+  readonly sharing?: SharedSlots | undefined;
   readonly clock: Clock;
   readonly ledger: CallLedger;
   readonly events: TelemetryEvents;
@@ -126,18 +127,10 @@ export interface RoutingOptions {
   readonly limits: LimitStore;
   /** For probes. */
   readonly transport: Transport;
-  readonly sharing?: RoutingSharing | undefined;
+  readonly sharing?: SharedSlots | undefined;
 }
 
 type Budgets = Readonly<Record<keyof RetryBudgets, RetryBudget>>;
-
-/** What several processes share about targets. */
-export interface RoutingSharing {
-  /** How places are shared. */
-  readonly places: Pick<CapacityOptions, "parts" | "recall">;
-  /** Called with what counts the places that this process holds. */
-  attach(own: Capacity): void;
-}
 
 export interface RoutingServices {
   readonly health: TargetHealth;
@@ -162,9 +155,8 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     units,
     limitOf: (targetId) => health.limitOf(targetId),
     onWaited: (pool, waited) => events.waited({ pool, ...waited }),
-    ...sharing?.places,
+    shared: sharing,
   });
-  sharing?.attach(capacity);
   const budgets = {
     retries: new RetryBudget({ clock, settings }),
     hedges: new RetryBudget({ clock, settings }),

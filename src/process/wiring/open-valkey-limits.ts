@@ -1,5 +1,3 @@
-import type { Capacity } from "../../admission/capacity/capacity.ts";
-import type { RefusedPlace } from "../../admission/capacity/capacity-options.ts";
 import { SharedSlots } from "../../admission/capacity/shared/shared-slots.ts";
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
@@ -10,12 +8,11 @@ import { ValkeyLimits } from "../../store/limits/valkey/limit-store.ts";
 import { createProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { ValkeySlots } from "../../store/limits/valkey/slot-store.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { RoutingSharing } from "./build-services.ts";
 
 /** The limits of a process that shares them with others. */
 export interface SharedLimitStore extends LimitStore {
   /** What the processes share about targets. */
-  readonly sharing: RoutingSharing;
+  readonly sharing: SharedSlots;
   /** Whether this process grants its share, because the server does not answer or has lost data. */
   isAlone(): boolean;
   /** Connects; the process serves calls even if that fails. */
@@ -63,10 +60,7 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): S
   const isAlone = (): boolean => !trust.decides;
   metrics.followLimits(isAlone);
   return Object.assign(limits, {
-    sharing: {
-      places: { parts: slots, recall: (refused: RefusedPlace) => slots.recall(refused) },
-      attach: (own: Capacity) => slots.attach(own),
-    },
+    sharing: slots,
     isAlone,
     start: async (): Promise<void> => {
       await client.open();

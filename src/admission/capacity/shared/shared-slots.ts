@@ -1,16 +1,26 @@
 import type { Clock } from "../../../domain/clock.ts";
 import type { Pool } from "../../../domain/limits/capacity.ts";
 import type { SlotStore } from "../../../store/slots.ts";
-import type { Capacity } from "../capacity.ts";
-import type { BoundParts, PoolName, RefusedPlace } from "../capacity-options.ts";
-import { classAt } from "../place.ts";
-import type { PoolBounds } from "../pool-bounds.ts";
+import { type BusyPool, classAt, type PlaceCandidate, type PlaceRequest } from "../place.ts";
+import type { PoolBounds, PoolName } from "../pool-bounds.ts";
+import type { GateUse } from "../pool-places.ts";
 import { PoolSlots } from "./pool-slots.ts";
 import { SlotSet, type Demand, type SlotSetTerms } from "./slot-set.ts";
 
 export interface SharedSlotsOptions {
   readonly clock: Clock;
   readonly store: SlotStore;
+}
+
+/** The pools and upstreams whose slots are shared. */
+export interface SlotUser {
+  /** The part of this process has changed. */
+  partChanged(place: PoolName): void;
+  /** What calls of this process hold and wait for; `upstream` is undefined for a pool. */
+  partUse(place: PoolName): {
+    readonly gate: GateUse | undefined;
+    readonly upstream: { readonly count: number; readonly waiting: number } | undefined;
+  };
 }
 
 /** Well within the life of what is held. */
@@ -22,13 +32,13 @@ const freeParts = 8;
  * The slots that this process has of pools and upstreams which several processes share. Within
  * them, its own queues and rules decide without a round trip.
  */
-export class SharedSlots implements BoundParts {
+export class SharedSlots {
   readonly #options: SharedSlotsOptions;
   readonly #pools = new Map<string, PoolSlots>();
   readonly #upstreams = new Map<string, SlotSet>();
   /** How many slots of each upstream this process uses without asking. */
   readonly #free = new Map<string, number>();
-  #capacity: Pick<Capacity, "partChanged" | "partUse"> | undefined;
+  #user: SlotUser | undefined;
   #decided: boolean;
   #stopBeat: () => void = () => undefined;
 
@@ -39,8 +49,8 @@ export class SharedSlots implements BoundParts {
   }
 
   /** Call before anything else. */
-  attach(capacity: Pick<Capacity, "partChanged" | "partUse">): void {
-    this.#capacity = capacity;
+  attach(user: SlotUser): void {
+    this.#user = user;
   }
 
   get processes(): number {
@@ -63,16 +73,19 @@ export class SharedSlots implements BoundParts {
     return Math.floor(whole / this.processes);
   }
 
+  /** A place is given back: called before calls that wait for it are served. */
   leaving({ kind, name }: PoolName): void {
     if (kind === "pool") this.#pools.get(name)?.leaving();
     else this.#upstream(name).leaving();
   }
 
+  /** Called after they were served. */
   left({ kind, name }: PoolName): void {
     if (kind === "pool") this.#pools.get(name)?.left();
     else this.#upstream(name).left();
   }
 
+  /** Asks for more slots of an upstream; resolves when some may have come. */
   askMore(upstream: string): Promise<void> | undefined {
     this.#lookAtStore();
     const set = this.#upstream(upstream);
@@ -81,7 +94,11 @@ export class SharedSlots implements BoundParts {
   }
 
   /** Asks for what a call lacks; undefined when that is nothing, or asking is in vain. */
-  recall({ request, target, why }: RefusedPlace): Promise<void> | undefined {
+  recall(
+    request: PlaceRequest,
+    target: PlaceCandidate["target"],
+    why: BusyPool,
+  ): Promise<void> | undefined {
     if (why.busy !== "full" || why.retryAfterMs === Infinity) return undefined;
     // The call tries again with what the process may use now.
     if (this.#lookAtStore()) return Promise.resolve();
@@ -124,20 +141,20 @@ export class SharedSlots implements BoundParts {
     const { decides } = this.#options.store;
     if (decides === this.#decided) return false;
     this.#decided = decides;
-    for (const name of this.#pools.keys()) this.#capacity?.partChanged({ kind: "pool", name });
+    for (const name of this.#pools.keys()) this.#user?.partChanged({ kind: "pool", name });
     for (const name of this.#upstreams.keys()) {
-      this.#capacity?.partChanged({ kind: "upstream", name });
+      this.#user?.partChanged({ kind: "upstream", name });
     }
     return true;
   }
 
   #hasFree(name: string): boolean {
-    const { upstream } = this.#capacity?.partUse({ kind: "upstream", name }) ?? {};
+    const { upstream } = this.#user?.partUse({ kind: "upstream", name }) ?? {};
     return (upstream?.count ?? 0) < (this.#free.get(name) ?? 0);
   }
 
   #isQueued(place: PoolName): boolean {
-    return (this.#capacity?.partUse(place).gate?.queue.open.size ?? 0) > 0;
+    return (this.#user?.partUse(place).gate?.queue.open.size ?? 0) > 0;
   }
 
   #pool(name: string): PoolSlots {
@@ -147,7 +164,7 @@ export class SharedSlots implements BoundParts {
       pool = new PoolSlots({
         name,
         newSet: (own) => this.#newSet(place, own),
-        use: () => this.#capacity?.partUse(place).gate,
+        use: () => this.#user?.partUse(place).gate,
       });
       this.#pools.set(name, pool);
     }
@@ -166,12 +183,12 @@ export class SharedSlots implements BoundParts {
   }
 
   #newSet(place: PoolName, own: SlotSetTerms): SlotSet {
-    const onChanged = (): void => this.#capacity?.partChanged(place);
+    const onChanged = (): void => this.#user?.partChanged(place);
     return new SlotSet({ ...this.#options, ...own, onChanged });
   }
 
   #demandAt(place: PoolName): Demand {
-    const { gate, upstream } = this.#capacity?.partUse(place) ?? {};
+    const { gate, upstream } = this.#user?.partUse(place) ?? {};
     const queued = gate?.queue.open.size ?? 0;
     return {
       used: Math.max(0, (upstream?.count ?? 0) - (this.#free.get(place.name) ?? 0)),

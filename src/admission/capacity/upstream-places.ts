@@ -1,10 +1,13 @@
+import type { PoolName } from "./pool-bounds.ts";
+
 /** Where several processes share the places of an upstream. */
-export interface SharedPlaces {
-  /** Asks for more; resolves when some may have come; undefined: there are none to ask for. */
-  readonly askMore: () => Promise<void> | undefined;
-  /** Called before those that wait look again, and afterwards. */
-  readonly onGiveBack: () => void;
-  readonly onGivenBack: () => void;
+interface SharedPlaces {
+  readonly place: PoolName;
+  readonly slots: {
+    askMore(upstream: string): Promise<void> | undefined;
+    leaving(place: PoolName): void;
+    left(place: PoolName): void;
+  };
 }
 
 /**
@@ -47,7 +50,7 @@ export class UpstreamPlaces {
 
   /** Resolves when there may be more than before; undefined: no other process has any. */
   askMore(): Promise<void> | undefined {
-    return this.#shared?.askMore();
+    return this.#shared?.slots.askMore(this.#shared.place.name);
   }
 
   /** False when there is none. Each that was taken must be given back once. */
@@ -64,15 +67,15 @@ export class UpstreamPlaces {
 
   giveBack(): void {
     this.#count -= 1;
-    this.#shared?.onGiveBack();
+    this.#shared?.slots.leaving(this.#shared.place);
     this.#lookAgain();
-    this.#shared?.onGivenBack();
+    this.#shared?.slots.left(this.#shared.place);
   }
 
   /** Calls `look` once when a place is free, unless `forget` is called before. */
   whenFree(look: () => void): void {
     this.#waiting.add(look);
-    void this.#shared?.askMore();
+    void this.askMore();
   }
 
   forget(look: () => void): void {
