@@ -148,6 +148,7 @@ export class HandOver {
     } catch (error) {
       if (!this.#stopping.signal.aborted) onFailed(error);
     }
+    if (this.#stopping.signal.aborted) return;
     if (isComplete) limits.giversEnded();
     else limits.giversLost();
   }

@@ -148,9 +148,20 @@ export class ControlPlane implements AsyncDisposable {
     if (this.#leader !== undefined) this.#keepLastGood();
   }
 
-  /** Opens the database. Throws if it can never be used. */
-  open(): Promise<void> {
-    return this.storage.open();
+  /** Opens the database. Throws if it can never be used, or if another gateway leads this machine. */
+  async open(): Promise<void> {
+    await this.storage.open();
+    if (this.#options.portUse === "first") await this.#takeLock();
+  }
+
+  /** Two gateways that start at the same moment do not see each other in any other way. */
+  async #takeLock(): Promise<void> {
+    const { clock } = this.#options;
+    const lock = (this.#lock ??= new FolderLock(this.#config.dataDir, leaderLock));
+    for (let waitedMs = 0; !lock.take(); waitedMs += lookIntervalMs) {
+      if (waitedMs >= orphansEndMs) throw new FolderInUse("another gateway leads this machine");
+      await new Promise<void>((resolve) => clock.schedule(resolve, lookIntervalMs));
+    }
   }
 
   /** Begins once the process serves. Throws if the address of the admin listener is taken. */
@@ -161,16 +172,6 @@ export class ControlPlane implements AsyncDisposable {
     this.#export.configure(this.#config.telemetry.otlp);
     this.#looking = this.#look();
     await this.#looking;
-    if (this.#options.portUse === "first") await this.#untilLeading();
-  }
-
-  /** Two gateways that start at the same moment do not see each other in any other way. */
-  async #untilLeading(): Promise<void> {
-    const { clock } = this.#options;
-    for (let waitedMs = 0; this.#leader === undefined; waitedMs += lookIntervalMs) {
-      if (waitedMs >= orphansEndMs) throw new FolderInUse("another gateway leads this machine");
-      await new Promise<void>((resolve) => clock.schedule(resolve, lookIntervalMs));
-    }
   }
 
   /** Lets another process lead, and serves open requests until it does. */
