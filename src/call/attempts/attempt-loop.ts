@@ -1,5 +1,4 @@
-import type { Clock } from "../../domain/clock.ts";
-import { anyOf } from "../../domain/waiting/end-signal.ts";
+import { endingWith } from "../../domain/waiting/end-signal.ts";
 import type { AdjustedFields } from "../../domain/chat/chat.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
@@ -123,59 +122,72 @@ class AttemptLoop<Answer> {
 
   /** Runs one attempt, plus a hedge if it is slow or its target silent. */
   #answerOf(attempt: RunningAttempt): Promise<Answered<Answer>> {
-    return this.#turns.hasOther()
-      ? this.#answerWithHedge(attempt)
-      : this.#try(attempt, this.#plan.call);
-  }
-
-  async #answerWithHedge(attempt: RunningAttempt): Promise<Answered<Answer>> {
-    const first = this.#abortable(attempt);
-    const second = await this.#waitToHedge(attempt, first.answer);
-    if (second === undefined) return first.answer;
-    this.#plan.meter.path.hedged();
-    return firstToAnswer({ one: first, other: this.#abortable(second) });
-  }
-
-  /** Starts a hedge once the attempt is slow or overdue; undefined if it ends first. */
-  async #waitToHedge(
-    attempt: RunningAttempt,
-    answer: Promise<unknown>,
-  ): Promise<RunningAttempt | undefined> {
-    const { admission, services } = this.#plan;
+    const { call, admission } = this.#plan;
     const { hedgeAfterMs = Infinity } = admission.model;
     const { overdueAfterMs } = attempt;
-    let isSilent = overdueAfterMs < hedgeAfterMs;
-    let waitMs = Math.min(hedgeAfterMs, overdueAfterMs);
-    for (;;) {
-      if (waitMs === Infinity) return undefined;
-      if (!(await stillRuns(answer, waitMs, services.clock))) return undefined;
-      const second = await this.#hedge(answer, attempt, isSilent);
-      if (second !== undefined) return second;
-      // A place or the budget may become free.
-      waitMs = isSilent ? hedgePollMs : Math.max(0, overdueAfterMs - attempt.ageMs);
-      isSilent = true;
-    }
+    const waitMs = Math.min(hedgeAfterMs, overdueAfterMs);
+    if (waitMs === Infinity || !this.#turns.hasOther()) return this.#try(attempt, call);
+    return this.#answerWithHedge(attempt, waitMs, overdueAfterMs < hedgeAfterMs);
+  }
+
+  #answerWithHedge(
+    attempt: RunningAttempt,
+    afterMs: number,
+    isOverdue: boolean,
+  ): Promise<Answered<Answer>> {
+    const { meter, services } = this.#plan;
+    const { overdueAfterMs } = attempt;
+    const first = this.#abortable(attempt);
+    return new Promise((resolve, reject) => {
+      let isSilent = isOverdue;
+      let hasEnded = false;
+      /** The hedge that begins, or has begun, decides. */
+      let isHedging = false;
+      const hedge = (): void => {
+        isHedging = true;
+        void this.#hedge(attempt, isSilent, () => !hasEnded).then((second) => {
+          if (second !== undefined) {
+            meter.path.hedged();
+            return firstToAnswer({ one: first, other: this.#abortable(second) }).then(
+              resolve,
+              reject,
+            );
+          }
+          isHedging = false;
+          if (hasEnded) return first.answer.then(resolve, reject);
+          // A place or the budget may become free.
+          const waitMs = isSilent ? hedgePollMs : Math.max(0, overdueAfterMs - attempt.ageMs);
+          isSilent = true;
+          if (waitMs < Infinity) cancel = services.clock.schedule(hedge, waitMs);
+          return undefined;
+        });
+      };
+      let cancel = services.clock.schedule(hedge, afterMs);
+      const end = (): void => {
+        hasEnded = true;
+        cancel();
+        if (!isHedging) resolve(first.answer);
+      };
+      first.answer.then(end, end);
+    });
   }
 
   /** Starts a second attempt if possible. Never rejects. */
   async #hedge(
-    first: Promise<unknown>,
     attempt: RunningAttempt,
     isSilent: boolean,
+    isWanted: () => boolean,
   ): Promise<RunningAttempt | undefined> {
     const { call, services } = this.#plan;
     const { candidate } = attempt;
     const isInTime = services.clock.monotonic() < endOf(call, candidate);
     if (!isInTime || this.#turns.attempts >= this.#attemptLimit) return undefined;
-    let isWanted = true;
-    const settle = (): void => void (isWanted = false);
-    first.then(settle, settle);
     // Checked last, so that no budget is wasted.
-    const mayBegin = (): boolean => isWanted && this.#isInHedgeBudget(candidate, isSilent);
+    const mayBegin = (): boolean => isWanted() && this.#isInHedgeBudget(candidate, isSilent);
     const isFit = (other: Candidate): boolean => other.isReady;
     try {
       this.#turns.refresh();
-      const terms = { ...anyTerms, isFit, isWanted: () => isWanted, mayBegin, keepsTurn: true };
+      const terms = { ...anyTerms, isFit, isWanted, mayBegin, keepsTurn: true };
       const second = await this.#turns.next(terms);
       if (second !== undefined) attempt.decided(describeSlowness(isSilent ? "silent" : "slow"));
       return second;
@@ -196,13 +208,12 @@ class AttemptLoop<Answer> {
 
   #abortable(attempt: RunningAttempt) {
     const { call, meter } = this.#plan;
-    const end = new AbortController();
-    const signal = anyOf(call.signal, end.signal);
+    const end = endingWith(call.signal);
     return {
-      answer: this.#try(attempt, { ...call, signal }),
+      answer: this.#try(attempt, { ...call, signal: end }),
       abort: (isBeaten: boolean) => {
         if (isBeaten && attempt.ageMs >= attempt.overdueAfterMs) attempt.wasSilent();
-        end.abort();
+        end.abort(new DOMException("the other attempt decides", "AbortError"));
       },
       isFinalFor: (error: unknown) => isFinal(error, attempt),
       discard: (late: Answered<Answer>) => late.attempt.end("given-up", meter.inputTokens),
@@ -279,22 +290,6 @@ class AttemptLoop<Answer> {
 
 /** How often a call that waits at a silent target tries to begin at another one. */
 const hedgePollMs = 100;
-
-/** Resolves after this time, or to false as soon as the answer has come or failed. */
-function stillRuns(
-  answer: Promise<unknown>,
-  forMs: number,
-  clock: Pick<Clock, "schedule">,
-): Promise<boolean> {
-  return new Promise((resolve) => {
-    const cancel = clock.schedule(() => resolve(true), forMs);
-    const end = (): void => {
-      cancel();
-      resolve(false);
-    };
-    answer.then(end, end);
-  });
-}
 
 type Retry = Extract<RetryDecision, { action: "retry" }>;
 

@@ -51,6 +51,15 @@ export class EndSource implements EndSignal {
   }
 }
 
+/** Ends with the signal, or before it. */
+export function endingWith(signal: EndSignal): EndSource {
+  const source = new EndSource();
+  const end = (): void => source.abort(signal.reason);
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
+  return source;
+}
+
 /** The signal for interfaces that take one of the runtime. */
 export function toAbortSignal(signal: EndSignal): AbortSignal {
   if (signal instanceof EndSource) return signal.abortSignal;
