@@ -1,7 +1,8 @@
 import { sql } from "kysely";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { ControlTransaction } from "../../src/store/control-store.ts";
-import { openStores, type SqliteStores } from "../../src/store/sqlite/open-stores.ts";
+import type { SqlStores } from "../../src/store/repositories/open-stores.ts";
+import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import {
   accountOf,
   applicationOf,
@@ -56,7 +57,7 @@ async function addEntities(to: ControlTransaction): Promise<void> {
   }
 }
 
-async function addUsage({ usage }: SqliteStores): Promise<void> {
+async function addUsage({ usage }: SqlStores): Promise<void> {
   const records = randomRecords(randomOf(7), fullSize.calls, 12);
   for (let start = 0; start < records.length; start += 500) {
     await usage.insert(records.slice(start, start + 500));
@@ -64,7 +65,7 @@ async function addUsage({ usage }: SqliteStores): Promise<void> {
   await usage.insert([recordOf("req_odd", { code: "half \ud83d and \0", startedAt: midnight })]);
 }
 
-async function addReplies({ replies }: SqliteStores): Promise<void> {
+async function addReplies({ replies }: SqlStores): Promise<void> {
   for (let index = 0; index < fullSize.replies; index += 1) {
     const body = new Uint8Array(index * 50).fill(index);
     const accountId = `acct_${index % 7}`;

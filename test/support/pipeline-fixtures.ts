@@ -253,8 +253,8 @@ function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
     clock,
     limits,
     units: { holdings: () => new Map(), unitsOf: () => 0 },
-    settings: () => plainRouting,
-    events,
+    routing: () => plainRouting,
+    routingEvents: events,
     transport: newTransport(),
   });
 }

@@ -95,7 +95,7 @@ export class ControlPlane implements AsyncDisposable {
       log,
       process: number,
       version: packageJson.version,
-      gauges: { spoolBytes: () => this.leftSpoolBytes },
+      gauges: { spoolBytes: () => this.#leader?.jobs.ingest.leftBytes ?? 0 },
     }));
     this.installation = new Installation(config, { random: randomBytes, clock });
     this.storage = openStorage({
@@ -113,7 +113,7 @@ export class ControlPlane implements AsyncDisposable {
       metrics: telemetry.metrics,
       status: () => this.#status,
       followKeys: () => this.#rows.follow(),
-      progressOf: (path) => this.#leader?.progressOf(path),
+      progressOf: (path) => this.#leader?.jobs.ingest.progressOf(path),
     });
     this.#rows = this.#createRows();
     this.#export = telemetry.exportOf({
@@ -127,11 +127,6 @@ export class ControlPlane implements AsyncDisposable {
   /** Empty while another process has the admin listener. */
   get adminUrl(): string {
     return this.#leader?.url ?? "";
-  }
-
-  /** Size of what ended processes have left in the spools, if this process stores them. */
-  get leftSpoolBytes(): number {
-    return this.#leader?.leftSpoolBytes ?? 0;
   }
 
   /** Applies a validated configuration. */
@@ -270,7 +265,9 @@ export class ControlPlane implements AsyncDisposable {
 
   async #storedProgress() {
     if (this.#spool === undefined) return undefined;
-    return this.#leader?.progressOf(this.#spool) ?? this.#pages.askProgress(this.#spool);
+    return (
+      this.#leader?.jobs.ingest.progressOf(this.#spool) ?? this.#pages.askProgress(this.#spool)
+    );
   }
 
   #whyNotReady(): string | undefined {
@@ -321,9 +318,9 @@ export class ControlPlane implements AsyncDisposable {
       "claims.confirm": (held) => replies.confirm(held),
       "claims.release": (held) => replies.release(held),
       "claims.keep": (answered) => replies.keep(answered),
-      "usage.insert": (records) => (this.#leader?.usage ?? usage).insert(records),
-      "usage.written": () => this.#leader?.wake(),
-      "usage.flush": () => this.#leader?.flush(),
+      "usage.insert": (records) => (this.#leader?.jobs.usage ?? usage).insert(records),
+      "usage.written": () => this.#leader?.jobs.ingest.wake(),
+      "usage.flush": () => this.#leader?.jobs.ingest.flush(),
       reload,
       "demo.issue-key": () => issueDemoKey(this.admin),
       leave: () => this.leave(),

@@ -9,9 +9,7 @@ import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import type { Listener, PortUse } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
-import type { Progress } from "../../ledger/spool/spool.ts";
 import { adminRoutes } from "../../routes.ts";
-import type { UsageStore } from "../../store/store.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ToControl, ToMain } from "../messages.ts";
 import type { ThreadLink } from "../thread-link.ts";
@@ -72,25 +70,8 @@ export class Leader {
     return this.#listener?.url ?? "";
   }
 
-  /** Takes rows, and makes events of them. */
-  get usage(): Pick<UsageStore, "insert"> {
-    return this.#options.jobs.usage;
-  }
-
-  get leftSpoolBytes(): number {
-    return this.#options.jobs.ingest.leftBytes;
-  }
-
-  progressOf(spool: string): Progress | undefined {
-    return this.#options.jobs.ingest.progressOf(spool);
-  }
-
-  wake(): void {
-    this.#options.jobs.ingest.wake();
-  }
-
-  flush(): Promise<void> {
-    return this.#options.jobs.ingest.flush();
+  get jobs(): LeaderJobs {
+    return this.#options.jobs;
   }
 
   reconfigure(config: Config): void {

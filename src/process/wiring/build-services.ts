@@ -55,33 +55,23 @@ export interface BuiltServices extends Omit<CallServices, keyof RoutingServices>
   readonly count: CountArrival;
 }
 
-function newClient({ proxies, config, clock }: ServiceOptions): Transport {
-  return createUpstreamClient({
-    proxies: proxies ?? noProxies,
-    mostConnections: config.upstreamRequests,
-    monotonic: () => clock.monotonic(),
-  });
-}
-
 /** Builds what the steps of a call depend on. */
 export function buildServices(options: ServiceOptions): BuiltServices {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
   const limits = options.limits ?? new MemoryLimitStore({ clock, random });
-  const { routingEvents, units } = options;
+  const { routingEvents } = options;
   const { defaultOutputTokens } = config.limits;
   const processes = options.sharing === undefined ? 1 : config.processes;
-  const transport = options.transport ?? newClient(options);
+  const transport =
+    options.transport ??
+    createUpstreamClient({
+      proxies: options.proxies ?? noProxies,
+      mostConnections: config.upstreamRequests,
+      monotonic: () => clock.monotonic(),
+    });
   return {
-    ...buildRouting({
-      clock,
-      limits,
-      units,
-      settings: options.routing,
-      events: routingEvents,
-      transport,
-      sharing: options.sharing,
-    }),
+    ...buildRouting({ ...options, limits, transport }),
     clock,
     random,
     transport,
@@ -114,34 +104,30 @@ export function buildServices(options: ServiceOptions): BuiltServices {
   };
 }
 
-export interface RoutingOptions {
-  readonly clock: Clock;
-  /** Read at each use: a reload changes it. */
-  readonly settings: () => RoutingSettings;
-  readonly events: Pick<
+export interface RoutingOptions extends Pick<
+  ServiceOptions,
+  "clock" | "routing" | "units" | "sharing"
+> {
+  readonly routingEvents: Pick<
     RoutingEvents,
     "targetEjected" | "targetReturned" | "targetProbed" | "waited"
   >;
-  /** Units of a pool that live keys hold. */
-  readonly units: PoolUnits;
   readonly limits: LimitStore;
   /** For probes. */
   readonly transport: Transport;
-  readonly sharing?: SharedSlots | undefined;
 }
-
-type Budgets = Readonly<Record<keyof RetryBudgets, RetryBudget>>;
 
 export interface RoutingServices {
   readonly health: TargetHealth;
   readonly prober: TargetProber;
-  readonly budget: Budgets;
+  readonly budget: Readonly<Record<keyof RetryBudgets, RetryBudget>>;
   readonly capacity: Capacity;
 }
 
 /** Builds the state of targets that all calls of the process share. */
 export function buildRouting(options: RoutingOptions): RoutingServices {
-  const { clock, settings, events, limits, units, transport, sharing } = options;
+  const { clock, routing: settings, routingEvents: events, sharing } = options;
+  const { limits, units, transport } = options;
   const health = new TargetHealth({
     clock,
     settings: () => settings().ejection,
@@ -157,10 +143,6 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     onWaited: (pool, waited) => events.waited({ pool, ...waited }),
     shared: sharing,
   });
-  const budgets = {
-    retries: new RetryBudget({ clock, settings }),
-    hedges: new RetryBudget({ clock, settings }),
-  };
   return {
     health,
     prober: new TargetProber({
@@ -170,7 +152,10 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
       transport,
       onProbed: (target, failure) => events.targetProbed(target, failure),
     }),
-    budget: budgets,
+    budget: {
+      retries: new RetryBudget({ clock, settings }),
+      hedges: new RetryBudget({ clock, settings }),
+    },
     capacity,
   };
 }

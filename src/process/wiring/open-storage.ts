@@ -5,15 +5,10 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { Ingest } from "../../ledger/ingest/ingest.ts";
 import { DigestRenewal, LastUse } from "../../keys/last-use.ts";
-import {
-  type AuditCheckpointOptions,
-  AuditCheckpoints,
-  openCheckpointFile,
-} from "../../store/audit-checkpoints.ts";
-import type { ControlStore } from "../../store/control-store.ts";
+import { AuditCheckpoints, openCheckpointFile } from "../../store/audit-checkpoints.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
-import type { DatabaseOwner, KeyStore } from "../../store/store.ts";
-import { RetentionJob, type RetentionOptions } from "../../store/retention-job.ts";
+import type { DatabaseOwner } from "../../store/store.ts";
+import { RetentionJob } from "../../store/retention-job.ts";
 import { refuseOddFiles } from "../../store/sqlite/connection/open-database.ts";
 import { openKeyFile } from "../../store/disk/key-file.ts";
 import { type DatabaseStores, openDatabaseStores } from "./database-stores.ts";
@@ -45,14 +40,31 @@ const lastUseIntervalMs = 2_000;
 
 /** The database is not opened yet. */
 export function openStorage(options: StorageOptions) {
+  const { clock, owner } = options;
   const { storage: events } = options.telemetry;
-  const { storage } = options.settings();
+  const config = options.settings();
+  const { storage } = config;
   let isOpen = false;
-  const stores = openStores(options, () => isOpen);
+  const stores = openDatabaseStores(storage, clock, {
+    owner,
+    onTrouble(what, error) {
+      // An error that ends the start is reported once, by the caller.
+      if (isOpen || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);
+    },
+    onRecovered: () => events.database.recovered(),
+    onDropped: (dropped) => events.usageDropped(dropped),
+  });
   const { connection, keys } = stores;
   const lastUse = new LastUse({ store: keys, intervalMs: lastUseIntervalMs, on: events.lastUse });
   const renewal = new DigestRenewal(keys);
-  const known = keysWithFile(options, keys);
+  const known = openKeyFile({
+    config,
+    clock,
+    peppers: owner.peppers,
+    store: keys,
+    onFailed: (error) => events.keyFile.failed(error),
+    onWritten: () => events.keyFile.recovered(),
+  });
   return {
     ...stores,
     /** Those of the database, or those on disk while it is unavailable. */
@@ -86,10 +98,10 @@ export function openStorage(options: StorageOptions) {
 }
 
 function openJobs(options: StorageOptions, stores: DatabaseStores) {
-  const { settings, clock, telemetry, countWaiting } = options;
+  const { settings, clock, owner, telemetry, countWaiting } = options;
   const config = settings();
-  const { ledger: on } = telemetry;
-  const { usage: store, storedCalls: calls } = stores;
+  const { ledger: on, storage } = telemetry;
+  const { usage: store, storedCalls: calls, control, replies } = stores;
   const events = openLedgerEvents({ config, store, calls, clock, on });
   const ingest = new Ingest({
     root: spoolRoot(config.dataDir),
@@ -101,14 +113,34 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
   });
   // The same after a restart, which goes on at once.
   const machine = `${hostname()}:${resolve(config.dataDir)}`;
-  const own = (job: string, intervalMs: () => number) => () =>
-    stores.jobLocks.take(job, machine, intervalMs());
-  const retention = createRetention(options, stores, {
+  const retention = new RetentionJob({
+    control: {
+      async prune(limits, limit) {
+        const answers = clock.now() - settings().idempotency.keepMs;
+        return (await control.prune(limits, limit)) + (await replies.prune(answers, limit));
+      },
+    },
+    usage: store,
+    settings: config.retention,
+    clock,
     isHeld: () => ingest.isReplaying,
-    isOwn: own("retention", () => settings().retention.intervalMs),
+    isOwn: () => stores.jobLocks.take("retention", machine, settings().retention.intervalMs),
+    onFailed: (error) => storage.retention.failed(error),
+    onDone: () => storage.retention.recovered(),
+    onRemoved: (rows) => storage.retentionRemoved(rows),
   });
-  const checkpoints = createCheckpoints(options, stores.control, {
-    isOwn: own("checkpoints", () => config.audit.checkpointIntervalMs),
+  const { checkpointIntervalMs: intervalMs, checkpointFile: path } = config.audit;
+  const checkpoints = new AuditCheckpoints({
+    store: control,
+    peppers: owner.peppers,
+    clock,
+    intervalMs,
+    file: path === undefined ? undefined : openCheckpointFile(path),
+    isOwn: () => stores.jobLocks.take("checkpoints", machine, intervalMs),
+    onCheckpoint: (checkpoint) => storage.auditCheckpoint(checkpoint),
+    onBroken: (what) => storage.auditBroken(what),
+    onFailed: (error) => storage.checkpoints.failed(error),
+    onWritten: () => storage.checkpoints.recovered(),
   });
   return {
     /** Takes rows, and makes events of them. */
@@ -127,86 +159,6 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
       await checkpoints.stop();
       await ingest.stop();
       await events.close();
-    },
-  };
-}
-
-function keysWithFile(
-  { settings, clock, owner: { peppers }, telemetry: { storage: events } }: StorageOptions,
-  store: KeyStore,
-): ReturnType<typeof openKeyFile> {
-  return openKeyFile({
-    config: settings(),
-    clock,
-    peppers,
-    store,
-    onFailed: (error) => events.keyFile.failed(error),
-    onWritten: () => events.keyFile.recovered(),
-  });
-}
-
-function createRetention(
-  { settings, clock, telemetry: { storage: events } }: StorageOptions,
-  stores: DatabaseStores,
-  turns: Pick<RetentionOptions, "isHeld" | "isOwn">,
-): RetentionJob {
-  return new RetentionJob({
-    control: withReplies(stores, () => clock.now() - settings().idempotency.keepMs),
-    usage: stores.usage,
-    settings: settings().retention,
-    clock,
-    ...turns,
-    onFailed: (error) => events.retention.failed(error),
-    onDone: () => events.retention.recovered(),
-    onRemoved: (rows) => events.retentionRemoved(rows),
-  });
-}
-
-function createCheckpoints(
-  { settings, clock, owner, telemetry }: StorageOptions,
-  store: ControlStore,
-  turns: Pick<AuditCheckpointOptions, "isOwn">,
-): AuditCheckpoints {
-  const { checkpointIntervalMs: intervalMs, checkpointFile: path } = settings().audit;
-  const { storage: events } = telemetry;
-  return new AuditCheckpoints({
-    ...turns,
-    store,
-    peppers: owner.peppers,
-    clock,
-    intervalMs,
-    file: path === undefined ? undefined : openCheckpointFile(path),
-    onCheckpoint: (checkpoint) => events.auditCheckpoint(checkpoint),
-    onBroken: (what) => events.auditBroken(what),
-    onFailed: (error) => events.checkpoints.failed(error),
-    onWritten: () => events.checkpoints.recovered(),
-  });
-}
-
-function openStores(
-  { settings, clock, owner, telemetry }: StorageOptions,
-  isOpen: () => boolean,
-): DatabaseStores {
-  const { storage: events } = telemetry;
-  return openDatabaseStores(settings().storage, clock, {
-    owner,
-    onTrouble(what, error) {
-      // An error that ends the start is reported once, by the caller.
-      if (isOpen() || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);
-    },
-    onRecovered: () => events.database.recovered(),
-    onDropped: (dropped) => events.usageDropped(dropped),
-  });
-}
-
-/** Prunes stored answers of before `before()` together with other expired data. */
-function withReplies(
-  { control, replies }: Pick<DatabaseStores, "control" | "replies">,
-  before: () => number,
-): Pick<ControlStore, "prune"> {
-  return {
-    async prune(limits, limit) {
-      return (await control.prune(limits, limit)) + (await replies.prune(before(), limit));
     },
   };
 }

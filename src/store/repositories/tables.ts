@@ -158,3 +158,10 @@ export interface SqlConnection {
    */
   change<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
 }
+
+/**
+ * Changes that must not run side by side, on any gateway, because they read before they write: limits
+ * on the number of keys, epochs, the chain of the audit, sums. Different lanes do not wait for each
+ * other.
+ */
+export type Lane = "entities" | "usage" | "replies";

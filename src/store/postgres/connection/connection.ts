@@ -3,8 +3,8 @@ import { nameOfDatabase } from "../../../domain/addresses.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../store.ts";
 import { DatabaseState, type StateOptions } from "../../repositories/database-state.ts";
-import type { Queries, SqlConnection } from "../../repositories/tables.ts";
-import { beginIn, beginUnordered, type Lane, LaneQueue } from "./lanes.ts";
+import type { Lane, Queries, SqlConnection } from "../../repositories/tables.ts";
+import { beginIn, beginUnordered, LaneQueue } from "./lanes.ts";
 import { tellEpoch } from "./notices.ts";
 import {
   connectFrom,

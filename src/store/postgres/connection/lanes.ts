@@ -1,11 +1,5 @@
 import { StorageUnavailable } from "../../errors.ts";
-
-/**
- * Changes that must not run side by side, on any gateway, because they read before they write: limits
- * on the number of keys, epochs, the chain of the audit, sums. Different lanes do not wait for each
- * other.
- */
-export type Lane = "entities" | "usage" | "replies";
+import type { Lane } from "../../repositories/tables.ts";
 
 /** Namespace of Sluice's advisory locks: the letters `Sluc`. */
 const namespace = 0x53_6c_75_63;

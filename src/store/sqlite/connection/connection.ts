@@ -95,6 +95,11 @@ export class SqliteConnection implements SqlConnection {
     return this.transact((database) => inSession(database, work));
   }
 
+  /** There is one lane. */
+  inLane(): SqlConnection {
+    return this;
+  }
+
   /** Waits for the queue; everything later fails. */
   close(): Promise<void> {
     return this.#chain(() => {

@@ -1,0 +1,43 @@
+import type { RawBuilder } from "kysely";
+import type { Clock } from "../../domain/clock.ts";
+import { SqlControlStore } from "./control-store.ts";
+import { JobLocks } from "./job-locks.ts";
+import { SqlKeyStore } from "./key-store.ts";
+import { ProcessStore, type ProcessStoreOptions } from "./process-store.ts";
+import { SqlReplyStore } from "./reply-store.ts";
+import type { Lane, SqlConnection } from "./tables.ts";
+import { SqlStoredCalls } from "./usage/stored-calls.ts";
+import { SqlUsageReports } from "./usage/usage-reports.ts";
+import { SqlUsageStore, type UsageStoreOptions } from "./usage/usage-store.ts";
+
+/** What differs between databases. */
+interface StoreParts extends UsageStoreOptions {
+  /** Its reads see all changes that this process began before. */
+  readonly connection: SqlConnection & {
+    /** The same with changes of one lane, or side by side, and with reads that wait for none. */
+    inLane(lane: Lane | undefined): SqlConnection;
+  };
+  readonly clock: Clock;
+  /** The time in milliseconds, of one clock for all processes. */
+  readonly now: () => RawBuilder<number>;
+  readonly watch: ProcessStoreOptions["watch"];
+}
+
+/** All stores of a database. */
+export type SqlStores = ReturnType<typeof openStores>;
+
+export function openStores({ connection, clock, now, watch, ...ofUsage }: StoreParts) {
+  const usage = connection.inLane("usage");
+  // A claim, a lock of a job and the row of a process are each decided by themselves.
+  const sideBySide = connection.inLane(undefined);
+  return {
+    control: new SqlControlStore(connection),
+    keys: new SqlKeyStore(connection.inLane("entities"), clock),
+    usage: new SqlUsageStore(usage, ofUsage),
+    storedCalls: new SqlStoredCalls(usage),
+    replies: new SqlReplyStore({ replies: connection.inLane("replies"), claims: sideBySide, now }),
+    reports: new SqlUsageReports(usage),
+    jobLocks: new JobLocks(sideBySide, now),
+    processes: new ProcessStore({ connection: sideBySide, now, watch }),
+  };
+}
