@@ -22,13 +22,15 @@ const kind = /^src\/upstreams\/kind\.ts$/;
 const kinds = /^src\/upstreams\/kinds\.ts$/;
 /** The interfaces of the store; its folders are backends. */
 const store = /^src\/store\/(?:limits\/)?[\w-]+\.ts$/;
+/** The data of the control plane, which has one implementation for both databases. */
+const controlStore = /^src\/store\/repositories\/control-store\.ts$/;
 const storeErrors = /^src\/store\/errors\.ts$/;
 
 export const rules: readonly Rule[] = [
   { from: /^src\/domain\//, may: [] },
   { from: /^src\/telemetry\//, may: [domain] },
   { from: simulator, may: [] },
-  { from: store, may: [domain, store] },
+  { from: store, may: [domain, store], mayAsTypes: [controlStore] },
   { from: /^src\/store\/repositories\//, may: [domain, store] },
   { from: /^src\/store\/sqlite\//, may: [domain, store, /^src\/store\/repositories\//] },
   { from: /^src\/store\/postgres\//, may: [domain, store, /^src\/store\/repositories\//] },
@@ -67,7 +69,7 @@ export const rules: readonly Rule[] = [
   {
     from: /^src\/control\//,
     may: [domain, storeErrors, /^src\/(edge|idempotency)\//],
-    mayAsTypes: [store, /^src\/(keys|admission|config)\//],
+    mayAsTypes: [store, controlStore, /^src\/(keys|admission|config)\//],
   },
   {
     from: /^src\/process\//,

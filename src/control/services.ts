@@ -7,13 +7,13 @@ import type { KeysApplied, ProcessRow } from "../domain/process-row.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
-import type { ControlStore } from "../store/control-store.ts";
+import type { ControlStore } from "../store/repositories/control-store.ts";
 import type { UsageStore } from "../store/store.ts";
 import type { UsageReports } from "../store/usage-reports.ts";
 
 /** The dependencies of the operations; `app.ts` makes them once. */
 export interface AdminServices {
-  readonly store: ControlStore;
+  readonly store: Omit<ControlStore, "prune">;
   readonly reports: Omit<UsageReports, "admitted">;
   readonly usage: Pick<UsageStore, "erase">;
   readonly refusals: RefusalFinder;

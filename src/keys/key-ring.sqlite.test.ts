@@ -13,9 +13,9 @@ import {
   keyOf,
   secretOf,
 } from "../../test/contracts/control-fixtures.ts";
-import type { ControlTransaction } from "../store/control-store.ts";
+import type { ControlTransaction } from "../store/repositories/control-store.ts";
 import { SqliteConnection } from "../store/sqlite/connection/connection.ts";
-import { SqlControlStore } from "../store/repositories/control-store.ts";
+import { ControlStore } from "../store/repositories/control-store.ts";
 import { SqlKeyStore } from "../store/repositories/key-store.ts";
 import { createAuthenticate } from "./authenticate.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
@@ -73,7 +73,7 @@ function moveIfThere(from: string, to: string): void {
 
 /** Another process, which changes keys without the rings. */
 function operator(clock: ManualClock) {
-  const store = new SqlControlStore(connect());
+  const store = new ControlStore(connect());
   const change = (work: (transaction: ControlTransaction) => Promise<unknown>): Promise<unknown> =>
     store.change(work);
   return {

@@ -9,7 +9,7 @@ import { readCheckpoint } from "../domain/audit.ts";
 import { AuditCheckpoints, type CheckpointFile, openCheckpointFile } from "./audit-checkpoints.ts";
 import { auditEntryOf } from "../../test/contracts/control-fixtures.ts";
 import { SqliteConnection } from "./sqlite/connection/connection.ts";
-import { SqlControlStore } from "./repositories/control-store.ts";
+import { ControlStore } from "./repositories/control-store.ts";
 
 const peppers = testPeppers();
 const intervalMs = 3_600_000;
@@ -19,7 +19,7 @@ class Bench implements AsyncDisposable {
   /** The scheduled callback. */
   due: (() => void) | undefined;
   readonly connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-  readonly store = new SqlControlStore(this.connection);
+  readonly store = new ControlStore(this.connection);
   readonly lines: string[] = [];
   readonly broken: string[] = [];
   readonly failures: unknown[] = [];

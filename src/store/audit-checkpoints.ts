@@ -7,7 +7,7 @@ import {
 } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
-import type { ControlStore } from "./control-store.ts";
+import type { ControlStore } from "./repositories/control-store.ts";
 
 export interface AuditCheckpointOptions {
   readonly store: Pick<ControlStore, "auditEnds">;

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../domain/clock.ts";
 import type { RetentionSettings } from "../domain/accounts/account.ts";
-import type { ControlRetention, ControlStore } from "./control-store.ts";
+import type { ControlRetention } from "./control-store.ts";
+import type { ControlStore } from "./repositories/control-store.ts";
 import type { UsageRetention, UsageStore } from "./store.ts";
 
 export interface RetentionOptions {

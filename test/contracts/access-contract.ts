@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { Session } from "../../src/domain/accounts/user.ts";
-import type { ControlStore } from "../../src/store/control-store.ts";
+import type { ControlStore } from "../../src/store/repositories/control-store.ts";
 import { AlreadyExists } from "../../src/store/errors.ts";
 import { accountOf, tokenOf, userOf } from "./control-fixtures.ts";
 

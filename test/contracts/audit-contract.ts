@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { auditDigest, firstDigest } from "../../src/domain/audit.ts";
-import type { AuditFilter, ControlStore } from "../../src/store/control-store.ts";
+import type { AuditFilter } from "../../src/store/control-store.ts";
+import type { ControlStore } from "../../src/store/repositories/control-store.ts";
 import { auditEntryOf } from "./control-fixtures.ts";
 
 /** The chain as a store keeps it; what a tampered chain looks like is a matter of each backend. */

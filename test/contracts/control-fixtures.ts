@@ -3,7 +3,7 @@ import type { Account, Application } from "../../src/domain/accounts/account.ts"
 import type { AuditEntry } from "../../src/domain/audit.ts";
 import type { Key, KeySecret } from "../../src/domain/keys/key.ts";
 import type { ManagementToken, User } from "../../src/domain/accounts/user.ts";
-import type { ControlStore } from "../../src/store/control-store.ts";
+import type { ControlStore } from "../../src/store/repositories/control-store.ts";
 
 /** Entities as tests need them: complete, and different only where the test says so. */
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { ControlRetention, ControlStore } from "../../src/store/control-store.ts";
+import type { ControlRetention } from "../../src/store/control-store.ts";
+import type { ControlStore } from "../../src/store/repositories/control-store.ts";
 import { sessionOf } from "./access-contract.ts";
 import { auditEntryOf, insertKey, keyOf, secretOf, tokenOf, userOf } from "./control-fixtures.ts";
 

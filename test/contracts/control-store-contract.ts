@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import type { Page, PageRequest } from "../../src/store/control-store.ts";
 import type {
   ControlStore,
   ControlTransaction,
-  Page,
-  PageRequest,
-} from "../../src/store/control-store.ts";
+} from "../../src/store/repositories/control-store.ts";
 import {
   AlreadyExists,
   InvalidCursor,

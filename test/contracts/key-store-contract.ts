@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { ManualClock } from "../support/manual-clock.ts";
 import type { Application } from "../../src/domain/accounts/account.ts";
 import type { Key } from "../../src/domain/keys/key.ts";
-import type { ControlStore } from "../../src/store/control-store.ts";
+import type { ControlStore } from "../../src/store/repositories/control-store.ts";
 import type { KeyChange, KeyStore } from "../../src/store/store.ts";
 import { accountOf, applicationOf, insertKey, keyOf, secretOf } from "./control-fixtures.ts";
 

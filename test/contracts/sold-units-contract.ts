@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { Key } from "../../src/domain/keys/key.ts";
-import type { ControlStore, KeyFilter, SoldUnitsFilter } from "../../src/store/control-store.ts";
+import type { KeyFilter, SoldUnitsFilter } from "../../src/store/control-store.ts";
+import type { ControlStore } from "../../src/store/repositories/control-store.ts";
 import { accountOf, applicationOf, keyOf } from "./control-fixtures.ts";
 
 /** What every control store must know of units of provisioned throughput. */

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { systemClock } from "../../src/domain/clock.ts";
-import type { ControlTransaction } from "../../src/store/control-store.ts";
+import type { ControlTransaction } from "../../src/store/repositories/control-store.ts";
 import type { SqlStores } from "../../src/store/repositories/open-stores.ts";
 import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import {

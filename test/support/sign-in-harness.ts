@@ -16,7 +16,7 @@ import { createNetworkList } from "../../src/domain/network.ts";
 import type { User } from "../../src/domain/accounts/user.ts";
 import { userOf } from "../contracts/control-fixtures.ts";
 import { SqliteConnection } from "../../src/store/sqlite/connection/connection.ts";
-import { SqlControlStore } from "../../src/store/repositories/control-store.ts";
+import { ControlStore } from "../../src/store/repositories/control-store.ts";
 import { requestOf, type FixtureRequest } from "./admin-fixture.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { bodyLimitsOf } from "./body-limits.ts";
@@ -31,7 +31,7 @@ export interface SignInOptions {
   readonly publicUrl?: string;
   readonly localToken?: string;
   /** A gateway that has ended: this one is its next start. */
-  readonly store?: SqlControlStore;
+  readonly store?: ControlStore;
   /** In addition to those of signing in. */
   readonly routes?: readonly Route[];
 }
@@ -43,7 +43,7 @@ export class SignInHarness implements AsyncDisposable {
     path: ":memory:",
     busyTimeoutMs: 100,
   });
-  readonly store: SqlControlStore;
+  readonly store: ControlStore;
   readonly passwords = cheapPasswords();
   readonly refusals: SignInRefusal[] = [];
   readonly bootstrapTokens: string[] = [];
@@ -53,7 +53,7 @@ export class SignInHarness implements AsyncDisposable {
   readonly #dispatch: Dispatch;
 
   constructor(options: SignInOptions = {}) {
-    this.store = options.store ?? new SqlControlStore(this.connection);
+    this.store = options.store ?? new ControlStore(this.connection);
     const { clock, store, passwords } = this;
     this.publicUrl = options.publicUrl ?? "https://console.example.com";
     const settings = { ...defaults, sso: options.sso, ...options.settings };

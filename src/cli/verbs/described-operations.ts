@@ -25,7 +25,6 @@ function describe(): readonly DescribedOperation[] {
       verifyAudit: unopened,
       auditEnds: unopened,
       pepperUse: unopened,
-      prune: unopened,
     },
     reports: { totals: unopened, series: unopened, calls: unopened, call: unopened },
     usage: { erase: unopened },

@@ -15,7 +15,7 @@ import { type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { maySee, notFound } from "../operation/scope.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
-import type { ControlView } from "../../store/control-store.ts";
+import type { ControlView } from "../../store/repositories/control-store.ts";
 import type { AdminServices, Platform } from "../services.ts";
 import { entityForm, viewAs } from "../values/api-form.ts";
 

@@ -53,7 +53,7 @@ test("a checkpoint that this installation did not write is refused", async () =>
 test("names the first entry that retention has kept", async () => {
   await using admin = await filled();
   const limits = { audit: admin.clock.now() + 1, keys: 0, access: 0, replies: 0 };
-  await admin.services.store.prune(limits, 100);
+  await admin.stores.control.prune(limits, 100);
   const verdict = await admin.run(auditVerdictSchema, "verifyAudit");
   expect(verdict).toMatchObject({ is_intact: true, entries: 1, first: { sequence: 3 } });
 });

@@ -3,7 +3,7 @@ import type { Application } from "../../domain/accounts/account.ts";
 import type { AuditEntry } from "../../domain/audit.ts";
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import type { Key } from "../../domain/keys/key.ts";
-import type { ControlTransaction } from "../../store/control-store.ts";
+import type { ControlTransaction } from "../../store/repositories/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import { changeAs } from "../operation/change.ts";
 import { notFound } from "../operation/scope.ts";

@@ -3,7 +3,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { isNetwork } from "../../domain/network.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
-import type { ControlView } from "../../store/control-store.ts";
+import type { ControlView } from "../../store/repositories/control-store.ts";
 import { invalidField, wrongState } from "../operation/refusals.ts";
 import { unknownName } from "../operation/known-names.ts";
 import type { WantedSettings } from "../contract/keys.ts";

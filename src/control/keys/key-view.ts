@@ -1,5 +1,5 @@
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
-import type { ControlView } from "../../store/control-store.ts";
+import type { ControlView } from "../../store/repositories/control-store.ts";
 import { keySchema, secretSchema, type KeyStatus, type KeyView } from "../contract/keys.ts";
 import type { ResourceOperations } from "../operation/resource-operations.ts";
 import type { AdminServices } from "../services.ts";

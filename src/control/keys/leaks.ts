@@ -4,7 +4,7 @@ import { leakFindingsSchema, leakReportSchema, type LeakFinding } from "../contr
 import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
-import type { ControlView } from "../../store/control-store.ts";
+import type { ControlView } from "../../store/repositories/control-store.ts";
 import { endSecret } from "./end-secret.ts";
 import { hintOf, isLive, keyStatus } from "./key-view.ts";
 import type { AdminServices } from "../services.ts";

@@ -8,7 +8,7 @@ import {
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Key } from "../../domain/keys/key.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
-import type { ControlView } from "../../store/control-store.ts";
+import type { ControlView } from "../../store/repositories/control-store.ts";
 import { invalidField } from "../operation/refusals.ts";
 import type { Platform } from "../services.ts";
 import type { Application } from "../../domain/accounts/account.ts";

@@ -2,7 +2,7 @@ import type { AuditEntry, AuditFields } from "../../domain/audit.ts";
 import { isSameValue } from "../../domain/json-object.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { KeysApplied } from "../../domain/process-row.ts";
-import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
+import type { ControlTransaction, ControlView } from "../../store/repositories/control-store.ts";
 import type { OperationCall } from "./operation.ts";
 import type { AdminServices } from "../services.ts";
 import { wrongState } from "./refusals.ts";

@@ -10,7 +10,8 @@ import {
   type AllRequestNames,
 } from "../../idempotency/request-names.ts";
 import { openReply, sealReply } from "../../idempotency/seal.ts";
-import type { ControlView, StoredReply } from "../../store/control-store.ts";
+import type { StoredReply } from "../../store/control-store.ts";
+import type { ControlView } from "../../store/repositories/control-store.ts";
 
 export interface OperationRequest extends OperationInput {
   /** The header `Idempotency-Key`; undefined or null when there is none. */

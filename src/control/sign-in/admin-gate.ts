@@ -4,7 +4,7 @@ import type { Principal, User } from "../../domain/accounts/user.ts";
 import type { AdminSettings } from "../../config/config.ts";
 import type { AdminGate } from "../../edge/dispatch/dispatch-options.ts";
 import { StorageUnavailable } from "../../store/errors.ts";
-import type { ControlTransaction } from "../../store/control-store.ts";
+import type { ControlTransaction } from "../../store/repositories/control-store.ts";
 import type { AdminServices } from "../services.ts";
 import { fromStorageError } from "../operation/refusals.ts";
 import { readCookie } from "./sessions/cookies.ts";

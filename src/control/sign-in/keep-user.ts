@@ -2,7 +2,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
 import type { Role, User } from "../../domain/accounts/user.ts";
 import { AlreadyExists } from "../../store/errors.ts";
-import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
+import type { ControlTransaction, ControlView } from "../../store/repositories/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
 import { invalidField } from "../operation/refusals.ts";

@@ -8,7 +8,7 @@ import {
   type Scope,
   type User,
 } from "../../domain/accounts/user.ts";
-import type { ControlView } from "../../store/control-store.ts";
+import type { ControlView } from "../../store/repositories/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
 import {

@@ -1,8 +1,8 @@
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { SqlStores } from "../../store/repositories/open-stores.ts";
+import type { SqlStores, StoreOptions } from "../../store/repositories/open-stores.ts";
 import { openStores as openPostgres } from "../../store/postgres/open-stores.ts";
-import { openStores as openSqlite, type StoreOptions } from "../../store/sqlite/open-stores.ts";
+import { openStores as openSqlite } from "../../store/sqlite/open-stores.ts";
 
 /** All stores of a database of any kind. */
 export interface DatabaseStores extends SqlStores {

@@ -4,26 +4,26 @@ import { claimsContract } from "../../../test/contracts/claims-contract.ts";
 import { replyStoreContract } from "../../../test/contracts/reply-store-contract.ts";
 import { sql } from "kysely";
 import { describeWithPostgres } from "../../../test/support/postgres-databases.ts";
-import { SqlControlStore } from "../repositories/control-store.ts";
+import { ControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import type { PostgresConnection } from "./connection/connection.ts";
 import { serverTime } from "./open-stores.ts";
 
 describeWithPostgres(({ connect }) => {
-  controlStoreContract("PostgreSQL", async () => new SqlControlStore(await connect()));
+  controlStoreContract("PostgreSQL", async () => new ControlStore(await connect()));
 
   keyStoreContract("PostgreSQL", async (clock) => {
     const connection = await connect();
     return {
       keys: new SqlKeyStore(connection.inLane("entities"), clock),
-      control: new SqlControlStore(connection),
+      control: new ControlStore(connection),
     };
   });
 
   replyStoreContract("PostgreSQL", async () => {
     const connection = await connect();
-    const control = new SqlControlStore(connection);
+    const control = new ControlStore(connection);
     return {
       store: repliesOf(connection),
       erase: (accountId) => control.change(({ accounts }) => accounts.markErased(accountId, 1)),

@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
-import { openStores as openIn } from "../repositories/open-stores.ts";
-import type { StoreOptions } from "../sqlite/open-stores.ts";
+import { openStores as openIn, type StoreOptions } from "../repositories/open-stores.ts";
 import { NoticeListener } from "./connection/notices.ts";
 import { PostgresConnection, type PostgresOptions } from "./connection/connection.ts";
 import { isFaultOfData } from "./connection/postgres-trouble.ts";

@@ -1,16 +1,15 @@
+import type { Application } from "../../domain/accounts/account.ts";
 import type { AuditLink } from "../../domain/audit.ts";
 import type {
+  ApplicationFilter,
   AuditEnds,
   AuditExpectation,
   AuditVerdict,
   ControlRetention,
-  ControlStore,
-  ControlTransaction,
-  ControlView,
   PepperUse,
 } from "../control-store.ts";
 import { AuditLog, findAuditEnds, verifyAudit } from "./audit.ts";
-import type { Queries, SqlConnection } from "./tables.ts";
+import type { Queries, SqlConnection, Tables } from "./tables.ts";
 import { Accounts } from "./control/accounts.ts";
 import { applicationSpec } from "./control/applications.ts";
 import { EntityTable } from "./entity-table.ts";
@@ -23,34 +22,68 @@ import { Users } from "./control/users.ts";
 import { countPepperUse } from "./pepper-use.ts";
 import { pruneControl } from "./prune-control.ts";
 
-/** The control plane in a database. */
-export class SqlControlStore implements ControlStore {
+/** All data of the control plane in one transaction. */
+export interface ControlTransaction {
+  readonly accounts: Accounts;
+  readonly applications: EntityTable<Application, Tables["applications"], ApplicationFilter>;
+  /** Every change of a key, its secrets, application or account reaches the key rings. */
+  readonly keys: Keys;
+  readonly secrets: Secrets;
+  readonly users: Users;
+  readonly sessions: Sessions;
+  readonly tokens: Tokens;
+  readonly audit: AuditLog;
+  readonly replies: Replies;
+}
+
+type OfKeys = "ofKey" | "countLive" | "soldUnits" | "freeLimitScope";
+type Reads = "get" | "list" | "findByIdentity" | "findByPublicId" | OfKeys;
+
+/** What reads the same data. */
+export type ControlView = {
+  readonly [Table in keyof ControlTransaction]: Pick<
+    ControlTransaction[Table],
+    Reads & keyof ControlTransaction[Table]
+  >;
+};
+
+/** The data of the control plane: who owns which key, who may change it, and who did. */
+export class ControlStore {
   readonly #connection: SqlConnection;
 
   constructor(connection: SqlConnection) {
     this.#connection = connection;
   }
 
+  /** Reads one consistent state of the data. Throws `StorageUnavailable`. */
   read<Result>(work: (view: ControlView) => Promise<Result>): Promise<Result> {
     return this.#connection.read((queries) => work(this.#tables(queries)));
   }
 
+  /**
+   * Runs transactions one at a time; an error thrown by `work` rolls back. `work` must await only
+   * the transaction. Throws `StorageUnavailable`.
+   */
   change<Result>(work: (transaction: ControlTransaction) => Promise<Result>): Promise<Result> {
     return this.#connection.change((queries) => work(this.#tables(queries)));
   }
 
+  /** Reads the whole audit in pages and checks the chain. */
   verifyAudit(signal: AbortSignal, expected?: AuditExpectation): Promise<AuditVerdict> {
     return verifyAudit(this.#connection, signal, expected);
   }
 
+  /** The ends of the audit, without reading all of it, and whether it still contains `known`. */
   auditEnds(known?: AuditLink): Promise<AuditEnds> {
     return this.#connection.read((queries) => findAuditEnds(queries, known));
   }
 
+  /** Counts what is live at a time, by the pepper that protects it. */
   pepperUse(now: number): Promise<PepperUse> {
     return countPepperUse(this.#connection, now);
   }
 
+  /** Removes at most `limit` rows of each table older than the given times; returns how many. */
   prune(limits: ControlRetention, limit: number): Promise<number> {
     return pruneControl(this.#connection, limits, limit);
   }

@@ -87,6 +87,10 @@ export class EntityTable<Entity extends TableEntity, Row, Filter> {
     return this.findBy({ id });
   }
 
+  /**
+   * Newest first, matching every field of the filter. When matches are rare, a page may be short or
+   * even empty and still name a next one.
+   */
   async list(filter: Filter, page: PageRequest): Promise<Page<Entity>> {
     const { select, read } = this.#spec;
     const conditions = this.#conditions(filter, page);
@@ -108,11 +112,16 @@ export class EntityTable<Entity extends TableEntity, Row, Filter> {
     return { items: found.items, next: encodeCursor(until) };
   }
 
+  /** Throws `AlreadyExists` when the id or a unique name is taken. */
   async insert(entity: Entity): Promise<void> {
     await this.insertRow(this.#spec.write(entity));
     await this.#spec.onChange?.(this.queries, { before: undefined, after: entity });
   }
 
+  /**
+   * Replaces the entity of this id and increments its revision; `entity.revision` must be the
+   * stored one. Returns the entity as stored. Throws `RevisionConflict`, `AlreadyExists`.
+   */
   async update(entity: Entity & { readonly revision: number }): Promise<Entity> {
     const { table, fixed, write, onChange } = this.#spec;
     const before = await this.get(entity.id);
@@ -129,6 +138,7 @@ export class EntityTable<Entity extends TableEntity, Row, Filter> {
     return stored;
   }
 
+  /** False when there is none. Throws `StillInUse` while others refer to it. */
   async delete(id: string): Promise<boolean> {
     const { table, onRemove } = this.#spec;
     await onRemove?.(this.queries, id);

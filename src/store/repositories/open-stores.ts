@@ -1,6 +1,8 @@
 import type { RawBuilder } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
-import { SqlControlStore } from "./control-store.ts";
+import { ControlStore } from "./control-store.ts";
+import type { DatabaseOwner } from "../store.ts";
+import type { StateOptions } from "./database-state.ts";
 import { JobLocks } from "./job-locks.ts";
 import { SqlKeyStore } from "./key-store.ts";
 import { ProcessStore, type ProcessStoreOptions } from "./process-store.ts";
@@ -23,6 +25,12 @@ interface StoreParts extends UsageStoreOptions {
   readonly watch: ProcessStoreOptions["watch"];
 }
 
+export interface StoreOptions
+  extends Pick<StateOptions, "onTrouble" | "onRecovered">, Pick<UsageStoreOptions, "onDropped"> {
+  /** Checks that the database is the right one. */
+  readonly owner?: DatabaseOwner | undefined;
+}
+
 /** All stores of a database. */
 export type SqlStores = ReturnType<typeof openStores>;
 
@@ -31,7 +39,7 @@ export function openStores({ connection, clock, now, watch, ...ofUsage }: StoreP
   // A claim, a lock of a job and the row of a process are each decided by themselves.
   const sideBySide = connection.inLane(undefined);
   return {
-    control: new SqlControlStore(connection),
+    control: new ControlStore(connection),
     keys: new SqlKeyStore(connection.inLane("entities"), clock),
     usage: new SqlUsageStore(usage, ofUsage),
     storedCalls: new SqlStoredCalls(usage),

@@ -1,13 +1,9 @@
 import { sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
-import { openStores as openIn } from "../repositories/open-stores.ts";
-import type { UsageStoreOptions } from "../repositories/usage/usage-store.ts";
-import { SqliteConnection, type SqliteOptions } from "./connection/connection.ts";
+import { openStores as openIn, type StoreOptions } from "../repositories/open-stores.ts";
+import { SqliteConnection } from "./connection/connection.ts";
 import { isFaultOfData } from "./connection/sqlite-trouble.ts";
 import { insertCalls } from "./insert-calls.ts";
-
-export type StoreOptions = Pick<SqliteOptions, "owner" | "onTrouble" | "onRecovered"> &
-  Pick<UsageStoreOptions, "onDropped">;
 
 /** Short, because the wait of a statement blocks the event loop and with it every stream. */
 const busyTimeoutMs = 10;

@@ -7,7 +7,7 @@ import {
   secretOf,
 } from "../../../test/contracts/control-fixtures.ts";
 import { recordOf } from "../../../test/contracts/usage-fixtures.ts";
-import { SqlControlStore } from "../repositories/control-store.ts";
+import { ControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
@@ -15,7 +15,7 @@ import { isFaultOfData } from "./connection/sqlite-trouble.ts";
 
 test("a repeated statement is prepared once, with any other statements in between", async () => {
   await using connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-  const control = new SqlControlStore(connection);
+  const control = new ControlStore(connection);
   const ring = new SqlKeyStore(connection, { now: () => 1 });
   const usage = new SqlUsageStore(connection, { isFaultOfData });
   const application = applicationOf("app_a", { accountId: "acct_a" });

@@ -6,8 +6,9 @@ import {
   secretOf,
 } from "../../../test/contracts/control-fixtures.ts";
 import { plansOf } from "../../../test/support/query-plans.ts";
-import type { AuditFilter, ControlView, KeyFilter } from "../control-store.ts";
-import { SqlControlStore } from "../repositories/control-store.ts";
+import type { AuditFilter, KeyFilter } from "../control-store.ts";
+import type { ControlView } from "../repositories/control-store.ts";
+import { ControlStore } from "../repositories/control-store.ts";
 import { encodeCursor } from "../repositories/cursor.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
@@ -15,7 +16,7 @@ import { SqliteConnection } from "./connection/connection.ts";
 /** The cost of a list must depend on its page, not on the number of rows. */
 describe("plans of queries", () => {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-  const store = new SqlControlStore(connection);
+  const store = new ControlStore(connection);
 
   beforeAll(() => fill(store));
 
@@ -142,7 +143,7 @@ describe("plans of queries", () => {
   });
 });
 
-async function fill(store: SqlControlStore): Promise<void> {
+async function fill(store: ControlStore): Promise<void> {
   await store.change(async (to) => {
     for (const account of ["acct_a", "acct_b", "acct_c"]) {
       await to.accounts.insert(accountOf(account));

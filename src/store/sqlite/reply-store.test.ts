@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { claimsContract } from "../../../test/contracts/claims-contract.ts";
 import { replyStoreContract } from "../../../test/contracts/reply-store-contract.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { SqlControlStore } from "../repositories/control-store.ts";
+import { ControlStore } from "../repositories/control-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 
@@ -16,7 +16,7 @@ function open() {
 
 replyStoreContract("SQLite", () => {
   const { connection, store } = open();
-  const control = new SqlControlStore(connection);
+  const control = new ControlStore(connection);
   return {
     store,
     erase: (accountId) => control.change(({ accounts }) => accounts.markErased(accountId, 1)),

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { auditDigest, firstDigest } from "../../domain/audit.ts";
 import { auditEntryOf } from "../../../test/contracts/control-fixtures.ts";
 import { SqliteConnection } from "./connection/connection.ts";
-import { SqlControlStore } from "../repositories/control-store.ts";
+import { ControlStore } from "../repositories/control-store.ts";
 import { readRecord } from "../repositories/audit.ts";
 
 /** Removes the triggers, as an attacker with write access to the file can. */
@@ -20,11 +20,11 @@ describe("a tampered audit", () => {
   const filled = join(folder.path, "filled.db");
   const path = join(folder.path, "tampered.db");
   let connection: SqliteConnection;
-  let store: SqlControlStore;
+  let store: ControlStore;
 
   beforeAll(async () => {
     await using first = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-    await new SqlControlStore(first).change(async (to) => {
+    await new ControlStore(first).change(async (to) => {
       for (let at = 1; at <= 1_200; at += 1) {
         await to.audit.append(auditEntryOf(at, { after: { note: `note ${at}` } }));
       }
@@ -35,7 +35,7 @@ describe("a tampered audit", () => {
   beforeEach(() => {
     copyFileSync(filled, path);
     connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-    store = new SqlControlStore(connection);
+    store = new ControlStore(connection);
   });
 
   afterEach(() => connection.close());
@@ -150,7 +150,7 @@ describe("a tampered audit", () => {
     await store.change((to) => to.audit.append(auditEntryOf(2_000)));
     const { last } = await store.auditEnds(older);
     await using restored = new SqliteConnection({ path, busyTimeoutMs: 10 });
-    const other = new SqlControlStore(restored);
+    const other = new ControlStore(restored);
     expect(await other.verifyAudit(signal)).toMatchObject({ isIntact: true, entries: 1_200 });
     expect(await other.auditEnds(last)).toEqual({ first: 1, last: older, hasKnown: false });
     expect((await other.verifyAudit(signal, { digest: last.digest })).problem?.what).toBe(

@@ -1,14 +1,14 @@
 import { randomBase62, type RandomBytes } from "../../../domain/keys/base62.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { Secret } from "../../../domain/keys/secret.ts";
-import type { ControlStore, ControlView } from "../../../store/control-store.ts";
+import type { ControlStore, ControlView } from "../../../store/repositories/control-store.ts";
 import { isSameText, sha256 } from "../sessions/sessions.ts";
 
 /** Short, because a printed token stays readable in terminals and logs. */
 const lifetimeMs = 60 * 60 * 1000;
 
 export interface BootstrapOptions {
-  readonly store: ControlStore;
+  readonly store: Pick<ControlStore, "read" | "change">;
   readonly clock: Clock;
   readonly random: RandomBytes;
   /** The configured token; undefined: a random one is generated. */

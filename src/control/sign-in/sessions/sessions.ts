@@ -1,7 +1,7 @@
 import { type RandomBytes, randomBase62 } from "../../../domain/keys/base62.ts";
 import type { PepperKey } from "../../../domain/keys/peppers.ts";
 import type { Session } from "../../../domain/accounts/user.ts";
-import type { ControlView } from "../../../store/control-store.ts";
+import type { ControlView } from "../../../store/repositories/control-store.ts";
 import { timingSafeEqual } from "node:crypto";
 
 /** 43 characters of 62 are 256 bits. */

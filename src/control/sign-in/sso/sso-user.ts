@@ -2,7 +2,7 @@ import type { SsoSettings } from "../../../config/config.ts";
 import type { RandomBytes } from "../../../domain/keys/base62.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { roles, type Role, type User } from "../../../domain/accounts/user.ts";
-import type { ControlView } from "../../../store/control-store.ts";
+import type { ControlView } from "../../../store/repositories/control-store.ts";
 import type { Change } from "../../operation/change.ts";
 import { emailSchema } from "../../contract/access.ts";
 import { insertUser, newUser, updateUser } from "../keep-user.ts";

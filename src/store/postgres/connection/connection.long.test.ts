@@ -6,7 +6,7 @@ import { freePort } from "../../../../test/support/free-port.ts";
 import { OtherSchema, StorageUnavailable, WrongDatabase } from "../../errors.ts";
 import type { DatabaseFacts } from "../../store.ts";
 import type { SqlConnection } from "../../repositories/tables.ts";
-import { SqlControlStore } from "../../repositories/control-store.ts";
+import { ControlStore } from "../../repositories/control-store.ts";
 import { SqlUsageStore } from "../../repositories/usage/usage-store.ts";
 import { isFaultOfData } from "./postgres-trouble.ts";
 import { PostgresConnection } from "./connection.ts";
@@ -20,11 +20,11 @@ describeWithPostgres((databases) => {
     const connections = await Promise.all([1, 2, 3, 4].map(() => databases.connect({ url })));
     await Promise.all(connections.map((connection) => connection.open()));
     const [one] = connections;
-    await new SqlControlStore(one ?? (await databases.connect({ url }))).change((to) =>
+    await new ControlStore(one ?? (await databases.connect({ url }))).change((to) =>
       to.accounts.insert(accountOf("acct_a")),
     );
     for (const connection of connections) {
-      const store = new SqlControlStore(connection);
+      const store = new ControlStore(connection);
       expect((await store.read((view) => view.accounts.get("acct_a")))?.id).toBe("acct_a");
     }
   });
@@ -32,14 +32,14 @@ describeWithPostgres((databases) => {
   test("changes of several gateways run one after another, with one epoch for each", async () => {
     const url = await databases.server.createDatabase();
     const stores = await Promise.all(
-      [1, 2, 3].map(async () => new SqlControlStore(await databases.connect({ url }))),
+      [1, 2, 3].map(async () => new ControlStore(await databases.connect({ url }))),
     );
     const application = applicationOf("app_a");
     await stores[0]?.change(async (to) => {
       await to.accounts.insert(accountOf("acct_a", { maxKeys: 0 }));
       await to.applications.insert(application);
     });
-    const raise = (store: SqlControlStore, round: number): Promise<unknown> =>
+    const raise = (store: ControlStore, round: number): Promise<unknown> =>
       store.change(async (to) => {
         const account = await to.accounts.get("acct_a");
         if (account === undefined) throw new Error("the account is gone");
@@ -71,7 +71,7 @@ describeWithPostgres((databases) => {
 
   test("a batch of usage that takes long delays no change of a key and no reading", async () => {
     const connection = await databases.connect();
-    const control = new SqlControlStore(connection);
+    const control = new ControlStore(connection);
     const written = Promise.withResolvers<void>();
     const storing = connection.inLane("usage").change(() => written.promise);
     await control.change((to) => to.accounts.insert(accountOf("acct_a")));
@@ -83,7 +83,7 @@ describeWithPostgres((databases) => {
   test("a gateway that stops in the middle of a change does not keep others from theirs", async () => {
     const url = await databases.server.createDatabase();
     const frozen = await databases.connect({ url, statementTimeoutMs: 2_000 });
-    const other = new SqlControlStore(await databases.connect({ url }));
+    const other = new ControlStore(await databases.connect({ url }));
     await untilAvailable(() => frozen.open());
     const hasBegun = Promise.withResolvers<void>();
     const thaws = Promise.withResolvers<void>();
@@ -137,7 +137,7 @@ describeWithPostgres((databases) => {
       onTrouble: (what) => void events.push(what),
       onRecovered: () => void events.push("recovered"),
     });
-    const store = new SqlControlStore(connection);
+    const store = new ControlStore(connection);
     await store.change((to) => to.accounts.insert(accountOf("acct_a")));
     await databases.server.kill();
     const read = () => store.read((view) => view.accounts.get("acct_a"));
@@ -158,13 +158,13 @@ describeWithPostgres((databases) => {
     await Promise.all([one.open(), other.open()]);
     const hasBegun = Promise.withResolvers<void>();
     const commits = Promise.withResolvers<void>();
-    const changing = new SqlControlStore(one).change(async (to) => {
+    const changing = new ControlStore(one).change(async (to) => {
       await to.accounts.insert(accountOf("acct_a"));
       hasBegun.resolve();
       await commits.promise;
     });
     await hasBegun.promise;
-    const reading = new SqlControlStore(other).change((to) => to.accounts.get("acct_a"));
+    const reading = new ControlStore(other).change((to) => to.accounts.get("acct_a"));
     await untilOneWaits(other.inLane("usage"));
     commits.resolve();
     await changing;
@@ -177,7 +177,7 @@ describeWithPostgres((databases) => {
       statementTimeoutMs: 300,
       connectTimeoutMs: 1_000,
     });
-    const store = new SqlControlStore(connection);
+    const store = new ControlStore(connection);
     const read = () => store.read((view) => view.accounts.get("acct_a"));
     await untilAvailable(read);
     databases.server.signal("SIGSTOP");
@@ -227,7 +227,7 @@ describeWithPostgres((databases) => {
       await ends.promise;
     });
     await hasBegun.promise;
-    const store = new SqlControlStore(connection);
+    const store = new ControlStore(connection);
     const read = () => store.read((view) => view.accounts.get("acct_a"));
     expect(await read().catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
     ends.resolve();

@@ -4,7 +4,7 @@ import { accountOf } from "../../../../test/contracts/control-fixtures.ts";
 import { recordOf } from "../../../../test/contracts/usage-fixtures.ts";
 import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
 import { StorageUnavailable } from "../../errors.ts";
-import { SqlControlStore } from "../../repositories/control-store.ts";
+import { ControlStore } from "../../repositories/control-store.ts";
 import { SqlUsageStore } from "../../repositories/usage/usage-store.ts";
 import { LaneQueue } from "./lanes.ts";
 import { isFaultOfData, meaningOf, troubleOf } from "./postgres-trouble.ts";
@@ -17,7 +17,7 @@ describeWithPostgres((databases) => {
       onTrouble: (what) => void events.push(what),
       onRecovered: () => void events.push("recovered"),
     });
-    const store = new SqlControlStore(connection);
+    const store = new ControlStore(connection);
     const insert = (id: string): Promise<unknown> =>
       store.change((to) => to.accounts.insert(accountOf(id))).catch((error: unknown) => error);
     await connection.change(async (queries) => {

@@ -33,6 +33,7 @@ export class Accounts extends EntityTable<Account, AccountRow, AccountFilter> {
     super(spec, queries);
   }
 
+  /** From now on, refuses all calls of the account, including those still to be stored. */
   async markErased(id: string, at: number): Promise<void> {
     const { queries } = this;
     const insertion = queries.insertInto("erasedAccounts").values({ id, at });

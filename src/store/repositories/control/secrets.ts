@@ -13,6 +13,7 @@ export class Secrets {
     this.#queries = queries;
   }
 
+  /** Newest first, ended ones included; at most the 100 with the latest end. */
   async ofKey(keyId: string): Promise<readonly KeySecret[]> {
     // Sorted by end, so that live secrets are read however often the key was rotated.
     const latest = this.#queries

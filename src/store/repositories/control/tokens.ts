@@ -38,11 +38,13 @@ export class Tokens extends EntityTable<ManagementToken, TokenRow, TokenFilter> 
       .execute();
   }
 
+  /** Replaces the digest by one under another pepper. */
   async renew(id: string, { digest, pepper }: PepperedDigest): Promise<void> {
     const update = this.queries.updateTable("managementTokens").set({ digest, pepper });
     await update.where("id", "=", id).execute();
   }
 
+  /** Ends its descendants, too; returns the ids of all that this ended. */
   revoke(id: string, at: number): Promise<readonly string[]> {
     return this.#revokeBy("id", id, at);
   }

@@ -33,6 +33,7 @@ export class Users extends EntityTable<User, UserRow, UserFilter> {
     return this.findBy({ identityIssuer, identitySubject });
   }
 
+  /** Does not change the revision. */
   async signedIn(id: string, at: number): Promise<void> {
     const update = this.queries.updateTable("users").set({ lastSignInAt: at });
     await update.where("id", "=", id).execute();
