@@ -17,7 +17,7 @@ import type { LimitStore } from "../store/limits/limit-store.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { type ControlPort, StartProblem } from "./control-client.ts";
-import type { SharedLimitStore } from "./wiring/open-valkey-limits.ts";
+import type { ProcessLimits } from "./wiring/open-valkey-limits.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import type { Config } from "../config/config.ts";
 import { requestIds } from "../domain/request-trace.ts";
@@ -31,7 +31,7 @@ import { howDegraded, keyPollMs, KeyRing } from "../keys/key-ring.ts";
 import { dataRoutes } from "../routes.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { ThreadLost } from "./thread-link.ts";
-import { openLimits, type ProcessLimits } from "./open-limits.ts";
+import { openLimits } from "./open-limits.ts";
 import { buildServices, followConfig, type BuiltServices } from "./wiring/build-services.ts";
 import {
   adapterServices,
@@ -72,7 +72,7 @@ export interface CallServerOptions {
   readonly randomBytes: RandomBytes;
   readonly overrides: ProcessOverrides;
   /** Set when the limits are shared with other processes. */
-  readonly sharedLimits?: SharedLimitStore | undefined;
+  readonly sharedLimits?: ProcessLimits | undefined;
   /** Number of this process, from 1. */
   readonly number?: number;
   /** Undefined when the control thread can serve. */

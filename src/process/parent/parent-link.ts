@@ -8,19 +8,7 @@ import {
 } from "./child.ts";
 
 /** Connects a gateway process to its parent. */
-export interface ParentLink {
-  /** Resolves once this process may serve. */
-  readonly begun: Promise<Beginning>;
-  /** Resolves once a successor serves. */
-  readonly replaced: Promise<void>;
-  tellSettings(settings: GatewaySettings): void;
-  /** Reports that the process serves. */
-  tellStarted(addresses: readonly string[]): void;
-  /** Reports why the process ends before it serves. */
-  tellNotStarted(reason: string): void;
-  /** Reports an uncaught exception, which ends the process. */
-  tellFailure(thrown: unknown): void;
-}
+export type ParentLink = ReturnType<typeof connectToParent>;
 
 export interface LinkOptions {
   readonly onSignal: (signal: PassedSignal) => void;
@@ -32,7 +20,7 @@ export interface LinkOptions {
  * Connects this process to its parent: it takes signals only from there and exits when the parent is
  * gone. Must run before any await, or an early signal is lost.
  */
-export function connectToParent({ onSignal, endNow }: LinkOptions): ParentLink {
+export function connectToParent({ onSignal, endNow }: LinkOptions) {
   const begun = Promise.withResolvers<Beginning>();
   const replaced = Promise.withResolvers<void>();
   const tell = (message: ChildMessage): void => void process.send?.(message);
@@ -51,12 +39,17 @@ export function connectToParent({ onSignal, endNow }: LinkOptions): ParentLink {
   process.on("disconnect", endNow);
   ignoreOwnSignals();
   return {
+    /** Resolves once this process may serve. */
     begun: begun.promise,
+    /** Resolves once a successor serves. */
     replaced: replaced.promise,
-    tellSettings: (settings) => tell({ kind: "settings", ...settings }),
-    tellStarted: (addresses) => tell({ kind: "started", addresses }),
-    tellNotStarted: (reason) => tell({ kind: "not-started", reason }),
-    tellFailure: (thrown) => tell({ kind: "failure", ...failureFacts(thrown) }),
+    tellSettings: (settings: GatewaySettings) => tell({ kind: "settings", ...settings }),
+    /** Reports that the process serves. */
+    tellStarted: (addresses: readonly string[]) => tell({ kind: "started", addresses }),
+    /** Reports why the process ends before it serves. */
+    tellNotStarted: (reason: string) => tell({ kind: "not-started", reason }),
+    /** Reports an uncaught exception, which ends the process. */
+    tellFailure: (thrown: unknown) => tell({ kind: "failure", ...failureFacts(thrown) }),
   };
 }
 

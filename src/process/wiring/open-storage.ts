@@ -102,7 +102,9 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
   const config = settings();
   const { ledger: on, storage } = telemetry;
   const { usage: store, storedCalls: calls, control, replies } = stores;
-  const events = openLedgerEvents({ config, store, calls, clock, on });
+  // The same after a restart, which goes on at once.
+  const machine = `${hostname()}:${resolve(config.dataDir)}`;
+  const events = openLedgerEvents({ config, store, calls, holder: machine, clock, on });
   const ingest = new Ingest({
     root: spoolRoot(config.dataDir),
     store: events.usage,
@@ -111,8 +113,6 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
     on,
     countWaiting,
   });
-  // The same after a restart, which goes on at once.
-  const machine = `${hostname()}:${resolve(config.dataDir)}`;
   const retention = new RetentionJob({
     control: {
       async prune(limits, limit) {

@@ -9,14 +9,18 @@ import { createProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { ValkeySlots } from "../../store/limits/valkey/slot-store.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
-/** The limits of a process that shares them with others. */
-export interface SharedLimitStore extends LimitStore {
-  /** What the processes share about targets. */
-  readonly sharing: SharedSlots;
-  /** Whether this process grants its share, because the server does not answer or has lost data. */
+/** The limits of a process. */
+export interface ProcessLimits {
+  readonly store: LimitStore;
+  /** What the process shares with others about targets; undefined: nothing. */
+  readonly sharing: SharedSlots | undefined;
+  /** Whether it grants its share of shared limits, as the server does not answer or has lost data. */
   isAlone(): boolean;
-  /** Connects; the process serves calls even if that fails. */
+  /** Call before the first decision. The process serves calls even if a server does not answer. */
   start(): Promise<void>;
+  /** A successor serves new connections. */
+  leave(): void;
+  /** Called when all calls are settled. */
   close(): Promise<void>;
 }
 
@@ -30,7 +34,7 @@ export interface ValkeyLimitParts {
 }
 
 /** Limits and slots in the server of the configuration. */
-export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): SharedLimitStore {
+export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): ProcessLimits {
   const { clock, random, telemetry, config } = parts;
   const { name, timeoutMs } = store;
   const { storage: events, metrics } = telemetry;
@@ -59,19 +63,21 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): S
   });
   const isAlone = (): boolean => !trust.decides;
   metrics.followLimits(isAlone);
-  return Object.assign(limits, {
+  return {
+    store: limits,
     sharing: slots,
     isAlone,
-    start: async (): Promise<void> => {
+    leave: () => undefined,
+    async start() {
       await client.open();
       await limits.begin();
     },
-    close: async (): Promise<void> => {
+    async close() {
       await slots.close();
       await limits.end();
       client.close();
     },
-  });
+  };
 }
 
 export function clientOf({ url, authorities }: ValkeyStore, timeoutMs: number): ValkeyClient {

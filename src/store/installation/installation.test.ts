@@ -120,7 +120,7 @@ test(
 test(
   "a pepper that was never used for a database is not stored",
   withBench((bench) => {
-    expect(bench.installation().pepper.isNew).toBe(true);
+    expect(bench.installation().peppers.first.mark).not.toBe("");
     expect(existsSync(bench.dataDir)).toBe(false);
   }),
 );

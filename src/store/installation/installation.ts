@@ -58,10 +58,6 @@ export class Installation implements DatabaseOwner {
     return [this.#pepper.secret, ...this.#older];
   }
 
-  get pepper(): Pepper {
-    return this.#pepper;
-  }
-
   check(facts: DatabaseFacts): void {
     if (this.#isLost(facts)) {
       throw new WrongDatabase(facts.path, `is ${facts.state}`, this.#adviceFor("a backup"));

@@ -1,5 +1,3 @@
-import { hostname } from "node:os";
-import { resolve } from "node:path";
 import type { Config } from "../../../config/config.ts";
 import { viewCall } from "../../../control/usage/call-row.ts";
 import type { Clock } from "../../../domain/clock.ts";
@@ -10,35 +8,29 @@ import { StorageUnavailable } from "../../../store/errors.ts";
 import type { StoredCalls, UsageStore } from "../../../store/store.ts";
 
 export interface LedgerEventOptions {
-  readonly config: Pick<Config, "dataDir" | "ledger">;
+  readonly config: Pick<Config, "ledger">;
   readonly store: UsageStore;
   readonly calls: StoredCalls;
+  /** Who delivers: the same after a restart, which goes on at once. */
+  readonly holder: string;
   readonly clock: Clock;
   readonly on: WebhookEvents;
-}
-
-/** The store of usage that also makes events, and the delivery of these. */
-export interface LedgerEvents {
-  readonly usage: UsageStore;
-  /** Called before rows are stored: the first delivery ever begins with the first of them. */
-  start(): void;
-  close(): Promise<void>;
 }
 
 const operator = { accountId: undefined };
 const eventOf = (call: UsageRecord): string => JSON.stringify(viewCall(call, operator));
 
-export function openLedgerEvents(options: LedgerEventOptions): LedgerEvents {
-  const { config, store, calls, clock, on } = options;
+/** The store of usage that also makes events, and the delivery of these. */
+export function openLedgerEvents(options: LedgerEventOptions) {
+  const { config, store, calls, holder, clock, on } = options;
   const { webhook: settings, file: fileSettings } = config.ledger.events;
   const file = fileSettings && new RotatedFile(fileSettings, () => clock.now());
-  // The same after a restart, which goes on at once.
-  const holder = `${hostname()}:${resolve(config.dataDir)}`;
   const sender = settings && new WebhookSender({ calls, eventOf, holder, settings, clock, on });
   return {
     usage: file === undefined ? store : withFile(store, file),
+    /** Called before rows are stored: the first delivery ever begins with the first of them. */
     start: () => sender?.start(),
-    async close() {
+    async close(): Promise<void> {
       await sender?.stop();
       await file?.close();
     },
