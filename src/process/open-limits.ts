@@ -31,7 +31,14 @@ export function openLimits(options: LimitsOptions): ProcessLimits {
 function fixedLimits(store: LimitStore): ProcessLimits {
   const nothing = async (): Promise<void> => undefined;
   const isAlone = (): boolean => false;
-  return { store, sharing: undefined, isAlone, start: nothing, leave: nothing, close: nothing };
+  return {
+    store,
+    sharing: undefined,
+    isAlone,
+    start: nothing,
+    leave: () => undefined,
+    close: nothing,
+  };
 }
 
 function limitsInMemory(options: LimitsOptions): ProcessLimits {
