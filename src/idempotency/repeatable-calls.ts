@@ -63,7 +63,9 @@ export class RepeatableCalls {
     const { claim } = taken;
     try {
       const reply = await run();
-      await this.#keep(marked, claim, this.#textOf(reply));
+      const { names, call } = marked;
+      const { accountId } = call.caller.key;
+      await this.#kept.keep({ names, accountId, claim, answer: this.#textOf(reply) });
       return reply;
     } catch (error) {
       claim.release();
@@ -128,10 +130,6 @@ export class RepeatableCalls {
       onFailed: () => claim.release(),
     });
     return { ...answer, frames };
-  }
-
-  #keep({ names, call }: MarkedCall, claim: Claim, answer: KeptAnswer | undefined): Promise<void> {
-    return this.#kept.keep({ names, accountId: call.caller.key.accountId, claim, answer });
   }
 
   /** Undefined if it is too large to be kept. */

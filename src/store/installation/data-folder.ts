@@ -26,15 +26,8 @@ export class DataFolder {
 
   /** Undefined before the first database, and when the file is empty. */
   readId(): string | undefined {
-    try {
-      const odd = oddKind(statSync(this.#idPath));
-      if (odd !== undefined) throw new Error(`${this.#idPath} is ${odd}; it must be a file`);
-      const id = readFileSync(this.#idPath, "utf8").trim();
-      return id === "" ? undefined : id;
-    } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-      throw error;
-    }
+    const id = readText(this.#idPath);
+    return id === "" ? undefined : id;
   }
 
   keepId(id: string): void {
@@ -120,15 +113,18 @@ export function pepperPath(dataDir: string): string {
 }
 
 function readPepper(path: string): Secret | undefined {
-  try {
-    const odd = oddKind(statSync(path));
-    if (odd !== undefined) throw new Error(`${path} is ${odd}; it must be a file`);
-    const text = readFileSync(path, "utf8").trim();
-    if (text.length < 32) throw new Error(`${path} holds no pepper of 32 characters or more`);
-    chmodSync(path, 0o600);
-    return new Secret(text);
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  }
+  const text = readText(path);
+  if (text === undefined) return undefined;
+  if (text.length < 32) throw new Error(`${path} holds no pepper of 32 characters or more`);
+  chmodSync(path, 0o600);
+  return new Secret(text);
+}
+
+/** Undefined: there is no file. Throws for anything else that cannot be read. */
+function readText(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  const odd = oddKind(stats);
+  if (odd !== undefined) throw new Error(`${path} is ${odd}; it must be a file`);
+  return readFileSync(path, "utf8").trim();
 }

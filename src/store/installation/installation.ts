@@ -93,17 +93,13 @@ export class Installation implements DatabaseOwner {
 
   claim({ installation }: DatabaseFacts): DatabaseClaim {
     const id = this.#id ?? installation ?? `inst_${randomBase62(22, this.#random)}`;
-    this.keepPepper();
+    if (this.#pepper.isNew) {
+      keepPepper(this.#pepper);
+      this.#pepper = { ...this.#pepper, isNew: false };
+    }
     this.folder.keepId(id);
     this.#id = id;
     return { installation: id, pepperMark: this.peppers.first.mark, at: this.#clock.now() };
-  }
-
-  /** Writes a new pepper to its file. */
-  keepPepper(): void {
-    if (!this.#pepper.isNew) return;
-    keepPepper(this.#pepper);
-    this.#pepper = { ...this.#pepper, isNew: false };
   }
 
   #adviceFor(backup: string): string {
