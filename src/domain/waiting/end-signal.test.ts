@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { anyOf, EndSource, toAbortSignal } from "./end-signal.ts";
+import { anyOf, endingWith, EndSource, toAbortSignal } from "./end-signal.ts";
 
 test("listeners are called once, with the reason known, except those that were removed", () => {
   const source = new EndSource();
@@ -48,4 +48,14 @@ test("the first of several ends them", () => {
   own.abort("own");
   runtime.abort("runtime");
   expect(either.reason).toBe("own");
+});
+
+test("a signal that ends with another one ends with its reason, or before it", () => {
+  const call = new EndSource();
+  const [first, second] = [endingWith(call), endingWith(call)];
+  first.abort("beaten");
+  expect([first.reason, second.aborted, call.aborted]).toEqual(["beaten", false, false]);
+  call.abort("left");
+  expect([first.reason, second.reason]).toEqual(["beaten", "left"]);
+  expect(endingWith(call).reason).toBe("left");
 });
