@@ -4,7 +4,7 @@ import { createNetworkList } from "../domain/network.ts";
 import type { Principal } from "../domain/accounts/user.ts";
 import { CorsPolicy } from "./cors.ts";
 import { createDispatch, type Dispatch } from "./dispatch/dispatch.ts";
-import type { HandledRequest } from "./dispatch/dispatch-options.ts";
+import type { HandledRequest } from "../domain/handled-request.ts";
 import { type Connections, listen, type Listener } from "./listen.ts";
 import type { Reply } from "./replies/error-reply.ts";
 import type { AdminCall } from "./dispatch/route.ts";

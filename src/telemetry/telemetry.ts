@@ -6,7 +6,7 @@ import type { LogSink } from "./log/log-output.ts";
 import { type Gauges, Metrics } from "./metrics/metrics.ts";
 import { OtlpEvents } from "./events/otlp-events.ts";
 import { MetricsExport, type MetricsExportOptions } from "./otlp/metrics-export.ts";
-import { openTraceSender, TraceExport } from "./otlp/trace-export.ts";
+import { TraceExport } from "./otlp/trace-export.ts";
 import { OverloadEvents } from "./events/overload-events.ts";
 import { RoutingEvents } from "./events/routing-events.ts";
 import { StorageEvents } from "./events/storage-events.ts";
@@ -61,11 +61,7 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
   });
   const options = { logger, metrics, clock };
   const identity = { process: setup.process, version: setup.version };
-  const traces = new TraceExport({
-    clock,
-    open: (otlp) => openTraceSender(otlp, identity),
-    on: new OtlpEvents("traces", options),
-  });
+  const traces = new TraceExport({ clock, identity, on: new OtlpEvents("traces", options) });
   const startedAt = clock.now();
   return {
     metrics,

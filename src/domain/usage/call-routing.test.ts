@@ -41,10 +41,6 @@ test("other values are read as undefined", () => {
     {},
     { candidates: [], attempts: "none" },
     { candidates: [candidate] },
-    { ...routing, attempts: [{ ...attempt, outcome: "lucky" }] },
-    { ...routing, attempts: [{ ...attempt, startMs: "soon" }] },
-    { ...routing, attempts: [null] },
-    { ...routing, candidates: [{ ...candidate, why: undefined }] },
   ];
   for (const value of broken) expect(readRouting(value)).toBeUndefined();
 });

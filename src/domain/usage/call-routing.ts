@@ -1,5 +1,5 @@
-import { type UpstreamFailureKind, upstreamFailureKinds } from "../errors/failure-kind.ts";
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { UpstreamFailureKind } from "../errors/failure-kind.ts";
+import { isObject } from "../json-object.ts";
 
 /** The routing of a call: the targets considered, and every attempt. */
 export interface CallRouting {
@@ -57,9 +57,13 @@ export function keptRouting({ candidates, attempts }: CallRouting): CallRouting 
   };
 }
 
-/** A stored routing from its JSON; undefined if any part is unreadable: it would be misleading. */
+/** A routing as it was stored; undefined for anything else. */
 export function readRouting(value: unknown): CallRouting | undefined {
   return isRouting(value) ? value : undefined;
+}
+
+function isRouting(value: unknown): value is CallRouting {
+  return isObject(value) && Array.isArray(value["candidates"]) && Array.isArray(value["attempts"]);
 }
 
 function keptCandidate({ target, model, why }: CandidateNote): CandidateNote {
@@ -85,34 +89,3 @@ function short(text: string): string {
 function tenths(milliseconds: number): number {
   return Math.round(milliseconds * 10) / 10;
 }
-
-function isRouting(value: unknown): value is CallRouting {
-  if (!isObject(value)) return false;
-  const { candidates, attempts } = value;
-  if (!Array.isArray(candidates) || !candidates.every(isCandidate)) return false;
-  return Array.isArray(attempts) && attempts.every(isAttempt);
-}
-
-function isCandidate(value: unknown): boolean {
-  return hasFields(value, "string", ["target", "model", "why"]);
-}
-
-function isAttempt(value: unknown): boolean {
-  return (
-    hasFields(value, "string", ["target", "model"]) &&
-    hasFields(value, "number", ["startMs", "durationMs"]) &&
-    hasFields(value, "boolean", ["mayBeBilled"]) &&
-    ["string", "undefined"].includes(typeof value["decision"]) &&
-    outcomes.has(value["outcome"])
-  );
-}
-
-function hasFields(value: unknown, type: string, names: readonly string[]): value is JsonObject {
-  return isObject(value) && names.every((name) => typeof value[name] === type);
-}
-
-const outcomes: ReadonlySet<unknown> = new Set<AttemptOutcome>([
-  "answered",
-  "given-up",
-  ...upstreamFailureKinds,
-]);

@@ -4,8 +4,7 @@ import type { CredentialForm } from "../../domain/keys/api-key.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
-import type { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Refusal } from "../../domain/errors/refusal.ts";
+import type { HandledRequest } from "../../domain/handled-request.ts";
 import type { NetworkList } from "../../domain/network.ts";
 import type { BodyLimits } from "../body/read-body.ts";
 import type { CorsPolicy } from "../cors.ts";
@@ -66,34 +65,6 @@ export interface EdgeSettings {
   readonly maxHeaders: number;
   /** Peers whose `x-forwarded-for` is used. */
   readonly trustedProxies: NetworkList;
-}
-
-/** What is known about a request of the API. */
-interface AccessFacts {
-  /** Undefined when no key was accepted. */
-  readonly keyId: string | undefined;
-  /** Headers of the request. */
-  readonly headers: Pick<Headers, "get">;
-  /** Whether it is one of many requests with the same prepared refusal. */
-  readonly isRepeat: boolean;
-}
-
-/** A finished request, for the log and the metrics. */
-export interface HandledRequest {
-  readonly id: string;
-  readonly method: string;
-  /** Path of the route, or `other`: a bounded set of values. */
-  readonly route: string;
-  readonly status: number;
-  readonly durationMs: number;
-  /** Present when the answer is an error. */
-  readonly error: GatewayError | undefined;
-  /** Present when the gateway itself refused, with the caller as far as it is known. */
-  readonly refusal: Refusal | undefined;
-  /** Set for a prepared refusal that was sent again. */
-  readonly repeatedOf: "key" | "address" | undefined;
-  /** Set for a request of the API that did not become a call. */
-  readonly access: AccessFacts | undefined;
 }
 
 /** A request of the control plane before it is authenticated. */

@@ -8,7 +8,7 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { createNetworkList } from "../../domain/network.ts";
 import { CorsPolicy } from "../cors.ts";
 import { createDispatch } from "../dispatch/dispatch.ts";
-import type { HandledRequest } from "../dispatch/dispatch-options.ts";
+import type { HandledRequest } from "../../domain/handled-request.ts";
 import { listen, type Listener } from "../listen.ts";
 import { jsonReply } from "./error-reply.ts";
 import { RouteTable } from "../dispatch/route-table.ts";

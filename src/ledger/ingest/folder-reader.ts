@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
+import { errorCode } from "../../domain/system-files.ts";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 import { limitHistoryMs } from "../../domain/limits/slots.ts";
-import { hasErrorCode } from "../spool/error-code.ts";
 import { releaseFolder } from "../spool/process-folder.ts";
 import { FolderLock } from "../spool/folder-lock.ts";
 import {
@@ -309,7 +309,7 @@ export class FolderReader {
       if (successor !== undefined && sync === "group") await files.syncPath(successor.path);
       retireFile(files, path, skippedBytes);
     } catch (error) {
-      if (!hasErrorCode(error, "ENOENT")) return false;
+      if (errorCode(error) !== "ENOENT") return false;
     }
     if (this.#hasEnded) this.#replayed.skippedBytes += skippedBytes;
     else if (skippedBytes > 0) on.damaged(path, skippedBytes);

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { hasErrorCode } from "../spool/error-code.ts";
+import { errorCode } from "../../domain/system-files.ts";
 import { readRecord, type SpoolRecord } from "../spool/spool-record.ts";
 import { SegmentReader } from "./segment-reader.ts";
 
@@ -58,7 +58,7 @@ export class RecordReader {
       this.#reader.open();
     } catch (error) {
       // A missing file does not come back, so it counts as damage.
-      if (!hasErrorCode(error, "ENOENT")) throw error;
+      if (errorCode(error) !== "ENOENT") throw error;
     }
     this.#isOpen = true;
   }

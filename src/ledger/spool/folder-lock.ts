@@ -1,8 +1,7 @@
 import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { oddKind } from "../../domain/system-files.ts";
-import { hasErrorCode } from "./error-code.ts";
+import { errorCode, oddKind } from "../../domain/system-files.ts";
 
 /** Another process holds the lock. */
 export class FolderInUse extends Error {}
@@ -37,7 +36,7 @@ export class FolderLock {
       this.#isTaken = true;
       return true;
     } catch (error) {
-      if (hasErrorCode(error, "SQLITE_BUSY")) return false;
+      if (errorCode(error) === "SQLITE_BUSY") return false;
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
-import { hasErrorCode } from "./error-code.ts";
+import { errorCode } from "../../domain/system-files.ts";
 import { FolderInUse, FolderLock, lockFolder } from "./folder-lock.ts";
 
 /** The spool folder of one process, locked until the process releases it or ends. */
@@ -40,7 +40,7 @@ function lockNew(path: string): FolderLock | undefined {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    if (hasErrorCode(error, "EEXIST")) return undefined;
+    if (errorCode(error) === "EEXIST") return undefined;
     throw error;
   }
   try {

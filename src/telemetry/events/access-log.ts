@@ -1,26 +1,8 @@
 import type { RefusalExplanation } from "../../domain/errors/refusal.ts";
+import type { HandledRequest } from "../../domain/handled-request.ts";
 import { readTrace, type RequestTrace } from "../../domain/request-trace.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { LogFields, Logger } from "../log/logger.ts";
-
-export interface HandledRequestFacts {
-  readonly id: string;
-  readonly method: string;
-  readonly route: string;
-  readonly status: number;
-  readonly code: string | undefined;
-  readonly durationMs: number;
-  /** Why the gateway refused it. */
-  readonly explanation: RefusalExplanation | undefined;
-}
-
-/** A request of the API that did not become a call. */
-export interface AccessEvent {
-  readonly keyId: string | undefined;
-  readonly headers: Pick<Headers, "get">;
-  /** Whether it is one of many refusals with the same answer. */
-  readonly isRepeat: boolean;
-}
 
 /** The HTTP request that a call came with. */
 export interface CallOrigin {
@@ -40,21 +22,21 @@ export class AccessLog {
     this.#level = isOn ? "info" : "debug";
   }
 
-  request(facts: HandledRequestFacts, access: AccessEvent | undefined): void {
+  request(request: HandledRequest, explanation: RefusalExplanation | undefined): void {
+    const { id, method, route, status, error, durationMs, access } = request;
     const isListed = access !== undefined && !access.isRepeat;
     const level = isListed ? this.#level : "debug";
     if (!this.#logger.writes(level)) return;
-    const { id, method, route, status, code, explanation } = facts;
     this.#logger.log(level, "request", {
       id,
       method,
       route,
       status,
-      code,
+      code: error?.code ?? undefined,
       rule: explanation?.rule,
       application: explanation?.application,
       keyId: access?.keyId,
-      durationMs: Math.round(facts.durationMs),
+      durationMs: Math.round(durationMs),
       ...traceFields(access && readTrace(access.headers)),
     });
   }

@@ -1,6 +1,6 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { HandledRequest } from "../../domain/handled-request.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type { Clock } from "../../domain/clock.ts";
@@ -9,27 +9,13 @@ import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { describeError, type Logger } from "../log/logger.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { TraceExport } from "../otlp/trace-export.ts";
-import { type AccessEvent, AccessLog, type CallOrigin } from "./access-log.ts";
+import { AccessLog, type CallOrigin } from "./access-log.ts";
 
 /** What all events are told with. */
 export interface EventOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
-}
-
-export interface HandledRequestEvent {
-  readonly id: string;
-  readonly method: string;
-  readonly route: string;
-  readonly status: number;
-  readonly durationMs: number;
-  readonly error: GatewayError | undefined;
-  readonly refusal?: Refusal | undefined;
-  /** Set when the refusal was a cached one, sent again to a flood from one key or address. */
-  readonly repeatedOf?: "key" | "address" | undefined;
-  /** Set for a request of the API that did not become a call. */
-  readonly access?: AccessEvent | undefined;
 }
 
 export interface EndedCallEvent {
@@ -87,21 +73,19 @@ export class TelemetryEvents {
     this.#access = new AccessLog(options.logger, options.logsAccess);
   }
 
-  requestHandled(event: HandledRequestEvent): void {
+  requestHandled(request: HandledRequest): void {
     const { counters } = this.#metrics;
-    const { id, method, route, status, error, repeatedOf } = event;
+    const { id, method, route, status, error, repeatedOf, access } = request;
     counters.add("sluice_http_requests_total", [route, String(status)]);
     if (repeatedOf !== undefined) counters.add("sluice_repeated_refusals_total", [repeatedOf]);
-    const explanation = event.refusal?.explanation ?? error?.explanation;
+    const explanation = request.refusal?.explanation ?? error?.explanation;
     if (explanation !== undefined) counters.add("sluice_refusals_total", [explanation.rule]);
     if (error?.row.code === "internal_error") {
       const cause = describeError(error.cause);
       this.#logger.log("error", "internal error", { id, method, route, cause });
     }
-    const { durationMs, access } = event;
     if (access?.keyId !== undefined) this.#metrics.keyAnswered(access.keyId, status);
-    const code = error?.code ?? undefined;
-    this.#access.request({ id, method, route, status, code, durationMs, explanation }, access);
+    this.#access.request(request, explanation);
   }
 
   callEnded(record: UsageRecord, { origin, attempts, timing, error }: EndedCallEvent = {}): void {

@@ -9,7 +9,12 @@ import type { OtlpSettings } from "../../domain/settings.ts";
 import { hasSettledWithin } from "../../domain/waiting/wait.ts";
 import type { MetricFamily } from "../metrics/families.ts";
 import { MetricBuilder, type MetricSource } from "./metric-builder.ts";
-import { exporterOptions, type OtlpIdentity, resourceAttributes } from "./otlp-identity.ts";
+import {
+  exporterOptions,
+  exportInTime,
+  type OtlpIdentity,
+  resourceAttributes,
+} from "./otlp-identity.ts";
 
 export interface MetricsExportOptions extends Omit<MetricSource, "sdk" | "version"> {
   readonly clock: Clock;
@@ -22,8 +27,6 @@ export interface MetricsExportOptions extends Omit<MetricSource, "sdk" | "versio
   };
 }
 
-/** How much longer than its timeout a request of the exporter may take. */
-const graceMs = 500;
 /** Longest wait at the end of the process. */
 const lastMs = 1_000;
 
@@ -71,7 +74,7 @@ async function openReader(
   const { metricsIntervalMs, timeoutMs } = settings;
   const exporter = new OTLPMetricExporter(exporterOptions(settings, "metrics"));
   const reader = new sdk.PeriodicExportingMetricReader({
-    exporter: counted(exporter, options, timeoutMs + graceMs),
+    exporter: counted(exporter, options, timeoutMs),
     exportIntervalMillis: metricsIntervalMs,
     exportTimeoutMillis: metricsIntervalMs,
   });
@@ -84,33 +87,26 @@ async function openReader(
   return reader;
 }
 
-/**
- * Tells what becomes of each export, of which the reader says nothing. The exporter's own timeout
- * does not cover the making of a connection.
- */
+/** Tells what becomes of each export, of which the reader says nothing. */
 function counted(
   exporter: PushMetricExporter,
   { clock, on }: MetricsExportOptions,
-  limitMs: number,
+  timeoutMs: number,
 ): PushMetricExporter {
-  const exportInTime = async (metrics: ResourceMetrics): Promise<ExportResult> => {
-    const exported = Promise.withResolvers<ExportResult>();
-    exporter.export(metrics, exported.resolve);
-    if (await hasSettledWithin(exported.promise, limitMs, clock)) return exported.promise;
-    return { code: 1, error: new Error("the collector did not answer in time") };
+  const send = async (metrics: ResourceMetrics): Promise<{ readonly code: number }> => {
+    try {
+      await exportInTime(exporter, metrics, { timeoutMs, clock });
+      on.sent(1);
+      return { code: 0 };
+    } catch (error) {
+      on.failed(1, error);
+      return { code: 1 };
+    }
   };
   return {
-    export(metrics, done) {
-      void exportInTime(metrics).then((result) => {
-        if (result.code === 0) on.sent(1);
-        else on.failed(1, result.error ?? new Error("the collector did not take the metrics"));
-        // oxlint-disable-next-line promise/no-callback-in-promise -- its interface has no promise
-        done(result);
-      });
-    },
+    // oxlint-disable-next-line promise/no-callback-in-promise -- its interface has no promise
+    export: (metrics, done) => void send(metrics).then(done),
     forceFlush: () => exporter.forceFlush(),
     shutdown: () => exporter.shutdown(),
   };
 }
-
-type ExportResult = Parameters<Parameters<PushMetricExporter["export"]>[1]>[0];

@@ -1,5 +1,7 @@
 import { hostname } from "node:os";
+import type { Clock } from "../../domain/clock.ts";
 import type { OtlpSettings } from "../../domain/settings.ts";
+import { hasSettledWithin } from "../../domain/waiting/wait.ts";
 import { names } from "./conventions.ts";
 
 /** The process that sends telemetry. */
@@ -30,4 +32,34 @@ export function resourceAttributes({ process: number, version }: OtlpIdentity) {
     [names.hostName]: host,
     [names.processPid]: process.pid,
   };
+}
+
+/** How much longer than its timeout a request of an exporter may take. */
+const graceMs = 500;
+
+interface Exporter<Items> {
+  export(items: Items, done: (result: ExportResult) => void): void;
+}
+
+interface ExportResult {
+  readonly code: number;
+  readonly error?: Error;
+}
+
+/**
+ * Rejects unless the collector takes the items in time. The exporter's own timeout does not cover
+ * the making of a connection.
+ */
+export async function exportInTime<Items>(
+  exporter: Exporter<Items>,
+  items: Items,
+  { timeoutMs, clock }: { readonly timeoutMs: number; readonly clock: Clock },
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<ExportResult>();
+  exporter.export(items, resolve);
+  if (!(await hasSettledWithin(promise, timeoutMs + graceMs, clock))) {
+    throw new Error("the collector did not answer in time");
+  }
+  const { code, error } = await promise;
+  if (code !== 0) throw error ?? new Error("the collector did not take it");
 }
