@@ -18,10 +18,7 @@ export interface ChatWriter {
 
 export type OpeningStream = Promise<StartedCall<MeteredStream>>;
 
-/**
- * The frames of a streamed chat answer that may not have begun yet. A failure becomes one error
- * frame.
- */
+/** The frames of a streamed answer that may not have begun. A failure becomes one error frame. */
 export class ChatFrames implements AnswerFrames {
   ending: AnswerFrames["ending"];
   readonly #writer: ChatWriter;

@@ -36,10 +36,7 @@ export async function readCall(plain: KeyCall): Promise<ReadCall> {
   return { call, bodyBytes, mark, value, text };
 }
 
-/**
- * What a text beyond Latin-1, of which the runtime keeps two bytes for each character, takes more
- * than its bytes.
- */
+/** What a text takes beyond its bytes: beyond Latin-1, the runtime keeps two for each character. */
 function wideBytes({ length }: string, bodyBytes: number): number {
   return length === bodyBytes ? 0 : parsedFactor * Math.max(0, 2 * length - bodyBytes);
 }
@@ -95,10 +92,7 @@ export interface HandlerParts {
 
 type Served = Pick<StartedCall<unknown>, "admission" | "attempt">;
 
-/**
- * Headers of an answer: the limits, the capacity class, the target, and parameters that were
- * adjusted for the upstream.
- */
+/** Headers of an answer: limits, capacity class, target, and parameters that were adjusted. */
 export function servedHeaders(
   { admission, attempt }: Served,
   { showsTarget }: { readonly showsTarget: boolean },

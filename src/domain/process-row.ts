@@ -1,6 +1,4 @@
-/**
- * What a gateway process tells the others on its database. Times are milliseconds since the epoch.
- */
+/** What a gateway process tells the others on its database. Times are Unix milliseconds. */
 export interface ProcessFacts {
   /** Of its data directory, host and process id. */
   readonly id: string;
@@ -15,10 +13,7 @@ export interface ProcessFacts {
   readonly configuredAt: number;
   /** Equal for equal files; undefined without a file. */
   readonly configDigest: string | undefined;
-  /**
-   * `memory`, or equal for equal servers of limits. Undefined: of a version that does not tell, or
-   * the installation is not known yet.
-   */
+  /** `memory`, or equal for equal servers of limits. Undefined: not known yet. */
   readonly limitsDigest: string | undefined;
   /** A mark of each of its peppers, the first in front, with commas. Undefined: as above. */
   readonly pepperMarks: string | undefined;

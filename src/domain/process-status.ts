@@ -35,9 +35,7 @@ export interface ProcessFacts {
   readonly droppedLogLines: number;
   /** Epoch of the newest key change that it knows. */
   readonly keysGeneration: number;
-  /**
-   * When it loaded the configuration that the process uses, in milliseconds since the epoch.
-   */
+  /** When it loaded its configuration, in milliseconds since the epoch. */
   readonly configuredAt: number;
 }
 

@@ -34,10 +34,7 @@ export function readTrace(headers: Pick<Headers, "get">): RequestTrace | undefin
   return { callerRequestId, traceparent, tracestate, headers: given };
 }
 
-/**
- * The headers of a trace that an upstream accepts. `traceparent` names the span of the request, if
- * it has one of its own.
- */
+/** The headers that an upstream accepts. `traceparent`: the span of the request, if it has one. */
 export function traceHeadersFor(
   trace: RequestTrace | undefined,
   taken: readonly TraceHeader[] | undefined,

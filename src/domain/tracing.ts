@@ -41,10 +41,7 @@ export function spanIdsOf(
   return { traceId, parentSpanId, isSampled };
 }
 
-/**
- * The id of a span of a call: 56 random bits of the request id and the number of the span, so that
- * nothing has to be kept during the call.
- */
+/** The id of a span, made of the request id and its number, so that nothing has to be kept. */
 export function spanIdOf(requestId: string, number: number): string {
   return requestId.slice(-14) + (number & 0xff).toString(16).padStart(2, "0");
 }

@@ -12,10 +12,7 @@ export interface ListenOptions {
   readonly hostname: string;
   /** 0 selects a free port. */
   readonly port: number;
-  /**
-   * Longest time from an answer to the last header of the next request. The runtime itself bounds
-   * the headers of the first request, to 8 to 12 s.
-   */
+  /** From an answer to the last header of the next request. The runtime bounds the first. */
   readonly idleTimeoutMs: number;
   /** Default: `alone`. */
   readonly portUse?: PortUse | undefined;
@@ -39,10 +36,7 @@ export interface ListenOptions {
 export interface Connections {
   /** Value of the `keep-alive` header: how long an idle connection may be reused. */
   readonly keepAliveHint: string;
-  /**
-   * The idle timer belongs to the connection, not to the request: one that is never resumed keeps
-   * an idle connection open for ever.
-   */
+  /** Of the connection: if never resumed, it stays open for ever when it is idle. */
   pauseIdleTimer(request: Request): void;
   resumeIdleTimer(request: Request): void;
   /** As long as the runtime allows, about four minutes. */

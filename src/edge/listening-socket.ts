@@ -1,5 +1,5 @@
 import { dlopen, FFIType, ptr } from "bun:ffi";
-import { closeSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** The socket behind a listener of this process, which the runtime does not expose. Linux only. */
 export interface ListeningSocket {
@@ -63,10 +63,14 @@ function takeAll(system: System, fd: number): boolean {
 function countListening(link: string): number {
   const inode = /^socket:\[(\d+)\]$/.exec(link)?.[1];
   for (const table of ["/proc/self/net/tcp", "/proc/self/net/tcp6"]) {
-    const rows = listeningRows(table);
-    const own = rows.find((row) => row[inodeColumn] === inode);
+    const lines = readFileSync(table, "latin1").trim().split("\n");
+    const sockets = lines
+      .map((line) => line.trim().split(/\s+/))
+      .filter((row) => row[stateColumn] === listening);
+    const own = sockets.find((row) => row[inodeColumn] === inode);
     const address = own?.[addressColumn];
-    if (address !== undefined) return rows.filter((row) => row[addressColumn] === address).length;
+    if (address === undefined) continue;
+    return sockets.filter((row) => row[addressColumn] === address).length;
   }
   return 0;
 }
@@ -75,28 +79,6 @@ const addressColumn = 1;
 const stateColumn = 3;
 const inodeColumn = 9;
 const listening = "0A";
-
-/** The rows of a table that begins with the sockets that listen. */
-function listeningRows(table: string): readonly (readonly string[])[] {
-  const fd = openSync(table, "r");
-  try {
-    let text = "";
-    const chunk = Buffer.alloc(65_536);
-    for (;;) {
-      const count = readSync(fd, chunk);
-      text += chunk.toString("latin1", 0, count);
-      const rows = text
-        .split("\n")
-        .slice(1, -1)
-        .map((line) => line.trim().split(/\s+/));
-      const others = rows.findIndex((row) => row[stateColumn] !== listening);
-      if (others !== -1) return rows.slice(0, others);
-      if (count === 0) return rows;
-    }
-  } finally {
-    closeSync(fd);
-  }
-}
 
 /** Descriptors of sockets that are bound to the port. */
 function ownSockets(system: System, port: number): readonly number[] {

@@ -120,7 +120,7 @@ export class CallServer implements AsyncDisposable {
       onAnswer: telemetry.metrics.answered,
     });
     this.#followConfig();
-    telemetry.metrics.followPools(() => this.#services.capacity.views());
+    telemetry.metrics.follow({ pools: () => this.#services.capacity.views() });
   }
 
   get url(): string {

@@ -24,7 +24,7 @@ export interface LimitsOptions {
 export function openLimits(options: LimitsOptions): ProcessLimits {
   const { telemetry, overrides, sharedLimits } = options;
   if (sharedLimits !== undefined) return sharedLimits;
-  telemetry.metrics.followLimits(() => false);
+  telemetry.metrics.follow({ isAlone: () => false });
   return overrides.limits === undefined ? limitsInMemory(options) : fixedLimits(overrides.limits);
 }
 

@@ -11,10 +11,7 @@ interface EventReaderOptions {
   readonly onMalformed: (count: number) => void;
 }
 
-/**
- * Decodes a streamed answer as it is taken: one batch of events for the bytes that arrived
- * together.
- */
+/** Decodes a streamed answer as it is taken: a batch of events for what arrived together. */
 export class EventReader implements EventBatches<ChatEvent> {
   readonly #options: EventReaderOptions;
   readonly #characters = new WholeCharacters();

@@ -81,10 +81,7 @@ export async function send(
   }
 }
 
-/**
- * A function of its own: the closures of an asynchronous function keep its parameters in memory,
- * and a stream must not keep the body of its request.
- */
+/** A function of its own: closures of an asynchronous one would keep the body of its request. */
 function watchdogOf(options: SendOptions): Watchdog {
   return new Watchdog({
     onStop: () => options.places.close(),
@@ -158,10 +155,7 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     return this.explained(new UpstreamFailure(details));
   }
 
-  /**
-   * The whole body, `limitBytes` at most; a promise unless it came with the headers. A long one is
-   * read when there is memory for it.
-   */
+  /** The whole body; a promise unless it came with the headers. A long one waits for memory. */
   readAll(
     limitBytes: number,
     memory?: Pick<AnswerMemory, "reserve">,
@@ -223,10 +217,7 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     this.#watchdog.abort();
   }
 
-  /**
-   * Reads the rest of a body whose answer is complete, so that the connection can be reused. The
-   * deadlines still apply.
-   */
+  /** Reads the rest of a complete answer, so that the connection can be reused. Deadlines apply. */
   finish(): void {
     const cancelTimeout = this.#options.clock.schedule(() => this.cancel(), drainTimeoutMs);
     let pieces = 0;
@@ -317,10 +308,7 @@ function kindBeforeAnswer(error: unknown): UpstreamFailureKind {
 
 const plainHeaders: ReadonlySet<string> = new Set(["content-type", "accept", "accept-encoding"]);
 
-/**
- * Parts of a request that may hold a credential: the values of its headers and query, and those
- * words in them that do not look like plain words.
- */
+/** Values of headers and query, and words in them that look secret: they may be a credential. */
 export function credentialTexts({
   url,
   headers,

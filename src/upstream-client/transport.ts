@@ -44,10 +44,7 @@ export interface TransportResponse extends Flow<Uint8Array> {
   arrived(): Uint8Array | undefined;
 }
 
-/**
- * Those of a request whose answer comes as a whole, when the model has written all of it: only its
- * end has a time, and a connection that stops in the middle of it.
- */
+/** Of a whole answer, which comes when the model has written all of it: no first-byte time. */
 export function wholeTimeouts(timeouts: Timeouts): Timeouts {
   return { ...timeouts, firstByteMs: Number.POSITIVE_INFINITY };
 }

@@ -1,9 +1,7 @@
 import type { TextInput } from "../../domain/chat/embedding.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
-/**
- * Ids as an array that can be transferred without a copy, or a text, which is returned as it is.
- */
+/** Ids as an array that is transferred without a copy, or a text, which is returned as it is. */
 export type TokenInput = string | Float64Array<ArrayBuffer>;
 
 /** A message to the thread. */

@@ -45,10 +45,7 @@ function choiceBody(choice: ChatChoice): object {
   };
 }
 
-/**
- * Azure OpenAI's field for the results of filters, with an entry for each filter. OpenAI has no
- * such field, so it is present only after a filter acted.
- */
+/** Azure OpenAI's field for results of filters. OpenAI has none: it is there after one acted. */
 export function contentFilterResults({ action }: GuardrailOutcome): object {
   return { guardrail: { filtered: true, ...(action !== undefined && { action }) } };
 }

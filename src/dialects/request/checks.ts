@@ -308,10 +308,7 @@ export function tokenIdKey(key: string): Violation | undefined {
       );
 }
 
-/**
- * The first fault that a check found. Containers prepend their names as it propagates, so a valid
- * body never builds a path.
- */
+/** The first fault found. Containers prepend their names, so a valid body never builds a path. */
 export class Violation {
   readonly #row: GatewayErrorName;
   readonly #message: (path: string) => string;

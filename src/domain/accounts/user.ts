@@ -1,7 +1,4 @@
-/**
- * Roles in the control plane: an operator may do everything, an account holder manages applications
- * and keys of one account, an auditor reads.
- */
+/** An account holder manages one account's applications and keys, an auditor reads. */
 export const roles = ["operator", "account_holder", "auditor"] as const;
 export type Role = (typeof roles)[number];
 

@@ -1,7 +1,4 @@
-/**
- * Joins chunks into one array. The chunks must not be read afterwards: a single one is returned as
- * is.
- */
+/** Joins chunks, which must not be read afterwards: a single one is returned as it is. */
 export function joinChunks(chunks: readonly Uint8Array[], size: number): Uint8Array {
   const [only] = chunks;
   if (only !== undefined && chunks.length === 1) return only;

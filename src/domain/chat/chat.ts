@@ -132,10 +132,7 @@ export interface ResultToolCall {
 /** Entries of OpenAI's `logprobs.content` or `logprobs.refusal`, passed through. */
 export type TokenLogprobs = readonly unknown[];
 
-/**
- * A reasoning block in the form its upstream expects back. `signature` and `data` are opaque to all
- * but the adapter that wrote them.
- */
+/** A block in the form its upstream expects back; `signature` and `data` are opaque to others. */
 export type ReasoningBlock =
   | { readonly kind: "signed"; readonly text: string; readonly signature: string }
   /** Hidden from the caller too. */
@@ -186,10 +183,7 @@ export interface ChatResult {
   readonly extra?: ExtraFields | undefined;
 }
 
-/**
- * One event of a streamed answer. `choice` is the index of the choice, `call` that of its tool
- * call.
- */
+/** One event of a streamed answer; `choice` and `call` are indexes of a choice and its call. */
 export type ChatEvent =
   | {
       readonly type: "text-delta";

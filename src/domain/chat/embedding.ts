@@ -58,10 +58,7 @@ export function vectorOfNumbers(numbers: readonly number[]): EmbeddingVector {
   return floats;
 }
 
-/**
- * Reads base64 of little-endian floats. Some servers insert line breaks, or leave out the padding.
- * Throws a broken answer for anything else.
- */
+/** Little-endian floats, with line breaks or without padding; throws a broken answer otherwise. */
 export function vectorOfBase64(base64: string): EmbeddingVector {
   const bytes = bytesOf(base64);
   if (bytes.byteLength === 0 || bytes.byteLength % Float32Array.BYTES_PER_ELEMENT !== 0) {

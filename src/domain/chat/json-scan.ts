@@ -24,18 +24,13 @@ export const valueCosts = {
   escape: 1,
 } as const;
 
-/**
- * Bytes scanned per turn of the event loop. A byte takes 1 ns, 50 ns before the code is compiled.
- */
+/** Bytes scanned in a turn of the event loop; a byte takes 1 ns, 50 ns before it is compiled. */
 const turnBytes = 256 * 1024;
 
 /** A depth that no answer reaches: tool schemas and arguments are strings in it. */
 export const mostAnswerDepth = 128;
 
-/**
- * Scans a whole body, a large one over several turns, and returns the cost of its values. Throws
- * like `JsonScan`.
- */
+/** The cost of a body's values; a large one is scanned in several turns. Throws like `JsonScan`. */
 export function scanJson(bytes: Uint8Array, limits: JsonLimits): number | Promise<number> {
   const scan = new JsonScan(limits);
   if (bytes.byteLength > turnBytes) return scanInTurns(bytes, scan);
@@ -130,10 +125,7 @@ export class JsonScan {
     return position;
   }
 
-  /**
-   * Returns the position after the closing quote, or the end; one past the end after a backslash as
-   * the last byte.
-   */
+  /** After the closing quote, or the end; one past it when a backslash is the last byte. */
   #passText(bytes: Uint8Array, start: number): number {
     const end = bytes.byteLength;
     let position = start;

@@ -150,10 +150,7 @@ function endOfText(bytes: Buffer, start: number): number | undefined {
   return undefined;
 }
 
-/**
- * Where a list of numbers would end; its beginning if it is no such list, and undefined if that is
- * not known yet.
- */
+/** Where a list of numbers would end; its beginning if it is none, undefined if not known yet. */
 function endOfNumbers(bytes: Buffer, start: number): number | undefined {
   let first = start + 1;
   while (isSpace(bytes[first])) first += 1;

@@ -11,10 +11,7 @@ export function mayHoldHalves(json: Uint8Array): boolean {
   return bytes.includes("\\ud") || bytes.includes("\\uD");
 }
 
-/**
- * Makes the texts in a value of JSON well formed, the names of fields too. In place, and without
- * recursion, because the depth of answers has no bound.
- */
+/** Mends all texts and names in place, without recursion: the depth of answers has no bound. */
 export function replaceHalves(value: unknown): void {
   const open: unknown[] = [value];
   while (open.length > 0) {

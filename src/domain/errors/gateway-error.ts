@@ -30,10 +30,7 @@ export interface GatewayErrorDetails {
   readonly headers?: Readonly<Record<string, string>>;
   /** For the log only. */
   readonly cause?: unknown;
-  /**
-   * For `sluice explain`; never sent to the caller. Without it, the row and `param` explain the
-   * error.
-   */
+  /** For `sluice explain`, never for the caller. Without it, the row and `param` explain. */
   readonly explanation?: RefusalExplanation;
 }
 

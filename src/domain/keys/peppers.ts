@@ -40,10 +40,7 @@ export class Peppers {
     return { digest: this.first.digest(text), pepper: this.first.mark };
   }
 
-  /**
-   * Finds the pepper under which `stored` is the digest of a text. The work is the same without a
-   * match, so that timing reveals nothing.
-   */
+  /** The pepper that made `stored` of a text. Without a match it takes as long. */
   match(text: string, stored: Uint8Array | undefined): PepperKey | undefined {
     const expected = stored ?? this.#unknownDigest;
     const found = this.all.find(({ digest }) => isSame(digest(text), expected));

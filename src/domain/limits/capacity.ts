@@ -16,10 +16,7 @@ export interface Pool {
   readonly unitTokensPerMinute: number;
 }
 
-/**
- * A guarantee counts one second less than a minute, in the customer's favour, so in the long run it
- * admits more than was bought by this factor.
- */
+/** A guarantee counts a second less than a minute, so in the long run it admits this much more. */
 const guaranteeOvercount = 60 / 59;
 
 /** Tokens per minute guaranteed by this many units of a pool. */
@@ -71,10 +68,7 @@ export function unitsIn(holdings: UnitHoldings): number {
   return sum;
 }
 
-/**
- * Places that this many units guarantee to their key: the units' share of the pool's tokens, in
- * whole places. None if places have no limit.
- */
+/** Whole places guaranteed to the key of so many units: their share of the pool's tokens. */
 export function keyPlaces(units: number, pool: Pool): number {
   const { maxInFlight, tokensPerMinute } = pool;
   if (maxInFlight === undefined) return 0;

@@ -1,9 +1,6 @@
 import type { LimitState } from "./limit-scope.ts";
 
-/**
- * OpenAI's `x-ratelimit-*` headers. Resets are durations as Go prints them. Without a
- * limit on requests, their headers are absent.
- */
+/** OpenAI's headers, with Go's durations. Without a limit on requests, theirs are absent. */
 export function rateLimitHeaders(state: LimitState): Record<string, string> {
   const limitTokens = String(state.limitTokens);
   const remainingTokens = String(state.remainingTokens);

@@ -19,16 +19,11 @@ export interface LimitScope {
    * others, and expires with the second of its admission.
    */
   readonly isShared?: boolean | undefined;
-  /**
-   * The account whose limits are decided in one step. Undefined: only scopes of the same id are.
-   */
+  /** The account whose limits are decided in one step. Undefined: those of one id are. */
   readonly owner?: string | undefined;
   /** Set when nothing is admitted while the store that all processes share cannot decide. */
   readonly isClosedAlone?: boolean | undefined;
-  /**
-   * The most that running calls may use beyond their charges, as a multiple of the limit.
-   * Undefined: unlimited.
-   */
+  /** How far running calls may exceed their charges, as a multiple of the limit; undefined: any. */
   readonly overrunFactor?: number | undefined;
 }
 
@@ -40,10 +35,7 @@ export type LimitWindow = "minute" | GuaranteeTime;
  * second less than its period, so in the long run it admits up to 60/59 of its limits.
  */
 interface GuaranteeTime {
-  /**
-   * From 60 to 3600; the tokens grow in proportion. It may change with every request without losing
-   * admitted use.
-   */
+  /** From 60 to 3600; the tokens grow in proportion. A change loses no admitted use. */
   readonly seconds: number;
 }
 
@@ -54,10 +46,7 @@ export interface CountedRequest {
   readonly slot: number;
 }
 
-/**
- * A call of a model, or a listing of models. A plan allows as many listings as calls, counted
- * apart.
- */
+/** A call of a model, or a listing. A plan allows as many listings as calls, counted apart. */
 export type RequestKind = "call" | "listing";
 
 /** The scopes of limits in any 60 seconds. */

@@ -15,10 +15,7 @@ export interface Plan {
   /** Whether answers are stored for repeats with the same `Idempotency-Key`. */
   readonly isIdempotent: boolean;
   readonly uncapped: UncappedOutput;
-  /**
-   * The most that running calls may use beyond their charges under `debt`, as a multiple of the
-   * limit of tokens.
-   */
+  /** How far running calls may exceed their charges under `debt`, as a multiple of the limit. */
   readonly overrunFactor: number;
   /** What happens while the store that several processes share does not decide. */
   readonly whenLimitsUnavailable: UndecidedLimits;

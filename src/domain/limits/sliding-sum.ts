@@ -9,10 +9,7 @@ export interface SlotAmounts {
  * numbers them: call `advance` with the current slot before anything else.
  */
 export class SlidingSum {
-  /**
-   * One element more than the kept slots; the size is a power of two, so that a mask finds an
-   * index.
-   */
+  /** One more than the kept slots, and a power of two, so that a mask finds an index. */
   #amounts: Float64Array;
   #slot: number;
   #counted: number;

@@ -113,10 +113,7 @@ export class UsageWindow {
     return true;
   }
 
-  /**
-   * Refunds charges of a running call that it did not use, the oldest first, so that the rest
-   * counts for at least as long as before.
-   */
+  /** Refunds unused charges of a running call, the oldest first: the rest counts as long. */
   refundAdded(amount: number, sinceSlot: number): void {
     let left = amount;
     const added = this.#added;
@@ -161,9 +158,7 @@ export class UsageWindow {
     return { ...this.#used.used, debt: this.#debt, limit: this.#limit };
   }
 
-  /**
-   * Adds the use of another process. Use in slots after the current one counts in the current one.
-   */
+  /** Adds another process's use; what is in later slots counts in the current one. */
   include({ slot, amounts, debt, limit }: WindowUse): void {
     for (const [index, amount] of amounts.entries()) {
       this.#used.change(Math.min(slot + index, this.newest), amount);

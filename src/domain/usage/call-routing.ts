@@ -42,10 +42,7 @@ const keptAttempts = 10;
 const keptCandidates = 64;
 const longestText = 200;
 
-/**
- * Bounds the routing stored with a call. The last attempt is always included: it shows how the call
- * ended.
- */
+/** Bounds the routing stored with a call. The last attempt is kept: it shows how the call ended. */
 export function keptRouting({ candidates, attempts }: CallRouting): CallRouting {
   const kept =
     attempts.length > keptAttempts

@@ -36,10 +36,7 @@ export function compactLatencies(text: string): string {
   return compact;
 }
 
-/**
- * Percentiles by nearest rank, in milliseconds. `shares` must ascend. Undefined without
- * observations.
- */
+/** Percentiles by nearest rank; `shares` must ascend. Undefined without observations. */
 export function latenciesAt(text: string, shares: readonly number[]): number[] | undefined {
   const { counts, total, least } = countBuckets(text);
   if (total === 0) return undefined;

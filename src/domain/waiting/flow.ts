@@ -4,10 +4,7 @@ export interface Flow<Item> {
   take(): Item | undefined;
   /** Whether everything was taken, and nothing more will come. */
   readonly isOver: boolean;
-  /**
-   * Calls back once, in the turn of the event loop in which an item, the end or a failure arrives.
-   * Use it when there is nothing to take; it replaces the previous callback.
-   */
+  /** Calls back once, in the turn in which an item, the end or a failure arrives. */
   whenReady(call: () => void): void;
 }
 

@@ -8,10 +8,7 @@ interface ParallelWork {
   readonly signal: EndSignal;
 }
 
-/**
- * Runs `work` for the indexes from 0 and returns the results in order. The first failure aborts the
- * others and is thrown once they have ended.
- */
+/** Results of `work` in order. The first failure aborts the others, and is thrown at their end. */
 export async function inParallel<Result>(
   { count, limit, signal }: ParallelWork,
   work: (index: number, signal: AbortSignal) => Promise<Result>,
@@ -50,10 +47,7 @@ export async function inParallel<Result>(
   return results;
 }
 
-/**
- * Runs a task one at a time. A request is answered by a run that began after it, so requests that
- * come during a run share the next one.
- */
+/** Runs a task one at a time. Requests that come during a run share the next one. */
 export class Coalesced<Result> {
   readonly #task: () => Promise<Result>;
   #running: Promise<Result> | undefined;

@@ -20,10 +20,7 @@ export function wait(
   });
 }
 
-/**
- * Settles like the promise, or rejects with the signal's reason once it fires. The underlying work
- * continues and its result is dropped.
- */
+/** Settles like the promise, or rejects when the signal fires; the work itself continues. */
 export function abortable<Value>(promise: Promise<Value>, signal: EndSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
@@ -76,10 +73,7 @@ export function hasSettledWithin(
   });
 }
 
-/**
- * Resolves in the next turn of the event loop. Awaited between the parts of work on large data, so
- * that other requests are served meanwhile.
- */
+/** Resolves in the next turn: between parts of long work, so that others are served meanwhile. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -87,10 +81,7 @@ export function nextTurn(): Promise<void> {
 /** Data up to this size is processed in one turn, which takes about a millisecond. */
 export const oneTurnBytes = 64 * 1024;
 
-/**
- * Continues with a value, synchronously if it is already there: a result that needs no wait costs
- * no turn of the event loop.
- */
+/** Continues with a value, at once if it is there: no turn is lost. */
 export function whenKnown<Value, Result>(
   value: Value | Promise<Value>,
   goOn: (value: Value) => Result | Promise<Result>,

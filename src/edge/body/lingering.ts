@@ -22,10 +22,7 @@ const mostAtOnce = 256;
 export class Lingering {
   #atOnce = 0;
 
-  /**
-   * Resolves once nothing more has to be read: at the end of the body, or at a limit. Undefined if
-   * there is nothing to wait for.
-   */
+  /** Resolves at the end of the body, or at a limit. Undefined: there is nothing to wait for. */
   discardRest(request: Request, limits: LingeringLimits): Promise<void> | undefined {
     const declared = Number(request.headers.get("content-length") ?? 0);
     const mostBytes = Math.max(discardFactor * limits.bodyLimitBytes, leastDiscardedBytes);

@@ -18,10 +18,7 @@ export function hasBody({ body, headers }: Request): boolean {
   return body !== null && headers.get("content-length") !== "0";
 }
 
-/**
- * Bodies up to this size are not counted in the memory of bodies and never wait; the number of calls bounds
- * them.
- */
+/** Such bodies are not counted and never wait: the number of calls bounds them. */
 const smallBytes = oneTurnBytes;
 
 /**
@@ -72,10 +69,7 @@ async function readEncoded(
   return body;
 }
 
-/**
- * What is in memory of a body that waits for its answer, for one byte of it: the parsed request and
- * the request for the upstream, measured with bodies of 8 MiB.
- */
+/** Bytes in memory for one of a body: parsed, and as sent upstream (measured with 8 MiB). */
 export const parsedFactor = 2;
 
 /** What values take beside their texts, for a unit of `valueCosts`, measured with plain numbers. */

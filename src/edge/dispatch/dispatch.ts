@@ -48,10 +48,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   };
 }
 
-/**
- * Refusals are needed under overload, when there is no time to prepare them. Throws if a route needs
- * a key and there is no way to check one.
- */
+/** Prepared, since there is no time for it under overload. Throws if a key could not be checked. */
 function surfacesOf({ routes, keyed: access }: DispatchOptions): ReadonlyMap<Dialect, Surface> {
   const surfaces = new Map<Dialect, Surface>();
   for (const route of routes.routes) {

@@ -56,10 +56,7 @@ export function encodedSlash(): GatewayError {
   return badRequest("The path of the request has an encoded slash.");
 }
 
-/**
- * A proxy may apply its rules to the path as it was sent, while the runtime resolves dots, turns
- * backslashes and drops everything from a `#` on.
- */
+/** A proxy may read it as sent; the runtime resolves dots, turns backslashes, and cuts at a `#`. */
 function refuseAmbiguousPath(path: string, segments: readonly string[] | undefined): void {
   if (segments === undefined) {
     if (path !== "/") throw badRequest("The path has an empty segment, or too many segments.");

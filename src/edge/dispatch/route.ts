@@ -60,10 +60,7 @@ export type AnonymousAdminCall = Omit<AdminCall, "principal">;
 
 interface RouteShape {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
-  /**
-   * Exact, or with a trailing `*` that matches the rest of the path, slashes included, or with
-   * parameters such as `{id}`.
-   */
+  /** Exact, or with a trailing `*` for the rest of the path, or with parameters such as `{id}`. */
   readonly path: string;
   /** For probes, which send an address as host; other admin routes answer known hosts only. */
   readonly answersAnyHost?: true;

@@ -40,10 +40,7 @@ export function prepareRefusal(error: GatewayError, dialect: Dialect): PreparedR
   return { error, reply: errorReply(error, dialect) };
 }
 
-/**
- * The wire format of an API surface for what the gateway itself reads and writes: the API key and
- * errors. Each route for calls names one.
- */
+/** What the gateway itself reads and writes of an API surface: the API key and errors. */
 export interface Dialect {
   readonly credential: CredentialForm;
   readonly endpoints: ModelEndpoints;

@@ -30,10 +30,7 @@ export const eventStreamHeaders = {
   "x-accel-buffering": "no",
 } as const;
 
-/**
- * A separate block with its empty line: parsers that split at empty lines would otherwise read the
- * comment and the next event as one block.
- */
+/** With its empty line: parsers that split at those would else join it with the next event. */
 export const keepAliveComment = ": keep-alive\n\n";
 
 /**

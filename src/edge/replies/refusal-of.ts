@@ -20,10 +20,7 @@ export interface RefusedRequest {
   readonly accountId?: string | undefined;
 }
 
-/**
- * The record of a request that got an error. Undefined if nobody would look for it: the caller has
- * left, or it had no key and the error explains itself.
- */
+/** Undefined if nobody would look for it: its caller left, or had no key and the error says all. */
 export function refusalOf(request: RefusedRequest): Refusal | undefined {
   const { id, at, error, caller, accountId } = request;
   const { status, code } = error;

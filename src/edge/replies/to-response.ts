@@ -46,10 +46,7 @@ interface UnreadBody {
   readonly body: MemoryHold | undefined;
 }
 
-/**
- * Closes the connection of a long body that was refused unread, once the rest has been discarded
- * (`Lingering`). The runtime discards a short one.
- */
+/** Closes the connection of a long body refused unread. The runtime discards a short one. */
 export function closingUnread(reply: Reply, { request, edge, body }: UnreadBody): Reply {
   const length = request.headers.get("content-length");
   const isShort = length !== null && Number(length) <= edge.bodyLimits.bodyLimitBytes;

@@ -27,10 +27,7 @@ const lookMs = 1_000;
 /** How much longer than a request a gateway keeps its turn, whose clock may differ from others'. */
 const turnMs = 60_000;
 
-/**
- * Posts the events of calls in the order in which they were stored, one batch at a time, until the
- * receiver has them.
- */
+/** Posts events in the order in which calls were stored, one batch at a time until it is taken. */
 export class WebhookSender {
   readonly #options: WebhookSenderOptions;
   readonly #end = new AbortController();

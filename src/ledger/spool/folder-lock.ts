@@ -6,10 +6,7 @@ import { errorCode, oddKind } from "../../domain/system-files.ts";
 /** Another process holds the lock. */
 export class FolderInUse extends Error {}
 
-/**
- * Locks a folder for the lifetime of this process: the system releases a SQLite lock however the
- * process ends.
- */
+/** Locks a folder while this process lives: the system releases a SQLite lock however it ends. */
 export class FolderLock {
   readonly path: string;
   readonly #database: Database;

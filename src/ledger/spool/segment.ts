@@ -59,10 +59,7 @@ export class Segment {
     this.closes += 1;
   }
 
-  /**
-   * Appends all bytes. If that throws, the file may end in a partial frame, which readers skip;
-   * nothing may be appended after it.
-   */
+  /** Appends all bytes. If it throws, nothing may follow: readers skip a last partial frame. */
   append(bytes: Uint8Array): void {
     const file = this.#openFile();
     let written = 0;
@@ -82,10 +79,7 @@ export class Segment {
     this.#files.truncate(this.#openFile(), before);
   }
 
-  /**
-   * Lets ingest remove a sealed file once its open calls have ended and the database has all of
-   * them.
-   */
+  /** Lets ingest remove a sealed file whose open calls have ended and are all in the database. */
   settle(): void {
     const open = [...this.open];
     const isOver = open.length > 0 && open.every(({ isStored }) => isStored);

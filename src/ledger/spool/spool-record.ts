@@ -21,10 +21,7 @@ export function writeRecord(record: SpoolRecord): string {
   return `${JSON.stringify(valueOf(record))}\n`;
 }
 
-/**
- * Reads the line of a record, which is what a process wrote: its frame has a checksum. Undefined for
- * text that is none.
- */
+/** Reads the line of a record; its frame has a checksum. Undefined for text that is none. */
 export function readRecord(line: string): SpoolRecord | undefined {
   const { open, close, checkpoint } = parse(line);
   if (isCall(open)) return { kind: "open", call: open };

@@ -175,10 +175,7 @@ export class Spool {
     }
   }
 
-  /**
-   * Writes all records so far, and goes on in another file; returns its number. Undefined while
-   * nothing can be written.
-   */
+  /** Goes on in another file; returns its number. Undefined while nothing can be written. */
   beginSegment(): number | undefined {
     this.flush();
     if ((this.#active?.bytes ?? 0) > 0) this.#rotate();
@@ -262,10 +259,7 @@ export class Spool {
       .finally(() => void segment.close());
   }
 
-  /**
-   * Stops writing to the file that failed, until another one has room. A failed write does not
-   * affect earlier records.
-   */
+  /** Stops writing to the file that failed, whose records stand, until another one has room. */
   #fail(error: unknown): void {
     const active = this.#active;
     this.#active = undefined;

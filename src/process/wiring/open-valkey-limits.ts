@@ -62,7 +62,7 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
     store: new ValkeySlots({ client, trust, process, processes }),
   });
   const isAlone = (): boolean => !trust.decides;
-  metrics.followLimits(isAlone);
+  metrics.follow({ isAlone });
   return {
     store: limits,
     sharing: slots,

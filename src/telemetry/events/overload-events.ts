@@ -16,8 +16,8 @@ export class OverloadEvents {
     });
   }
 
-  measureDelay(delayMs: () => number): void {
-    this.#metrics.measureDelay(delayMs);
+  measureDelay(loopDelayMs: () => number): void {
+    this.#metrics.follow({ loopDelayMs });
   }
 
   callRefused(capacityClass: CapacityClass): void {

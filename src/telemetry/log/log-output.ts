@@ -124,10 +124,7 @@ export interface Output {
 /** Writes some of the bytes and resolves to their number. */
 type WriteSome = (file: number, bytes: Uint8Array) => Promise<number>;
 
-/**
- * Limit on bytes of one file written together. The processes of a gateway share a pipe, in which
- * longer writes would be mixed up (PIPE_BUF).
- */
+/** Written together at most (PIPE_BUF): processes that share a pipe would mix longer writes. */
 const batchBytes = 4_096;
 /** Shortest time between two writes, unless a batch is full: many lines share a write. */
 const gatherMs = 20;
@@ -145,10 +142,7 @@ export class OutputQueue {
   readonly #write: WriteSome;
   readonly #clock: Pick<Clock, "schedule">;
   readonly #outputs: Output[] = [];
-  /**
-   * Files whose last line may be incomplete, cut by this process or by another one that writes
-   * there.
-   */
+  /** Files whose last line may be cut, by this process or by another one that writes there. */
   readonly #torn = new Set<number>();
   #waitingBytes = 0;
   #writing: Promise<void> | undefined;

@@ -50,7 +50,7 @@ describe("the metrics of the two threads of a process", () => {
   test("have the longer delay of their loops", () => {
     const ofDelay = (delayMs: number): readonly MetricFamily[] => {
       const metrics = new Metrics({});
-      metrics.measureDelay(() => delayMs);
+      metrics.follow({ loopDelayMs: () => delayMs });
       return metrics.collect();
     };
     const merged = renderPage(mergeFamilies([...ofDelay(250), ...ofDelay(500)]));

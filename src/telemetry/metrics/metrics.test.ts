@@ -9,9 +9,11 @@ const none = { provisioned: 0, spillover: 0, "on-demand": 0 };
 test("slots and waits are shown by pool and class", () => {
   const metrics = new Metrics({});
   const pool = { kind: "pool", name: "shared" } as const;
-  metrics.followPools(() => [
-    { ...pool, inFlight: { ...none, provisioned: 2 }, queued: { ...none, "on-demand": 3 } },
-  ]);
+  metrics.follow({
+    pools: () => [
+      { ...pool, inFlight: { ...none, provisioned: 2 }, queued: { ...none, "on-demand": 3 } },
+    ],
+  });
   metrics.waited({ pool, capacityClass: "on-demand", outcome: "deadline", waitedMs: 20 });
   const lines = pageOf(metrics).split("\n");
   expect(lines).toContain(`sluice_pool_in_flight{pool="pool:shared",class="provisioned"} 2`);

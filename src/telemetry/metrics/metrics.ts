@@ -17,6 +17,11 @@ export interface Gauges {
   readonly program?: { readonly version: string; readonly commit: string | undefined } | undefined;
   /** Lines dropped since the start; never decreases. */
   readonly droppedLogLines?: () => number;
+  /** The longest recent delay of the event loop. */
+  readonly loopDelayMs?: () => number;
+  /** Whether this process decides alone about limits that it shares. */
+  readonly isAlone?: () => boolean;
+  readonly pools?: () => readonly PoolGauges[];
 }
 
 /** Load by class of a pool, or of the targets of an upstream without one. */
@@ -66,13 +71,10 @@ export class Metrics {
     labelNames: ["pool", "class", "outcome"],
     bounds: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60],
   });
-  readonly #gauges: Gauges;
+  #gauges: Gauges;
   readonly #keys = new Set<string>();
   /** Whether each configured target is ejected. */
   #targets = new Map<string, boolean>();
-  #pools: () => readonly PoolGauges[] = () => [];
-  #loopDelayMs: () => number = () => 0;
-  #isAlone: (() => boolean) | undefined;
 
   constructor(gauges: Gauges) {
     this.#gauges = gauges;
@@ -89,19 +91,9 @@ export class Metrics {
     ];
   }
 
-  /** Sets the source of the delay of the event loop, read at each scrape. */
-  measureDelay(delayMs: () => number): void {
-    this.#loopDelayMs = delayMs;
-  }
-
-  /** Sets whether this process decides alone about limits that it shares, read at each scrape. */
-  followLimits(isAlone: () => boolean): void {
-    this.#isAlone = isAlone;
-  }
-
-  /** Sets the source of the load of pools, read at each scrape. */
-  followPools(pools: () => readonly PoolGauges[]): void {
-    this.#pools = pools;
+  /** Adds what is known only after the start. */
+  follow(gauges: Gauges): void {
+    this.#gauges = { ...this.#gauges, ...gauges };
   }
 
   /** Sets the targets of the running configuration; others are not shown. */
@@ -152,20 +144,20 @@ export class Metrics {
 
   #collectGauges(): readonly MetricFamily[] {
     const { openRequests, queuedUsageRows, spoolBytes, keysAgeSeconds, program } = this.#gauges;
+    const { loopDelayMs = () => 0, isAlone, droppedLogLines } = this.#gauges;
     const dropped = "Log lines that could not be written or were not read in time.";
     const alone = "Whether the process decides alone, because limits.store does not answer.";
     const delay = "Longest delay of the event loop in the last five to ten seconds.";
-    const isAlone = this.#isAlone;
     const resident = program && (() => process.memoryUsage.rss());
     const gauges = [
-      ["sluice_event_loop_delay_seconds", delay, () => this.#loopDelayMs() / 1000],
+      ["sluice_event_loop_delay_seconds", delay, () => loopDelayMs() / 1000],
       ["sluice_open_requests", "Requests being handled.", openRequests],
       ["sluice_ledger_queue_rows", "Usage rows not yet stored.", queuedUsageRows],
       ["sluice_ledger_spool_bytes", "Size of the spool.", spoolBytes],
       ["sluice_keys_age_seconds", "Time since the keys were last read.", keysAgeSeconds],
       ["sluice_limits_degraded", alone, isAlone && (() => (isAlone() ? 1 : 0))],
       ["sluice_resident_memory_bytes", "Resident memory.", resident],
-      ["sluice_log_lines_dropped_total", dropped, this.#gauges.droppedLogLines],
+      ["sluice_log_lines_dropped_total", dropped, droppedLogLines],
     ] as const;
     const targets = [...this.#targets].map(([target, isEjected]) => ({
       labels: { target },
@@ -183,7 +175,8 @@ export class Metrics {
   }
 
   #poolFamily(name: string, field: "inFlight" | "queued", help: string): MetricFamily {
-    const series = this.#pools().flatMap((pool) =>
+    const { pools = () => [] } = this.#gauges;
+    const series = pools().flatMap((pool) =>
       capacityClasses.map((each) => ({
         labels: { pool: labelOf(pool), class: each },
         value: pool[field][each],

@@ -16,9 +16,7 @@ interface Branch<Values> {
 class LabelledSeries<Values> {
   readonly #labelNames: readonly string[];
   readonly #create: () => Values;
-  /**
-   * Looked up value by value: a call counts in a dozen series, and a joined key would cost more.
-   */
+  /** By value: a call counts in a dozen series, and a joined key would cost more. */
   readonly #root: Branch<Values> = { byValue: new Map(), values: undefined };
   readonly #all: (readonly [labels: MetricSeries["labels"], values: Values])[] = [];
 

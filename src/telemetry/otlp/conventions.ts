@@ -1,7 +1,4 @@
-/**
- * The names of the semantic conventions of OpenTelemetry that spans and metrics use, of this
- * version. Those of generative AI are not stable yet.
- */
+/** OpenTelemetry's conventions of this version; those of generative AI are not stable yet. */
 export const schemaUrl = "https://opentelemetry.io/schemas/1.41.0";
 
 export const names = {

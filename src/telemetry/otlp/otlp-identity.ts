@@ -46,10 +46,7 @@ interface ExportResult {
   readonly error?: Error;
 }
 
-/**
- * Rejects unless the collector takes the items in time. The exporter's own timeout does not cover
- * the making of a connection.
- */
+/** Rejects if not taken in time: the exporter's own timeout does not cover connecting. */
 export async function exportInTime<Items>(
   exporter: Exporter<Items>,
   items: Items,

@@ -15,10 +15,7 @@ export interface Carrier {
   resume(): void;
 }
 
-/**
- * Bytes that may wait for a slow reader before the socket is paused. One read of the runtime may
- * bring 512 KiB; nothing is read beside it.
- */
+/** Bytes that may wait for a slow reader, beside one read of the runtime (512 KiB). */
 const mostWaitingBytes = 32 * 1024;
 /** Most bytes taken at once, so that little of a stream is in its frames when its caller is behind. */
 const mostTakenBytes = 16 * 1024;
@@ -91,10 +88,7 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
     this.#callReady();
   }
 
-  /**
-   * The connection failed, or the exchange was cancelled. Bytes that have arrived can still be
-   * read.
-   */
+  /** The connection failed, or it was cancelled. What has arrived can still be read. */
   fail(error: Error): void {
     if (this.#isComplete || this.#error !== undefined) return;
     this.#error = error;

@@ -111,10 +111,7 @@ class Pools {
   }
 }
 
-/**
- * Number of connections still opening that no request waits for and that cannot be closed before
- * the server responds. Above it, requests share them instead of opening more.
- */
+/** Connections still opening that no request waits for; above it, requests share them. */
 const mostAbandoned = 64;
 
 /** Limit on opening a connection whose request was sent on another one. */
@@ -124,9 +121,7 @@ const longestSpareOpeningMs = 30_000;
 class ConnectionPool implements ConnectionOwner, Carrier {
   readonly #origin: Origin;
   readonly #share: Pools;
-  /**
-   * The most recently used one is at the end and is used first, so that the others can be closed.
-   */
+  /** The most recently used is last and is used first, so that the others can be closed. */
   readonly #idle: Connection[] = [];
   /** In order of arrival. */
   readonly #waiting = new Set<Exchange>();
@@ -283,9 +278,7 @@ class ConnectionPool implements ConnectionOwner, Carrier {
     }
   }
 
-  /**
-   * The server's own idle timeout, if it states one, must not end while a request is being sent.
-   */
+  /** The server's own idle timeout, if stated, must not end while a request is being sent. */
   #isStale({ openedAt, idleSince, keepAliveSeconds }: Connection, now: number): boolean {
     const { idleMs, ageMs } = this.#origin.settings;
     const serverMs =

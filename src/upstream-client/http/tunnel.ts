@@ -48,10 +48,7 @@ export function tlsOptions(origin: Origin): TLSOptions {
   };
 }
 
-/**
- * Why a certificate is not that of the server, if it is not. For addresses, which the runtime does
- * not check in a tunnel.
- */
+/** Why a certificate is not the server's. For addresses, not checked in a tunnel by the runtime. */
 export function identityError(
   origin: Origin,
   socket: Pick<Socket, "getPeerCertificate">,

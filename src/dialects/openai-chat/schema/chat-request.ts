@@ -102,10 +102,7 @@ function offersTool(request: ChatRequest, { type, name }: NamedTool): boolean {
   });
 }
 
-/**
- * Removes fields without effect that upstreams would refuse: empty lists, and choices among tools
- * when there are none. Null fields are gone already.
- */
+/** Removes fields without effect that upstreams would refuse. Null fields are gone already. */
 function dropEmptyFields(request: ChatRequest): void {
   for (const name of emptyFields(request)) Reflect.deleteProperty(request, name);
   for (const message of request.messages) {

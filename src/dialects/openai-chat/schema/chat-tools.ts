@@ -30,10 +30,7 @@ const functionName = text({
   pattern: /^[a-zA-Z0-9_.-]+$/,
 });
 
-/**
- * A description may exceed OpenAI's 1024 characters: many tools have longer ones, and other vendors
- * accept them.
- */
+/** A description may exceed OpenAI's 1024 characters: many do, and other vendors accept it. */
 const functionFields = object({
   required: { name: functionName },
   optional: { ...cacheControl, description: text(), parameters: anyObject, strict: boolean },

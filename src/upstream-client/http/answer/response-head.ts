@@ -215,9 +215,7 @@ export class HeadBytes {
     return { text, restAt: start + end - before };
   }
 
-  /**
-   * The position after the empty line; -1 if it has not arrived. `from`: start of the new bytes.
-   */
+  /** The position after the empty line; -1: not arrived. `from`: start of the new bytes. */
   #findEnd(bytes: Buffer, from: number, end: number): number {
     for (let at = from; at < end;) {
       const feed = bytes.indexOf(lineFeed, at);
