@@ -1,6 +1,7 @@
 import { metricsOf } from "../support/metrics-of.ts";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import packageJson from "../../package.json" with { type: "json" };
+import { commitOfCheckout } from "../../src/process/program.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
 const models = `
@@ -67,7 +68,7 @@ test("requests are counted by key, calls and others alike", async () => {
 });
 
 test("the page tells the version, and what each process uses", async () => {
-  const labels = `version="${packageJson.version}",commit="unknown",runtime="bun-${Bun.version}"`;
+  const labels = `version="${packageJson.version}",commit="${commitOfCheckout()}",runtime="bun-${Bun.version}"`;
   expect(await read(`sluice_build_info{${labels}}`)).toBe(1);
   for (const name of ["cpu_seconds_total", "resident_memory_bytes", "start_time_seconds"]) {
     expect(await read(`process_${name}`), name).toBeGreaterThan(0);
