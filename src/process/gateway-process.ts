@@ -7,14 +7,14 @@ import { Peppers } from "../domain/keys/peppers.ts";
 import { Secret } from "../domain/keys/secret.ts";
 import { type PortUse, refuseTaken } from "../edge/listen.ts";
 import { Shutdown } from "../edge/shutdown.ts";
-import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
+import { processFolderName, spoolRoot } from "../ledger/spool/process-folder.ts";
+import { SpoolWriter } from "../ledger/spool/spool-writer.ts";
 import type { TelemetryEvents } from "../telemetry/events/events.ts";
 import { noLog } from "../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { ControlClient, type RunningControl } from "./control-client.ts";
 import type { ConfigText, MainState } from "./messages.ts";
 import { readCommit } from "./program.ts";
-import { openSpool } from "./wiring/ledger/open-spool.ts";
 import { CallServer, ownFacts, type ProcessOverrides } from "./call-server.ts";
 import { openSharedLimits } from "./open-limits.ts";
 
@@ -117,10 +117,11 @@ export class GatewayProcess implements AsyncDisposable {
     const [config, telemetry] = [this.#config, this.#telemetry];
     const peppers = peppersOf(await this.#control.open());
     const control = this.#control.port;
-    this.#ledger = openSpool({
-      config,
+    this.#ledger = new SpoolWriter({
+      root: spoolRoot(config.dataDir),
+      name: processFolderName(number, clock.now(), process.pid),
+      settings: config.ledger,
       clock,
-      number,
       on: telemetry.ledger,
       direct: control.usage,
       onBatch: () => this.#control.wake(),

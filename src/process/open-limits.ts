@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { KeyRing } from "../keys/key-ring.ts";
 import type { LimitStore } from "../store/limits/limit-store.ts";
 import { HandOver } from "./hand-over.ts";
@@ -6,6 +5,7 @@ import { LimitsSnapshot } from "./limits-snapshot.ts";
 import { OwnLimits } from "./own-limits.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../domain/clock.ts";
+import { spoolRoot } from "../ledger/spool/process-folder.ts";
 import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ProcessLimits } from "./wiring/open-valkey-limits.ts";
@@ -48,7 +48,7 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
   const limits = new OwnLimits({ clock, random });
   const onFailed = (error: unknown): void => telemetry.storage.keptLimits.failed(error);
   const snapshot = new LimitsSnapshot({
-    root: join(dataDir, "spool"),
+    root: spoolRoot(dataDir),
     spool: ledger,
     limits,
     clock,

@@ -42,9 +42,8 @@ export function commitOfCheckout(): string | undefined {
 }
 
 /**
- * Signals this close together count as one. Terminals and some init systems signal every process,
- * and npm then forwards its own copy: after 0.2 to 5 ms, measured with npm 11 on two cores with
- * four busy loops. A person takes longer to ask twice.
+ * Signals this close together count as one: terminals and some init systems signal every process,
+ * and npm then forwards its own copy within 5 ms. A person takes longer to ask twice.
  */
 export const sameSignalMs = 25;
 

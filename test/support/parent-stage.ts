@@ -6,7 +6,7 @@ import type {
   GatewaySettings,
   PassedSignal,
 } from "../../src/process/parent/child.ts";
-import { Parent, type AfterEnd, type Crash } from "../../src/process/parent/parent.ts";
+import { Parent, type Crash } from "../../src/process/parent/parent.ts";
 import { virtualClock } from "./virtual-clock.ts";
 
 /** A process that the test controls. */
@@ -75,8 +75,8 @@ export function settingsWith(more: Partial<GatewaySettings>): GatewaySettings {
 export class Stage {
   readonly #time = virtualClock();
   readonly processes: StagedProcess[] = [];
-  readonly crashes: (Crash & AfterEnd)[] = [];
-  readonly refusals: (AfterEnd & { error: unknown })[] = [];
+  readonly crashes: Crash[] = [];
+  readonly refusals: { error: unknown; nextStartMs: number | undefined }[] = [];
   readonly served: GatewaySettings[] = [];
   refusal: Error | undefined;
   readonly parent = new Parent({
@@ -87,8 +87,8 @@ export class Stage {
       this.processes.push(child);
       return child;
     },
-    onCrash: (crash, after) => void this.crashes.push({ ...crash, ...after }),
-    onStartRefused: (error, after) => void this.refusals.push({ error, ...after }),
+    onCrash: (crash) => void this.crashes.push(crash),
+    onStartRefused: (error, nextStartMs) => void this.refusals.push({ error, nextStartMs }),
     onServing: (settings) => void this.served.push(settings),
   });
   readonly ended: Promise<number>;

@@ -11,6 +11,11 @@ export interface ProcessFolder {
 
 const folderName = /^\d+-\d+-\d+(?:-\d+)?$/;
 
+/** The folder of all spools. */
+export function spoolRoot(dataDir: string): string {
+  return join(dataDir, "spool");
+}
+
 /** Name of a process's folder: the number of the process, its start time and its process id. */
 export function processFolderName(index: number, startedAt: number, pid: number): string {
   return `${index}-${startedAt}-${pid}`;

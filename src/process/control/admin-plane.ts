@@ -39,8 +39,7 @@ export class AdminPlane {
   readonly #bootstrap: Bootstrap;
   #url = "";
   #local: LocalAccess | undefined;
-  #retry: ReturnType<typeof setTimeout> | undefined;
-  #localRetry: ReturnType<typeof setTimeout> | undefined;
+  readonly #retries = new Set<ReturnType<typeof setTimeout>>();
   #isStopped = false;
 
   constructor(options: AdminPlaneOptions) {
@@ -72,36 +71,41 @@ export class AdminPlane {
     for (const warning of warnings) events.configNotice(warning);
     const { random, clock } = services;
     const startedAt = clock.now();
-    this.#local = createLocalAccess({ dataDir: config.dataDir, url, pid, startedAt, random });
-    await this.#writeLocal(this.#local, (error) => events.localAccessFailed(error));
+    const local = createLocalAccess({ dataDir: config.dataDir, url, pid, startedAt, random });
+    this.#local = local;
+    // Without the file, or with that of a process that has ended, no command reaches the gateway.
+    await this.#untilDone(
+      () => local.write(),
+      (error) => events.localAccessFailed(error),
+    );
   }
 
-  /** Without the file, or with that of a process that has ended, no command reaches the gateway. */
-  async #writeLocal(local: LocalAccess, onFailed?: (error: unknown) => void): Promise<void> {
+  /**
+   * Announces how the first operator signs up, once the database can be read: its pollers report an
+   * outage.
+   */
+  startBootstrap(): Promise<void> {
+    return this.#untilDone(() => this.#bootstrap.start());
+  }
+
+  /** Tries once, and then each second until it works. `onFailed`: called the first time. */
+  async #untilDone(work: () => Promise<void>, onFailed?: (error: unknown) => void): Promise<void> {
     try {
-      await local.write();
+      await work();
     } catch (error) {
       onFailed?.(error);
       if (this.#isStopped) return;
-      this.#localRetry = setTimeout(() => void this.#writeLocal(local), retryMs);
-    }
-  }
-
-  /** Announces how the first operator signs up, once the database can be read. */
-  async startBootstrap(): Promise<void> {
-    try {
-      await this.#bootstrap.start();
-    } catch {
-      // The pollers of the database report the outage.
-      if (this.#isStopped) return;
-      this.#retry = setTimeout(() => void this.startBootstrap(), retryMs);
+      const retry = setTimeout(() => {
+        this.#retries.delete(retry);
+        void this.#untilDone(work);
+      }, retryMs);
+      this.#retries.add(retry);
     }
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    clearTimeout(this.#retry);
-    clearTimeout(this.#localRetry);
+    for (const retry of this.#retries) clearTimeout(retry);
     await this.#local?.remove().catch(() => undefined);
   }
 

@@ -59,9 +59,7 @@ describe("a gateway that starts", () => {
   test("ends when the system refuses to start a process, and says so", async () => {
     const stage = new Stage(outOfProcesses);
     expect(await stage.ended).toBe(1);
-    expect(stage.refusals).toEqual([
-      { error: outOfProcesses, nextStartMs: undefined, settings: undefined },
-    ]);
+    expect(stage.refusals).toEqual([{ error: outOfProcesses, nextStartMs: undefined }]);
   });
 });
 
@@ -133,7 +131,7 @@ describe("a gateway that serves", () => {
     first?.say(failure);
     first?.end(1);
     expect(stage.crashes[0]).toMatchObject({ exitCode: 1, signal: undefined, failure });
-    expect(stage.crashes[0]?.settings?.dataDir).toBe("/data");
+    expect(stage.parent.settings?.dataDir).toBe("/data");
     expect(await stage.end()).toBe(0);
   });
 

@@ -27,24 +27,19 @@ export interface Crash {
   readonly hasServed: boolean;
   /** What the process itself reported; undefined when it was killed. */
   readonly failure: FailureFacts | undefined;
+  /** The wait before the next start; undefined: there is none. */
+  readonly nextStartMs: number | undefined;
 }
 
 export interface ParentOptions {
   readonly clock: Clock;
   readonly start: (onMessage: (message: ChildMessage) => void) => Child;
   /** Called before the wait for the next start, like `onStartRefused`. */
-  readonly onCrash: (crash: Crash, after: AfterEnd) => void;
+  readonly onCrash: (crash: Crash) => void;
   /** The system refused to start a process, because its program or resources are missing. */
-  readonly onStartRefused: (error: unknown, after: AfterEnd) => void;
+  readonly onStartRefused: (error: unknown, nextStartMs: number | undefined) => void;
   /** Called once, when the first process serves. */
   readonly onServing: (settings: GatewaySettings) => void;
-}
-
-/** What happens after the end of a process. */
-export interface AfterEnd {
-  readonly nextStartMs: number | undefined;
-  /** Undefined until a process has read its configuration. */
-  readonly settings: GatewaySettings | undefined;
 }
 
 /** A number among the processes of the gateway, and the process that has it now, if any. */
@@ -261,12 +256,11 @@ export class Parent {
   }
 
   #report(run: Run, end: ChildEnd, nextStartMs: number | undefined): void {
-    const after = { nextStartMs, settings: this.#settings };
-    if (run.refusal !== undefined) return this.#options.onStartRefused(run.refusal.error, after);
+    const { clock, onCrash, onStartRefused } = this.#options;
+    if (run.refusal !== undefined) return onStartRefused(run.refusal.error, nextStartMs);
     if (!this.#isCrash(end) || (run.isReplaced && end.exitCode === exitCodes.ok)) return;
-    const { clock } = this.#options;
     const { signal, exitCode } = end;
-    const crash: Crash = {
+    onCrash({
       number: run.number,
       pid: run.child?.pid ?? 0,
       uptimeMs: clock.monotonic() - run.startedAt,
@@ -276,8 +270,8 @@ export class Parent {
       restarts: run.restarts,
       hasServed: run.hasServed,
       failure: run.failure,
-    };
-    this.#options.onCrash(crash, after);
+      nextStartMs,
+    });
   }
 
   /** A process that was aborted, was asked to end, or never served is no crash. */

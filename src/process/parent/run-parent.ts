@@ -20,17 +20,16 @@ export interface ParentSetup {
 export function runParent({ environment, log }: ParentSetup): Promise<number> {
   const variables = { ...environment.variables, SLUICE_PROCESS: "1" };
   let socket: Disposable | undefined;
+  const logger = (): Logger => loggerOf(parent.settings, log);
   const parent = new Parent({
     clock: systemClock,
     start: (onMessage) => startChild({ command: thisProgram(), environment: variables }, onMessage),
-    onCrash: (crash, { nextStartMs, settings }) =>
-      reportCrash(crash, nextStartMs, loggerOf(settings, log)),
-    onStartRefused: (error, { nextStartMs, settings }) => {
+    onCrash: (crash) => reportCrash(crash, logger()),
+    onStartRefused: (error, nextStartMs) => {
       const fields = { reason: codeOf(error), nextStartMs };
-      loggerOf(settings, log).log("error", "a process cannot be started", fields);
+      logger().log("error", "a process cannot be started", fields);
     },
     onServing: ({ dataDir }) => {
-      const logger = (): Logger => loggerOf(parent.settings, log);
       socket = acceptRestarts(dataDir, { restart: () => parent.restart(), logger });
     },
   });
@@ -47,8 +46,8 @@ function thisProgram(): readonly string[] {
   return [execPath, ...execArgv, ...argv.slice(1)];
 }
 
-function reportCrash(crash: Crash, nextStartMs: number | undefined, logger: Logger): void {
-  const { number, uptimeMs, hasServed, failure, ...about } = crash;
+function reportCrash(crash: Crash, logger: Logger): void {
+  const { number, uptimeMs, hasServed, failure, nextStartMs, ...about } = crash;
   logger.log("error", hasServed ? "process crashed" : "process ended before it served", {
     process: number,
     ...about,

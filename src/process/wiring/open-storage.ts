@@ -4,6 +4,7 @@ import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { Ingest } from "../../ledger/ingest/ingest.ts";
+import { spoolRoot } from "../../ledger/spool/process-folder.ts";
 import { DigestRenewal, LastUse } from "../../keys/last-use.ts";
 import { AuditCheckpoints, openCheckpointFile } from "../../store/audit-checkpoints.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
@@ -12,8 +13,7 @@ import { RetentionJob } from "../../store/retention-job.ts";
 import { refuseOddFiles } from "../../store/sqlite/connection/open-database.ts";
 import { openKeyFile } from "../../store/disk/key-file.ts";
 import { type DatabaseStores, openDatabaseStores } from "./database-stores.ts";
-import { openLedgerEvents } from "./ledger/open-events.ts";
-import { spoolRoot } from "./ledger/open-spool.ts";
+import { openLedgerEvents } from "./open-events.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
 export interface StorageOptions {

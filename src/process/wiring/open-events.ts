@@ -1,11 +1,11 @@
-import type { Config } from "../../../config/config.ts";
-import { viewCall } from "../../../control/usage/call-row.ts";
-import type { Clock } from "../../../domain/clock.ts";
-import type { UsageRecord } from "../../../domain/usage/usage.ts";
-import { RotatedFile } from "../../../ledger/events/rotated-file.ts";
-import { WebhookSender, type WebhookEvents } from "../../../ledger/events/webhook-sender.ts";
-import { StorageUnavailable } from "../../../store/errors.ts";
-import type { StoredCalls, UsageStore } from "../../../store/store.ts";
+import type { Config } from "../../config/config.ts";
+import { viewCall } from "../../control/usage/call-row.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import { RotatedFile } from "../../ledger/events/rotated-file.ts";
+import { WebhookSender, type WebhookEvents } from "../../ledger/events/webhook-sender.ts";
+import { StorageUnavailable } from "../../store/errors.ts";
+import type { StoredCalls, UsageStore } from "../../store/store.ts";
 
 export interface LedgerEventOptions {
   readonly config: Pick<Config, "ledger">;
