@@ -4,12 +4,15 @@ import { credentialTexts } from "./send.ts";
 
 test("keys, tokens and signatures of a request are credentials, plain headers and words are not", () => {
   const authorization =
-    "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE1234567/20260101/us-east-1/bedrock, Signature=0f1e2d3c";
+    "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE1234567/20260101/us-east-1/bedrock/aws4_request, " +
+    "SignedHeaders=content-type;host;x-amz-content-sha256;x-amz-date, Signature=0f1e2d3c";
   const texts = credentialTexts({
-    url: "https://up.example/v1/chat?api-version=2026-01&key=in%2Fthe-query1",
+    url: "https://up.example/v1/chat?api-version=2026-01-01&key=in%2Fthe-query1",
     headers: {
       "content-type": "application/json",
       authorization,
+      "x-amz-date": "20260101T000000Z",
+      "x-amz-security-token": "session-token/1",
       "x-team": "blue team",
       "api-key": "a/key+with=signs",
     },
@@ -18,10 +21,12 @@ test("keys, tokens and signatures of a request are credentials, plain headers an
   expect(texts).toContain("0f1e2d3c");
   expect(texts).toContain("a/key+with=signs");
   expect(texts).toContain("in/the-query1");
+  expect(texts).toContain("session-token/1");
   expect(texts).toContain(authorization);
-  for (const plain of ["application/json", "Credential", "Signature", "bedrock", "blue"]) {
-    expect(texts).not.toContain(plain);
-  }
+  const plainTexts = ["application/json", "Credential", "Signature", "bedrock", "blue"];
+  plainTexts.push("20260101", "us-east-1", "aws4_request", "20260101T000000Z", "2026-01-01");
+  plainTexts.push("content-type;host;x-amz-content-sha256;x-amz-date");
+  for (const plain of plainTexts) expect(texts).not.toContain(plain);
   expect(bearer("token-ab1")).toContain("token-ab1");
 });
 

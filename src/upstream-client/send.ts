@@ -306,7 +306,13 @@ function kindBeforeAnswer(error: unknown): UpstreamFailureKind {
   }
 }
 
-const plainHeaders: ReadonlySet<string> = new Set(["content-type", "accept", "accept-encoding"]);
+const plainHeaders: ReadonlySet<string> = new Set([
+  "content-type",
+  "accept",
+  "accept-encoding",
+  "x-amz-date",
+  "x-amz-content-sha256",
+]);
 
 /** Values of headers and query, and words in them that look secret: they may be a credential. */
 export function credentialTexts({
@@ -317,7 +323,9 @@ export function credentialTexts({
   for (const value of secretValues(url, headers)) {
     const unprefixed = value.slice(value.indexOf(" ") + 1);
     for (const text of [value, unprefixed]) if (text.length >= 8) texts.add(text);
-    for (const word of value.split(/[\s,=/]+/)) if (looksSecret(word)) texts.add(word);
+    // The scope of a signature is no secret: a message may name the region.
+    const secret = value.replace(/^(AWS4-HMAC-SHA256 Credential=[^/]+)\S+ .*(?=Signature=)/, "$1 ");
+    for (const word of secret.split(/[\s,=/]+/)) if (looksSecret(word)) texts.add(word);
   }
   return [...texts];
 }
@@ -328,7 +336,10 @@ function* secretValues(url: string, headers: UpstreamRequest["headers"]): Iterab
   }
   // Some servers take the key as a query parameter.
   const query = url.indexOf("?");
-  if (query !== -1) yield* new URLSearchParams(url.slice(query + 1)).values();
+  if (query === -1) return;
+  for (const [name, value] of new URLSearchParams(url.slice(query + 1))) {
+    if (name !== "api-version") yield value;
+  }
 }
 
 function looksSecret(word: string): boolean {
