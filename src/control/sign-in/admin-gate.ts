@@ -9,7 +9,7 @@ import type { AdminServices } from "../services.ts";
 import { fromStorageError } from "../operation/refusals.ts";
 import { readCookie } from "./sessions/cookies.ts";
 import { localPrincipal, sessionPrincipal, tokenPrincipal } from "./services.ts";
-import { addressGroup, RateWindow } from "./guard/rate-window.ts";
+import { addressGroup, forgetOldest, RateWindow } from "./guard/rate-window.ts";
 import { checkOrigin, isUnsafe, requireOrigin } from "./request-origin.ts";
 import {
   isSameText,
@@ -18,6 +18,7 @@ import {
   isSessionOver,
   isSightingDue,
   sessionId,
+  sha256,
 } from "./sessions/sessions.ts";
 
 interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "peppers"> {
@@ -32,24 +33,42 @@ interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "pepp
 
 /** The request limit of an account, as a multiple of a user's. */
 const usersPerAccount = 5;
+/** More than refusals, so that new credentials at a refused address can still be read. */
+const lookupsPerRefusal = 2;
+
+/** Call before the database is asked about a credential; `name` is a digest of it. Throws 429. */
+type CountLookup = (name: string) => void;
 
 /** Identifies callers by a session, a management token or the local token. */
 export function createAdminGate(options: AdminGateOptions): AdminGate {
   const { requestsPerMinute } = options.settings;
   const requests = new RateWindow(requestsPerMinute, options.clock);
   const accounts = new RateWindow(requestsPerMinute * usersPerAccount, options.clock);
+  const lookups = new RateWindow(requestsPerMinute * lookupsPerRefusal, options.clock);
+  /** Credentials that were valid, the least recently used one first: their reads are not limited. */
+  const known = new Map<string, string>();
   const countAddress = (address: string): void => requests.count(`from ${addressGroup(address)}`);
   return {
     checkHost(host) {
       if (!options.isOwnHost(host)) throw unknownHost(host);
     },
     async identify(admin) {
-      const found = await findPrincipal(admin.request, options).catch((error: unknown) => {
+      let credential = "";
+      const countLookup: CountLookup = (name) => {
+        credential = name;
+        if (!known.has(name)) lookups.count(addressGroup(admin.address));
+      };
+      const finding = findPrincipal(admin.request, countLookup, options);
+      const found = await finding.catch((error: unknown) => {
         const refusal = fromStorageError(error);
+        if (refusal instanceof GatewayError && refusal.status === 401) known.delete(credential);
         // Only failures count by address, so that they cannot lock out users who share the address.
         if (refusal instanceof GatewayError && refusal.status < 500) countAddress(admin.address);
         throw refusal;
       });
+      known.delete(credential);
+      known.set(credential, found.countedAs);
+      forgetOldest(known, () => false);
       requests.count(found.countedAs);
       const { accountId } = found.principal;
       if (accountId !== undefined) accounts.count(accountId);
@@ -68,29 +87,35 @@ interface FoundPrincipal {
   readonly countedAs: string;
 }
 
-async function findPrincipal(request: Request, options: AdminGateOptions): Promise<FoundPrincipal> {
+async function findPrincipal(
+  request: Request,
+  countLookup: CountLookup,
+  options: AdminGateOptions,
+): Promise<FoundPrincipal> {
   const { publicUrl, isLocalToken } = options;
   checkOrigin(request, publicUrl());
   const authorization = request.headers.get("authorization");
   if (authorization !== null) {
     const text = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
     if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
-    return findByToken(text, options);
+    return findByToken(text, countLookup, options);
   }
   const secret = readCookie(request, "session", publicUrl());
   if (secret === undefined) {
     throw notSignedIn("nothing", "neither a session nor a token was sent");
   }
   if (isUnsafe(request)) requireOrigin(request, publicUrl());
-  return findBySession(secret, request, options);
+  return findBySession({ secret, request, countLookup }, options);
 }
 
 async function findByToken(
   text: string,
+  countLookup: CountLookup,
   { store, clock, peppers }: AdminGateOptions,
 ): Promise<FoundPrincipal> {
   const publicId = readTokenId(text);
   if (publicId === undefined) throw notSignedIn("token", "the text is not a management token");
+  countLookup(sha256(text));
   const { token, user } = await store.read(async (view) => {
     const token = await view.tokens.findByPublicId(publicId);
     return { token, user: token && (await view.users.get(token.userId)) };
@@ -111,13 +136,19 @@ async function findByToken(
   return { principal: tokenPrincipal(enabled, token), countedAs: enabled.id };
 }
 
+interface SentSession {
+  readonly secret: string;
+  readonly request: Request;
+  readonly countLookup: CountLookup;
+}
+
 async function findBySession(
-  secret: string,
-  request: Request,
+  { secret, request, countLookup }: SentSession,
   { store, clock, peppers, settings }: AdminGateOptions,
 ): Promise<FoundPrincipal> {
   const id = sessionId(secret);
   if (id === undefined) throw notSignedIn("session", "the session is malformed");
+  countLookup(id);
   const { session, user } = await store.read((view) => findSession(view, id));
   const now = clock.now();
   if (session === undefined || isSessionOver(session, now, settings.sessionIdleMs)) {
