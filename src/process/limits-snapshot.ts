@@ -119,7 +119,8 @@ export class LimitsSnapshot {
     const { folder } = spool;
     if (limits.isGiven || folder === undefined) return Promise.resolve();
     const begun = spool.beginSegment();
-    if (begun === undefined) return Promise.resolve();
+    // A snapshot keeps the files after it; a full disk needs their room more.
+    if (begun === undefined) return this.#afterWriting(() => removeSnapshots(folder));
     const given = limits.snapshot();
     const { uses, calls } = given.state;
     // A process that has admitted nothing leaves nothing.
