@@ -8,6 +8,8 @@ import {
   adapterOf,
 } from "../../../test/support/pipeline-fixtures.ts";
 import { systemClock } from "../../domain/clock.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { ChatCodec } from "../../upstreams/adapter.ts";
 import type { Model } from "../../domain/model.ts";
 import type { ProbeWatch } from "../../routing/health/target-health.ts";
 import type { ProbeResult } from "../../routing/health/target-state.ts";
@@ -51,9 +53,11 @@ async function probe(
   {
     model = {},
     timeoutMs = 100,
+    chat = {},
   }: {
     readonly model?: Partial<Model>;
     readonly timeoutMs?: number;
+    readonly chat?: Partial<ChatCodec>;
   } = {},
 ): Promise<ProbeOutcome> {
   const probed: string[] = [];
@@ -66,7 +70,7 @@ async function probe(
     health: { tryBeginProbe: () => watch },
     onProbed: (_, failure) => void probed.push(failure?.kind ?? "answered"),
   });
-  const upstream = upstreamOf("up", { adapter: adapterOf(url) });
+  const upstream = upstreamOf("up", { adapter: adapterOf(url, { chat }) });
   const found = {
     model: modelOf(model),
     target: targetOf("up"),
@@ -160,4 +164,14 @@ test("a stream that stalls fails within the timeout of the probe", async () => {
       ),
   );
   expect((await probe(server.url)).ends).toEqual(["timed-out"]);
+});
+
+test("a stale credential is replaced once; the fresh one that is refused too is a bad one", async () => {
+  let asked = 0;
+  const encodeStream = (): never => {
+    asked += 1;
+    throw new UpstreamFailure({ kind: "stale-credential", message: "" });
+  };
+  const { ends, probed } = await probe("http://127.0.0.1:1", { chat: { encodeStream } });
+  expect([asked, ends, probed]).toEqual([2, ["bad-credential"], ["bad-credential"]]);
 });

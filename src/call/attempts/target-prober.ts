@@ -9,6 +9,7 @@ import type { TargetHealth } from "../../routing/health/target-health.ts";
 import type { ProbeResult } from "../../routing/health/target-state.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
 import { type AskedTarget, askTarget } from "./ask-target.ts";
+import { asBadCredential } from "./failed-attempt.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 
 /**
@@ -53,10 +54,11 @@ export class TargetProber {
 
   async #ask(
     asked: Omit<AskedTarget, "answerLimitBytes">,
-    { settings }: Snapshot,
+    snapshot: Snapshot,
+    isRepeated = false,
   ): Promise<ProbeResult> {
     const { capacity, onProbed } = this.#services;
-    const answerLimitBytes = settings.answerLimitBytes.embedding;
+    const answerLimitBytes = snapshot.settings.answerLimitBytes.embedding;
     // A probe is small and serves all calls, so it is not bound by the concurrency limits.
     const places = capacity.requestPlaces(asked.upstream, { isBound: false });
     try {
@@ -67,8 +69,11 @@ export class TargetProber {
       return "answered";
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
-      onProbed(asked.target.id, error.details);
-      return error.details;
+      const isStale = error.details.kind === "stale-credential";
+      if (isStale && !isRepeated) return this.#ask(asked, snapshot, true);
+      const { details } = asBadCredential(error);
+      onProbed(asked.target.id, details);
+      return details;
     }
   }
 }

@@ -1,8 +1,21 @@
 import type { EjectionSettings } from "../../domain/settings.ts";
-import { KeyedShare, RecentCount, type Share } from "./keyed-share.ts";
+import {
+  type KeyCount,
+  KeyedShare,
+  newKeyCount,
+  RecentCount,
+  type Share,
+  shareOf,
+} from "./keyed-share.ts";
 
-/** Limit on keys whose failures in a row are counted. */
+/** Limit on keys and on accounts whose failures are counted; the one that failed first goes. */
 const mostKeys = 64;
+
+/** Whose attempt it was. */
+export interface KeyOf {
+  readonly key: string;
+  readonly account: string;
+}
 
 /**
  * Failures in a row take the target out for all keys only if they are this part of the recent
@@ -14,35 +27,45 @@ const recentPart = 1 / 8;
 
 /**
  * Counts failures of the attempts at one target and decides whether it is out, for one key or for
- * all. Failures of only one or two keys never take it out for the others.
+ * all. Failures of only one or two accounts never take it out for the others.
  */
 export class FailureTally {
+  /** By account, as the row. */
   readonly #share = new KeyedShare({ countsFromFailure: true });
   readonly #recent = new RecentCount(recentSeconds);
-  /** Failures since the last success of any key, by key. */
+  /** Failures since the last success of any account, by account. */
   readonly #row = new Map<string, number>();
-  /** Failures of each key since its own last success. */
-  readonly #ownRow = new Map<string, number>();
+  /** Each key that failed, with its failures since its own last success. */
+  readonly #own = new Map<string, KeyCount & { inRow: number }>();
 
-  succeeded(key: string, nowMs: number): void {
-    this.#share.succeeded(key, nowMs);
+  succeeded({ key, account }: KeyOf, nowMs: number): void {
+    this.#share.succeeded(account, nowMs);
     this.#recent.add(nowMs);
     if (this.#row.size > 0) this.#row.clear();
-    this.#ownRow.delete(key);
+    const own = this.#own.get(key);
+    if (own === undefined) return;
+    own.inRow = 0;
+    own.attempts.add(nowMs);
   }
 
-  failed(key: string, nowMs: number): void {
-    this.#share.failed(key, nowMs);
+  failed({ key, account }: KeyOf, nowMs: number): void {
+    this.#share.failed(account, nowMs);
     this.#recent.add(nowMs);
-    countIn(this.#row, key);
-    countIn(this.#ownRow, key);
+    const inRow = this.#row.get(account) ?? 0;
+    keepIn(this.#row, account, inRow + 1);
+    const own = this.#own.get(key) ?? { ...newKeyCount(), inRow: 0 };
+    own.inRow += 1;
+    own.attempts.add(nowMs);
+    own.failures.add(nowMs);
+    keepIn(this.#own, key, own);
   }
 
   /** Reason to take the target out for the key, if there is one. */
   reasonForKey(key: string, nowMs: number, settings: EjectionSettings): string | undefined {
-    const inRow = this.#ownRow.get(key) ?? 0;
-    if (inRow >= settings.failures) return `${inRow} failures in a row`;
-    return tooMany(this.#share.of(key, nowMs), settings);
+    const own = this.#own.get(key);
+    if (own === undefined) return undefined;
+    if (own.inRow >= settings.failures) return `${own.inRow} failures in a row`;
+    return tooMany(shareOf(own, nowMs), settings);
   }
 
   /** Reason to take the target out for all keys, if there is one. */
@@ -53,19 +76,19 @@ export class FailureTally {
     return tooMany(this.#share.withoutWorst(nowMs), settings);
   }
 
-  /** The key is out, and starts a new row; its share still counts as its own. */
-  forget(key: string): void {
-    this.#row.delete(key);
-    this.#ownRow.delete(key);
+  /** The key is out, and starts anew; the share of its account still counts as its own. */
+  forget({ key, account }: KeyOf): void {
+    this.#row.delete(account);
+    this.#own.delete(key);
   }
 
   clear(): void {
     this.#share.clear();
     this.#row.clear();
-    this.#ownRow.clear();
+    this.#own.clear();
   }
 
-  /** Each key counts for less than half of the failures needed. */
+  /** Each account counts for less than half of the failures needed. */
   #weightedRow(needed: number): number {
     if (this.#row.size < 3) return 0;
     const most = Math.max(1, Math.floor(needed / 2));
@@ -75,13 +98,12 @@ export class FailureTally {
   }
 }
 
-function countIn(row: Map<string, number>, key: string): void {
-  const known = row.get(key) ?? 0;
-  if (known === 0 && row.size >= mostKeys) {
-    const [oldest] = row.keys();
-    if (oldest !== undefined) row.delete(oldest);
+function keepIn<Value>(counts: Map<string, Value>, name: string, value: Value): void {
+  if (counts.size >= mostKeys && !counts.has(name)) {
+    const [oldest] = counts.keys();
+    if (oldest !== undefined) counts.delete(oldest);
   }
-  row.set(key, known + 1);
+  counts.set(name, value);
 }
 
 function tooMany(

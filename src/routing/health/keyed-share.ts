@@ -14,7 +14,7 @@ export interface Share {
 }
 
 /** Attempts and failures of one key, since its first failure. */
-interface KeyCount {
+export interface KeyCount {
   readonly attempts: RecentCount;
   readonly failures: RecentCount;
 }
@@ -64,11 +64,6 @@ export class KeyedShare {
     return { attempts: this.#attempts.sum(nowMs), failures: this.#failures.sum(nowMs) };
   }
 
-  /** Those of a key since its first failure. */
-  of(key: string, nowMs: number): Share {
-    return shareOf(this.#keys.get(key), nowMs);
-  }
-
   /** Without the key that failed most: no key can make this look bad for the others. */
   withoutWorst(nowMs: number): Share {
     const { attempts, failures } = this.all(nowMs);
@@ -100,17 +95,17 @@ export class KeyedShare {
       const [oldest] = this.#keys.keys();
       if (oldest !== undefined) this.#keys.delete(oldest);
     }
-    const count = {
-      attempts: new RecentCount(shareSeconds),
-      failures: new RecentCount(shareSeconds),
-    };
+    const count = newKeyCount();
     this.#keys.set(key, count);
     return count;
   }
 }
 
-function shareOf(count: KeyCount | undefined, nowMs: number): Share {
-  if (count === undefined) return { attempts: 0, failures: 0 };
+export function newKeyCount(): KeyCount {
+  return { attempts: new RecentCount(shareSeconds), failures: new RecentCount(shareSeconds) };
+}
+
+export function shareOf(count: KeyCount, nowMs: number): Share {
   return { attempts: count.attempts.sum(nowMs), failures: count.failures.sum(nowMs) };
 }
 

@@ -182,3 +182,64 @@ test("with many keys a target that refuses is asked as seldom as with one", () =
   }
   expect(asked).toBeLessThan(40);
 });
+
+test("a probe that is refused keeps the target from the refused account, and from no other", () => {
+  const { clock, begin, health, view } = start();
+  const refusal = { kind: "throttled", message: "", retryAfterMs: 60_000 } as const;
+  begin("a", "one").ended(refusal);
+  clock.advance(60_000);
+  expect(view("a").needsProbe).toBe(true);
+  health.tryBeginProbe(up.id)?.ended(refusal);
+  expect([view("a").outForMs, view("other").isOut]).toEqual([60_000, false]);
+});
+
+test("after a probe that shows nothing, the next one waits for as long as the target was out", () => {
+  const { clock, eject, health, view } = start();
+  eject();
+  clock.advance(1_000);
+  health.tryBeginProbe(up.id)?.ended("nothing");
+  expect(view().needsProbe).toBe(false);
+  clock.advance(1_000);
+  expect(view().needsProbe).toBe(true);
+  health.tryBeginProbe(up.id)?.ended({ kind: "stale-credential", message: "" });
+  expect(view().outForMs).toBe(2_000);
+});
+
+test("failing keys of one account eject nothing for other accounts", () => {
+  const { begin, ejected } = start();
+  for (let call = 0; call < 60; call += 1) {
+    begin(`key-${call % 3}`, "bad").ended(endOf("unavailable"));
+  }
+  expect(ejected.length).toBeGreaterThan(0);
+  expect(ejected.filter(({ key }) => key === undefined)).toEqual([]);
+});
+
+test("a key that returned is not out again because of failures before", () => {
+  const { clock, attempt, probe, view } = start();
+  for (let call = 0; call < 10; call += 1) {
+    attempt("ok", 1, "bad");
+    attempt("unavailable", 1, "bad");
+  }
+  attempt("unavailable", 5, "bad");
+  expect(view("bad").isOut).toBe(true);
+  clock.advance(1_000);
+  probe(undefined);
+  attempt("unavailable", 1, "bad");
+  expect(view("bad").isOut).toBe(false);
+});
+
+test("of more keys than are known, one that is out is not forgotten before one that returned", () => {
+  const { clock, attempt, begin, probe, view } = start();
+  const refuse = (key: string): void => begin(key, "one").ended(endOf("throttled"));
+  refuse("long");
+  for (let time = 0; time < 8; time += 1) {
+    clock.advance(view("long").outForMs);
+    refuse("long");
+  }
+  for (let key = 0; key < 63; key += 1) refuse(`short-${key}`);
+  clock.advance(1_000);
+  probe(undefined);
+  expect([view("long").isOut, view("short-0").isOut]).toEqual([true, false]);
+  attempt("unavailable", 5, "new");
+  expect([view("long").isOut, view("new").isOut]).toEqual([true, true]);
+});

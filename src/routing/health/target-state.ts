@@ -4,7 +4,7 @@ import type { EjectionSettings } from "../../domain/settings.ts";
 import type { TargetView } from "../target-view.ts";
 import { AnswerTime } from "./answer-time.ts";
 import type { ConcurrencyLimit } from "./concurrency-limit.ts";
-import { FailureTally } from "./failure-tally.ts";
+import { FailureTally, type KeyOf } from "./failure-tally.ts";
 import { type EjectionNotice, longestAskedMs, type OutReason, OutUntil } from "./out-until.ts";
 
 /**
@@ -38,11 +38,6 @@ export interface Moment {
   readonly settings: EjectionSettings;
 }
 
-interface KeyOf {
-  readonly key: string;
-  readonly account: string;
-}
-
 /** A running attempt. */
 interface WatchedAttempt extends KeyOf {
   readonly isStreamed: boolean;
@@ -53,7 +48,7 @@ interface WatchedAttempt extends KeyOf {
   isAnswered: boolean;
 }
 
-/** Limit on keys for which the target is out alone; the oldest is dropped. */
+/** Limit on keys whose time out is known; the oldest is dropped, one in service first. */
 const mostKeys = 64;
 /** Timeout of a probe as a part of the time out of service. */
 const probeTimeoutShare = 1 / 20;
@@ -104,7 +99,7 @@ export class TargetState {
     if (end === "left") return [];
     if (end === "ok") {
       const changes = this.#returned(attempt, nowMs);
-      if (this.#isCurrent(attempt)) this.#brokenOff.succeeded(key, nowMs);
+      if (this.#isCurrent(attempt)) this.#brokenOff.succeeded(attempt, nowMs);
       return changes;
     }
     if (end === "silent") return this.#failed(attempt, end, moment);
@@ -133,10 +128,11 @@ export class TargetState {
     const { nowMs } = moment;
     const evidence = typeof result === "string" ? result : evidenceOf(result);
     if (evidence === "answered" || evidence === "life") return this.#returnDue(nowMs);
-    if (typeof result === "string" || evidence === "neither") return [];
+    if (typeof result === "string" || evidence === "neither") return this.#askLater(moment);
     if (this.#forAll.isOut && !this.#forAll.isDue(nowMs)) return [];
     const { kind, retryAfterMs } = result;
     const isRefusal = evidence === "refusal";
+    if (isRefusal && !this.#forAll.isOut) return this.#askLater(moment, retryAfterMs);
     return this.#takeOut(undefined, moment, {
       because: `a probe failed: ${kind}`,
       isRefusal,
@@ -185,7 +181,7 @@ export class TargetState {
   /** The target showed that it works, even if the attempt then failed. */
   #lived(attempt: WatchedAttempt, nowMs: number): readonly TargetChange[] {
     const changes = this.#returned(attempt, nowMs);
-    if (this.#isCurrent(attempt)) this.#unanswered.succeeded(attempt.key, nowMs);
+    if (this.#isCurrent(attempt)) this.#unanswered.succeeded(attempt, nowMs);
     return changes;
   }
 
@@ -229,7 +225,7 @@ export class TargetState {
     }
     if (retryAfterMs !== undefined) return out(undefined, "its account is not served");
     const tally = isAnswered ? this.#brokenOff : this.#unanswered;
-    tally.failed(key, nowMs);
+    tally.failed(attempt, nowMs);
     const forAll = tally.reasonForAll(nowMs, settings);
     if (forAll !== undefined) return out(undefined, forAll);
     const forKey = tally.reasonForKey(key, nowMs, settings);
@@ -285,12 +281,24 @@ export class TargetState {
   ): readonly TargetChange[] {
     const key = whose?.key;
     for (const tally of [this.#unanswered, this.#brokenOff]) {
-      if (key === undefined) tally.clear();
-      else tally.forget(key);
+      if (whose === undefined) tally.clear();
+      else tally.forget(whose);
     }
     const out = whose === undefined ? this.#forAll : this.#ownOf(whose);
     const ejected = out.begin(nowMs, settings, reason);
     return ejected === undefined ? [] : [{ key, ejected }];
+  }
+
+  /** The probe tells nothing about those who are not out: the due times go on, at least for as long. */
+  #askLater({ nowMs, settings }: Moment, retryAfterMs = 0): readonly TargetChange[] {
+    const { firstMs, longestMs } = settings;
+    for (const out of [this.#forAll, ...this.#byKey.values()]) {
+      if (!out.isDue(nowMs)) continue;
+      const askedMs = Math.min(retryAfterMs, longestAskedMs);
+      const asBeforeMs = Math.min(longestMs, out.outForMs(nowMs));
+      out.prolong(nowMs + Math.max(firstMs, askedMs, asBeforeMs));
+    }
+    return [];
   }
 
   #returnDue(nowMs: number): readonly TargetChange[] {
@@ -313,8 +321,11 @@ export class TargetState {
   #ownOf({ key, account }: KeyOf): OutUntil {
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
-    const [oldest] = this.#byKey.keys();
-    if (oldest !== undefined && this.#byKey.size >= mostKeys) this.#byKey.delete(oldest);
+    if (this.#byKey.size >= mostKeys) {
+      const all = [...this.#byKey];
+      const [dropped] = all.find(([, out]) => !out.isOut) ?? all[0] ?? [key];
+      this.#byKey.delete(dropped);
+    }
     const own = new OutUntil(account);
     this.#byKey.set(key, own);
     return own;
