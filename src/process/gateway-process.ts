@@ -116,6 +116,9 @@ export class GatewayProcess implements AsyncDisposable {
       overrides;
     const [config, telemetry] = [this.#config, this.#telemetry];
     const peppers = peppersOf(await this.#control.open());
+    // Nothing is served unless both addresses are free.
+    const { data, admin } = config.listen;
+    if (portUse === "first") for (const address of [data, admin]) refuseTaken(address);
     const control = this.#control.port;
     this.#ledger = new SpoolWriter({
       root: spoolRoot(config.dataDir),

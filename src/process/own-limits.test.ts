@@ -75,6 +75,18 @@ test("a call of the process before is settled at its successor", () => {
   expect(admits(after, 600)).toBeDefined();
 });
 
+test("a call that the process before never settled keeps what is charged, and nothing more", () => {
+  const clock = new ManualClock();
+  const uncapped = { callId: "lost", scopes, tokens: 10, mostTokens: 900 };
+  const before = limitsAt(clock);
+  expect(before.acquire(uncapped).isAdmitted).toBe(true);
+  const { after } = handOver(before, clock);
+  const { after: last } = handOver(after, clock);
+  // The first process was killed, and the second one tells the third.
+  after.giversEnded();
+  expect(last.snapshot().state.calls).toEqual([]);
+});
+
 test("a request that was counted before stays counted", () => {
   const clock = new ManualClock();
   const before = limitsAt(clock);

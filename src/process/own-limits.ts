@@ -59,6 +59,8 @@ export class OwnLimits implements LimitStore {
   readonly #options: MemoryLimitStoreOptions;
   #own: Own;
   #gift: Gift | undefined;
+  /** Calls of the processes before, which those settle. */
+  #adopted: readonly string[] = [];
   #stopTimer = (): void => undefined;
 
   constructor(options: MemoryLimitStoreOptions) {
@@ -112,6 +114,7 @@ export class OwnLimits implements LimitStore {
   goOn({ state, givers }: GivenLimits, agoMs: number): void {
     this.#own.store.goOn(state, agoMs);
     this.#own = { store: this.#own.store, givers };
+    this.#adopted = state.calls.map(({ callId }) => callId);
   }
 
   /** What other processes have admitted, in this one's time. */
@@ -130,8 +133,13 @@ export class OwnLimits implements LimitStore {
     this.#stopTimer = this.#options.clock.schedule(() => this.giversEnded(), countedSlots * slotMs);
   }
 
-  /** The processes before have ended, and this one grants the whole limits. */
+  /**
+   * The processes before have ended, and this one grants the whole limits. Their calls that are not
+   * settled keep what is charged for them.
+   */
   giversEnded(): void {
+    for (const callId of this.#adopted) this.settle(callId, Number.NaN);
+    this.#adopted = [];
     if (this.#gift === undefined) this.#own = { store: this.#own.store, givers: [] };
   }
 

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
@@ -180,6 +180,13 @@ test("a port that is taken is a clear failure, not a second server on it", async
   expect(second.errors).toStartWith(`cannot start: cannot listen at http://127.0.0.1:${port}`);
   expect(second.errors).toContain("Other addresses: --data HOST:PORT");
   expect(second.output).toBe("");
+  // The other listener would have served before.
+  const { port: adminPort } = new URL(demo.adminUrl);
+  const free = ["--data", "127.0.0.1:0", "--admin", `127.0.0.1:${adminPort}`];
+  const third = await runSluice(["serve", "--data-dir", join(folder, "third"), ...free]);
+  const problem = `cannot start: cannot listen at http://127.0.0.1:${adminPort}`;
+  expect([third.exitCode, third.errors.startsWith(problem)]).toEqual([1, true]);
+  expect(existsSync(join(folder, "third", "spool"))).toBe(false);
 });
 
 test("one address for both listeners is a mistake of the command line", async () => {

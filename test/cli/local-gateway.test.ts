@@ -27,6 +27,12 @@ function runWith(text: string, ...command: readonly string[]): Promise<FinishedC
   return runHere([...command, "--config", path]);
 }
 
+test("a gateway starts with a data directory that does not exist, whatever its database is", async () => {
+  await using missing = makeProcessFolder({ storageUrl: "sqlite::memory:" });
+  await using started = await startServing(["--config", missing.configPath]);
+  expect(started.dataUrl).toStartWith("http://");
+});
+
 const commands = [["status"], ["processes"], ["keys", "list"], ["refusals"]];
 
 test("commands for the running gateway need only data_dir of its file", async () => {

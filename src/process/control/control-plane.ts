@@ -1,3 +1,4 @@
+import { mkdirSync } from "node:fs";
 import packageJson from "../../../package.json" with { type: "json" };
 import type { Config } from "../../config/config.ts";
 import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
@@ -152,6 +153,8 @@ export class ControlPlane implements AsyncDisposable {
   /** Two gateways that start at the same moment do not see each other in any other way. */
   async #takeLock(): Promise<void> {
     const { clock } = this.#options;
+    // A database elsewhere has not created it.
+    mkdirSync(this.#config.dataDir, { recursive: true, mode: 0o700 });
     const lock = (this.#lock ??= new FolderLock(this.#config.dataDir, leaderLock));
     for (let waitedMs = 0; !lock.take(); waitedMs += lookIntervalMs) {
       if (waitedMs >= orphansEndMs) throw new FolderInUse("another gateway leads this machine");

@@ -73,7 +73,9 @@ describe("a gateway that is restarted", () => {
     const [first] = stage.serve(1);
     first?.end("SIGKILL");
     const restarted = stage.restart();
-    expect(stage.nth(2).beginning).toMatchObject({ number: 1, portUse: "another" });
+    const { beginning } = stage.nth(2);
+    // Who asks for a restart gets the file as it is, or is told what is wrong with it.
+    expect(beginning).toMatchObject({ number: 1, portUse: "another", crashedIn: undefined });
     stage.nth(2).serve();
     expect(await restarted).toBeUndefined();
     stage.advance(healthyUptimeMs);

@@ -103,6 +103,20 @@ describe("a gateway that serves", () => {
     expect(await stage.end()).toBe(0);
   });
 
+  test("knows the ports of its processes also when all have crashed together", async () => {
+    const stage = new Stage();
+    stage.nth(1).serve({ processes: 2, ports: [8080, 9090] });
+    stage.nth(2).serve({ processes: 2, ports: [8080, 9090] });
+    for (const nth of [1, 2]) stage.nth(nth).end("SIGKILL");
+    stage.advance(firstRestartMs);
+    const again = stage.processes.slice(2).map(({ beginning }) => beginning?.ownPorts);
+    expect(again).toEqual([
+      [8080, 9090],
+      [8080, 9090],
+    ]);
+    expect(await stage.end()).toBe(0);
+  });
+
   test("waits longer before each restart, up to a limit, and less after a healthy run", async () => {
     const stage = new Stage();
     stage.serve(1);

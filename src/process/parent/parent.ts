@@ -178,7 +178,11 @@ export class Parent {
     const { clock } = this.#options;
     let nextWaitMs = firstRestartMs;
     while (!this.#ending.signal.aborted && this.#places.includes(place)) {
-      const run = (place.run ??= this.#begin(place, this.#hasServed ? "another" : "first"));
+      const run = (place.run ??= this.#begin(
+        place,
+        this.#hasServed ? "another" : "first",
+        this.#hasServed && place.restarts > 0 ? this.#settings?.dataDir : undefined,
+      ));
       const end = await Promise.race([run.ended, run.replaced.promise]);
       // Another process has the place, or none is needed there.
       if (end === undefined) continue;
@@ -294,7 +298,11 @@ export class Parent {
     this.#endOnce();
   }
 
-  #begin({ number, restarts }: Place, portUse: Beginning["portUse"]): Run {
+  #begin(
+    { number, restarts }: Place,
+    portUse: Beginning["portUse"],
+    crashedIn?: Beginning["crashedIn"],
+  ): Run {
     const run: Run = {
       number,
       portUse,
@@ -320,9 +328,9 @@ export class Parent {
         this.#serving.delete(run);
         return end;
       });
-      const crashed = portUse === "another" && restarts > 0;
-      const crashedIn = crashed ? this.#settings?.dataDir : undefined;
-      const ownPorts = [...this.#serving].flatMap(({ settings }) => settings?.ports ?? []);
+      // After a crash of all, none serves, and each may listen before another looks.
+      const own = [this.#settings, ...Array.from(this.#serving, ({ settings }) => settings)];
+      const ownPorts = own.flatMap((settings) => settings?.ports ?? []);
       child.begin({ number, portUse, addresses: this.#addresses, ownPorts, crashedIn });
     } catch (error) {
       run.refusal = { error };

@@ -38,8 +38,8 @@ export interface OpenCall extends Omit<LimitRequest, "counted"> {
 const oneRequest: Demand = { requests: 1, tokens: 0 };
 
 /**
- * Limits of one process, atomic because every step is synchronous. Idle scopes and abandoned
- * reservations are dropped as later calls come in.
+ * Limits of one process, atomic because every step is synchronous. Idle scopes are dropped as later
+ * calls come in.
  */
 export class MemoryLimitStore implements LimitStore {
   readonly #options: MemoryLimitStoreOptions;
