@@ -19,7 +19,6 @@ function factsOf({ kind, retryAfterMs, ...values }: Facts): RetryFacts {
     hasOtherTarget: true,
     isOtherInService: false,
     isCallerGone: false,
-    hasFirstEvent: false,
     remainingMs: Number.POSITIVE_INFINITY,
     takeBudget: () => true,
     firstBackoffMs: 100,
@@ -88,11 +87,10 @@ describe.each(kinds)("%s", (kind) => {
     expect(asked).toBe(isAgain ? 1 : 0);
   });
 
-  test("is never retried once the answer began, the caller left or the attempts are used up", () => {
+  test("is never retried once the caller left or the attempts are used up", () => {
     const takeBudget = (): boolean => {
       throw new Error("the budget is asked last");
     };
-    expect(decide({ kind, takeBudget, hasFirstEvent: true })).toBe("answer-began");
     expect(decide({ kind, takeBudget, isCallerGone: true })).toBe("caller-gone");
     const used = isHopeless(kind) ? "cannot-mend" : "attempt-limit";
     expect(decide({ kind, takeBudget, attempts: 4 })).toBe(used);
@@ -156,7 +154,6 @@ const anyFacts = fc.record({
   attemptLimit: fc.integer({ min: 1, max: 10 }),
   hasOtherTarget: fc.boolean(),
   isCallerGone: fc.boolean(),
-  hasFirstEvent: fc.boolean(),
   remainingMs: fc.oneof(fc.constant(Number.POSITIVE_INFINITY), fc.nat(10_000)),
   firstBackoffMs: fc.integer({ min: 1, max: 60_000 }),
   longestBackoffMs: fc.integer({ min: 1, max: 300_000 }),
@@ -177,7 +174,7 @@ test("for any facts only a retry takes budget, and backoffs and attempts are bou
         expect(taken).toBe(0);
         return;
       }
-      expect(facts.isCallerGone || facts.hasFirstEvent || isHopeless(facts.kind)).toBe(false);
+      expect(facts.isCallerGone || isHopeless(facts.kind)).toBe(false);
       expect(facts.attempts).toBeLessThan(facts.attemptLimit);
       expect(decision.waitMs).toBeLessThan(facts.remainingMs);
       expect(decision.waitMs).toBeLessThanOrEqual(2 * facts.longestBackoffMs);

@@ -14,8 +14,6 @@ export interface RetryFacts {
   /** Another target, tried or not, is in service: no need to honour this one's Retry-After. */
   readonly isOtherInService: boolean;
   readonly isCallerGone: boolean;
-  /** Whether the caller may have received part of an answer. */
-  readonly hasFirstEvent: boolean;
   /** Time to the call's deadline; Infinity without one. */
   readonly remainingMs: number;
   /** Takes one retry from the budget of the failed target; called last. */
@@ -28,7 +26,6 @@ export interface RetryFacts {
 
 export type GiveUpReason =
   | "caller-gone"
-  | "answer-began"
   /** Another attempt would fail the same way. */
   | "cannot-mend"
   | "attempt-limit"
@@ -54,7 +51,6 @@ export type RetryDecision =
  */
 export function decideRetry(facts: RetryFacts): RetryDecision {
   if (facts.isCallerGone) return giveUp("caller-gone");
-  if (facts.hasFirstEvent) return giveUp("answer-began");
   const { kind } = facts.failure;
   switch (kind) {
     case "context-overflow":

@@ -45,7 +45,6 @@ export function describeSlowness(slowness: "slow" | "silent"): string {
 
 const reasons: Readonly<Record<GiveUpReason, string>> = {
   "caller-gone": "the caller had left",
-  "answer-began": "the answer had begun",
   "cannot-mend": "another attempt would fail in the same way",
   "attempt-limit": "routing.attempts was reached",
   "no-other-target": "no other target was left, and waiting does not help",

@@ -157,7 +157,7 @@ async function look({ urls, settings = {}, resolved = [], ...look }: Look) {
   const pipeline = pipelineOf({
     ...(look.imageMemory !== undefined && {
       imageMemory: look.imageMemory,
-      imageMemoryBytes: 150_000,
+      imageMemoryBytes: 300_000,
     }),
     resolveHost(name) {
       asked.push(name);
@@ -453,13 +453,26 @@ test("images are counted by their size, until the answer begins", async () => {
 test("a call that waits too long for memory is refused as overloaded", async () => {
   const imageMemory = new MemoryGate(systemClock);
   const owner = { name: "key", account: "account", full: () => overloaded(0) };
-  const limits = { allBytes: 150_000, ownBytes: 150_000, waitMs: 0, queue: 0 };
-  await imageMemory.hold({ ...owner, request: new AbortController() }, limits).reserve(150_000);
+  const limits = { allBytes: 300_000, ownBytes: 300_000, waitMs: 0, queue: 0 };
+  await imageMemory.hold({ ...owner, request: new AbortController() }, limits).reserve(300_000);
   const settings = { ...named, timeoutMs: 10 };
   const { error } = await look({ urls: [at("/cat")], settings, imageMemory });
   expect([error?.status, error?.code]).toEqual([503, "model_unavailable"]);
   expect(error?.headers["retry-after"]).toBeDefined();
   expect(images.seen).toEqual([]);
+});
+
+test("one account holds at most half of the memory", async () => {
+  const imageMemory = new MemoryGate(systemClock);
+  const { accountId: account } = callOf().caller.key;
+  const request = new AbortController();
+  const limits = { allBytes: 300_000, ownBytes: 150_000, waitMs: 0, queue: 0 };
+  const hold = imageMemory.hold({ name: "k", account, request, full: () => overloaded(0) }, limits);
+  await hold.reserve(150_000);
+  const settings = { ...named, timeoutMs: 10 };
+  expect((await look({ urls: [at("/cat")], settings, imageMemory })).error?.status).toBe(503);
+  hold.release();
+  expect((await look({ urls: [at("/cat")], settings: named, imageMemory })).error).toBeUndefined();
 });
 
 describe("no internal host is reached", () => {

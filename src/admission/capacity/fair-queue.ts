@@ -145,20 +145,21 @@ export class Lane<Item extends Waiting> {
     const isAboutSpilled = this.#spilled > 0;
     if (isSpilled(newcomer) && !isAboutSpilled) return undefined;
     const isCounted = (item: Item): boolean => !isAboutSpilled || isSpilled(item);
+    const countIn = (items: Iterable<Item> & { readonly size: number }): number => {
+      if (!isAboutSpilled) return items.size;
+      let count = 0;
+      for (const item of items) if (isSpilled(item)) count += 1;
+      return count;
+    };
     const own = this.#options.groupOf(newcomer);
-    let most = isCounted(newcomer) ? this.#loadOf(own, this.#countIn(own, isCounted) + 1) : 0;
-    let least: Item | undefined;
+    const ownCount = countIn(this.#groups.get(own) ?? new Set());
+    let most = isCounted(newcomer) ? this.#loadOf(own, ownCount + 1) : 0;
+    let largest: Iterable<Item> = [];
     for (const [group, items] of this.#groups) {
-      const load = this.#loadOf(group, this.#countIn(group, isCounted));
-      if (load > most) [most, least] = [load, [...items].findLast(isCounted)];
+      const load = this.#loadOf(group, countIn(items));
+      if (load > most) [most, largest] = [load, items];
     }
-    return least;
-  }
-
-  #countIn(group: string, isCounted: (item: Item) => boolean): number {
-    let count = 0;
-    for (const item of this.#groups.get(group) ?? []) if (isCounted(item)) count += 1;
-    return count;
+    return [...largest].findLast(isCounted);
   }
 
   #loadOf(group: string, count: number): number {

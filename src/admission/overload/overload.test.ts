@@ -228,6 +228,32 @@ test("a few calls are not what keeps the loop busy: none of them is refused", ()
   expect(refused()).toBe(true);
 });
 
+test("a pause or two refuse none of many calls that are under way, a loop that stays late does", () => {
+  let now = 0;
+  let measure = (): void => undefined;
+  const guard = new OverloadGuard({
+    clock: {
+      monotonic: () => now,
+      schedule: (run) => {
+        measure = run;
+        return () => undefined;
+      },
+    },
+    random: () => 0,
+    settings: () => settings,
+    callsUnderWay: () => 1_000,
+    events: noEvents,
+  });
+  guard.start();
+  const refusals: boolean[] = [];
+  for (const lateMs of [120, 120, 0, 120, 120, 120]) {
+    now += 60 + lateMs;
+    measure();
+    refusals.push(guard.refusesUnread({ provisionedUnits: 0 }));
+  }
+  expect(refusals).toEqual([false, false, false, false, false, true]);
+});
+
 describe("an answer that refuses", () => {
   function guardAt(time: { now: number }) {
     let run = (): void => undefined;

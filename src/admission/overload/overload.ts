@@ -61,6 +61,7 @@ export class OverloadGuard {
   /** Share of the provisioned calls that is refused. */
   #provisionedShare = 0;
   #controlledAt = 0;
+  #wasLate = false;
   #refusedAt = Number.NEGATIVE_INFINITY;
   #isShedding = false;
   /** The current turn of the event loop, for answers that wait for its end. */
@@ -171,7 +172,11 @@ export class OverloadGuard {
     const { callsUnderWay, settings } = this.#options;
     const { loopDelayMs, maxCalls } = settings();
     const targets = this.loop.delay.standingMs / loopDelayMs;
+    const wasLate = this.#wasLate;
+    this.#wasLate = targets > 1;
     if (targets > 1) {
+      // One pause, however long, says nothing about the calls.
+      if (!wasLate) return;
       const most = Math.min(this.#bound, callsUnderWay());
       this.#bound = Math.max(harmlessCalls, most * fall);
     } else if (this.#bound > maxCalls) this.#bound = Infinity;

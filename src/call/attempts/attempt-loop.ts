@@ -140,6 +140,7 @@ class AttemptLoop<Answer> {
     const first = this.#abortable(attempt);
     return new Promise((resolve, reject) => {
       let isSilent = isOverdue;
+      let pollMs = firstHedgePollMs;
       let hasEnded = false;
       /** The hedge that begins, or has begun, decides. */
       let isHedging = false;
@@ -156,9 +157,11 @@ class AttemptLoop<Answer> {
           isHedging = false;
           if (hasEnded) return first.answer.then(resolve, reject);
           // A place or the budget may become free.
-          const waitMs = isSilent ? hedgePollMs : Math.max(0, overdueAfterMs - attempt.ageMs);
+          const waitMs = isSilent ? pollMs : Math.max(0, overdueAfterMs - attempt.ageMs);
+          if (isSilent) pollMs *= 2;
           isSilent = true;
-          if (waitMs < Infinity) cancel = services.clock.schedule(hedge, waitMs);
+          const isLast = this.#turns.attempts >= this.#attemptLimit;
+          if (waitMs < Infinity && !isLast) cancel = services.clock.schedule(hedge, waitMs);
           return undefined;
         });
       };
@@ -182,7 +185,7 @@ class AttemptLoop<Answer> {
     const { candidate } = attempt;
     const isInTime = services.clock.monotonic() < endOf(call, candidate);
     if (!isInTime || this.#turns.attempts >= this.#attemptLimit) return undefined;
-    // Checked last, so that no budget is wasted.
+    // Checked once there is a place, so that little of the budget is wasted.
     const mayBegin = (): boolean => isWanted() && this.#isInHedgeBudget(candidate, isSilent);
     const isFit = (other: Candidate): boolean => other.isReady;
     try {
@@ -264,7 +267,6 @@ class AttemptLoop<Answer> {
       hasOtherTarget,
       isOtherInService: this.#turns.isOtherInService(candidate),
       isCallerGone: call.signal.aborted,
-      hasFirstEvent: false,
       remainingMs: endOf(call, candidate) - services.clock.monotonic(),
       takeBudget: () => services.budget.retries.tryTake(candidate.target.id, call.caller.key.id),
       firstBackoffMs: routing.firstBackoffMs,
@@ -288,8 +290,11 @@ class AttemptLoop<Answer> {
   }
 }
 
-/** How often a call that waits at a silent target tries to begin at another one. */
-const hedgePollMs = 100;
+/**
+ * When a call that waits at a silent target first tries again to begin at another one; each further
+ * wait is twice as long.
+ */
+const firstHedgePollMs = 100;
 
 type Retry = Extract<RetryDecision, { action: "retry" }>;
 

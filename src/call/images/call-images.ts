@@ -12,6 +12,9 @@ import { whyEnded } from "../../domain/waiting/wait.ts";
 /** Limit on image bytes of all calls together; their requests take several times more. */
 export const imageMemoryBytes = 128 * 1024 * 1024;
 
+/** Limit on calls that wait for it. */
+const mostWaiting = 1_000;
+
 /** The images of one call may total so many times the limit of one. */
 const largestImagesPerCall = 4;
 
@@ -77,11 +80,12 @@ export class CallImages implements Disposable {
     const { imageFetch: settings } = snapshot.settings;
     checkAllowed(params, settings);
     const limitBytes = settings.maxBytes * Math.min(params.size, largestImagesPerCall);
-    const { imageMemory, imageMemoryBytes: ownBytes } = services;
+    const { imageMemory, imageMemoryBytes: allBytes } = services;
+    const ownBytes = allBytes / 2;
     const { id: name, accountId: account } = call.caller.key;
     const memory = imageMemory.hold(
       { name, account, request: call, full: memoryFull },
-      { allBytes: ownBytes, ownBytes, waitMs: settings.timeoutMs, queue: Infinity },
+      { allBytes, ownBytes, waitMs: settings.timeoutMs, queue: mostWaiting },
     );
     this.#memory = memory;
     try {

@@ -63,7 +63,6 @@ export function isTooLarge({ status, message }: ErrorFacts): boolean {
 
 function kindByWords(error: ErrorFacts): UpstreamFailureKind {
   if (says(error, "invalid-request")) return "invalid-request";
-  // A pause is for the caller's key alone.
   return throttleText.test(error.message) ? "throttled" : "unavailable";
 }
 
