@@ -1,5 +1,4 @@
 import type { FrameSource } from "../edge/replies/event-stream.ts";
-import type { Reply } from "../edge/replies/error-reply.ts";
 
 /** A streamed answer before it is written. */
 export interface StreamedAnswer {
@@ -39,7 +38,20 @@ export function lastingHeaders(
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !momentary.test(name)));
 }
 
-/** A kept answer as a repeat gets it. */
-export function replayed({ headers, text }: KeptAnswer): Reply & { readonly status: 200 } {
-  return { status: 200, headers: { ...headers, "idempotent-replayed": "true" }, body: text };
+/** The pieces of a kept answer; `onEnd` is called when they were read, or their reader left. */
+export function piecesOf(text: string, onEnd: () => void): FrameSource {
+  let rest = text;
+  return {
+    get isOver() {
+      return rest === "";
+    },
+    take() {
+      // A pair of surrogates is one character.
+      const [piece] = /^[^]{1,65536}(?![\udc00-\udfff])/.exec(rest) ?? [];
+      rest = rest.slice(piece?.length);
+      return piece;
+    },
+    whenReady: (call) => call(),
+    cancel: onEnd,
+  };
 }

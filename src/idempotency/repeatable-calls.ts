@@ -1,3 +1,5 @@
+import { oneTurnBytes } from "../domain/waiting/wait.ts";
+import { eventStream } from "../edge/replies/event-stream.ts";
 import type { ModelKind } from "../domain/model.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
@@ -8,7 +10,7 @@ import {
   type KeptAnswer,
   lastingHeaders,
   type OpenedAnswer,
-  replayed,
+  piecesOf,
   type StreamedAnswer,
 } from "./answer.ts";
 import { nameCall, type AllRequestNames, type RepeatMark } from "./request-names.ts";
@@ -17,7 +19,11 @@ import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
 import { AnswerMemory, KeptFrames } from "./kept-frames.ts";
 
 export type RepeatableCallsServices = Omit<KeptAnswersServices, "memory"> &
-  Omit<ClaimsServices, "kept"> & { readonly peppers: Peppers };
+  Omit<ClaimsServices, "kept"> & {
+    readonly peppers: Peppers;
+    /** How long the reader of a long answer may leave a piece of it unread. */
+    readonly writeTimeoutMs: () => number;
+  };
 
 export interface AskedCall {
   readonly call: KeyCall & Call;
@@ -59,7 +65,7 @@ export class RepeatableCalls {
     const marked = this.#mark(asked);
     if (marked === undefined) return run();
     const taken = await this.#claims.take(marked.names, asked.call);
-    if ("answer" in taken) return replayed(this.#shown(marked, taken.answer));
+    if ("answer" in taken) return this.#replay(marked, taken.answer);
     const { claim } = taken;
     try {
       const reply = await run();
@@ -82,7 +88,7 @@ export class RepeatableCalls {
     const marked = this.#mark(asked);
     if (marked === undefined) return write(await run());
     const taken = await this.#claims.take(marked.names, asked.call);
-    if ("answer" in taken) return replayed(this.#shown(marked, taken.answer));
+    if ("answer" in taken) return this.#replay(marked, taken.answer);
     const { claim } = taken;
     try {
       return write(this.#keepFrames(marked, claim, await run()));
@@ -141,6 +147,25 @@ export class RepeatableCalls {
     const text = typeof body === "string" ? body : new TextDecoder().decode(body);
     if (Buffer.byteLength(text) > limitBytes) return undefined;
     return { headers: lastingHeaders(headers), text };
+  }
+
+  /** Sends a kept answer again. A long one is counted as memory until its caller has read it. */
+  async #replay(marked: MarkedCall, answer: KeptAnswer): Promise<Reply> {
+    const { headers: kept, text } = this.#shown(marked, answer);
+    const headers = { ...kept, "idempotent-replayed": "true" };
+    if (text.length <= oneTurnBytes) return { status: 200, headers, body: text };
+    const { call } = marked;
+    await call.answerMemory.reserve(Buffer.byteLength(text));
+    const pieces = piecesOf(text, () => call.answerMemory.release());
+    const body = eventStream(pieces, {
+      clock: this.#services.clock,
+      keepAliveMs: 0,
+      keepAlive: "",
+      beginsWithKeepAlive: false,
+      writeTimeoutMs: this.#services.writeTimeoutMs(),
+      onEnd: (end) => call.streamEnded(end),
+    });
+    return { status: 200, headers, body };
   }
 
   /**

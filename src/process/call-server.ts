@@ -117,6 +117,7 @@ export class CallServer implements AsyncDisposable {
       peppers,
       random: randomBytes,
       settings: () => this.#config.idempotency,
+      writeTimeoutMs: () => this.#config.streams.writeTimeoutMs,
       onAnswer: telemetry.metrics.answered,
     });
     this.#followConfig();

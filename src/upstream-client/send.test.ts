@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
-import { credentialTexts } from "./send.ts";
+import { Watchdog } from "./watchdog.ts";
+import { upstreamOf } from "../../test/support/pipeline-fixtures.ts";
+import { systemClock } from "../domain/clock.ts";
+import { credentialTexts, UpstreamAnswer } from "./send.ts";
 
 test("keys, tokens and signatures of a request are credentials, plain headers and words are not", () => {
   const authorization =
@@ -43,6 +46,39 @@ test("the parts of an error that repeat a credential are withheld", () => {
   const harmless = new UpstreamFailure(details).withoutTexts(["something else"]);
   expect(harmless.details).toEqual(details);
 });
+
+test.each([
+  [{ "content-length": "100000" }, 100_000],
+  [{ "content-length": "100000", "content-encoding": "gzip" }, 9_000_000],
+])("an answer with the headers %p takes memory for what it may become", (headers, bytes) => {
+  const answer = answerOf(new Uint8Array(100_000), headers);
+  const asked: number[] = [];
+  void answer.readAll(9_000_000, { reserve: (most) => void asked.push(most) });
+  expect(asked).toEqual([bytes]);
+});
+
+/** An answer that arrived whole. */
+function answerOf(body: Uint8Array, headers: Readonly<Record<string, string>>): UpstreamAnswer {
+  const options = {
+    upstream: upstreamOf("up"),
+    timeouts: { connectMs: 100, firstByteMs: 100, idleMs: 100, totalMs: 100 },
+    endsAt: 0,
+    clock: { ...systemClock, schedule: () => () => undefined },
+    transport: () => Promise.reject(new Error("nothing is sent")),
+    callerSignal: new AbortController().signal,
+    places: { tryOpen: () => true, whenOpen: () => Promise.resolve(true), close: () => undefined },
+  };
+  const response = {
+    status: 200,
+    headers: new Headers(headers),
+    isOver: true,
+    arrived: () => body,
+    take: () => undefined,
+    whenReady: () => undefined,
+  };
+  const watchdog = new Watchdog({ ...options, onStop: () => undefined });
+  return new UpstreamAnswer({ response, watchdog, sent: { url: "", headers: {} } }, options);
+}
 
 function bearer(token: string): readonly string[] {
   const headers = { authorization: `Bearer ${token}` };

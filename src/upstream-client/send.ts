@@ -161,7 +161,9 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     memory?: Pick<AnswerMemory, "reserve">,
   ): Uint8Array | Promise<Uint8Array> {
     const length = this.headers.get("content-length");
-    const mostBytes = length === null ? limitBytes : Number(length);
+    // The length of a compressed answer says little of what it takes.
+    const isPlain = this.headers.get("content-encoding") === null;
+    const mostBytes = length === null || !isPlain ? limitBytes : Number(length);
     const pieces: Uint8Array[] = [];
     let size = 0;
     const reading = this.readPieces(limitBytes, (piece) => {

@@ -48,12 +48,15 @@ function vectorsOf(request: ProviderRequest): Response {
 }
 
 /** A call whose caller reads the first bytes of the answer, and then nothing. */
-async function unread({ port, key }: Pick<TestGateway, "port" | "key">): Promise<Socket> {
+async function unread(
+  { port, key }: Pick<TestGateway, "port" | "key">,
+  header = "",
+): Promise<Socket> {
   const socket = connect(port, "127.0.0.1");
   const body = JSON.stringify(large);
   socket.write(
     `POST /v1/embeddings HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${key}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      `${header}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
   await new Promise<void>((resolve) => {
     socket.once("data", () => {
@@ -174,6 +177,29 @@ test("answers that break off, and callers that leave while they wait, hold no me
   await expectServed(await send(gateway.key));
 });
 
+test("replays that nobody reads use up the memory of their key", async () => {
+  const sections = {
+    http: httpWith("200ms"),
+    plans: "{ enterprise: { custom: true, idempotency: true } }",
+    idempotency: "{ answer_limit: 32MiB }",
+  };
+  await using keeping = await gatewayOf([provider], { sections });
+  const headers = { "idempotency-key": "unread" };
+  const first = await keeping.post("/v1/embeddings", large, { headers });
+  const text = await first.text();
+  const asked = provider.requests.length;
+  const socket = await unread(keeping, "Idempotency-Key: unread\r\n");
+  const refused = await keeping.post("/v1/embeddings", large, { headers });
+  expect(refused.status).toBe(503);
+  socket.destroy();
+  let replayed: Response;
+  do replayed = await keeping.post("/v1/embeddings", large, { headers });
+  while (replayed.status === 503);
+  expect(replayed.headers.get("idempotent-replayed")).toBe("true");
+  expect((await replayed.text()) === text).toBe(true);
+  expect(provider.requests).toHaveLength(asked);
+});
+
 test("an answer that is kept for repeats comes as a whole, each time the same", async () => {
   const headers = { "idempotency-key": "one", authorization: `Bearer ${gateway.key}` };
   provider.answers(vectorsOf);
@@ -181,7 +207,9 @@ test("an answer that is kept for repeats comes as a whole, each time the same", 
   const texts: string[] = [];
   for (let times = 0; times < 2; times += 1) {
     const response = await gateway.post("/v1/embeddings", { ...large, input }, { headers });
-    expect(Number(response.headers.get("content-length"))).toBeGreaterThan(20 * base64.length);
+    // A long replay has no length.
+    const isWhole = Number(response.headers.get("content-length")) > 20 * base64.length;
+    expect(isWhole).toBe(times === 0);
     texts.push(await response.text());
   }
   expect(texts[0]).toBe(texts[1] ?? "");

@@ -181,6 +181,7 @@ export class RepeatingGateways {
       random: (target) => crypto.getRandomValues(target),
       peppers: testPeppers(),
       settings: () => settings,
+      writeTimeoutMs: () => 60_000,
       onAnswer: () => undefined,
       running: new RunningCalls(() => true, undefined, clock),
       store: this.#storeOf(() => process.isAlive),

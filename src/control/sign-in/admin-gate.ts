@@ -36,38 +36,33 @@ const usersPerAccount = 5;
 /** More than refusals, so that new credentials at a refused address can still be read. */
 const lookupsPerRefusal = 2;
 
-/** Call before the database is asked about a credential; `name` is a digest of it. Throws 429. */
-type CountLookup = (name: string) => void;
-
 /** Identifies callers by a session, a management token or the local token. */
 export function createAdminGate(options: AdminGateOptions): AdminGate {
   const { requestsPerMinute } = options.settings;
   const requests = new RateWindow(requestsPerMinute, options.clock);
   const accounts = new RateWindow(requestsPerMinute * usersPerAccount, options.clock);
   const lookups = new RateWindow(requestsPerMinute * lookupsPerRefusal, options.clock);
-  /** Credentials that were valid, the least recently used one first: their reads are not limited. */
-  const known = new Map<string, string>();
+  /** Credentials that were valid, the least recently used one first: they are looked up freely. */
+  const known = new Map<string, true>();
   const countAddress = (address: string): void => requests.count(`from ${addressGroup(address)}`);
   return {
     checkHost(host) {
       if (!options.isOwnHost(host)) throw unknownHost(host);
     },
     async identify(admin) {
-      let credential = "";
-      const countLookup: CountLookup = (name) => {
-        credential = name;
-        if (!known.has(name)) lookups.count(addressGroup(admin.address));
-      };
-      const finding = findPrincipal(admin.request, countLookup, options);
-      const found = await finding.catch((error: unknown) => {
+      const { request, address } = admin;
+      const cookie = readCookie(request, "session", options.publicUrl());
+      const credential = sha256(request.headers.get("authorization") ?? cookie ?? "");
+      if (!known.has(credential)) lookups.count(addressGroup(address));
+      const found = await findPrincipal(request, options).catch((error: unknown) => {
+        known.delete(credential);
         const refusal = fromStorageError(error);
-        if (refusal instanceof GatewayError && refusal.status === 401) known.delete(credential);
         // Only failures count by address, so that they cannot lock out users who share the address.
-        if (refusal instanceof GatewayError && refusal.status < 500) countAddress(admin.address);
+        if (refusal instanceof GatewayError && refusal.status < 500) countAddress(address);
         throw refusal;
       });
       known.delete(credential);
-      known.set(credential, found.countedAs);
+      known.set(credential, true);
       forgetOldest(known, () => false);
       requests.count(found.countedAs);
       const { accountId } = found.principal;
@@ -87,35 +82,29 @@ interface FoundPrincipal {
   readonly countedAs: string;
 }
 
-async function findPrincipal(
-  request: Request,
-  countLookup: CountLookup,
-  options: AdminGateOptions,
-): Promise<FoundPrincipal> {
+async function findPrincipal(request: Request, options: AdminGateOptions): Promise<FoundPrincipal> {
   const { publicUrl, isLocalToken } = options;
   checkOrigin(request, publicUrl());
   const authorization = request.headers.get("authorization");
   if (authorization !== null) {
     const text = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
     if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
-    return findByToken(text, countLookup, options);
+    return findByToken(text, options);
   }
   const secret = readCookie(request, "session", publicUrl());
   if (secret === undefined) {
     throw notSignedIn("nothing", "neither a session nor a token was sent");
   }
   if (isUnsafe(request)) requireOrigin(request, publicUrl());
-  return findBySession({ secret, request, countLookup }, options);
+  return findBySession(secret, request, options);
 }
 
 async function findByToken(
   text: string,
-  countLookup: CountLookup,
   { store, clock, peppers }: AdminGateOptions,
 ): Promise<FoundPrincipal> {
   const publicId = readTokenId(text);
   if (publicId === undefined) throw notSignedIn("token", "the text is not a management token");
-  countLookup(sha256(text));
   const { token, user } = await store.read(async (view) => {
     const token = await view.tokens.findByPublicId(publicId);
     return { token, user: token && (await view.users.get(token.userId)) };
@@ -136,19 +125,13 @@ async function findByToken(
   return { principal: tokenPrincipal(enabled, token), countedAs: enabled.id };
 }
 
-interface SentSession {
-  readonly secret: string;
-  readonly request: Request;
-  readonly countLookup: CountLookup;
-}
-
 async function findBySession(
-  { secret, request, countLookup }: SentSession,
+  secret: string,
+  request: Request,
   { store, clock, peppers, settings }: AdminGateOptions,
 ): Promise<FoundPrincipal> {
   const id = sessionId(secret);
   if (id === undefined) throw notSignedIn("session", "the session is malformed");
-  countLookup(id);
   const { session, user } = await store.read((view) => findSession(view, id));
   const now = clock.now();
   if (session === undefined || isSessionOver(session, now, settings.sessionIdleMs)) {

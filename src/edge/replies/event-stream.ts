@@ -8,7 +8,7 @@ export interface FrameSource extends Flow<string> {
 }
 
 export interface EventStreamOptions {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "monotonic">;
   /** Silence after which `keepAlive` is sent; 0 for never. */
   readonly keepAliveMs: number;
   /** `keepAliveComment`, or an empty chunk for clients that cannot parse comments. */
