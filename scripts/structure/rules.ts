@@ -64,7 +64,11 @@ export const rules: readonly Rule[] = [
     mayAsTypes: [store, adapter],
   },
   { from: /^src\/edge\//, may: [domain, snapshot] },
-  { from: /^src\/idempotency\//, may: [domain, snapshot, /^src\/edge\//], mayAsTypes: [store] },
+  {
+    from: /^src\/idempotency\//,
+    may: [domain, storeErrors, snapshot, /^src\/edge\//],
+    mayAsTypes: [store],
+  },
   { from: /^src\/dialects\//, may: [domain, snapshot, /^src\/(edge|call|idempotency)\//] },
   {
     from: /^src\/control\//,

@@ -273,6 +273,24 @@ test("a caller that leaves while the store decides leaves no claim", async () =>
   expect(replies.claims).toBe(0);
 });
 
+test("nothing is confirmed once the claims are closed, though an answer waits for the store", async () => {
+  const { take, store, claims } = start();
+  await claimOf(take("a"));
+  const gate = Promise.withResolvers<void>();
+  store.confirm = () => gate.promise;
+  pass(2_000);
+  await claims.close();
+  gate.resolve();
+  await Bun.sleep(0);
+  let again = 0;
+  store.confirm = () => {
+    again += 1;
+    return Promise.resolve();
+  };
+  pass(10_000);
+  expect(again).toBe(0);
+});
+
 test("without the store nobody makes a call, and a claim is kept until its answer is stored", async () => {
   const { take, store } = start();
   const claim = await claimOf(take("a"));

@@ -49,6 +49,7 @@ export class Claims {
   readonly #releasing = new Set<Promise<void>>();
   readonly #waiters = new Waiters();
   #cancelConfirm: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(services: ClaimsServices) {
     this.#services = services;
@@ -65,6 +66,7 @@ export class Claims {
 
   /** Resolves when no claim is being released. Call it when no call is running. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#cancelConfirm?.();
     await Promise.all(this.#releasing);
   }
@@ -147,6 +149,7 @@ export class Claims {
   }
 
   #confirmLater(): void {
+    if (this.#isClosed) return;
     this.#cancelConfirm ??= this.#services.clock.schedule(() => {
       void this.#confirm().finally(() => {
         this.#cancelConfirm = undefined;

@@ -18,10 +18,13 @@ class FallibleReplies {
   isWritable = true;
   /** The reply with this name is always refused. */
   refusedId: string | undefined;
+  /** No body is accepted. */
+  refusesBodies = false;
 
   async keep(answered: AnsweredClaim): Promise<number> {
     const { id } = answered.reply;
     if (!this.isWritable || id === this.refusedId) throw new StorageUnavailable("away");
+    if (this.refusesBodies && answered.reply.body !== undefined) throw new Error("refused");
     return this.replies.keep(answered);
   }
 }
@@ -197,6 +200,14 @@ describe("while the store is unavailable", () => {
     await clock.runScheduled();
     expect(saved).toEqual(new Set(["a", "c"]));
     expect(await textOf(namesOf("c"))).toBe("to c");
+  });
+
+  test("an answer that the store refuses for itself is not kept, but that its call was made", async () => {
+    store.refusesBodies = true;
+    await keep("a", answerOf("hello"));
+    await clock.runScheduled();
+    expect([saved, clock.scheduled.size, memory.heldBytes]).toEqual([new Set(["a"]), 0, 0]);
+    expect(textOf(namesOf("a"))).rejects.toMatchObject({ code: "answer_not_kept" });
   });
 
   test("an answer that expires meanwhile is forgotten, and with it its claim", async () => {

@@ -1,6 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { AnswerResult, IdempotencySettings } from "../domain/settings.ts";
+import { StorageUnavailable } from "../store/errors.ts";
 import type { CallClaims, KeptReply } from "../store/store.ts";
 import type { KeptAnswer } from "./answer.ts";
 import type { AnswerMemory } from "./kept-frames.ts";
@@ -112,7 +113,7 @@ export class KeptAnswers {
     for (const unsaved of this.#unsaved) {
       const { reply, claim } = unsaved;
       const isExpired = clock.now() - reply.keptAt >= settings().keepMs;
-      const isStored = !isExpired && (await this.#tryStore(unsaved));
+      const isStored = !isExpired && (await this.#tryStore(unsaved, true));
       if (!this.#unsaved.delete(unsaved)) continue;
       if (!isExpired && !isStored) {
         // The next run begins with the others.
@@ -124,15 +125,17 @@ export class KeptAnswers {
     }
   }
 
-  async #tryStore({ reply, claim }: UnsavedReply): Promise<boolean> {
+  async #tryStore({ reply, claim }: UnsavedReply, isAgain = false): Promise<boolean> {
     const { store, settings, onAnswer } = this.#services;
     const limitBytes = settings().storageLimitBytes;
     try {
       const evicted = await store.keep({ reply, holder: claim.holder, limitBytes });
       if (evicted > 0) onAnswer("evicted", evicted);
-    } catch {
+    } catch (error) {
       // The store reports its own failures.
-      return false;
+      if (!isAgain || error instanceof StorageUnavailable || reply.body === undefined) return false;
+      // It refuses this answer; that the call was made can still be stored.
+      return this.#tryStore({ reply: { ...reply, body: undefined }, claim });
     }
     onAnswer(reply.body === undefined ? "too_large" : "stored");
     claim.saved();

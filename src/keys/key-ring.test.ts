@@ -297,6 +297,20 @@ describe("a failure", () => {
     expect(ring.secrets.size).toBe(0);
   });
 
+  test("on a later page of the first load begins again, as a copy on disk has no pages after it", async () => {
+    const store = new HeldStore();
+    const { ring } = setUp(store);
+    const failing = ring.reload().catch(() => undefined);
+    await store.answer(11, [liveOf("key_a", "aaaaaaaa")], true);
+    await store.fail();
+    await failing;
+    const loading = ring.reload();
+    expect(store.asked).toEqual([0, 11, 0]);
+    await store.answer(10, [liveOf("key_b", "bbbbbbbb")]);
+    await loading;
+    expect(idsOf(ring)).toEqual(["bbbbbbbb"]);
+  });
+
   test("does not change the age", async () => {
     const { ring, store, clock } = await setUpLoaded();
     clock.advance(4_000);

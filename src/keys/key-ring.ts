@@ -155,7 +155,8 @@ export class KeyRing {
   /** Returns the age of what it read if the database is unavailable. */
   async #followChanges(): Promise<number | undefined> {
     const before = this.#epoch;
-    let table = this.#table;
+    // A first load begins again after a failure, perhaps with the keys on disk.
+    let table = this.isLoaded ? this.#table : new KeyTable();
     let epoch = before;
     try {
       for (;;) {

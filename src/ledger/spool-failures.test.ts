@@ -13,7 +13,7 @@ import {
 import { canMount, mountDisk } from "../../test/support/ledger-truth-disk.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { testWhere } from "../../test/support/requirement.ts";
-import { StorageUnavailable } from "../store/errors.ts";
+import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
 import { Ledger, type LedgerFlow } from "../../test/support/whole-ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
@@ -171,6 +171,17 @@ test("ended calls reach the database while the spool cannot be written", async (
   await ledger.flush();
   expect(outcomes(store)).toEqual({ req_1: "completed" });
   expect(ledger.calls.hasRoom).toBe(false);
+});
+
+test("a call that the database refuses holds up no other while the spool cannot be written", async () => {
+  using folder = new TestFolder();
+  const { files, store, ledger } = setUp(folder);
+  store.refuse = (rows) =>
+    rows.some(({ id }) => id === "req_1") ? new RefusedRows("check failed") : undefined;
+  files.broken.add("append").add("create");
+  for (const id of ["req_1", "req_2", "req_3"]) void ledger.calls.close(closedCall(id));
+  await ledger.flush();
+  expect([...store.rows.keys()]).toEqual(["req_2", "req_3"]);
 });
 
 test("rows that are lost at shutdown are reported", async () => {

@@ -5,6 +5,7 @@ import type {
   OpenedCall,
   UsageRecord,
 } from "../../domain/usage/usage.ts";
+import { RefusedRows } from "../../store/errors.ts";
 import type { UsageStore } from "../../store/store.ts";
 import { CallEntry } from "./segment.ts";
 import {
@@ -138,17 +139,28 @@ export class SpoolWriter implements CallLedger {
 
   /** What the database does not take is offered again by the next `maintain`. */
   async #offerUnwritten(): Promise<void> {
-    const { direct, settings } = this.#options;
+    const refused = new Set<CallEntry>();
     for (;;) {
-      const entries = this.#spool.unwritten.slice(0, settings.batchRows);
-      if (entries.length === 0) return;
-      try {
-        await direct.insert(entries.flatMap(({ record }) => record ?? []));
-      } catch {
-        return;
-      }
-      this.#spool.storedDirectly(entries);
+      const entries = this.#spool.unwritten
+        .filter((entry) => !refused.has(entry))
+        .slice(0, this.#options.settings.batchRows);
+      if (entries.length === 0 || !(await this.#offer(entries, refused))) return;
     }
+  }
+
+  /** False: the database takes nothing now. A call that it refuses holds up no other. */
+  async #offer(entries: readonly CallEntry[], refused: Set<CallEntry>): Promise<boolean> {
+    try {
+      await this.#options.direct.insert(entries.flatMap(({ record }) => record ?? []));
+    } catch (error) {
+      if (!(error instanceof RefusedRows)) return false;
+      const [first, ...others] = entries;
+      if (first !== undefined && others.length === 0) refused.add(first);
+      else for (const entry of entries) if (!(await this.#offer([entry], refused))) return false;
+      return true;
+    }
+    this.#spool.storedDirectly(entries);
+    return true;
   }
 
   #watchSpace(): void {

@@ -62,9 +62,12 @@ export class DatabaseState {
 
   /** Whether the last failure is too recent for another attempt. */
   get failedJustNow(): boolean {
-    const { reopenIntervalMs = 500 } = this.#options;
-    const at = this.#trouble?.at ?? -Infinity;
-    return this.clock.monotonic() - at < reopenIntervalMs;
+    return this.isJustNow(this.#trouble?.at ?? -Infinity);
+  }
+
+  /** Whether that is too recent for another attempt. */
+  isJustNow(at: number): boolean {
+    return this.clock.monotonic() - at < (this.#options.reopenIntervalMs ?? 500);
   }
 
   /** The error for a use that was not tried. */

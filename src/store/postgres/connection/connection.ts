@@ -103,6 +103,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     work: (queries: Queries) => Promise<Result>,
   ): Promise<Result> {
     await this.#prepare();
+    if (this.#isClosed) throw wasClosed();
     const pool = (this.#pool ??= openPool(this.#options));
     const client = await this.#connect(pool);
     let isBroken = false;
@@ -124,7 +125,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   }
 
   async #prepare(): Promise<void> {
-    if (this.#isClosed) throw new StorageUnavailable("the database was closed");
+    if (this.#isClosed) throw wasClosed();
     if (this.#prepared === undefined && this.#state.failedJustNow) throw this.#state.refusal();
     this.#prepared ??= this.#check();
     await this.#prepared;
@@ -218,4 +219,8 @@ async function canRollBack(client: ClientBase): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+function wasClosed(): StorageUnavailable {
+  return new StorageUnavailable("the database was closed");
 }

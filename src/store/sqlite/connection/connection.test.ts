@@ -351,6 +351,21 @@ test(
 );
 
 test(
+  "a read-only connection is opened again although changes keep failing",
+  withBench(async (bench) => {
+    await bench.note("kept");
+    await bench.connection.use((database) => database.run("PRAGMA query_only = ON"));
+    const outcomes: string[] = [];
+    for (let tries = 0; tries < 3; tries += 1) {
+      outcomes.push(await bench.note(`try ${tries}`).then(() => "", String));
+      bench.clock.advance(300);
+    }
+    expect(outcomes[0]).toContain("is read-only");
+    expect(outcomes.at(-1)).toBe("");
+  }),
+);
+
+test(
   "a full disk rolls back a change, and accepts the next one once there is room",
   withBench(async (bench) => {
     await bench.note("kept");

@@ -40,7 +40,8 @@ export class SqliteConnection implements SqlConnection {
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
   #wasOpened = false;
-  /** Whether a new connection may do what this one cannot. */
+  #openedAt = -Infinity;
+  /** Whether a new connection may change what this one can only read. */
   #isStale = false;
 
   constructor(options: SqliteOptions) {
@@ -170,7 +171,11 @@ export class SqliteConnection implements SqlConnection {
 
   #acquire(): Database {
     if (this.#isClosed) throw new StorageUnavailable("the database was closed");
-    if (this.#isLost() || (this.#isStale && !this.#state.failedJustNow)) this.#drop();
+    if (this.#isLost()) this.#drop();
+    else if (this.#isStale && !this.#state.isJustNow(this.#openedAt)) {
+      this.#drop();
+      this.#database = this.#open();
+    }
     this.#database ??= this.#openAgain();
     return this.#database;
   }
@@ -182,8 +187,12 @@ export class SqliteConnection implements SqlConnection {
   }
 
   #openAgain(): Database {
-    const { path, busyTimeoutMs, owner } = this.#options;
     if (this.#state.failedJustNow || this.#isBroken()) throw this.#state.refusal();
+    return this.#open();
+  }
+
+  #open(): Database {
+    const { path, busyTimeoutMs, owner } = this.#options;
     // A file that disappeared must not be replaced by an empty one without keys.
     const isCreating = !this.#wasOpened && this.#broken === undefined;
     if (isCreating && this.#file !== undefined) mkdirSync(dirname(path), { recursive: true });
@@ -191,6 +200,7 @@ export class SqliteConnection implements SqlConnection {
     const settings = { busyTimeoutMs, isCreating, owner: isOwned ? owner : undefined };
     const database = openDatabase(path, settings);
     this.#wasOpened = true;
+    this.#openedAt = this.#state.clock.monotonic();
     this.#opened = this.#file === undefined ? undefined : stateOf(this.#file);
     return database;
   }
@@ -220,9 +230,9 @@ export class SqliteConnection implements SqlConnection {
     if (trouble === undefined && this.#database !== undefined) return error;
     // Without a connection, only opening can have failed.
     const { what, cure } = trouble ?? { what: "cannot be opened", cure: "drop" };
-    this.#state.failed({ what, isOfChanges: cure === "wait" || cure === "change" }, error);
+    this.#state.failed({ what, isOfChanges: ["wait", "change", "reopen"].includes(cure) }, error);
     if (this.#file !== undefined) {
-      if (cure === "change") this.#isStale = true;
+      if (cure === "reopen") this.#isStale = true;
       if (cure === "drop" || cure === "restore") this.#drop();
       if (cure === "restore") this.#broken = { what, file: stateOf(this.#file) };
     }

@@ -5,10 +5,11 @@ import { WrongDatabase } from "../../errors.ts";
 export interface SqliteTrouble {
   readonly what: string;
   /**
-   * `wait`: another process is writing. `change`: only writing fails, until there is room, or over
-   * this connection. `drop`: this connection must not be used any more. `restore`: nor must the file.
+   * `wait`: another process is writing. `change`: only writing fails, until there is room. `reopen`:
+   * only writing fails, over this connection. `drop`: this connection must not be used any more.
+   * `restore`: nor must the file.
    */
-  readonly cure: "wait" | "change" | "drop" | "restore";
+  readonly cure: "wait" | "change" | "reopen" | "drop" | "restore";
 }
 
 /** Failures by SQLite's primary result codes, https://sqlite.org/rescode.html. */
@@ -17,7 +18,7 @@ const troubles: ReadonlyMap<number, SqliteTrouble> = new Map([
   [5, { what: "is locked by another process", cure: "wait" }],
   [6, { what: "is locked", cure: "wait" }],
   [7, { what: "ran out of memory", cure: "change" }],
-  [8, { what: "is read-only", cure: "change" }],
+  [8, { what: "is read-only", cure: "reopen" }],
   [10, { what: "cannot be read or written", cure: "drop" }],
   [11, { what: "is damaged", cure: "restore" }],
   [13, { what: "has no room left on the disk", cure: "change" }],
