@@ -139,8 +139,8 @@ export class CallServer implements AsyncDisposable {
   }
 
   /**
-   * Serves its connections until they are closed, or the timeout has passed, while another data
-   * server gets the new ones. Calls may still be running afterwards.
+   * Serves its connections until they are closed, or the timeout has passed, while another
+   * process gets the new ones. Calls may still be running afterwards.
    */
   async leave(timeoutMs: number): Promise<void> {
     const listener = this.#listener;

@@ -125,7 +125,7 @@ describeWithPostgres((databases) => {
     const name = new URL(url).pathname.slice(1);
     const lost = await examine({ place: name }, other);
     expect(lost.text).toContain("is empty To do: ");
-    expect(lost.text).toContain("name another, empty data_dir");
+    expect(lost.text).toContain("use a new database and an empty data_dir");
   });
 
   test("a database that is not there is to be made", async () => {

@@ -163,7 +163,7 @@ test("a database or a pepper that a start refuses is told, with what to do", asy
   expect(flat(missing.output)).toContain(
     `FAILED database the database ${state}/sluice.db is missing`,
   );
-  expect(flat(missing.output)).toContain("name another, empty data_dir");
+  expect(flat(missing.output)).toContain("use a new database and an empty data_dir");
   await folder.write("state/pepper", "too short\n");
   const short = await runHere(["doctor", "--no-targets", "--config", path]);
   expect(flat(short.output)).toContain(

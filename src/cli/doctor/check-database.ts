@@ -100,7 +100,7 @@ function checkSchema(schema: DatabaseFacts | undefined): Finding {
   if (schema === undefined) {
     const advice =
       "make the user of storage.url the owner of the database and of all tables in its schema, " +
-      "because it creates a table for each day of usage";
+      "because the first start and updates of Sluice create tables";
     return failed("the user cannot create tables, or does not own them all", advice);
   }
   try {

@@ -82,6 +82,6 @@ function unknown({ isOffline }: AdminClient): string {
     ? "no call has this id; only a running gateway knows what it refused (omit --offline)"
     : "there is no record of this request. Requests that are not calls, such as lists of models, and " +
         "errors before a key is read (404, 405, 431) are not recorded. Of each key, the last 20 errors " +
-        "are kept until a restart; another gateway knows them only if both share limits.store. If the " +
-        "request has just ended, try again in a second";
+        "are kept until a restart, by the gateway that refused: ask on its machine. If the request has " +
+        "just ended, try again in a second";
 }

@@ -14,7 +14,6 @@ const options = {
 export interface ServeArguments extends SettingsArguments {
   readonly data?: string | undefined;
   readonly admin?: string | undefined;
-  /** Whether the first process creates missing data anew. */
 }
 
 /** Throws `UsageError`. */

@@ -105,7 +105,7 @@ export class Installation implements DatabaseOwner {
   #adviceFor(backup: string): string {
     return (
       `${this.folder.path} belongs to a database that was used before. Restore that from ${backup}, ` +
-      `or correct storage.url or data_dir. To start over, name another, empty data_dir.`
+      `or correct storage.url or data_dir. To start over, use a new database and an empty data_dir.`
     );
   }
 

@@ -19,8 +19,6 @@ export interface BootstrapOptions {
 
 export interface IssuedToken {
   readonly text: string;
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number;
   readonly isConfigured: boolean;
 }
 
@@ -37,11 +35,10 @@ export class Bootstrap {
   async start(): Promise<void> {
     const { store, clock, random, token, onBootstrapToken } = this.#options;
     if (this.#pending !== undefined || (await store.read(hasOperator))) return;
-    const now = clock.now();
     const text = token?.reveal() ?? randomBase62(43, random);
     this.#pending = { digest: sha256(text), expiresAt: clock.monotonic() + lifetimeMs };
     const isConfigured = token !== undefined;
-    onBootstrapToken({ text, expiresAt: now + lifetimeMs, isConfigured });
+    onBootstrapToken({ text, isConfigured });
   }
 
   /** Whether a text is the token and has not expired. */
