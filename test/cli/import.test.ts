@@ -102,6 +102,7 @@ test("each setting without a counterpart is named, in the result too", async () 
     "router_settings.routing_strategy is not carried over.",
     "general_settings.master_key is not carried over.",
     "environment_variables is not carried over.",
+    "docs/coming-from.md says what Sluice has instead.",
   ];
   for (const note of told) {
     expect(notes).toContain(note);

@@ -54,6 +54,7 @@ class Conversion {
       upstreams: Object.fromEntries(this.#upstreams),
       models: Object.fromEntries([...this.#models].map(([alias, model]) => [alias, plain(model)])),
     };
+    if (this.#notes.size > 0) this.#notes.add("docs/coming-from.md says what Sluice has instead.");
     return { file, notes: [...this.#notes] };
   }
 
