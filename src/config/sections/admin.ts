@@ -75,7 +75,7 @@ export const adminSchema = z
       ),
     bootstrap_token: credential(
       "One-time token for creating the first operator, at least 16 characters. By default " +
-        "one is printed at the first start.",
+        "one is printed at a start without an operator.",
       16,
     ).optional(),
     session_idle: duration({

@@ -42,8 +42,8 @@ export const httpSchema = z
     }),
     body_memory: size({
       about:
-        "Memory for bodies that may still be sent to an upstream and for large answers, divided " +
-        "among the processes. A body reserves twice its length (or `body_limit`), or its possible " +
+        "Memory for bodies that may still be sent to an upstream and for large answers, in each " +
+        "process. A body reserves twice its length (or `body_limit`), or its possible " +
         "expansion, before it is read; vectors reserve 4 bytes per number until the caller has " +
         "read them. Up to 64KiB do not count and never wait.",
       min: "1MiB",
