@@ -366,9 +366,7 @@ export function ownFacts(loop?: LoopMeter): OwnFacts {
 
 /** What a process that can serve lacks, for operators; undefined: nothing. */
 function whyDegraded(keys: Pick<KeyRing, "isStale">, isAlone: boolean): string | undefined {
-  const ofLimits = isAlone
-    ? "limits.store is lost or new; each process grants its share"
-    : undefined;
+  const ofLimits = isAlone ? "limits.store is lost or new; limits are not shared" : undefined;
   return joinLacks([howDegraded(keys), ofLimits]);
 }
 

@@ -52,6 +52,18 @@ test("a process keeps half of what is left, and its successor gets all once it h
   expect(admitted(after, 70)).toBe(60);
 });
 
+test("limits that come back are whole if the process before has ended meanwhile", () => {
+  const clock = new ManualClock();
+  const first = limitsAt(clock);
+  const { after: second } = handOver(first, clock);
+  handOver(second, clock);
+  first.end();
+  second.giversEnded();
+  second.takeBack();
+  clock.advance(61_000);
+  expect(admitted(second, 70)).toBe(60);
+});
+
 test("what the process before has not used is free again once it has ended", () => {
   const clock = new ManualClock();
   const before = limitsAt(clock);

@@ -47,7 +47,7 @@ interface Gift {
 interface Own {
   readonly store: MemoryLimitStore;
   /** As in `GivenLimits`. The last one is this process, if it has given its limits away. */
-  readonly givers: readonly ChargedScopes[];
+  givers: readonly ChargedScopes[];
 }
 
 /**
@@ -140,7 +140,8 @@ export class OwnLimits implements LimitStore {
   giversEnded(): void {
     for (const callId of this.#adopted) this.settle(callId, Number.NaN);
     this.#adopted = [];
-    if (this.#gift === undefined) this.#own = { store: this.#own.store, givers: [] };
+    const own = this.#gift?.before ?? this.#own;
+    own.givers = [];
   }
 
   /** From now on this process grants only its part; `tell` is called with what happens to calls. */

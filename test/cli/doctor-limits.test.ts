@@ -48,8 +48,7 @@ test("a running gateway without its server of limits is told to be degraded, and
   const path = await configure(`valkey://127.0.0.1:${quietPort()}`, undefined, own);
   const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
   await using _gateway = await startServing(["--config", path, ...anyPort]);
-  const lack =
-    "degraded: limits.store is lost or new; each process grants its share To do: what is wrong";
+  const lack = "degraded: limits.store is lost or new; limits are not shared To do: what is wrong";
   await until("doctor tells it", async () => (await examine(path)).text.includes(lack));
   expect((await examine(path)).text).toContain(`warning gateway process 1 is ${lack}`);
 });
