@@ -57,6 +57,10 @@ export class OutUntil {
     return this.#period;
   }
 
+  refusesAt(nowMs: number): boolean {
+    return this.isRefusal && this.leftMs(nowMs) > 0;
+  }
+
   /** 0 in service and once the time is over. */
   leftMs(nowMs: number): number {
     return this.#untilMs === undefined ? 0 : Math.max(0, this.#untilMs - nowMs);

@@ -162,7 +162,7 @@ export class TargetState {
       isOut: out.isOut,
       outForMs: out.leftMs(nowMs),
       because: out.because,
-      isRefusing: out.isRefusal && out.leftMs(nowMs) > 0,
+      isRefusing: this.#forAll.refusesAt(nowMs) || this.#byKey.get(key)?.refusesAt(nowMs) === true,
       needsProbe: out.isDue(nowMs) && !this.#isProbing,
     };
   }
