@@ -123,7 +123,7 @@ export const onlyHere: readonly {
   },
   {
     pattern: /\bBun\.serve\(/,
-    in: /^(src\/edge\/listen|src\/process\/(hand-over|control\/siblings|parent\/restart-socket)|simulator\/.*)\.ts$/,
+    in: /^(src\/edge\/listen|src\/process\/unix-server|simulator\/.*)\.ts$/,
     rule: "only edge/listen serves callers; processes of a machine ask each other",
   },
   {

@@ -41,7 +41,7 @@ const confirmMs = 2_000;
 /** Claims in one statement. */
 const confirmedAtOnce = 500;
 
-/** Which calls this process makes. The store decides; whoever has to wait asks it again. */
+/** The calls that this process makes. The store decides; a call that has to wait polls it. */
 export class Claims {
   readonly #services: ClaimsServices;
   /** What this process confirms, by holder. */

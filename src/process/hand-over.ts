@@ -1,10 +1,11 @@
-import { chmodSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "../domain/clock.ts";
 import type { ScopeUse } from "../domain/limits/limit-scope.ts";
 import type { LimitsState } from "../store/limits/memory/limit-store.ts";
 import type { ChargedScopes, GivenLimits, LimitsNote, OwnLimits } from "./own-limits.ts";
+import { serveUnix } from "./unix-server.ts";
 
 /**
  * A process that keeps the limits in its memory gives them to its successor over a Unix socket in
@@ -45,8 +46,6 @@ function parseLimits(text: string): unknown {
   return JSON.parse(text, (_, value: unknown) => (value === null ? Infinity : value));
 }
 
-/** The answer lasts as long as this process, and may be silent. The types have this for ports alone. */
-const untimed: object = { idleTimeout: 0 };
 /** Longest wait for the process before, which may have ended. */
 const answerLimitMs = 2_000;
 
@@ -84,16 +83,15 @@ export class HandOver {
   /** Gives the limits to a successor that asks. Never throws. */
   offer(): void {
     try {
-      rmSync(this.#path, { force: true });
-      this.#server = Bun.serve({
-        unix: this.#path,
-        ...untimed,
+      this.#server = serveUnix({
+        path: this.#path,
+        // The answer lasts as long as this process.
+        isUntimed: true,
         fetch: ({ method, signal }) =>
           method === "POST" && this.#receiver === undefined
             ? this.#give(signal)
             : new Response(null, { status: 409 }),
       });
-      chmodSync(this.#path, 0o600);
     } catch (error) {
       this.#options.onFailed(error);
     }

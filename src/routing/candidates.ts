@@ -15,7 +15,7 @@ export interface Candidate extends Destination {
   readonly why: string;
   /** It is not out; otherwise it serves because no better target is left. */
   readonly isReady: boolean;
-  /** Its provider asked to be left alone for some time. */
+  /** Its provider refuses requests until some time. */
   readonly isRefusing: boolean;
 }
 

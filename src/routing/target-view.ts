@@ -8,7 +8,7 @@ export interface TargetView {
   readonly outForMs: number;
   /** Reason for the operator; empty if it was never out. */
   readonly because: string;
-  /** Its provider asked to be left alone, and the time is not over. */
+  /** Its provider refuses requests, and that time is not over. */
   readonly isRefusing: boolean;
   /** Whether the target should be probed. */
   readonly needsProbe: boolean;

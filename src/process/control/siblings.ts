@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../../domain/system-files.ts";
+import { serveUnix } from "../unix-server.ts";
 
 /** What a process tells the others of its machine, by path. Undefined: not found. */
 export type SiblingPages = Readonly<Record<string, (query: URLSearchParams) => unknown>>;
@@ -30,9 +31,7 @@ export function serveSiblings(place: SiblingPlace, pages: SiblingPages): Disposa
   const folder = folderOf(place.dataDir);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, nameOf(place));
-  rmSync(path, { force: true });
   const server = listen(path, pages);
-  chmodSync(path, 0o600);
   return {
     [Symbol.dispose]() {
       void server.stop(true);
@@ -43,9 +42,9 @@ export function serveSiblings(place: SiblingPlace, pages: SiblingPages): Disposa
 
 function listen(path: string, pages: SiblingPages) {
   try {
-    return Bun.serve({
-      unix: path,
-      development: false,
+    return serveUnix({
+      path,
+      isUntimed: false,
       async fetch(request) {
         const { pathname, searchParams } = new URL(request.url);
         const answer = Object.hasOwn(pages, pathname)
@@ -54,7 +53,6 @@ function listen(path: string, pages: SiblingPages) {
         if (answer === undefined) return new Response(undefined, { status: 404 });
         return Response.json(answer);
       },
-      error: () => new Response(undefined, { status: 500 }),
     });
   } catch (cause) {
     const isLong = Buffer.byteLength(path) > longestPath;

@@ -1,7 +1,8 @@
-import { chmodSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../../domain/system-files.ts";
 import type { Logger } from "../../telemetry/log/logger.ts";
+import { serveUnix } from "../unix-server.ts";
 
 /** Path of the parent's socket, on which commands of this user ask for a restart. */
 function socketPath(dataDir: string): string {
@@ -43,22 +44,16 @@ export function acceptRestarts(
   }
 }
 
-/** A restart takes as long as its processes do. The types have this for ports alone. */
-const untimed: object = { idleTimeout: 0 };
-
 function listen(path: string, restart: () => Promise<string | undefined>) {
-  rmSync(path, { force: true });
-  const server = Bun.serve({
-    unix: path,
-    development: false,
-    ...untimed,
+  return serveUnix({
+    path,
+    // A restart takes as long as its processes do.
+    isUntimed: true,
     async fetch(request) {
       if (request.method !== "POST") return new Response();
       return new Response((await restart()) ?? done);
     },
   });
-  chmodSync(path, 0o600);
-  return server;
 }
 
 /** Whether the parent of a gateway runs on this data directory. */

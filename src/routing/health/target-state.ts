@@ -345,7 +345,7 @@ function blockedMs(kind: UpstreamFailureKind | "silent"): number | undefined {
 /** What the end of an attempt shows about its target. */
 type Evidence = "life" | "failure" | "refusal" | "neither";
 
-/** Whether a failure shows that its target is broken, or that it wants to be left alone. */
+/** Whether a failure shows a broken target, or a provider that refuses requests for some time. */
 function evidenceOf({ kind, isOwn, retryAfterMs }: UpstreamFailureDetails): Evidence {
   if (isOwn === true) return "neither";
   switch (kind) {

@@ -124,7 +124,7 @@ export class Metrics {
     for (const attempt of attempts) this.#attemptEnded(attempt);
   }
 
-  /** The number of series is bounded, whatever the number of keys. */
+  /** The number of series is bounded, regardless of the number of keys. */
   keyAnswered(keyId: string, status: number): void {
     if (this.#keys.size < mostKeys) this.#keys.add(keyId);
     const key = this.#keys.has(keyId) ? keyId : otherKeys;

@@ -62,7 +62,7 @@ export class PoolTokens {
     reservation.slot = this.#shares.charge(accountId, tokens, this.#options.clock.monotonic());
   }
 
-  /** A store that is away does not hold up the end of a call. */
+  /** An unavailable store does not delay the end of a call. */
   settle({ id, accountId, tokens, slot }: Reservation, usedTokens: number): void {
     Promise.resolve(this.#options.limits.settle(id, usedTokens)).catch(() => undefined);
     if (slot !== undefined) this.#shares.adjust(accountId, usedTokens - tokens, slot);
