@@ -237,7 +237,7 @@ export class GatewayProcess implements AsyncDisposable {
       version: packageJson.version,
       gauges: {
         openRequests: () => this.#calls?.openRequests ?? 0,
-        queuedUsageRows: () => this.#waitingRows ?? 0,
+        queuedUsageRows: () => this.#waitingRows,
         spoolBytes: () => this.#ledger?.spoolBytes ?? 0,
         keysAgeSeconds: () => this.#keysAgeMs / 1000,
         program: { version: packageJson.version, commit: readCommit() },

@@ -1,4 +1,3 @@
-import { metricsOf } from "../support/metrics-of.ts";
 import pg from "pg";
 import { Random } from "../../simulator/answer/random.ts";
 import type { TruthEntry } from "../../simulator/simulator.ts";
@@ -40,6 +39,10 @@ const mostPerSecond = 100;
 /** For a comparison of thirds. */
 const leastFaults = 6;
 const quietMs = 1_000;
+/** The default of a stack. */
+const processesEach = 2;
+/** Rows that are not stored by then are lost. */
+const storedWithinMs = 120_000;
 const goodAnswers = 3;
 
 /** Several gateways under a load, with one random fault after the other. */
@@ -79,8 +82,8 @@ export async function soak({ seed, seconds, tell }: SoakOptions): Promise<SoakRe
   const made = await load.stop();
   await untilIdle(stack);
   const answered = made.filter(({ status }) => status === 200).map(({ requestId }) => requestId);
-  const ledger = await readLedger(stack.storageUrl, answered);
   const seen = truth.size;
+  const ledger = await readSettledLedger(stack, { answered, seen });
   return { calls: made.length, faults, statuses: load.statuses(), samples, seen, ...ledger };
 }
 
@@ -139,14 +142,32 @@ async function untilIdle(stack: MachineStack): Promise<void> {
   await untilStored(stack, 0);
 }
 
-/** Until at most so many rows wait in the spools of each gateway. */
+/** Until at most so many rows wait in the spool of each process. */
 async function untilStored({ machines }: MachineStack, rows: number): Promise<void> {
   for (const { process } of machines) {
     const waiting = async () => {
-      const page = await metricsOf(process.adminUrl);
-      return Number(/^sluice_ledger_queue_rows (\d+)$/m.exec(page)?.[1] ?? Number.NaN);
+      const page = await (await fetch(`${process.adminUrl}/metrics`)).text();
+      const series = [...page.matchAll(/^sluice_ledger_queue_rows\{[^}]*\} (\d+)$/gm)];
+      // A process that does not know yet has none.
+      return series.length < processesEach
+        ? Infinity
+        : Math.max(...series.map(([, n]) => Number(n)));
     };
-    while (!((await waiting().catch(() => Number.NaN)) <= rows)) await Bun.sleep(100);
+    while ((await waiting().catch(() => Infinity)) > rows) await Bun.sleep(100);
+  }
+}
+
+/** Rows of processes that were killed are stored by others, who may still read their spools. */
+async function readSettledLedger(
+  { storageUrl }: MachineStack,
+  { answered, seen }: { readonly answered: readonly string[]; readonly seen: number },
+) {
+  const until = performance.now() + storedWithinMs;
+  for (;;) {
+    const ledger = await readLedger(storageUrl, answered);
+    const isWhole = ledger.lost.length === 0 && ledger.rows >= seen;
+    if (isWhole || performance.now() > until) return ledger;
+    await Bun.sleep(1_000);
   }
 }
 

@@ -150,14 +150,13 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
   }
 }
 
-/** Until the database has all rows of the gateway, and the spool is empty. */
+/** Until the database has all rows of the gateway, and the spools of its processes are empty. */
 export function untilStored({ adminUrl }: ServingProcess): Promise<void> {
-  return until("the spool is empty", async () => {
+  return until("the spools are empty", async () => {
     const metrics = await metricsOf(adminUrl);
-    return /^sluice_ledger_queue_rows 0$/m.test(metrics) && spoolBytesIn(metrics) === 0;
+    return ["sluice_ledger_queue_rows", "sluice_ledger_spool_bytes"].every((name) => {
+      const values = [...metrics.matchAll(new RegExp(`^${name} (\\d+)$`, "gm"))];
+      return values.length > 0 && values.every(([, value]) => value === "0");
+    });
   });
-}
-
-function spoolBytesIn(metrics: string): number {
-  return Number(/^sluice_ledger_spool_bytes (\d+)$/m.exec(metrics)?.[1]);
 }

@@ -9,7 +9,8 @@ import { DurationHistogram } from "./series.ts";
 /** Values read at each scrape; each thread has only some of them. */
 export interface Gauges {
   readonly openRequests?: () => number;
-  readonly queuedUsageRows?: () => number;
+  /** Undefined while nobody says how far the spool is stored. */
+  readonly queuedUsageRows?: () => number | undefined;
   readonly spoolBytes?: () => number;
   /** Age of the keys in memory; it grows during an outage. */
   readonly keysAgeSeconds?: () => number;
@@ -168,9 +169,10 @@ export class Metrics {
       gaugeFamily("sluice_target_ejected", ejected, targets),
       this.#poolFamily("in_flight", "inFlight", "Calls that hold a place of a pool or upstream."),
       this.#poolFamily("queued", "queued", "Calls that wait for a place of a pool or upstream."),
-      ...gauges.flatMap(([name, help, read]) =>
-        read === undefined ? [] : [gaugeFamily(name, help, [{ labels: {}, value: read() }])],
-      ),
+      ...gauges.flatMap(([name, help, read]) => {
+        const value = read?.();
+        return value === undefined ? [] : [gaugeFamily(name, help, [{ labels: {}, value }])];
+      }),
     ];
   }
 
