@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
+import { Database } from "bun:sqlite";
 import { Random } from "../../simulator/answer/random.ts";
 import { longStreams, planCall, wholeMix, type MixPart } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until, untilStored } from "../support/ledger-truth-process.ts";
@@ -95,14 +94,10 @@ class Load implements AsyncDisposable {
   }
 
   /** Rows of calls whose process ended, in the database. */
-  async interrupted(): Promise<number> {
-    const local = await readLocalAccess(join(this.bench.folder, "data"));
-    const headers = { authorization: `Bearer ${local?.token}` };
-    const path = "/admin/v1/usage/calls?outcome=interrupted&limit=500";
-    const answer = (await (await fetch(`${this.serving.adminUrl}${path}`, { headers })).json()) as {
-      readonly data: readonly unknown[];
-    };
-    return answer.data.length;
+  interrupted(): number {
+    using database = new Database(this.bench.database, { readonly: true });
+    const sql = "SELECT count(*) AS rows FROM usage WHERE outcome = 'interrupted'";
+    return database.query<{ rows: number }, []>(sql).get()?.rows ?? 0;
   }
 
   countOf(saw: string): number {
@@ -134,14 +129,14 @@ test(
     const { serving } = load;
     const backMs: number[] = [];
     for (let kill = 0; kill < kills; kill += 1) {
-      const before = { lost: load.countOf("lost"), rows: await load.interrupted() };
+      const before = { lost: load.countOf("lost"), rows: load.interrupted() };
       const victim = processesOf(serving.pid)[kill % processes] ?? 0;
       const killedAt = performance.now();
       process.kill(victim, "SIGKILL");
       await until("it has gone", () => listeners(serving) === processes - 1);
       await until("it is back", () => listeners(serving) === processes);
       backMs.push(performance.now() - killedAt);
-      await until("its calls are stored", async () => (await load.interrupted()) > before.rows);
+      await until("its calls are stored", () => load.interrupted() > before.rows);
       await load.untilMoreEnded();
       const lost = load.countOf("lost") - before.lost;
       expect(lost).toBeGreaterThan(0);

@@ -38,7 +38,7 @@ export class AdminPlane {
   readonly #options: AdminPlaneOptions;
   readonly #bootstrap: Bootstrap;
   #url = "";
-  #local: LocalAccess | undefined;
+  readonly #local: LocalAccess;
   readonly #retries = new Set<ReturnType<typeof setTimeout>>();
   #isStopped = false;
 
@@ -46,6 +46,8 @@ export class AdminPlane {
     this.#options = options;
     const { config, services, onBootstrapToken } = options;
     const { store, clock, random } = services;
+    const { dataDir } = config;
+    this.#local = createLocalAccess({ dataDir, pid: options.pid, random });
     const token = config.admin.bootstrapToken;
     const hosts = adminHosts(config);
     this.#bootstrap = new Bootstrap({ store, clock, random, token, onBootstrapToken });
@@ -54,7 +56,7 @@ export class AdminPlane {
       settings: config.admin,
       publicUrl: () => this.#publicUrl(),
       isOwnHost: (host) => hosts.has(host),
-      isLocalToken: (text) => this.#local?.isToken(text) ?? false,
+      isLocalToken: (text) => this.#local.isToken(text),
     });
     const signIn = this.#signInServices();
     this.routes = [
@@ -66,16 +68,13 @@ export class AdminPlane {
   /** Called once the listener has its address. */
   async start(url: string): Promise<void> {
     this.#url = url;
-    const { config, services, events, pid } = this.#options;
+    const { config, services, events } = this.#options;
     const warnings = configWarnings(config, services.clock.now());
     for (const warning of warnings) events.configNotice(warning);
-    const { random, clock } = services;
-    const startedAt = clock.now();
-    const local = createLocalAccess({ dataDir: config.dataDir, url, pid, startedAt, random });
-    this.#local = local;
+    const startedAt = services.clock.now();
     // Without the file, or with that of a process that has ended, no command reaches the gateway.
     await this.#untilDone(
-      () => local.write(),
+      () => this.#local.write({ url, startedAt }),
       (error) => events.localAccessFailed(error),
     );
   }
@@ -106,7 +105,7 @@ export class AdminPlane {
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const retry of this.#retries) clearTimeout(retry);
-    await this.#local?.remove().catch(() => undefined);
+    await this.#local.remove().catch(() => undefined);
   }
 
   #publicUrl(): string {

@@ -7,7 +7,8 @@ import { createLocalAccess, localAccessFile, readLocalAccess } from "./local-acc
 let dataDir: string;
 const url = "http://127.0.0.1:8081";
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
-const options = { url, pid: 1, startedAt: 0, random };
+const options = { pid: 1, random };
+const leader = { url, startedAt: 0 };
 
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), "sluice-local-access-"));
@@ -19,7 +20,7 @@ afterEach(async () => {
 
 test("the file has the address and a token of this process", async () => {
   const access = createLocalAccess({ ...options, dataDir });
-  await access.write();
+  await access.write(leader);
   const found = await readLocalAccess(dataDir);
   expect(found?.url).toBe(url);
   expect(access.isToken(found?.token ?? "")).toBe(true);
@@ -30,25 +31,37 @@ test("the file has the address and a token of this process", async () => {
 test("only the owner may read the file, also when an open one was there before", async () => {
   const path = join(dataDir, localAccessFile);
   await writeFile(path, "{}", { mode: 0o644 });
-  await createLocalAccess({ ...options, dataDir }).write();
+  await createLocalAccess({ ...options, dataDir }).write(leader);
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   expect(await readdir(dataDir)).toEqual([localAccessFile]);
 });
 
-test("each start has its own token, and the previous one is invalid", async () => {
+test("each start of a gateway has its own token, and the previous one is invalid", async () => {
   const first = createLocalAccess({ ...options, dataDir });
-  await first.write();
+  await first.write(leader);
   const old = await readLocalAccess(dataDir);
-  const second = createLocalAccess({ ...options, dataDir });
-  await second.write();
+  const second = createLocalAccess({ ...options, pid: 2, dataDir });
+  await second.write(leader);
   expect(second.isToken(old?.token ?? "")).toBe(false);
+});
+
+test("the token stays valid when another process of the gateway leads", async () => {
+  await createLocalAccess({ ...options, dataDir }).write(leader);
+  const before = await readLocalAccess(dataDir);
+  const second = createLocalAccess({ ...options, dataDir });
+  expect(second.isToken(before?.token ?? "")).toBe(true);
+  await second.write({ url: "http://127.0.0.1:8082", startedAt: 1 });
+  expect(await readLocalAccess(dataDir)).toMatchObject({
+    url: "http://127.0.0.1:8082",
+    token: before?.token ?? "",
+  });
 });
 
 test("a process removes its own file, but not that of its successor", async () => {
   const first = createLocalAccess({ ...options, dataDir });
-  await first.write();
+  await first.write(leader);
   const second = createLocalAccess({ ...options, dataDir });
-  await second.write();
+  await second.write({ url, startedAt: 1 });
   await first.remove();
   expect(await readLocalAccess(dataDir)).toBeDefined();
   await second.remove();
@@ -65,6 +78,6 @@ test("a missing or broken file reads as no running gateway", async () => {
 test("an unwritable directory is an error, and no file is left behind", async () => {
   await writeFile(join(dataDir, "file"), "");
   const access = createLocalAccess({ ...options, dataDir: join(dataDir, "file") });
-  expect(access.write()).rejects.toThrow();
+  expect(access.write(leader)).rejects.toThrow();
   expect(await readFile(join(dataDir, "file"), "utf8")).toBe("");
 });

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
@@ -19,54 +20,57 @@ export type LocalAccessFile = z.infer<typeof fileSchema>;
 
 export interface LocalAccessOptions {
   readonly dataDir: string;
-  /** Where the control plane listens, such as `http://127.0.0.1:8081`. */
-  readonly url: string;
   /** The process whose end ends the gateway. */
   readonly pid: number;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
   readonly random: RandomBytes;
 }
 
-/** A file in the data directory with a token that is valid while the process runs. */
+/**
+ * A file in the data directory with a token that is valid while the gateway runs, whichever of its
+ * processes leads.
+ */
 export interface LocalAccess {
-  /** Whether a text is this process's token. */
   isToken(text: string): boolean;
-  /** Writes the file, replacing that of an earlier process. */
-  write(): Promise<void>;
+  /**
+   * Writes the file, replacing that of an earlier process. `url`: where the control plane listens;
+   * `startedAt`: milliseconds since the epoch.
+   */
+  write(leader: { readonly url: string; readonly startedAt: number }): Promise<void>;
   /** Removes the file, unless another process has written its own since. */
   remove(): Promise<void>;
 }
 
-export function createLocalAccess(options: LocalAccessOptions): LocalAccess {
-  const { dataDir, url, pid, startedAt, random } = options;
+export function createLocalAccess({ dataDir, pid, random }: LocalAccessOptions): LocalAccess {
   const path = join(dataDir, localAccessFile);
-  const token = `slc-local_${randomBase62(43, random)}`;
+  const before = readBefore(path);
+  const token = before?.pid === pid ? before.token : `slc-local_${randomBase62(43, random)}`;
   const digest = sha256(token);
+  let written: string | undefined;
   return {
     isToken: (text) => isSameText(sha256(text), digest),
-    async write() {
+    async write({ url, startedAt }) {
+      const text = `${JSON.stringify({ url, token, pid, startedAt })}\n`;
       await mkdir(dataDir, { recursive: true });
       // Unique, so that two starting processes do not write into one file.
       const draft = `${path}.${randomBase62(8, random)}`;
       try {
         const file = await open(draft, "wx", 0o600);
         try {
-          await file.writeFile(`${JSON.stringify({ url, token, pid, startedAt })}\n`);
+          await file.writeFile(text);
         } finally {
           await file.close();
         }
         await rename(draft, path);
+        written = text;
       } catch (error) {
         await rm(draft, { force: true });
         throw error;
       }
     },
     async remove() {
-      const found = await readLocalAccess(dataDir);
-      if (found !== undefined && isSameText(sha256(found.token), digest)) {
-        await rm(path, { force: true });
-      }
+      if (written === undefined) return;
+      const found = await readFile(path, "utf8").catch(() => undefined);
+      if (found === written) await rm(path, { force: true });
     },
   };
 }
@@ -74,9 +78,21 @@ export function createLocalAccess(options: LocalAccessOptions): LocalAccess {
 /** The file of a running gateway; undefined when there is none, or it is broken. */
 export async function readLocalAccess(dataDir: string): Promise<LocalAccessFile | undefined> {
   try {
-    const text = await readFile(join(dataDir, localAccessFile), "utf8");
-    return fileSchema.safeParse(JSON.parse(text)).data;
+    return parse(await readFile(join(dataDir, localAccessFile), "utf8"));
   } catch {
     return undefined;
   }
+}
+
+/** At once: the listener answers as soon as it has its address. */
+function readBefore(path: string): LocalAccessFile | undefined {
+  try {
+    return parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function parse(text: string): LocalAccessFile | undefined {
+  return fileSchema.safeParse(JSON.parse(text)).data;
 }
