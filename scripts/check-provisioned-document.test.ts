@@ -7,16 +7,18 @@ import {
   capacityModes,
   floorTokens,
   guaranteedTokens,
-  guaranteeSeconds,
   heldTokens,
-  keyPlaces,
-  openPlaces,
-  openTokens,
   sellableUnits,
   type Pool,
 } from "../src/domain/limits/capacity.ts";
 import type { CapacityClass } from "../src/domain/usage/usage.ts";
 import { guaranteeLimit } from "../src/domain/limits/slots.ts";
+import {
+  guaranteeSeconds,
+  keyPlaces,
+  openPlaces,
+  openTokens,
+} from "../src/admission/capacity/guarantee.ts";
 
 const path = "docs/provisioned-throughput.md";
 const text = readFileSync(new URL(`../${path}`, import.meta.url), "utf8");

@@ -25,6 +25,8 @@ const store = /^src\/store\/(?:limits\/)?[\w-]+\.ts$/;
 /** The data of the control plane, which has one implementation for both databases. */
 const controlStore = /^src\/store\/repositories\/control-store\.ts$/;
 const storeErrors = /^src\/store\/errors\.ts$/;
+/** The chain of the audit, and its signed ends. */
+const audit = /^src\/store\/audit\.ts$/;
 
 export const rules: readonly Rule[] = [
   { from: /^src\/domain\//, may: [] },
@@ -72,7 +74,7 @@ export const rules: readonly Rule[] = [
   { from: /^src\/dialects\//, may: [domain, snapshot, /^src\/(edge|call|idempotency)\//] },
   {
     from: /^src\/control\//,
-    may: [domain, storeErrors, /^src\/(edge|idempotency)\//],
+    may: [domain, storeErrors, audit, /^src\/(edge|idempotency)\//],
     mayAsTypes: [store, controlStore, /^src\/(keys|admission|config)\//],
   },
   {

@@ -1,9 +1,10 @@
 import { type LimitScope, minuteScopes, type ScopeTerms } from "../domain/limits/limit-scope.ts";
 import type { Call } from "../snapshot/call.ts";
 import { uncappedTerms } from "./reserve-tokens.ts";
-import { guaranteedTokens, guaranteeSeconds } from "../domain/limits/capacity.ts";
+import { guaranteedTokens } from "../domain/limits/capacity.ts";
 import type { Model } from "../domain/model.ts";
 import { guaranteeLimit } from "../domain/limits/slots.ts";
+import { guaranteeSeconds } from "./capacity/guarantee.ts";
 
 /** All limits of a call except its guarantee; made once for each call. */
 export function planScopes(call: Pick<Call, "caller" | "snapshot">): readonly LimitScope[] {

@@ -8,7 +8,7 @@ import {
   poolOf,
 } from "../../test/support/admin-fixture.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { Principal } from "../domain/accounts/user.ts";
+import type { Principal } from "../domain/principal.ts";
 import { recordOf } from "../../test/contracts/usage-fixtures.ts";
 import { Download } from "./operation/download.ts";
 

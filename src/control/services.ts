@@ -2,8 +2,8 @@ import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Pool } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Model } from "../domain/model.ts";
-import type { ProcessStatus } from "../domain/process-status.ts";
-import type { KeysApplied, ProcessRow } from "../domain/process-row.ts";
+import type { ProcessStatus } from "./platform/process-status.ts";
+import type { ProcessRow } from "../store/process-row.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
@@ -74,4 +74,13 @@ export interface RefusalFinder {
   find(id: string): Promise<Refusal | undefined>;
   /** Newest first. */
   list(filter: RefusalFilter, limit: number): Promise<readonly Refusal[]>;
+}
+
+/** How many processes have a change of keys. */
+export interface KeysApplied {
+  readonly processes: number;
+  /** All processes that give signs. */
+  readonly of: number;
+  /** Others that neither ended in order nor gave a sign lately. */
+  readonly silent: number;
 }

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { createNetworkList } from "../domain/network.ts";
-import type { Principal } from "../domain/accounts/user.ts";
+import type { Principal } from "../domain/principal.ts";
 import { CorsPolicy } from "./cors.ts";
 import { createDispatch, type Dispatch } from "./dispatch/dispatch.ts";
 import type { HandledRequest } from "../domain/handled-request.ts";

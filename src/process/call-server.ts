@@ -6,7 +6,7 @@ import type { HandlerParts } from "../dialects/read-call.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
-import { joinLacks, type ProcessFacts } from "../domain/process-status.ts";
+import { joinLacks, type ProcessFacts } from "../control/platform/process-status.ts";
 import type { Proxies } from "../domain/upstream-settings.ts";
 import type { Route } from "../edge/dispatch/route.ts";
 import type { Shutdown } from "../edge/shutdown.ts";

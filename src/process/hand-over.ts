@@ -2,10 +2,10 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "../domain/clock.ts";
-import type { ScopeUse } from "../domain/limits/limit-scope.ts";
 import type { LimitsState } from "../store/limits/memory/limit-store.ts";
 import type { ChargedScopes, GivenLimits, LimitsNote, OwnLimits } from "./own-limits.ts";
 import { serveUnix } from "./unix-server.ts";
+import type { ScopeUse } from "../store/limits/window.ts";
 
 /**
  * A process that keeps the limits in its memory gives them to its successor over a Unix socket in

@@ -4,7 +4,6 @@ import { basename, join } from "node:path";
 import { accountScopeId, guaranteeScopeId, keyScopeId } from "../admission/plan-scopes.ts";
 import type { Clock } from "../domain/clock.ts";
 import { longestGuaranteeSeconds, slotAt } from "../domain/limits/slots.ts";
-import type { NamedScope, ScopeUse } from "../domain/limits/limit-scope.ts";
 import type { OpenedCall, UsageRecord } from "../domain/usage/usage.ts";
 import { RecordReader } from "../ledger/ingest/record-reader.ts";
 import { clearFolder, listProcessFolders } from "../ledger/spool/process-folder.ts";
@@ -17,6 +16,7 @@ import {
 import type { Delivered } from "../ledger/spool/spool-record.ts";
 import { parseGivenLimits } from "./hand-over.ts";
 import type { GivenLimits, OwnLimits } from "./own-limits.ts";
+import type { NamedScope, ScopeUse } from "../store/limits/window.ts";
 
 export interface LimitsSnapshotOptions {
   /** The folder of all spools. */

@@ -1,6 +1,6 @@
 import type { IssuedToken } from "../control/sign-in/bootstrap/bootstrap.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
-import type { ProcessFacts } from "../domain/process-status.ts";
+import type { ProcessFacts } from "../control/platform/process-status.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 import type { PortUse } from "../edge/listen.ts";
 import type { Progress } from "../ledger/spool/spool.ts";

@@ -1,10 +1,4 @@
-import {
-  type CountedRequest,
-  type LimitScope,
-  type NamedScope,
-  nameOf,
-  type ScopeUse,
-} from "../domain/limits/limit-scope.ts";
+import type { CountedRequest, LimitScope } from "../domain/limits/limit-scope.ts";
 import { countedSlots, slotMs } from "../domain/limits/slots.ts";
 import {
   MemoryLimitStore,
@@ -18,6 +12,7 @@ import type {
   LimitRequest,
   LimitStore,
 } from "../store/limits/limit-store.ts";
+import { type NamedScope, nameOf, type ScopeUse } from "../store/limits/window.ts";
 
 /** The limits as a process gives them to its successor. */
 export interface GivenLimits {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { until } from "../../test/support/until.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
-import { readCheckpoint } from "../domain/audit.ts";
+import { readCheckpoint } from "./audit.ts";
 import { AuditCheckpoints, type CheckpointFile, openCheckpointFile } from "./audit-checkpoints.ts";
 import { auditEntryOf } from "../../test/contracts/control-fixtures.ts";
 import { SqliteConnection } from "./sqlite/connection/connection.ts";

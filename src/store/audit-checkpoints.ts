@@ -1,10 +1,5 @@
 import { appendFile, open } from "node:fs/promises";
-import {
-  type AuditCheckpoint,
-  type AuditLink,
-  readCheckpoint,
-  writeCheckpoint,
-} from "../domain/audit.ts";
+import { type AuditCheckpoint, type AuditLink, readCheckpoint, writeCheckpoint } from "./audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { ControlStore } from "./repositories/control-store.ts";

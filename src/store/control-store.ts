@@ -1,5 +1,5 @@
-import type { AuditLink } from "../domain/audit.ts";
-import type { Role } from "../domain/accounts/user.ts";
+import type { AuditLink } from "./audit.ts";
+import type { Role } from "../domain/principal.ts";
 
 /** Times in milliseconds since the epoch; rows that ended or were written earlier are removed. */
 export interface ControlRetention {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../domain/clock.ts";
-import type { RetentionSettings } from "../domain/accounts/account.ts";
 import type { ControlRetention } from "./control-store.ts";
 import type { ControlStore } from "./repositories/control-store.ts";
 import type { UsageRetention, UsageStore } from "./store.ts";
+import type { RetentionSettings } from "../domain/settings.ts";
 
 export interface RetentionOptions {
   readonly control: Pick<ControlStore, "prune">;

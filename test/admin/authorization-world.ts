@@ -1,4 +1,4 @@
-import type { Role } from "../../src/domain/accounts/user.ts";
+import type { Role } from "../../src/domain/principal.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { bearer, sendAs, signIn, type Credential, type Session } from "./admin-caller.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { Session } from "../../src/domain/accounts/user.ts";
 import type { ControlStore } from "../../src/store/repositories/control-store.ts";
 import { AlreadyExists } from "../../src/store/errors.ts";
 import { accountOf, tokenOf, userOf } from "./control-fixtures.ts";
+import type { Session } from "../../src/store/entities.ts";
 
 /** Users, their sessions and tokens, and the answers that are kept. */
 export function accessContract(create: () => ControlStore | Promise<ControlStore>): void {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { auditDigest, firstDigest } from "../../src/domain/audit.ts";
+import { auditDigest, firstDigest } from "../../src/store/audit.ts";
 import type { AuditFilter } from "../../src/store/control-store.ts";
 import type { ControlStore } from "../../src/store/repositories/control-store.ts";
 import { auditEntryOf } from "./control-fixtures.ts";

@@ -1,8 +1,7 @@
 import { plainKey } from "../support/plain-key.ts";
-import type { Account, Application } from "../../src/domain/accounts/account.ts";
-import type { AuditEntry } from "../../src/domain/audit.ts";
+import type { Account, Application, ManagementToken, User } from "../../src/store/entities.ts";
+import type { AuditEntry } from "../../src/store/audit.ts";
 import type { Key, KeySecret } from "../../src/domain/keys/key.ts";
-import type { ManagementToken, User } from "../../src/domain/accounts/user.ts";
 import type { ControlStore } from "../../src/store/repositories/control-store.ts";
 
 /** Entities as tests need them: complete, and different only where the test says so. */

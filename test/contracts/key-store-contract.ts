@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { ManualClock } from "../support/manual-clock.ts";
-import type { Application } from "../../src/domain/accounts/account.ts";
+import type { Application } from "../../src/store/entities.ts";
 import type { Key } from "../../src/domain/keys/key.ts";
 import type { ControlStore } from "../../src/store/repositories/control-store.ts";
 import type { KeyChange, KeyStore } from "../../src/store/store.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { guaranteeSeconds } from "../../src/domain/limits/capacity.ts";
 import { guaranteeLimit } from "../../src/domain/limits/slots.ts";
 import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runsOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
+import { guaranteeSeconds } from "../../src/admission/capacity/guarantee.ts";
 
 /** A key that uses its guarantee in calls in sequence. */
 class Owner {

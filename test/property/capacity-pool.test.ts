@@ -1,11 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  openPlaces,
-  openTokens,
-  sellableUnits,
-  type Pool,
-} from "../../src/domain/limits/capacity.ts";
+import { sellableUnits, type Pool } from "../../src/domain/limits/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage/usage.ts";
 import type { Place } from "../../src/admission/capacity/place.ts";
 import type { TokenLimits } from "../../src/store/limits/limit-store.ts";
@@ -17,6 +12,7 @@ import {
   type Asked,
 } from "../support/capacity-world.ts";
 import { runsOf } from "../support/requirement.ts";
+import { openPlaces, openTokens } from "../../src/admission/capacity/guarantee.ts";
 
 type Step =
   | { kind: "ask"; account: string; of: CapacityClass; tokens: number; waitMs: number }

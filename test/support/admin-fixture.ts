@@ -9,17 +9,22 @@ import {
   type OperationRequest,
   type Answered,
 } from "../../src/control/operation/run-operation.ts";
-import type { AdminServices, Platform, PlatformPool } from "../../src/control/services.ts";
+import type {
+  AdminServices,
+  Platform,
+  PlatformPool,
+  KeysApplied,
+} from "../../src/control/services.ts";
 import { cheapPasswords } from "./cheap-passwords.ts";
 import { localPrincipal } from "../../src/control/sign-in/services.ts";
-import type { Application } from "../../src/domain/accounts/account.ts";
-import type { AuditRecord } from "../../src/domain/audit.ts";
+import type { Application } from "../../src/store/entities.ts";
+import type { AuditRecord } from "../../src/store/audit.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
-import type { KeysApplied, ProcessRow } from "../../src/domain/process-row.ts";
-import type { ProcessStatus } from "../../src/domain/process-status.ts";
+import type { ProcessRow } from "../../src/store/process-row.ts";
+import type { ProcessStatus } from "../../src/control/platform/process-status.ts";
 import type { Plan } from "../../src/domain/limits/plan.ts";
 import type { Refusal } from "../../src/domain/errors/refusal.ts";
-import type { Principal } from "../../src/domain/accounts/user.ts";
+import type { Principal } from "../../src/domain/principal.ts";
 import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { modelOf } from "./pipeline-fixtures.ts";

@@ -13,7 +13,6 @@ import { createDispatch, type Dispatch } from "../../src/edge/dispatch/dispatch.
 import { RouteTable } from "../../src/edge/dispatch/route-table.ts";
 import type { Route } from "../../src/edge/dispatch/route.ts";
 import { createNetworkList } from "../../src/domain/network.ts";
-import type { User } from "../../src/domain/accounts/user.ts";
 import { userOf } from "../contracts/control-fixtures.ts";
 import { SqliteConnection } from "../../src/store/sqlite/connection/connection.ts";
 import { ControlStore } from "../../src/store/repositories/control-store.ts";
@@ -21,6 +20,7 @@ import { requestOf, type FixtureRequest } from "./admin-fixture.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { bodyLimitsOf } from "./body-limits.ts";
 import { testPeppers } from "./test-peppers.ts";
+import type { User } from "../../src/store/entities.ts";
 
 export const testPassword = "nine purple lamps hum";
 

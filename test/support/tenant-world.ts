@@ -1,5 +1,5 @@
 import { insertKey } from "../../src/control/keys/issue-key.ts";
-import type { Application } from "../../src/domain/accounts/account.ts";
+import type { Application } from "../../src/store/entities.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { Key } from "../../src/domain/keys/key.ts";
 import type { Limits, Plan } from "../../src/domain/limits/plan.ts";

@@ -1,13 +1,5 @@
-import {
-  arePlacesOversold,
-  keptPlaces,
-  keyPlaces,
-  openPlaces,
-  openTokens,
-  unitsIn,
-  type Pool,
-  type UnitHoldings,
-} from "../../domain/limits/capacity.ts";
+import { unitsIn, type Pool, type UnitHoldings } from "../../domain/limits/capacity.ts";
+import { arePlacesOversold, keptPlaces, keyPlaces, openPlaces, openTokens } from "./guarantee.ts";
 
 /** A configured pool, or the targets of an upstream that name none. */
 export interface PoolName {

@@ -3,7 +3,7 @@ import { type EmbeddingRequest, isContent, isImageText } from "../../domain/chat
 import type { Model } from "../../domain/model.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { AgingMap } from "../../domain/limits/aging-map.ts";
-import { QuantileEstimator } from "../../domain/limits/quantile.ts";
+import { QuantileEstimator } from "./quantile.ts";
 
 /** The size of the input of a call, measured without reading its text. */
 export interface InputSize {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { RetentionSettings } from "../../domain/accounts/account.ts";
 import { credential, duration, flag, httpUrl, text, wholeNumber } from "../../settings/values.ts";
 import { isNetwork } from "../../domain/network.ts";
+import type { RetentionSettings } from "../../domain/settings.ts";
 
 /** The control plane: sessions, single sign-on, retention. */
 

@@ -1,4 +1,4 @@
-import type { Account } from "../../domain/accounts/account.ts";
+import type { Account } from "../../store/entities.ts";
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
@@ -14,7 +14,7 @@ import { disabledSince } from "../keys/key-settings.ts";
 import { type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { maySee, notFound } from "../operation/scope.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
 import type { AdminServices, Platform } from "../services.ts";
 import { entityForm, viewAs } from "../values/api-form.ts";

@@ -1,7 +1,7 @@
-import type { Application } from "../../domain/accounts/account.ts";
+import type { Application } from "../../store/entities.ts";
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { ControlTransaction } from "../../store/repositories/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import { type Change, bySystem, changeAs } from "../operation/change.ts";

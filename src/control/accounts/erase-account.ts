@@ -1,4 +1,4 @@
-import type { Account } from "../../domain/accounts/account.ts";
+import type { Account } from "../../store/entities.ts";
 import { requireAccount } from "./accounts.ts";
 import { about, changeOf } from "../audit/audit-fields.ts";
 import { change, type Change } from "../operation/change.ts";

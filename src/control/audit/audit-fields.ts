@@ -1,6 +1,5 @@
-import type { Account, Application } from "../../domain/accounts/account.ts";
-import type { ManagementToken, User } from "../../domain/accounts/user.ts";
-import type { AuditFields } from "../../domain/audit.ts";
+import type { Account, Application, ManagementToken, User } from "../../store/entities.ts";
+import type { AuditFields } from "../../store/audit.ts";
 import type { Key } from "../../domain/keys/key.ts";
 import type { AuditedChange } from "../operation/change.ts";
 import { pickFields } from "../values/api-form.ts";

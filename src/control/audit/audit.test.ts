@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { AdminFixture } from "../../../test/support/admin-fixture.ts";
 import { testPeppers } from "../../../test/support/test-peppers.ts";
-import { writeCheckpoint } from "../../domain/audit.ts";
+import { writeCheckpoint } from "../../store/audit.ts";
 import { auditVerdictSchema } from "../contract.ts";
 
 const peppers = testPeppers();

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { type AuditRecord, readCheckpoint } from "../../domain/audit.ts";
+import { type AuditRecord, readCheckpoint } from "../../store/audit.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import {
   auditEntrySchema,

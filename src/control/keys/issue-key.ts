@@ -1,6 +1,6 @@
 import { generateApiKey } from "../../domain/keys/api-key.ts";
-import type { Application } from "../../domain/accounts/account.ts";
-import type { AuditEntry } from "../../domain/audit.ts";
+import type { Application } from "../../store/entities.ts";
+import type { AuditEntry } from "../../store/audit.ts";
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import type { Key } from "../../domain/keys/key.ts";
 import type { ControlTransaction } from "../../store/repositories/control-store.ts";

@@ -1,8 +1,8 @@
-import type { Account, Application } from "../../domain/accounts/account.ts";
+import type { Account, Application } from "../../store/entities.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { isNetwork } from "../../domain/network.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
 import { invalidField, wrongState } from "../operation/refusals.ts";
 import { unknownName } from "../operation/known-names.ts";

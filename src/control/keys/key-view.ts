@@ -4,8 +4,8 @@ import { keySchema, secretSchema, type KeyStatus, type KeyView } from "../contra
 import type { ResourceOperations } from "../operation/resource-operations.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm, timeText, viewAs } from "../values/api-form.ts";
-import type { Account, Application } from "../../domain/accounts/account.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Account, Application } from "../../store/entities.ts";
+import type { Principal } from "../../domain/principal.ts";
 import { notFound, requireVisible } from "../operation/scope.ts";
 
 export type KeyOperations = ResourceOperations<"key", KeyView>;

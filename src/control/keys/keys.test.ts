@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AdminFixture, auditor, holderOf } from "../../../test/support/admin-fixture.ts";
 import { readPublicId } from "../../domain/keys/api-key.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import {
   accountSchema,
   issuedKeySchema,

@@ -7,11 +7,11 @@ import {
 } from "../../domain/limits/capacity.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Key } from "../../domain/keys/key.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
 import { invalidField } from "../operation/refusals.ts";
 import type { Platform } from "../services.ts";
-import type { Application } from "../../domain/accounts/account.ts";
+import type { Application } from "../../store/entities.ts";
 import type { WantedSettings } from "../contract/keys.ts";
 import type { KeySettings } from "./issue-key.ts";
 

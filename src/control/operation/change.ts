@@ -1,10 +1,9 @@
-import type { AuditEntry, AuditFields } from "../../domain/audit.ts";
+import type { AuditEntry, AuditFields } from "../../store/audit.ts";
 import { isSameValue } from "../../domain/json-object.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
-import type { KeysApplied } from "../../domain/process-row.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { ControlTransaction, ControlView } from "../../store/repositories/control-store.ts";
 import type { OperationCall } from "./operation.ts";
-import type { AdminServices } from "../services.ts";
+import type { AdminServices, KeysApplied } from "../services.ts";
 import { wrongState } from "./refusals.ts";
 
 /** A transaction of the control plane, with the common parts of every change. */

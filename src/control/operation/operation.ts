@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { AdminCall } from "../../edge/dispatch/route.ts";
-import type { Role, Scope } from "../../domain/accounts/user.ts";
+import type { Role, Scope } from "../../domain/principal.ts";
 import type { ControlTransaction } from "../../store/repositories/control-store.ts";
 import { Download } from "./download.ts";
 import { fieldError } from "./refusals.ts";

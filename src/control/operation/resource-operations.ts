@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { isSameValue } from "../../domain/json-object.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { Page, PageRequest } from "../../store/control-store.ts";
 import type { ControlTransaction, ControlView } from "../../store/repositories/control-store.ts";
 import { changeOf, type Entities, type Kind } from "../audit/audit-fields.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import { AdminFixture, auditor, holderOf, operator } from "../../../test/support/admin-fixture.ts";
 import { accountSchema, applicationSchema, keySchema } from "../contract.ts";
 

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { Page, PageRequest } from "../../store/control-store.ts";
 import type { Key } from "../../domain/keys/key.ts";
 

@@ -4,7 +4,7 @@ import {
   heldTokens,
   sellableUnits,
 } from "../../domain/limits/capacity.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import {
   holderSchema,
   poolDetailsSchema,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { AdminFixture, auditor } from "../../../test/support/admin-fixture.ts";
-import type { ProcessRow } from "../../domain/process-row.ts";
+import type { ProcessRow } from "../../store/process-row.ts";
 import { changedKeySchema } from "../contract/keys.ts";
 import { processesSchema } from "../contract/processes.ts";
 

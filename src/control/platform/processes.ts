@@ -1,5 +1,5 @@
-import { isLive, type ProcessRow } from "../../domain/process-row.ts";
-import { processDifferences } from "../../domain/process-differences.ts";
+import type { ProcessRow } from "../../store/process-row.ts";
+import { processDifferences, isLive } from "./process-differences.ts";
 import {
   processesSchema,
   type ProcessRowView,
@@ -11,7 +11,7 @@ import { defineOperation, type Operation, permissions } from "../operation/opera
 import { requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm, viewAs } from "../values/api-form.ts";
-import type { ProcessStatus } from "../../domain/process-status.ts";
+import type { ProcessStatus } from "./process-status.ts";
 
 /** The gateway processes of the machine that answers, and all on the database. */
 export function processOperations(services: AdminServices): readonly Operation[] {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { AdminFixture, auditor } from "../../../test/support/admin-fixture.ts";
-import type { ProcessFacts } from "../../domain/process-status.ts";
+import type { ProcessFacts } from "./process-status.ts";
 import { statusSchema } from "../contract/processes.ts";
 
 const facts: ProcessFacts = {

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { generateApiKey, generateManagementToken } from "../../domain/keys/api-key.ts";
-import type { ManagementToken } from "../../domain/accounts/user.ts";
 import type { Route } from "../../edge/dispatch/route.ts";
 import { jsonReply } from "../../edge/replies/error-reply.ts";
 import { accountOf, tokenOf } from "../../../test/contracts/control-fixtures.ts";
 import { refusalOf, SignInHarness, TestBrowser } from "../../../test/support/sign-in-harness.ts";
+import type { ManagementToken } from "../../store/entities.ts";
 
 /** Routes behind the gate, which answer with their caller. */
 const probes: readonly Route[] = (["GET", "POST", "PATCH", "DELETE"] as const).map((method) => ({

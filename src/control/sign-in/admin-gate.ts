@@ -1,6 +1,6 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { readTokenId } from "../../domain/keys/api-key.ts";
-import type { Principal, User } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { AdminSettings } from "../../config/config.ts";
 import type { AdminGate } from "../../edge/dispatch/dispatch-options.ts";
 import { StorageUnavailable } from "../../store/errors.ts";
@@ -20,6 +20,7 @@ import {
   sessionId,
   sha256,
 } from "./sessions/sessions.ts";
+import type { User } from "../../store/entities.ts";
 
 interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "peppers"> {
   readonly settings: Pick<AdminSettings, "sessionIdleMs" | "requestsPerMinute">;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { roles } from "../../domain/accounts/user.ts";
+import { roles } from "../../domain/principal.ts";
 import {
   bootstrapSchema,
   credentialsSchema,

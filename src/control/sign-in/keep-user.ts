@@ -1,6 +1,6 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
-import type { Role, User } from "../../domain/accounts/user.ts";
+import type { Role } from "../../domain/principal.ts";
 import { AlreadyExists } from "../../store/errors.ts";
 import type { ControlTransaction, ControlView } from "../../store/repositories/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
@@ -8,6 +8,7 @@ import type { Change } from "../operation/change.ts";
 import { invalidField } from "../operation/refusals.ts";
 import { userSchema, type UserView } from "../contract/access.ts";
 import { viewAs } from "../values/api-form.ts";
+import type { User } from "../../store/entities.ts";
 
 type UserFacts = Pick<User, "email" | "name" | "role"> &
   Partial<Pick<User, "accountId" | "passwordHash" | "identity">>;

@@ -1,12 +1,7 @@
 import type { OperationCall } from "../operation/operation.ts";
 import type { AnonymousAdminCall } from "../../edge/dispatch/route.ts";
 import type { AdminSettings } from "../../config/config.ts";
-import {
-  type User,
-  scopes,
-  type ManagementToken,
-  type Principal,
-} from "../../domain/accounts/user.ts";
+import { scopes, type Principal } from "../../domain/principal.ts";
 import type { AdminServices } from "../services.ts";
 import type { Bootstrap } from "./bootstrap/bootstrap.ts";
 import type { Passwords } from "./guard/passwords.ts";
@@ -14,6 +9,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { z } from "zod";
 import { parseStrictJson } from "../../edge/body/strict-json.ts";
 import { fieldError } from "../operation/refusals.ts";
+import type { User, ManagementToken } from "../../store/entities.ts";
 
 /** The dependencies of signing in. */
 export interface SignInServices extends Pick<

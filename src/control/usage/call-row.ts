@@ -1,6 +1,6 @@
 import type { CallRouting } from "../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import {
   callRowSchema,
   type CallDetail,

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { callQuerySchema } from "../contract/usage.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import { type UsageDimension, usageDimensions } from "../../domain/usage/usage.ts";
 import type { CallFilter } from "../../store/usage-reports.ts";
 import { invalidField } from "../operation/refusals.ts";

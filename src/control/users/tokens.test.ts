@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { managementTokenPattern } from "../../domain/keys/api-key.ts";
-import type { Principal, User } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { FixtureRequest } from "../../../test/support/admin-fixture.ts";
 import { SignInHarness, TestBrowser } from "../../../test/support/sign-in-harness.ts";
 import { gatewayErrorOf } from "../../../test/support/pipeline-fixtures.ts";
 import type { TokenView } from "../contract/access.ts";
 import { localPrincipal, sessionPrincipal, tokenPrincipal } from "../sign-in/services.ts";
+import type { User } from "../../store/entities.ts";
 
 let harness: SignInHarness;
 let ada: User;

@@ -1,13 +1,7 @@
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { generateManagementToken, tokenHint } from "../../domain/keys/api-key.ts";
-import {
-  roles,
-  type ManagementToken,
-  type Principal,
-  type Scope,
-  type User,
-} from "../../domain/accounts/user.ts";
+import { roles, type Principal, type Scope } from "../../domain/principal.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
@@ -24,6 +18,7 @@ import { ResourceOperations } from "../operation/resource-operations.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
+import type { ManagementToken, User } from "../../store/entities.ts";
 
 export type TokenServices = Pick<
   AdminServices,

@@ -1,4 +1,4 @@
-import type { Role, User } from "../../domain/accounts/user.ts";
+import type { Role } from "../../domain/principal.ts";
 import { change } from "../operation/change.ts";
 import {
   userSchema,
@@ -14,6 +14,7 @@ import { disabledSince } from "../keys/key-settings.ts";
 import { deleteUser, insertUser, newUser, updateUser, viewUser } from "../sign-in/keep-user.ts";
 import { requireGoodPassword } from "../sign-in/guard/password-rules.ts";
 import type { Passwords } from "../sign-in/guard/passwords.ts";
+import type { User } from "../../store/entities.ts";
 
 export interface UserServices extends Pick<
   AdminServices,

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { AuditFields } from "../../domain/audit.ts";
+import type { AuditFields } from "../../store/audit.ts";
 
 /**
  * The type of an entity as the API writes it: names in snake case, times (`..._at`) as ISO 8601 in

@@ -1,5 +1,5 @@
 import type { Limits } from "../limits/plan.ts";
-import type { Role } from "../accounts/user.ts";
+import type { Role } from "../principal.ts";
 
 /** A key: limits, usage and a plan belong to it. It has one or two live secrets. */
 export interface Key {

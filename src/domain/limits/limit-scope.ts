@@ -1,5 +1,4 @@
 import type { Limits } from "./plan.ts";
-import type { WindowUse } from "./window.ts";
 
 /** The unit of a limit. */
 export type LimitUnit = "requests" | "tokens";
@@ -63,27 +62,6 @@ export function minuteScopes(
 
 /** What the scopes of an account have in common. */
 export type ScopeTerms = Pick<LimitScope, "overrunFactor" | "owner" | "isClosedAlone">;
-
-/** The use in the window of a scope, or a part of it, as reported to another process. */
-export interface ScopeUse extends WindowUse {
-  readonly scope: NamedScope;
-}
-
-/** What identifies a scope. Caps and guarantees of one id count separately. */
-export interface NamedScope {
-  readonly id: string;
-  readonly unit: LimitUnit;
-  /** The period of a guarantee; 0: a minute. */
-  readonly seconds: number;
-}
-
-export function nameOf({
-  id,
-  unit,
-  window,
-}: Pick<LimitScope, "id" | "unit" | "window">): NamedScope {
-  return { id, unit, seconds: window === "minute" ? 0 : window.seconds };
-}
 
 /** What is left in the scopes of one id after a decision, for the `x-ratelimit-*` headers. */
 export interface LimitState {

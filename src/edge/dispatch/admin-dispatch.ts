@@ -1,6 +1,6 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { RefusalExplanation } from "../../domain/errors/refusal.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { AdminGate } from "./dispatch-options.ts";
 import type { BodyLimits } from "../body/read-body.ts";
 import type { Reply } from "../replies/error-reply.ts";

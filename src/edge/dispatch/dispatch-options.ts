@@ -12,7 +12,7 @@ import type { ArrivingRequest } from "./route.ts";
 import type { RouteTable } from "./route-table.ts";
 import type { Dialect } from "../replies/error-reply.ts";
 import type { Overload, PreparedRefusals } from "../replies/repeated-refusals.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 
 export interface DispatchOptions {
   readonly routes: RouteTable;

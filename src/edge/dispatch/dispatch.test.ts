@@ -4,7 +4,7 @@ import { callerOf, snapshotOf } from "../../../test/support/pipeline-fixtures.ts
 import { openAi } from "../../dialects/openai-dialect.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { createNetworkList } from "../../domain/network.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { HandledRequest } from "../../domain/handled-request.ts";
 import type { AdminGate, DispatchOptions } from "./dispatch-options.ts";
 import { CorsPolicy } from "../cors.ts";

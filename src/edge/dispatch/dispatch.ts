@@ -1,4 +1,4 @@
-import type { Principal } from "../../domain/accounts/user.ts";
+import type { Principal } from "../../domain/principal.ts";
 import { whyEnded } from "../../domain/waiting/wait.ts";
 import { type AdminRoute, handleAdmin, securedReply } from "./admin-dispatch.ts";
 import { MemoryGate } from "../../domain/waiting/memory-gate.ts";

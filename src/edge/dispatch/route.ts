@@ -1,7 +1,7 @@
 import type { CountedRequest, RequestKind } from "../../domain/limits/limit-scope.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
-import type { Principal, Role, Scope } from "../../domain/accounts/user.ts";
+import type { Principal, Role, Scope } from "../../domain/principal.ts";
 import type { Dialect, Reply } from "../replies/error-reply.ts";
 import type { AnswerMemory, CallMemory, RequestOrigin } from "../../snapshot/call.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";

@@ -5,7 +5,7 @@ import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
-import type { ProcessStatus } from "../../domain/process-status.ts";
+import type { ProcessStatus } from "../../control/platform/process-status.ts";
 import type { PortUse } from "../../edge/listen.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import { FolderInUse, FolderLock, leaderLock } from "../../ledger/spool/folder-lock.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { RefusalFinder } from "../../control/services.ts";
 import type { Refusal, RefusalFilter } from "../../domain/errors/refusal.ts";
-import type { ProcessStatus } from "../../domain/process-status.ts";
+import type { ProcessStatus } from "../../control/platform/process-status.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import {
   labelFamilies,

@@ -5,13 +5,8 @@ import type { Clock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
 import { isRunning } from "../../domain/system-files.ts";
 import { createKeyDigest, type Peppers } from "../../domain/keys/peppers.ts";
-import {
-  countApplied,
-  type KeysApplied,
-  type ProcessRow,
-  type ProcessFacts,
-} from "../../domain/process-row.ts";
-import { processDifferences } from "../../domain/process-differences.ts";
+import type { ProcessRow, OwnProcessRow } from "../../store/process-row.ts";
+import { isLive, processDifferences } from "../../control/platform/process-differences.ts";
 import { Coalesced } from "../../domain/waiting/in-parallel.ts";
 import { hasSettledWithin, wait } from "../../domain/waiting/wait.ts";
 import { identityOfValkey } from "../../domain/addresses.ts";
@@ -24,6 +19,7 @@ import type {
 } from "../../store/repositories/process-store.ts";
 import type { StorageEvents } from "../../telemetry/events/storage-events.ts";
 import type { MainState } from "../messages.ts";
+import type { KeysApplied } from "../../control/services.ts";
 
 /** What changes while a process runs. */
 export interface RowState {
@@ -212,7 +208,7 @@ export class ProcessRows {
     return store.sign(facts, keptMs);
   }
 
-  #factsOf({ loadedAt, text, main, notReady, adminUrl }: RowState): ProcessFacts {
+  #factsOf({ loadedAt, text, main, notReady, adminUrl }: RowState): OwnProcessRow {
     const { folder, limitStore, number } = this.#options;
     this.#limitsDigest ??= digestOfLimits(limitStore, folder.readId());
     const known = [this.#keysEpoch, main?.keysGeneration].filter((epoch) => epoch !== undefined);
@@ -256,4 +252,11 @@ function digestOfLimits(
   if (installation === undefined) return undefined;
   const bytes = createKeyDigest(installation)(`limits ${identityOfValkey(store.url.reveal())}`);
   return Buffer.from(bytes).toString("hex").slice(0, digestLength);
+}
+
+/** Counts the processes that have all changes of keys up to an epoch. */
+function countApplied(processes: readonly ProcessRow[], epoch: number): KeysApplied {
+  const live = processes.filter(isLive);
+  const applied = live.filter(({ keysEpoch }) => keysEpoch !== undefined && keysEpoch >= epoch);
+  return { processes: applied.length, of: live.length, silent: processes.length - live.length };
 }

@@ -1,6 +1,6 @@
 import type { LimitScope, LimitState, LimitUnit } from "../../domain/limits/limit-scope.ts";
 import { countedSlots, guaranteeSlots } from "../../domain/limits/slots.ts";
-import type { UsageWindow } from "../../domain/limits/window.ts";
+import type { UsageWindow } from "./window.ts";
 import type { LimitRequest, RefusedByLimit } from "./limit-store.ts";
 
 /** The wait sent to a call that must wait until others end. */

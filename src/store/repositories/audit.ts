@@ -8,7 +8,7 @@ import {
   type AuditValue,
   canonicalJson,
   firstDigest,
-} from "../../domain/audit.ts";
+} from "../audit.ts";
 import { isObject } from "../../domain/json-object.ts";
 import { nextTurn } from "../../domain/waiting/wait.ts";
 import type {

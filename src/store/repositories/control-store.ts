@@ -1,5 +1,5 @@
-import type { Application } from "../../domain/accounts/account.ts";
-import type { AuditLink } from "../../domain/audit.ts";
+import type { Application } from "../entities.ts";
+import type { AuditLink } from "../audit.ts";
 import type {
   ApplicationFilter,
   AuditEnds,

@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { describeWithPostgres } from "../../../test/support/postgres-databases.ts";
 import { until } from "../../../test/support/until.ts";
 import { systemClock } from "../../domain/clock.ts";
-import type { ProcessFacts } from "../../domain/process-row.ts";
+import type { OwnProcessRow } from "../process-row.ts";
 import { NoticeListener } from "../postgres/connection/notices.ts";
 import { serverTime } from "../postgres/open-stores.ts";
 import { openStores } from "../sqlite/open-stores.ts";
@@ -12,7 +12,7 @@ import { ProcessStore, type ProcessStoreOptions } from "./process-store.ts";
 
 const minuteMs = 60_000;
 
-function factsOf(id: string, more: Partial<ProcessFacts> = {}): ProcessFacts {
+function factsOf(id: string, more: Partial<OwnProcessRow> = {}): OwnProcessRow {
   return {
     id,
     name: `host of ${id}`,

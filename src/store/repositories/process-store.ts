@@ -1,5 +1,5 @@
 import { sql, type RawBuilder } from "kysely";
-import type { ProcessRow, ProcessFacts } from "../../domain/process-row.ts";
+import type { ProcessRow, OwnProcessRow } from "../process-row.ts";
 import { currentEpoch } from "./control/key-epochs.ts";
 import { asRow, present } from "./row.ts";
 import type { SqlConnection } from "./tables.ts";
@@ -46,7 +46,7 @@ export class ProcessStore {
    * Stores the facts of this process and forgets those that are silent for longer than
    * `keptMs`. Throws `StorageUnavailable`.
    */
-  sign(own: ProcessFacts, keptMs: number): Promise<ProcessesSeen> {
+  sign(own: OwnProcessRow, keptMs: number): Promise<ProcessesSeen> {
     const { connection, now } = this.#options;
     return connection.change(async (queries) => {
       const facts = { ...asRow(own), signedAt: now() };

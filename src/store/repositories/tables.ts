@@ -1,10 +1,9 @@
 import type { Kysely } from "kysely";
-import type { Account, Application } from "../../domain/accounts/account.ts";
-import type { ManagementToken, Session, User } from "../../domain/accounts/user.ts";
-import type { AuditRecord } from "../../domain/audit.ts";
+import type { Account, Application, ManagementToken, Session, User } from "../entities.ts";
+import type { AuditRecord } from "../audit.ts";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { Limits } from "../../domain/limits/plan.ts";
-import type { ProcessFacts } from "../../domain/process-row.ts";
+import type { OwnProcessRow } from "../process-row.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { StoredReply } from "../control-store.ts";
 import type { HeldClaim, KeptReply } from "../store.ts";
@@ -59,7 +58,7 @@ export interface Tables {
   callRepliesSum: { bytes: number };
   callReplyShares: { accountId: string; bytes: number };
   /** `signedAt` by the clock of the database. */
-  processes: Row<ProcessFacts> & { signedAt: number };
+  processes: Row<OwnProcessRow> & { signedAt: number };
   jobLocks: { job: string; holder: string; heldUntil: number };
   usage: UsageRow;
   usageGroups: UsageGroupRow;

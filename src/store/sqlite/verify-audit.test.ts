@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { auditDigest, firstDigest } from "../../domain/audit.ts";
+import { auditDigest, firstDigest } from "../audit.ts";
 import { auditEntryOf } from "../../../test/contracts/control-fixtures.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 import { ControlStore } from "../repositories/control-store.ts";

@@ -1,8 +1,8 @@
 import { type RandomBytes, randomBase62 } from "../../../domain/keys/base62.ts";
 import type { PepperKey } from "../../../domain/keys/peppers.ts";
-import type { Session } from "../../../domain/accounts/user.ts";
 import type { ControlView } from "../../../store/repositories/control-store.ts";
 import { timingSafeEqual } from "node:crypto";
+import type { Session } from "../../../store/entities.ts";
 
 /** 43 characters of 62 are 256 bits. */
 const secretLength = 43;

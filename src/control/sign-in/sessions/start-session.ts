@@ -1,5 +1,4 @@
 import type { Peppers } from "../../../domain/keys/peppers.ts";
-import type { Session, User } from "../../../domain/accounts/user.ts";
 import { jsonReply, type Reply } from "../../../edge/replies/error-reply.ts";
 import type { Change } from "../../operation/change.ts";
 import type { SessionView } from "../../contract/session.ts";
@@ -8,6 +7,7 @@ import { viewUser } from "../keep-user.ts";
 import { writeCookie } from "./cookies.ts";
 import type { SignInRefusal, SignInServices } from "../services.ts";
 import { csrfToken, newSecret, sha256 } from "./sessions.ts";
+import type { Session, User } from "../../../store/entities.ts";
 
 export interface StartedSession {
   readonly user: User;

@@ -1,6 +1,6 @@
 import type { SsoSettings } from "../../../config/config.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
-import type { Principal } from "../../../domain/accounts/user.ts";
+import type { Principal } from "../../../domain/principal.ts";
 import type { Reply } from "../../../edge/replies/error-reply.ts";
 import type { AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
 import { change } from "../../operation/change.ts";

@@ -1,12 +1,13 @@
 import type { SsoSettings } from "../../../config/config.ts";
 import type { RandomBytes } from "../../../domain/keys/base62.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
-import { roles, type Role, type User } from "../../../domain/accounts/user.ts";
+import { roles, type Role } from "../../../domain/principal.ts";
 import type { ControlView } from "../../../store/repositories/control-store.ts";
 import type { Change } from "../../operation/change.ts";
 import { emailSchema } from "../../contract/access.ts";
 import { insertUser, newUser, updateUser } from "../keep-user.ts";
 import type { SignOnClaims } from "./single-sign-on.ts";
+import type { User } from "../../../store/entities.ts";
 
 /**
  * The user of the claims: found by issuer and subject, else bound by a verified email address, else

@@ -4,12 +4,12 @@ import {
   isTokenCount,
   type LimitScope,
   type LimitState,
-  type ScopeUse,
 } from "../../../domain/limits/limit-scope.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
 import { firstOf, refusalFor, stateOf, type Demand } from "../decision.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
 import { ScopeWindows, type ScopeCharge } from "./scope-windows.ts";
+import type { ScopeUse } from "../window.ts";
 
 export interface MemoryLimitStoreOptions {
   /** Only the monotonic time is read, so jumps of the wall clock change nothing. */

@@ -1,10 +1,10 @@
-import type { LimitScope, LimitUnit, ScopeUse } from "../../../domain/limits/limit-scope.ts";
+import type { LimitScope, LimitUnit } from "../../../domain/limits/limit-scope.ts";
 import {
   countedSlots,
   guaranteeSlots,
   longestGuaranteeSeconds,
 } from "../../../domain/limits/slots.ts";
-import { UsageWindow } from "../../../domain/limits/window.ts";
+import { UsageWindow, type ScopeUse } from "../window.ts";
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import { countedSlotsOf, heldTo, type Demand, type ScopeWindow } from "../decision.ts";
 

@@ -2,7 +2,7 @@ import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { longestGuaranteeSeconds, slotMs } from "../../../domain/limits/slots.ts";
-import { UsageWindow } from "../../../domain/limits/window.ts";
+import { UsageWindow } from "../window.ts";
 import { countedSlotsOf, refusalFor, refusedByShare, type Demand } from "../decision.ts";
 import type { RefusedByLimit } from "../limit-store.ts";
 import type { RequestWindows } from "./scopes.ts";

@@ -1,5 +1,5 @@
 import type { LimitScope, LimitState } from "../../../domain/limits/limit-scope.ts";
-import { UsageWindow } from "../../../domain/limits/window.ts";
+import { UsageWindow } from "../window.ts";
 import {
   firstOf,
   heldTo,

@@ -1,4 +1,5 @@
-import { type LimitScope, nameOf } from "../../../domain/limits/limit-scope.ts";
+import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
+import { nameOf } from "../window.ts";
 
 /** The windows of a request in the server. */
 export interface RequestWindows {

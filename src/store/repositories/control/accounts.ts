@@ -1,4 +1,4 @@
-import type { Account } from "../../../domain/accounts/account.ts";
+import type { Account } from "../../entities.ts";
 import { isSameValue } from "../../../domain/json-object.ts";
 import type { AccountFilter } from "../../control-store.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";

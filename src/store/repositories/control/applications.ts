@@ -1,4 +1,4 @@
-import type { Application } from "../../../domain/accounts/account.ts";
+import type { Application } from "../../entities.ts";
 import type { ApplicationFilter } from "../../control-store.ts";
 import { type EntitySpec, equals } from "../entity-table.ts";
 import { present } from "../row.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Application } from "../../../domain/accounts/account.ts";
+import type { Application } from "../../entities.ts";
 import type { Key } from "../../../domain/keys/key.ts";
 import { limitHistoryMs } from "../../../domain/limits/slots.ts";
 import type { KeyFilter, SoldUnitsFilter } from "../../control-store.ts";

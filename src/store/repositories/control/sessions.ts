@@ -1,5 +1,5 @@
-import type { Session } from "../../../domain/accounts/user.ts";
 import type { Queries } from "../tables.ts";
+import type { Session } from "../../entities.ts";
 
 export class Sessions {
   readonly #queries: Queries;

@@ -1,8 +1,9 @@
-import { type ManagementToken, scopes } from "../../../domain/accounts/user.ts";
+import { scopes } from "../../../domain/principal.ts";
 import type { PepperedDigest } from "../../../domain/keys/peppers.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
 import { present, readTexts } from "../row.ts";
 import type { Queries, TokenRow } from "../tables.ts";
+import type { ManagementToken } from "../../entities.ts";
 
 interface TokenFilter {
   readonly userId?: string | undefined;

@@ -1,8 +1,8 @@
-import type { User } from "../../../domain/accounts/user.ts";
 import type { UserFilter } from "../../control-store.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
 import { present } from "../row.ts";
 import type { Queries, UserRow } from "../tables.ts";
+import type { User } from "../../entities.ts";
 
 const spec: EntitySpec<User, UserRow, UserFilter> = {
   table: "users",

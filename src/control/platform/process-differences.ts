@@ -1,4 +1,4 @@
-import { isLive, placeOf, type ProcessRow } from "./process-row.ts";
+import type { ProcessRow } from "../../store/process-row.ts";
 
 /** Something that processes on one database must have in common and have not, or the reverse. */
 export interface ProcessDifference {
@@ -62,4 +62,16 @@ function peppersDiffer(live: readonly ProcessRow[]): ProcessDifference | undefin
 
 function namesOf(processes: readonly ProcessRow[]): string {
   return processes.map(({ name, number }) => `process ${number} of ${name}`).join(", ");
+}
+
+/** What a process has in common with the one that it replaces: its folder, host and number. */
+export function placeOf({ id }: Pick<ProcessRow, "id">): string {
+  return id.slice(0, id.lastIndexOf("-"));
+}
+
+/** A process that gave no sign for this long may have ended. */
+const silenceLimitMs = 10_000;
+
+export function isLive({ silentMs }: Pick<ProcessRow, "silentMs">): boolean {
+  return silentMs <= silenceLimitMs;
 }

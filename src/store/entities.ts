@@ -1,6 +1,39 @@
-/** An account holder manages one account's applications and keys, an auditor reads. */
-export const roles = ["operator", "account_holder", "auditor"] as const;
-export type Role = (typeof roles)[number];
+import type { Limits } from "../domain/limits/plan.ts";
+import type { Role, Scope } from "../domain/principal.ts";
+
+/** A customer: owns applications and their keys. */
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly note: string;
+  /** Plans that its account holders may issue keys on; operators may use any. */
+  readonly plans: readonly string[];
+  /** Limit on unrevoked keys across all its applications. */
+  readonly maxKeys: number;
+  /** Limits on all its keys together, not counting provisioned throughput; undefined: no limit. */
+  readonly limits: Limits | undefined;
+  /** Milliseconds since the epoch, as all times of an entity. */
+  readonly createdAt: number;
+  /** Set while none of its keys may call. */
+  readonly disabledAt: number | undefined;
+  /** Incremented by each change; a change names the revision it is based on. */
+  readonly revision: number;
+}
+
+/** A program of an account in one environment; keys are issued to it. */
+export interface Application {
+  readonly id: string;
+  readonly accountId: string;
+  readonly environment: string;
+  /** Unique within account and environment. */
+  readonly name: string;
+  readonly note: string;
+  readonly createdAt: number;
+  readonly disabledAt: number | undefined;
+  /** Role of the user who disabled it. Only operators can enable what an operator disabled. */
+  readonly disabledBy: Role | undefined;
+  readonly revision: number;
+}
 
 /** A user of the control plane. */
 export interface User {
@@ -37,9 +70,6 @@ export interface Session {
   readonly expiresAt: number;
 }
 
-export const scopes = ["read", "write"] as const;
-export type Scope = (typeof scopes)[number];
-
 /** A script's credential: acts as its user, within its scopes. */
 export interface ManagementToken {
   readonly id: string;
@@ -58,20 +88,4 @@ export interface ManagementToken {
   readonly expiresAt: number;
   readonly lastUsedAt: number | undefined;
   readonly revokedAt: number | undefined;
-}
-
-/** The author of a control plane request and what it may do. */
-export interface Principal {
-  /** `local`: a process that can read the data directory, such as the command line on this machine. */
-  readonly kind: "session" | "token" | "local";
-  /** The user; undefined for `local`. */
-  readonly userId: string | undefined;
-  /** The token, for kind `token`. */
-  readonly tokenId?: string | undefined;
-  /** Shown in the audit: an email address, or `local`. */
-  readonly name: string;
-  readonly role: Role;
-  /** The account it is limited to; undefined: all. */
-  readonly accountId: string | undefined;
-  readonly scopes: readonly Scope[];
 }

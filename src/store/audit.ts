@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import { isObject, type JsonObject } from "./json-object.ts";
-import { createKeyDigest, type Peppers } from "./keys/peppers.ts";
+import { isObject, type JsonObject } from "../domain/json-object.ts";
+import { createKeyDigest, type Peppers } from "../domain/keys/peppers.ts";
 
 /** A change of the control plane, not yet in the chain. */
 export interface AuditEntry {

@@ -3,16 +3,12 @@ import fc from "fast-check";
 import {
   floorTokens,
   guaranteedTokens,
-  guaranteeSeconds,
   heldTokens,
-  keptPlaces,
-  keyPlaces,
-  openPlaces,
-  openTokens,
   sellableUnits,
   unitsIn,
   type Pool,
-} from "./capacity.ts";
+} from "../../domain/limits/capacity.ts";
+import { guaranteeSeconds, keptPlaces, keyPlaces, openPlaces, openTokens } from "./guarantee.ts";
 
 const pool: Pool = {
   name: "shared",

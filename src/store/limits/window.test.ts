@@ -7,7 +7,7 @@ import {
   longestGuaranteeSeconds,
   slotAt,
   slotLifeMs,
-} from "./slots.ts";
+} from "../../domain/limits/slots.ts";
 import { UsageWindow } from "./window.ts";
 
 const limit = 100;

@@ -1,5 +1,5 @@
 /** What a gateway process tells the others on its database. Times are Unix milliseconds. */
-export interface ProcessFacts {
+export interface OwnProcessRow {
   /** Of its data directory, host and process id. */
   readonly id: string;
   /** Name of its host. */
@@ -27,35 +27,7 @@ export interface ProcessFacts {
 }
 
 /** A process, as the database knows it. */
-export interface ProcessRow extends ProcessFacts {
+export interface ProcessRow extends OwnProcessRow {
   /** Since its last sign, by the clock of the database. */
   readonly silentMs: number;
-}
-
-/** What a process has in common with the one that it replaces: its folder, host and number. */
-export function placeOf({ id }: Pick<ProcessRow, "id">): string {
-  return id.slice(0, id.lastIndexOf("-"));
-}
-
-/** A process that gave no sign for this long may have ended. */
-const silenceLimitMs = 10_000;
-
-export function isLive({ silentMs }: Pick<ProcessRow, "silentMs">): boolean {
-  return silentMs <= silenceLimitMs;
-}
-
-/** How many processes have a change of keys. */
-export interface KeysApplied {
-  readonly processes: number;
-  /** All processes that give signs. */
-  readonly of: number;
-  /** Others that neither ended in order nor gave a sign lately. */
-  readonly silent: number;
-}
-
-/** Counts the processes that have all changes of keys up to an epoch. */
-export function countApplied(processes: readonly ProcessRow[], epoch: number): KeysApplied {
-  const live = processes.filter(isLive);
-  const applied = live.filter(({ keysEpoch }) => keysEpoch !== undefined && keysEpoch >= epoch);
-  return { processes: applied.length, of: live.length, silent: processes.length - live.length };
 }

@@ -1,5 +1,6 @@
-import { SlidingSum } from "./sliding-sum.ts";
-import { countedSlots, slotLifeMs, slotMs } from "./slots.ts";
+import type { LimitScope, LimitUnit } from "../../domain/limits/limit-scope.ts";
+import { SlidingSum } from "../../domain/limits/sliding-sum.ts";
+import { countedSlots, slotLifeMs, slotMs } from "../../domain/limits/slots.ts";
 
 /** The use in a window, or a part of it, as reported to another process. */
 export interface WindowUse {
@@ -213,4 +214,25 @@ export class UsageWindow {
     while (slot < first + longestWaitSlots && copy.isOver(limit, amount));
     return slot * slotMs - nowMs;
   }
+}
+
+/** The use in the window of a scope, or a part of it, as reported to another process. */
+export interface ScopeUse extends WindowUse {
+  readonly scope: NamedScope;
+}
+
+/** What identifies a scope. Caps and guarantees of one id count separately. */
+export interface NamedScope {
+  readonly id: string;
+  readonly unit: LimitUnit;
+  /** The period of a guarantee; 0: a minute. */
+  readonly seconds: number;
+}
+
+export function nameOf({
+  id,
+  unit,
+  window,
+}: Pick<LimitScope, "id" | "unit" | "window">): NamedScope {
+  return { id, unit, seconds: window === "minute" ? 0 : window.seconds };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { processDifferences } from "./process-differences.ts";
-import type { ProcessRow } from "./process-row.ts";
+import type { ProcessRow } from "../../store/process-row.ts";
 
 function rowOf(name: string, more: Partial<ProcessRow> = {}): ProcessRow {
   return {
