@@ -1,7 +1,7 @@
 import { VectorScan, type ScannedVectors } from "../domain/chat/vector-scan.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import { nextTurn, oneTurnBytes, whenKnown } from "../domain/waiting/wait.ts";
-import type { EmbeddingExchange } from "../upstreams/adapter.ts";
+import type { EncodedEmbeddingRequest } from "../upstreams/adapter.ts";
 import type { UpstreamAnswer } from "./send.ts";
 
 export interface VectorLimits {
@@ -55,14 +55,14 @@ export function readVectors(
 
 /** Sends a request, and once more without what the gateway added to it if the upstream refuses that. */
 export async function sendPlainer<Result>(
-  exchange: EmbeddingExchange,
-  sendIt: (exchange: EmbeddingExchange) => Promise<Result>,
+  encoded: EncodedEmbeddingRequest,
+  sendIt: (encoded: EncodedEmbeddingRequest) => Promise<Result>,
 ): Promise<Result> {
   try {
-    return await sendIt(exchange);
+    return await sendIt(encoded);
   } catch (error) {
     const refusal = error instanceof UpstreamFailure ? error.details : undefined;
-    const plainer = refusal && exchange.plainer?.(refusal);
+    const plainer = refusal && encoded.plainer?.(refusal);
     if (plainer === undefined) throw error;
     return sendIt(plainer);
   }

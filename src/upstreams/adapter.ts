@@ -30,7 +30,7 @@ export interface WholeAnswer {
  * A request together with the way to read its answer. It may be sent several times; each time has
  * an answer of its own.
  */
-export interface Exchange<Result> {
+export interface EncodedRequest<Result> {
   readonly request: UpstreamRequest;
   /** Undefined: the upstream gets every field as the caller wrote it. */
   readonly adjusted?: AdjustedFields;
@@ -40,9 +40,9 @@ export interface Exchange<Result> {
   readonly usageIn?: (body: Uint8Array) => TokenUsage | undefined;
 }
 
-export interface StreamExchange<Event> {
+export interface EncodedStreamRequest<Event> {
   readonly request: UpstreamRequest;
-  /** As for `Exchange`. */
+  /** As for `EncodedRequest`. */
   readonly adjusted?: AdjustedFields;
   /** The upstream sends nothing before the model has written the whole answer. */
   readonly isAnsweredWhole?: boolean;
@@ -83,10 +83,13 @@ export interface StreamDecoder<Event> {
  */
 export interface ChatCodec {
   /** `model` is the upstream's own identifier of the target. */
-  encode(request: ChatRequest, model: string): Exchange<ChatResult>;
-  encodeStream(request: ChatRequest, model: string): StreamExchange<ChatEvent>;
+  encode(request: ChatRequest, model: string): EncodedRequest<ChatResult>;
+  encodeStream(request: ChatRequest, model: string): EncodedStreamRequest<ChatEvent>;
   /** Counts the input tokens; undefined for models that cannot count without answering. */
-  readonly countTokens?: (request: ChatRequest, model: string) => Exchange<number> | undefined;
+  readonly countTokens?: (
+    request: ChatRequest,
+    model: string,
+  ) => EncodedRequest<number> | undefined;
   /** False when each choice of an answer needs its own request. */
   readonly takesChoiceCount: boolean;
   /** False when images must be inside the request: the gateway then fetches them. */
@@ -98,20 +101,23 @@ export interface VectorAnswer extends ScannedVectors {
   readonly headers: AnswerHeaders;
 }
 
-/** As `Exchange`. */
-export interface EmbeddingExchange extends Pick<Exchange<unknown>, "request" | "adjusted"> {
+/** As `EncodedRequest`. */
+export interface EncodedEmbeddingRequest extends Pick<
+  EncodedRequest<unknown>,
+  "request" | "adjusted"
+> {
   /** Throws `UpstreamFailure` for anything that is not an answer. */
   decode(answer: VectorAnswer): EmbeddingResult;
   /**
    * The same without what nobody but the gateway asked for, if the upstream refused just that. Sent
    * at once: a refusal costs nothing.
    */
-  plainer?(refusal: UpstreamFailureDetails): EmbeddingExchange | undefined;
+  plainer?(refusal: UpstreamFailureDetails): EncodedEmbeddingRequest | undefined;
 }
 
 export interface EmbeddingCodec {
   /** As for `ChatCodec`. */
-  encode(request: EmbeddingRequest, model: string): EmbeddingExchange;
+  encode(request: EmbeddingRequest, model: string): EncodedEmbeddingRequest;
   /** Most inputs one upstream request may carry; at least 1. `model` is as in `encode`. */
   batchLimit(request: EmbeddingRequest, model: string): number;
   /** False when token ids must become text first. */

@@ -13,9 +13,9 @@ import {
 } from "../../domain/errors/upstream-failure.ts";
 import type { EmbeddingResult } from "../../domain/chat/embedding.ts";
 import type {
-  EmbeddingExchange,
-  Exchange,
-  StreamExchange,
+  EncodedEmbeddingRequest,
+  EncodedRequest,
+  EncodedStreamRequest,
   UpstreamRequest,
 } from "../../upstreams/adapter.ts";
 import type { AnswerMemory, Call } from "../../snapshot/call.ts";
@@ -53,7 +53,7 @@ export interface AttemptContext {
 
 /** Sends a request and returns what its whole answer says. */
 export async function attemptWhole<Result>(
-  exchange: Exchange<Result>,
+  exchange: EncodedRequest<Result>,
   candidate: Destination,
   context: AttemptContext,
 ): Promise<Result> {
@@ -96,7 +96,7 @@ interface VectorReading {
 
 /** Sends a request and returns the vectors of its answer, which is read as it arrives. */
 export async function attemptVectors(
-  exchange: EmbeddingExchange,
+  exchange: EncodedEmbeddingRequest,
   candidate: Destination,
   { context, ...reading }: VectorReading & { readonly context: AttemptContext },
 ): Promise<EmbeddingResult> {
@@ -138,7 +138,7 @@ async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> 
 
 /** Sends a request and resolves when the first events of its answer are decoded. */
 export async function attemptStream(
-  exchange: StreamExchange<ChatEvent>,
+  exchange: EncodedStreamRequest<ChatEvent>,
   candidate: Destination,
   context: AttemptContext,
 ): Promise<OpenStream<ChatEvent>> {
@@ -165,7 +165,7 @@ function malformedReporter(
 }
 
 function sendTo(
-  exchange: Exchange<unknown> | EmbeddingExchange | StreamExchange<unknown>,
+  exchange: EncodedRequest<unknown> | EncodedEmbeddingRequest | EncodedStreamRequest<unknown>,
   candidate: Destination,
   { call, services, place, onAdjusted, onSent, span }: AttemptContext,
 ): Promise<UpstreamAnswer> {

@@ -14,7 +14,7 @@ import { listOf, numberOf, objectOf, usageIn, vectorAt } from "../shared/json-fi
 import { parseAnswer, readInputUsage } from "./read-answer.ts";
 import type { OpenAiSettings } from "./config.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { EmbeddingCodec, EmbeddingExchange, UpstreamRequest } from "../adapter.ts";
+import type { EmbeddingCodec, EncodedEmbeddingRequest, UpstreamRequest } from "../adapter.ts";
 
 /** `encoding`: the format to request; undefined: none. */
 function encodeEmbeddings(
@@ -90,11 +90,11 @@ export function createEmbeddingCodec(parts: EmbeddingCodecParts): EmbeddingCodec
   const { settings, clock, post } = parts;
   /** Until when models are asked as their callers ask, by the upstream's name of the model. */
   const plainUntil = new Map<string, number>();
-  const exchange = (
+  const encoded = (
     request: EmbeddingRequest,
     model: string,
     encoding: EmbeddingRequest["encodingFormat"],
-  ): EmbeddingExchange => ({
+  ): EncodedEmbeddingRequest => ({
     request: post(encodeEmbeddings({ request, model }, encoding, settings)),
     decode: decodeEmbeddings,
   });
@@ -104,16 +104,16 @@ export function createEmbeddingCodec(parts: EmbeddingCodecParts): EmbeddingCodec
     takesImages: () => false,
     encode(request, model) {
       const { embeddingEncoding } = settings;
-      if (embeddingEncoding === "as_sent") return exchange(request, model, request.encodingFormat);
-      if (embeddingEncoding !== "auto") return exchange(request, model, embeddingEncoding);
+      if (embeddingEncoding === "as_sent") return encoded(request, model, request.encodingFormat);
+      if (embeddingEncoding !== "auto") return encoded(request, model, embeddingEncoding);
       if ((plainUntil.get(model) ?? 0) > clock.monotonic()) {
-        return exchange(request, model, undefined);
+        return encoded(request, model, undefined);
       }
       return {
-        ...exchange(request, model, "base64"),
+        ...encoded(request, model, "base64"),
         plainer(refusal) {
           if (!namesEncoding(refusal)) return undefined;
-          const plain = exchange(request, model, undefined);
+          const plain = encoded(request, model, undefined);
           return {
             ...plain,
             decode(answer) {
