@@ -7,7 +7,7 @@ import {
   type UpstreamFailureKind,
   upstreamFailureKinds,
 } from "../../domain/errors/failure-kind.ts";
-import exceptionNames from "./exceptions.json" with { type: "json" };
+import refusals from "./refusals.json" with { type: "json" };
 import type { AnswerHeaders, FailedAnswer } from "../adapter.ts";
 import {
   type JsonObject,
@@ -16,7 +16,7 @@ import {
   objectOf,
   parseObject,
 } from "../shared/json-fields.ts";
-import { cleanCode, cleanMessage, readRetryAfter } from "../shared/failure-reply.ts";
+import { anyOf, cleanCode, cleanMessage, readRetryAfter } from "../shared/failure-reply.ts";
 
 export const requestIdHeader = "x-amzn-requestid";
 
@@ -119,7 +119,7 @@ function kindByName({ shortName, message, body }: ReadException): UpstreamFailur
  * that count as stale are wrong: loading them again shows which it is.
  */
 const exceptions: Readonly<Partial<Record<UpstreamFailureKind, readonly string[]>>> =
-  exceptionNames;
+  refusals.exceptions;
 
 /** For answers without a name or with a new one: from proxies and parts of the front end. */
 function kindByStatus({ shortName, status, message }: ReadException): UpstreamFailureKind {
@@ -183,67 +183,18 @@ function saysUnpaid(message: string): boolean {
 // What concerns the operator is matched only at the beginning, because the rest of a message may
 // quote a caller.
 
-/**
- * The identifier and the guardrail are parts of the target as the operator wrote it. The apostrophe
- * of "isn’t" is a curly one.
- */
-const targetTexts = anyOf(
-  "^(?:the provided )?model identifier is invalid\\b",
-  "^invocation of model id \\S+ with on-demand throughput isn.t supported\\b",
-  "^the provided model doesn.t support on-demand throughput\\b",
-  "^th(?:e|is) model(?: version)? has reached the end of its life\\b",
-  "^(?:access denied\\. )?this model is marked by provider as legacy\\b",
-  "^the (?:provided )?guardrail ?(?:identifier|version)\\b",
-  "^\\d+ validation errors? detected: value '[^']*' at '(?:modelid|guardrailconfig\\.\\w+)' failed to satisfy\\b",
-);
+/** The identifier and the guardrail are parts of the target as the operator wrote it. */
+const targetTexts = anyOf(refusals.target);
 
 /**
  * What the operator's account may not do, although the request is valid. All are from reports; the
  * provider documents none of them as a validation error.
  */
-const accountTexts = anyOf(
-  "^operation not allowed\\b",
-  "^(?:your|this|the) (?:aws )?account\\b",
-  "^(?:the )?(?:user|role): \\S+ is not authorized to perform\\b",
-  "^you(?: are|.re) not authorized\\b",
-  "^you don.t have access to the model\\b",
-  "^access denied\\b",
-  "^access to \\S+(?: \\S+)? is not (?:available|allowed)\\b",
-  "^model access is denied\\b",
-  "^model use case details have not been submitted\\b",
-  "^data retention mode '\\w+' is not available for this model\\b",
-);
-
-/** Counts may have separators between their thousands. */
-const count = "\\d[\\d,.]*";
-const overflowTexts = anyOf(
-  // Claude.
-  "\\binput is too long\\b",
-  `prompt is too long: ${count} tokens > ${count} maximum`,
-  "input length and `max_tokens` exceed context limit",
-  "too many total text bytes",
-  // Llama.
-  `maximum context length is ${count} tokens`,
-  // Nova.
-  "number of input tokens exceeds maximum length",
-  // Mistral.
-  `prompt contains ${count} tokens\\b.*\\btoo large for model with ${count} maximum context length`,
-  // Titan and Cohere.
-  "too many input tokens\\. max input tokens",
-  `expected maxLength: ${count}, actual`,
-  // OpenAI's open models.
-  `prompt tokens \\(${count}\\) exceed model maximum \\(${count}\\)`,
-);
-
+const accountTexts = anyOf(refusals.account);
+const overflowTexts = anyOf(Object.values(refusals.overflow).flat());
 /** The caller's cap is too large for this model; another target's model may accept it. */
-const capTexts = /maximum tokens you requested exceeds the model limit of/i;
-
-const contentTexts =
-  /content filter(?:s|ing)?\b|content polic(?:y|ies)|content moderation|responsible ai/i;
-
-function anyOf(...patterns: readonly string[]): RegExp {
-  return new RegExp(patterns.join("|"), "i");
-}
+const capTexts = anyOf(refusals.cap);
+const contentTexts = anyOf(refusals.content);
 
 /** What an operator has to change, if the provider's exception and message show it; for the log. */
 function hintFor(
@@ -252,7 +203,7 @@ function hintFor(
 ): string | undefined {
   switch (kind) {
     case "unknown-model":
-      return modelHints.find(([text]) => text.test(message))?.[1] ?? usualModelHint;
+      return modelHints.find(([text]) => text.test(message))?.[1];
     case "bad-credential":
     case "account-blocked":
       return accessHints.find(([text]) => text.test(message))?.[1] ?? usualAccessHint(shortName);
@@ -263,38 +214,13 @@ function hintFor(
   }
 }
 
-const formHint = "fill out the form of use cases for the model in the provider's console";
-const modelHints: readonly (readonly [RegExp, string])[] = [
-  [
-    /on-demand throughput/i,
-    "the model is reached through an inference profile only: put us., eu., apac. or global. " +
-      "before the target's identifier, or use a profile's ARN",
-  ],
-  [/end of its life|marked by provider as Legacy/i, "the model is retired: choose a newer one"],
-  [/use case details/i, formHint],
-  [/guardrail/i, "check identifier, version and region of the target's guardrail"],
-];
-const usualModelHint =
-  "check the target's identifier, its region and that the model is offered there";
-const accessHints: readonly (readonly [RegExp, string])[] = [
-  [
-    /aws-marketplace|marketplace subscription/i,
-    "the account has no subscription to the model: let an administrator open access to it in the " +
-      "provider's console once, or allow aws-marketplace:Subscribe and ViewSubscriptions",
-  ],
-  [/payment.instrument/i, "the account has no valid means of payment for the model"],
-  [/use case details/i, formHint],
-  [
-    /channel program|unsupported countries/i,
-    "the provider does not offer the model to this account: choose another model or account",
-  ],
-  [/data retention/i, "the model asks for another data retention mode than the account's"],
-  [
-    /operation not allowed|\baccount\b/i,
-    "the account may not call the model in this region: request access to it there; where that is " +
-      "granted, ask the provider's support, since the account itself may be held back",
-  ],
-];
+const modelHints = hintsOf(refusals.hints.model);
+const accessHints = hintsOf(refusals.hints.access);
+
+/** Each with the text of the messages that it is for; the first that fits counts. */
+function hintsOf(rows: readonly (readonly string[])[]): readonly (readonly [RegExp, string])[] {
+  return rows.map(([text = "", hint = ""]) => [anyOf([text]), hint]);
+}
 
 /** Only callers whose signature was accepted get `ValidationException`. */
 function usualAccessHint(shortName: string | undefined): string {

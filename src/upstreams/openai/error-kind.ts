@@ -1,5 +1,6 @@
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
-import errorCodes from "./error-codes.json" with { type: "json" };
+import { anyOf } from "../shared/failure-reply.ts";
+import refusals from "./refusals.json" with { type: "json" };
 
 /** What an error says of itself. */
 export interface ErrorFacts {
@@ -42,8 +43,8 @@ export function kindOfError(error: ErrorFacts): UpstreamFailureKind {
 }
 
 /** Codes of providers and of resellers' servers, by what they mean. Google answers 400 for a wrong key. */
-function says({ codes }: ErrorFacts, kind: keyof typeof errorCodes): boolean {
-  return errorCodes[kind].some((code) => codes.has(code));
+function says({ codes }: ErrorFacts, kind: keyof typeof codesOf): boolean {
+  return codesOf[kind].some((code) => codes.has(code));
 }
 
 function saysAccount({ status, message }: ErrorFacts): boolean {
@@ -79,74 +80,22 @@ const operatorStatuses: ReadonlySet<number> = new Set([401, 402, 403, 407]);
 /** These concern the request. Servers answer 501 for features that they lack. */
 const callerStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422, 501]);
 
+const { codes: codesOf, texts } = refusals;
+
 /** Whole messages of providers that send no code for it. */
-const accountTexts = new RegExp(
-  [
-    "your credit balance is too low to access the (?:anthropic|claude) api\\." +
-      "(?: please go to plans & billing to upgrade or purchase credits\\.)?",
-    "you have reached your specified api usage limits\\. you will regain access on [\\d-]+ at [\\d:]+ utc\\.",
-    "this organization has been disabled\\.",
-    // DeepSeek, OpenRouter, xAI.
-    "insufficient balance",
-    "insufficient credits\\. add more using https:\\S+",
-    "your team [\\w-]+ has either used all available credits or reached its monthly spending limit\\." +
-      " to continue making api requests, please purchase more credits or raise your spending limit\\.",
-    "your newly created team doesn't have any credits(?: or licenses)? yet\\." +
-      " you can purchase those on https:\\S+",
-  ]
-    .map((text) => `^${text}$`)
-    .join("|"),
-  "i",
-);
-
-const throttleText = /^(?:rate limit (?:reached|exceeded)|too many requests)\b/i;
-
-const overloadText = /^(?:the engine|that model|this model) is currently overloaded\b/i;
-
+const accountTexts = anyOf(Object.values(texts.account).flatMap(wholeOf));
+const throttleText = anyOf(texts.throttle);
+const overloadText = anyOf(texts.overload);
 /** OpenAI's words, which Groq sends with 413. */
-const tooLargeText = /^request too large for (?:model )?\S+ (?:\(|in organization |on )/i;
-
-const count = "[\\d,._]+";
+const tooLargeText = anyOf(texts["too-large"]);
 /** Whole sentences, which servers also send with a 500. */
-const overflowTexts = new RegExp(
-  [
-    // Google.
-    `input token count \\(?(?:of )?${count}\\)? exceeds the maximum number of (?:input )?tokens allowed`,
-    `input token count is ${count} but model only supports up to ${count}`,
-    // Ollama, LM Studio, SGLang.
-    "input length exceeds (?:the )?(?:maximum )?context length",
-    "number of tokens to keep from the initial prompt is greater than the context length",
-    `input (?:length )?\\(${count} tokens\\) (?:is longer than the model's context length|exceeds the maximum allowed length)`,
-    // llama.cpp.
-    "the request exceeds the available context size",
-    "input (?:\\(\\d+ tokens\\) )?is too large to process\\. increase the physical batch size",
-  ].join("|"),
-  "i",
-);
-
+const overflowTexts = anyOf(Object.values(texts.overflow).flat());
 /** They concern only the caller, whatever they quote. */
-const overflowWords = new RegExp(
-  [
-    "maximum (?:context|prompt|model|input) length",
-    "max(?:imum)?_?(?:model|input)_?len(?:gth)? of",
-    "context (?:window|length|size)",
-    "input tokens exceed",
-    "(?:prompt|input) is too long",
-    "too many (?:input )?tokens in",
-    "prompt token count of \\S+ exceeds the limit",
-    "number of tokens in the prompt cannot exceed",
-    "exceed context limit:",
-    "exceeded model token limit",
-    "prompt exceeds max length",
-    "range of input length should be",
-    "inputs` tokens \\+ `max_new_tokens` must be <=",
-    "inputs`? must have less than \\d+ tokens",
-    "reduce the length of the (?:messages|prompt|input)",
-  ].join("|"),
-  "i",
-);
-
-const contentWords = /content_policy|content_filter|responsible.?ai|content management policy/i;
-
+const overflowWords = anyOf(texts["overflow-words"]);
+const contentWords = anyOf(texts.content);
 /** OpenRouter's 404 for a request with images or tools. */
-const noEndpointText = /^no endpoints found that support /i;
+const noEndpointText = anyOf(texts["no-endpoint"]);
+
+function wholeOf(list: readonly string[]): readonly string[] {
+  return list.map((text) => `^${text}$`);
+}

@@ -33,6 +33,11 @@ export function cleanMessage(message: string): string {
   return clean.length > longestMessage ? `${clean.slice(0, longestMessage)}...` : clean;
 }
 
+/** Messages with one of these texts, in any case. `<count>` may have separators of thousands. */
+export function anyOf(texts: readonly string[]): RegExp {
+  return new RegExp(texts.join("|").replaceAll("<count>", "\\d[\\d,._]*"), "i");
+}
+
 /** The wait in milliseconds from `retry-after-ms` or `retry-after` (seconds, or an HTTP date). */
 export function readRetryAfter(headers: AnswerHeaders, nowMs: number): number | undefined {
   const precise = Number(headers.get("retry-after-ms") ?? Number.NaN);
