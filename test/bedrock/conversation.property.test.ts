@@ -9,7 +9,7 @@ import {
 } from "../../simulator/bedrock/read-request.ts";
 import { parseJson, recordOf } from "../../simulator/json.ts";
 import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
-import { familyOf } from "../../src/upstreams/bedrock/models/facts.ts";
+import { knownFamilies } from "../../src/upstreams/bedrock/models/facts.ts";
 import { identifiers } from "../support/bedrock-identifiers.ts";
 import { startGateway, targetAt, type TestGateway } from "../support/gateway.ts";
 import { encodeChecked, modelWith } from "./checked-encode.ts";
@@ -53,7 +53,7 @@ const request: fc.Arbitrary<ChatRequest> = fc.record({
 
 describe.each(Object.entries(identifiers))("a model of the family %s", (family, identifier) => {
   test("answers every conversation that OpenAI answers, and counts it", () => {
-    expect<string>(familyOf(identifier) ?? "other-chat").toBe(family);
+    expect<string>(knownFamilies.familyOf(identifier) ?? "other-chat").toBe(family);
     const model = modelWith(identifier);
     const row = registry.resolve(identifier);
     const property = fc.property(request, fc.boolean(), (asked, isStreamed) => {

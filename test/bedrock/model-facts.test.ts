@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
 
 const chat = (alias: string, ...models: readonly string[]): string => `
   ${alias}:
@@ -67,4 +67,27 @@ test("both generations of Nova take top_k, and the second an effort with or with
   }
   const { headers } = await ask(gateway, "nova-2", { reasoning_effort: "high" });
   expect(headers.get("x-sluice-adjusted-parameters")).toBe("reasoning_effort=medium");
+});
+
+test("an operator's family counts like those that Sluice knows, from its reload on", async () => {
+  const model = "us.acme.roadrunner-1-v1:0";
+  await using gateway = await startGateway({
+    kind: "bedrock",
+    simulator: { bedrock: { models: { [model]: {} } } },
+    sections: { models: chat("runner", model) },
+  });
+  const parameters = { type: "object", properties: {} };
+  const tools = [{ type: "function", function: { name: "run", parameters } }];
+  const before = await ask(gateway, "runner", { tools, max_tokens: 20 });
+  expect(before.status).toBe(200);
+  const family =
+    "{ models: '^acme[.]roadrunner-', like: titan-text, capabilities: { system: true } }";
+  const upstream = bedrockUpstream(gateway.simulator.origin, `families: { roadrunner: ${family} }`);
+  await gateway.reconfigure({ upstreams: `\n  simulator: ${upstream}` });
+  const refused = await ask(gateway, "runner", { tools, max_tokens: 20 });
+  expect(refused.status).toBe(400);
+  expect(await refused.json()).toMatchObject({
+    error: { param: "tools", code: "unsupported_parameter" },
+  });
+  expect((await ask(gateway, "runner")).status).toBe(200);
 });

@@ -3,7 +3,7 @@ import { exceptionFrame } from "../../simulator/bedrock/event-frames.ts";
 import {
   chatFamilies,
   type ChatFamily,
-  familyOf,
+  knownFamilies,
 } from "../../src/upstreams/bedrock/models/facts.ts";
 import {
   Answer,
@@ -173,7 +173,7 @@ const fullRequest = ({ thoughts, tools: sends }: Family): object => ({
 
 test("each identifier is one of its family", () => {
   for (const alias of aliases) {
-    expect(familyOf(identifiers[alias]) ?? "other-chat").toBe(alias);
+    expect(knownFamilies.familyOf(identifiers[alias]) ?? "other-chat").toBe(alias);
   }
 });
 

@@ -29,6 +29,7 @@ function bedrock({ name }: UpstreamPlan, services: AdapterServices): UpstreamAda
         sessionToken: undefined,
       },
       countsTokens: false,
+      families: {},
       models: new Map(),
     },
     services,

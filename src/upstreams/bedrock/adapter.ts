@@ -18,7 +18,7 @@ import {
 } from "./count-tokens.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
 import { type BedrockModel, resolveModel } from "./models/bedrock-model.ts";
-import { isEmbeddingFamily } from "./models/facts.ts";
+import { isEmbeddingFamily, ModelFamilies } from "./models/facts.ts";
 import { usageIn } from "../shared/json-fields.ts";
 import { readUsage } from "./decode/converse-events.ts";
 import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.ts";
@@ -34,7 +34,7 @@ export function createBedrockAdapter(
   settings: BedrockSettings,
   services: AdapterServices,
 ): UpstreamAdapter {
-  const models = new TargetModels(settings.models);
+  const models = new TargetModels(settings);
   const endpoint = endpointOf(settings);
   const authorizer = createAuthorizer(settings, services);
   const readFailure = createReadFailure(services.clock);
@@ -159,29 +159,30 @@ interface TargetModel {
 
 /** The models of all targets, by alias and identifier. */
 class TargetModels {
+  readonly #families: ModelFamilies;
   readonly #targets: ReadonlyMap<string, ReadonlyMap<string, TargetModel>>;
 
-  constructor(models: BedrockSettings["models"]) {
-    this.#targets = new Map(Array.from(models, ([alias, own]) => [alias, targetsOf(own)]));
+  constructor(settings: BedrockSettings) {
+    this.#families = new ModelFamilies(settings.families);
+    this.#targets = new Map(
+      Array.from(settings.models, ([alias, own]) => [
+        alias,
+        new Map(Array.from(own, ([name, each]) => [name, this.#make(name, each)])),
+      ]),
+    );
   }
 
   /** Without settings, a target is what its identifier says. */
   at(alias: string, identifier: string): TargetModel {
-    return this.#targets.get(alias)?.get(identifier) ?? makeTarget(identifier, undefined);
+    return this.#targets.get(alias)?.get(identifier) ?? this.#make(identifier, undefined);
   }
-}
 
-function targetsOf(
-  models: ReadonlyMap<string, BedrockModelSettings>,
-): ReadonlyMap<string, TargetModel> {
-  return new Map(Array.from(models, ([name, settings]) => [name, makeTarget(name, settings)]));
-}
-
-function makeTarget(identifier: string, settings: BedrockModelSettings | undefined): TargetModel {
-  const model = resolveModel(identifier, settings);
-  return {
-    model,
-    path: `/model/${encodePathSegment(identifier)}`,
-    countPath: countPathOf(model),
-  };
+  #make(identifier: string, settings: BedrockModelSettings | undefined): TargetModel {
+    const model = resolveModel(identifier, settings, this.#families);
+    return {
+      model,
+      path: `/model/${encodePathSegment(identifier)}`,
+      countPath: countPathOf(model),
+    };
+  }
 }

@@ -2,7 +2,7 @@ import type { Secret } from "../../domain/keys/secret.ts";
 import { type CamelCased, camelCased } from "../../settings/values.ts";
 import type { AssumedRole } from "./config/assumed-role.ts";
 import { emptySections } from "./config/target-sections.ts";
-import type { ModelFamily } from "./models/facts.ts";
+import type { FamilyFacts } from "./config/capabilities.ts";
 
 /** How one region of the provider is reached, and the settings of the models called there. */
 export interface BedrockSettings {
@@ -17,6 +17,8 @@ export interface BedrockSettings {
    * permission.
    */
   readonly countsTokens: boolean;
+  /** The operator's own families of models, by name. */
+  readonly families: Readonly<Record<string, FamilyFacts>>;
   /** By alias, then by the provider's identifier; targets without settings are missing. */
   readonly models: ReadonlyMap<string, ReadonlyMap<string, BedrockModelSettings>>;
 }
@@ -40,7 +42,7 @@ export type BedrockCredentials =
 /** The operator's settings of one model at one target, with those of both kinds of models. */
 export interface BedrockModelSettings extends SettingsOf<"chat">, SettingsOf<"embedding"> {
   /** Undefined: read from the identifier, which an ARN does not allow. */
-  readonly family: ModelFamily | undefined;
+  readonly family: string | undefined;
   /** The identifier of the model behind one that hides it, such as an application profile's. */
   readonly baseModel?: string | undefined;
   /** The alias' own limit of one answer; the model's may be lower. */

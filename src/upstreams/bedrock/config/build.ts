@@ -32,6 +32,7 @@ export function buildUpstreams({
       useFips: written.fips,
       credentials: buildCredentials(written),
       countsTokens: written.count_tokens,
+      families: written.families,
       models: buildModels(upstream, targets),
     };
     return [{ name: upstream.name, settings }];

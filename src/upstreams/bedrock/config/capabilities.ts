@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { flag, requiredWholeNumber, wholeNumber } from "../../../settings/values.ts";
+import {
+  flag,
+  identifier,
+  requiredWholeNumber,
+  text,
+  wholeNumber,
+} from "../../../settings/values.ts";
 
 /**
  * What a chat model supports. A request that needs more is refused, or loses the field if allowed.
@@ -115,4 +121,42 @@ export const capabilitiesSchema = z
 /** `topPWithTemperature` is `top_p_with_temperature` in the file. */
 function keyOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+const pattern = z.string().refine(isPattern, "must be a regular expression");
+
+/** Models with the same capabilities. Identifiers contain the family; an ARN does not. */
+export const familySchema = z.strictObject({
+  models: pattern
+    .optional()
+    .describe("Regular expression for foundation models. The last family that fits counts."),
+  like: text("Family with the same capabilities apart from these.").optional(),
+  capabilities: z
+    .record(z.string(), z.unknown())
+    .prefault({})
+    .describe("Capabilities, with the keys of those of a target.")
+    .pipe(capabilitiesSchema.unwrap()),
+  source: text("Address of the page that says so.").optional(),
+  as_of: z.iso.date("must be a date such as 2026-11-23").optional().describe("When it was read."),
+  basis: z
+    .enum(["documented", "measured", "reported"])
+    .optional()
+    .describe(
+      "`documented`: on the provider's page. `measured`: others report what the service itself " +
+        "accepted and refused. `reported`: by pages or projects that do not name their source.",
+    ),
+  note: text("What the source has beyond it, or where sources disagree.").optional(),
+});
+
+export type FamilyFacts = z.output<typeof familySchema>;
+
+/** By name. */
+export const familiesSchema = z.record(identifier("Family."), familySchema).prefault({});
+
+function isPattern(source: string): boolean {
+  try {
+    return new RegExp(source) instanceof RegExp;
+  } catch {
+    return false;
+  }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { bedrockKind } from "../kind.ts";
-import { familyCapabilities } from "../models/facts.ts";
+import { knownFamilies, ModelFamilies } from "../models/facts.ts";
 import { upstreamOfKind } from "../../../../test/support/kind-settings.ts";
 import { formatProblems, parseConfig } from "../../../config/load.ts";
 import type { BedrockSettings } from "../settings.ts";
@@ -60,6 +60,7 @@ describe("an upstream of kind bedrock", () => {
         credentials: { source: "chain", profile: undefined, assumedRole: undefined },
         models: expect.any(Map),
         countsTokens: false,
+        families: {},
       },
       timeouts: { connectMs: 3000, firstByteMs: 300_000, idleMs: 300_000, totalMs: 600_000 },
       connections: {
@@ -283,7 +284,7 @@ describe("a chat target's section", () => {
   });
 
   test("may set every capability by its name in snake case", () => {
-    const every = Object.keys(familyCapabilities.get("claude-4") ?? {});
+    const every = Object.keys(knownFamilies.capabilitiesOf("claude-4"));
     const written = every.map((name) => {
       const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       if (name === "reasoning") return `${key}: adaptive`;
@@ -309,6 +310,52 @@ describe("a chat target's section", () => {
   test("takes flags from the environment", () => {
     const { settings } = read({ chat: "bedrock: { capabilities: { tools: '${T:-false}' } }" });
     expect(modelSettings(settings, "chat-a")?.capabilities).toEqual({ tools: false });
+  });
+
+  test("has the values of a family that the operator adds at the upstream", () => {
+    const acme = "{ models: '^acme[.]', like: nova, capabilities: { stop: false } }";
+    const upstream = `families: { acme: ${acme}, nova: { capabilities: { images: false } } }`;
+    const { families } = read({ upstream, chat: "bedrock: { family: acme }" }).settings;
+    const known = new ModelFamilies(families);
+    expect(known.familyOf("us.acme.roadrunner-1")).toBe("acme");
+    expect(known.familyOf("us.amazon.nova-lite-v1:0")).toBe("nova");
+    const nova = { ...knownFamilies.capabilitiesOf("nova"), images: false };
+    expect(known.capabilitiesOf("nova")).toEqual(nova);
+    expect(known.capabilitiesOf("acme")).toEqual({ ...nova, stop: false });
+  });
+
+  test("names every mistake in the operator's families at once", () => {
+    const families = [
+      "a: { models: '(', capabilities: { tool: true }, kind: chat }",
+      "b: { like: 5, as_of: yesterday, basis: guessed }",
+    ];
+    const text = refuse({ upstream: `families: { ${families.join(", ")} }` });
+    for (const problem of [
+      "a.models: must be a regular expression",
+      "a.capabilities.tool: unknown key",
+      "a.kind: unknown key",
+      "b.like: must be",
+      "b.as_of: must be a date such as 2026-11-23",
+      "b.basis: must be one of: documented, measured, reported",
+    ]) {
+      expect(text).toContain(`upstreams.aws.families.${problem}`);
+    }
+  });
+
+  test("names contradictions between the operator's families at once", () => {
+    const families =
+      "a: { like: claud-4 }, b: { like: c }, c: { like: b }, claude-3: { like: claude-4 }, " +
+      "titan-embed-v2: { capabilities: {} }";
+    const text = refuse({ upstream: `families: { ${families} }` });
+    for (const problem of [
+      "a.like: no family has this name; did you mean 'claude-4'?",
+      "b.like: leads back to the family itself",
+      "c.like: leads back to the family itself",
+      "claude-3.like: leads back to the family itself",
+      "titan-embed-v2: is a family of embedding models",
+    ]) {
+      expect(text).toContain(`upstreams.aws.families.${problem}`);
+    }
   });
 
   const longPairs = Array.from({ length: 17 }, (_, index) => `k${index}: v`).join(", ");

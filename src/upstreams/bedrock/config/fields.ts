@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { credential, flag, httpUrl, type SettingProblem, text } from "../../../settings/values.ts";
 import type { FieldsOf } from "../../kind.ts";
+import { addedFamilyProblems } from "../models/facts.ts";
 import { unknownRegion } from "../regions.ts";
+import { familiesSchema } from "./capabilities.ts";
 import { assumedRoleSchema } from "./assumed-role.ts";
 import { regionName } from "./sites.ts";
 
@@ -45,6 +47,9 @@ export const fields = {
       "permission bedrock:CountTokens.",
     false,
   ),
+  families: familiesSchema.describe(
+    "Families of chat models in addition to those that Sluice knows, or other values for these.",
+  ),
 };
 
 type Fields = FieldsOf<typeof fields>;
@@ -66,7 +71,11 @@ export function contradictions(upstream: Fields): readonly SettingProblem[] {
   needs("access_key_id", "secret_access_key");
   needs("secret_access_key", "access_key_id");
   needs("session_token", "access_key_id");
-  return [...found, ...regionProblems(upstream), ...addressProblems(upstream)];
+  const families = addedFamilyProblems(upstream.families).map(({ path, ...problem }) => ({
+    ...problem,
+    path: ["families", ...path],
+  }));
+  return [...found, ...families, ...regionProblems(upstream), ...addressProblems(upstream)];
 }
 
 /** A region with its own address may have any name. */

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import type { TargetSite, WrittenTarget } from "../../kind.ts";
+import { ModelFamilies } from "../models/facts.ts";
+import { familySchema } from "./capabilities.ts";
 import { fitToRegion, regionOfArn, regionPattern } from "../regions.ts";
 
 /** The location of an upstream; `regions` is set for one in several regions. */
@@ -43,8 +45,12 @@ const textOrNothing = z.string().optional().catch(undefined);
 const nothing = { identifiers: {}, profiles: {} };
 
 const upstreamOutline = z
-  .object({ region: textOrNothing, regions: z.array(z.string()).optional().catch(undefined) })
-  .catch({ region: undefined });
+  .object({
+    region: textOrNothing,
+    regions: z.array(z.string()).optional().catch(undefined),
+    families: z.record(z.string(), familySchema.catch({ capabilities: {} })).catch({}),
+  })
+  .catch({ region: undefined, families: {} });
 
 const sectionOutline = z
   .object({
@@ -63,11 +69,14 @@ const sectionOutline = z
 export function outlineOf({ model, section, upstream }: WrittenTarget): {
   readonly target: TargetModel;
   readonly upstreams: readonly RegionalUpstream[];
+  readonly families: ModelFamilies;
 } {
   const target = { model, ...sectionOutline.parse(section) };
+  const fields = upstreamOutline.parse(upstream.fields);
   return {
     target,
-    upstreams: regionalUpstreams(upstream.name, upstreamOutline.parse(upstream.fields)),
+    upstreams: regionalUpstreams(upstream.name, fields),
+    families: new ModelFamilies(fields.families),
   };
 }
 

@@ -1,7 +1,7 @@
 import { type SettingProblem, withSuggestion } from "../../../settings/values.ts";
 import { suggest } from "../../../domain/suggest.ts";
 import type { TargetContext, WrittenTarget } from "../../kind.ts";
-import { embeddingFamilies, familyOf, isEmbeddingFamily } from "../models/facts.ts";
+import { embeddingFamilies, isEmbeddingFamily, type ModelFamilies } from "../models/facts.ts";
 import { meantModel } from "../models/model-warnings.ts";
 import { fitToRegion, regionOfArn } from "../regions.ts";
 import { outlineOf, sitesIn, type TargetModel, type RegionalUpstream } from "./sites.ts";
@@ -9,6 +9,7 @@ import { outlineOf, sitesIn, type TargetModel, type RegionalUpstream } from "./s
 /** A target and the location of its upstream, as far as they could be read. */
 interface TargetFacts extends TargetModel, TargetContext {
   readonly upstreams: readonly RegionalUpstream[];
+  readonly families: ModelFamilies;
 }
 
 /** Checks that a target's model is known if that is necessary, and valid at its upstream. */
@@ -16,16 +17,26 @@ export function targetProblems(
   written: WrittenTarget,
   context: TargetContext,
 ): readonly SettingProblem[] {
-  const { target, upstreams } = outlineOf(written);
-  const facts = { ...target, ...context, upstreams };
-  return [...familyProblems(facts), ...regionProblems(facts)];
+  const { target, ...outline } = outlineOf(written);
+  const facts = { ...target, ...context, ...outline };
+  return [...unknownFamily(facts), ...familyProblems(facts), ...regionProblems(facts)];
+}
+
+/** An upstream may have families of its own. */
+function unknownFamily(target: TargetFacts): readonly SettingProblem[] {
+  const { modelKind, family, families } = target;
+  const { names } = families;
+  if (modelKind !== "chat" || family === undefined || names.includes(family)) return [];
+  const path = [...target.path, "bedrock", "family"];
+  const message = `must be one of: ${names.join(", ")}`;
+  return [withSuggestion({ path, message }, suggest(family, names))];
 }
 
 /** Checks that the model's family is known if that is necessary, and fits the alias. */
 function familyProblems(target: TargetFacts): readonly SettingProblem[] {
-  const { model, modelKind, family } = target;
+  const { model, modelKind, family, families } = target;
   const path = [...target.path, "model"];
-  const named = familyOf(model);
+  const named = families.familyOf(model);
   if (named !== undefined) {
     const actual = isEmbeddingFamily(named) ? "embedding" : "chat";
     if (modelKind === undefined || modelKind === actual) return [];

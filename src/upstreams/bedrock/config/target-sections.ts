@@ -88,7 +88,10 @@ const requestMetadataSchema = z
 
 const chatSection = z
   .strictObject({
-    family: z.enum(chatFamilies).optional().meta(familyMeta),
+    family: z
+      .string()
+      .optional()
+      .meta({ ...familyMeta, examples: [...chatFamilies] }),
     ...callFields,
     capabilities: capabilitiesSchema,
     default_output_tokens: requiredWholeNumber({

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { resolveModel } from "./bedrock-model.ts";
 import { modelWith } from "../../../../test/bedrock/checked-encode.ts";
-import { familyOf, type ModelFamily } from "./facts.ts";
+import { knownFamilies } from "./facts.ts";
 
-const families: readonly (readonly [string, ModelFamily])[] = [
+const families: readonly (readonly [string, string])[] = [
   ["anthropic.claude-3-haiku-20240307-v1:0", "claude-3"],
   ["us.anthropic.claude-3-5-haiku-20241022-v1:0", "claude-3-5-haiku"],
   ["us.anthropic.claude-3-5-sonnet-20241022-v2:0", "claude-3-5"],
@@ -51,13 +51,13 @@ const families: readonly (readonly [string, ModelFamily])[] = [
 
 for (const [identifier, family] of families) {
   test(`${identifier} is of the family ${family}`, () => {
-    expect(familyOf(identifier)).toBe(family);
+    expect(knownFamilies.familyOf(identifier)).toBe(family);
   });
 }
 
 test("an ARN has no family, even if it names a model", () => {
   const arn = "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-3-haiku-20240307-v1:0";
-  expect(familyOf(arn)).toBeUndefined();
+  expect(knownFamilies.familyOf(arn)).toBeUndefined();
   expect(resolveModel(arn, undefined).family).toBe("other-chat");
   expect(modelWith(arn, { family: "claude-3" }).capabilities.maxOutputTokens).toBe(4_096);
 });
@@ -72,7 +72,7 @@ test("a profile's ARN has its model's family, unless the operator names another"
 
 test("unknown models and regions have no family", () => {
   for (const identifier of ["acme.chat-1", "xx.anthropic.claude-3-haiku-20240307-v1:0", ""]) {
-    expect(familyOf(identifier)).toBeUndefined();
+    expect(knownFamilies.familyOf(identifier)).toBeUndefined();
   }
 });
 

@@ -1,12 +1,12 @@
-import { familyCapabilities, familyOf, type ModelFamily } from "./facts.ts";
-import { type Capabilities, usualCapabilities } from "../config/capabilities.ts";
+import { knownFamilies } from "./facts.ts";
+import type { Capabilities } from "../config/capabilities.ts";
 import { defaultModelSettings, type BedrockModelSettings } from "../settings.ts";
 import { ThoughtSeal } from "../thinking/sent-thoughts.ts";
 
 /** One model at one target, with its capabilities. */
 export interface BedrockModel {
   readonly identifier: string;
-  readonly family: ModelFamily;
+  readonly family: string;
   /** For chat models; they have no meaning for an embedding model. */
   readonly capabilities: Capabilities;
   /**
@@ -22,13 +22,12 @@ export interface BedrockModel {
 export function resolveModel(
   identifier: string,
   settings: BedrockModelSettings = defaultModelSettings,
+  families = knownFamilies,
 ): BedrockModel {
-  const named = familyOf(identifier) ?? familyOf(settings.baseModel ?? identifier);
+  const named =
+    families.familyOf(identifier) ?? families.familyOf(settings.baseModel ?? identifier);
   const family = settings.family ?? named ?? "other-chat";
-  const capabilities = {
-    ...(familyCapabilities.get(family) ?? usualCapabilities),
-    ...settings.capabilities,
-  };
+  const capabilities = { ...families.capabilitiesOf(family), ...settings.capabilities };
   const maxOutputTokens = lower(capabilities.maxOutputTokens, settings.maxOutputTokens);
   return {
     identifier,

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import { usualCapabilities } from "../config/capabilities.ts";
 import { plain, tableRows } from "../../../../test/support/documents.ts";
-import { chatFamilies, type ChatFamily, embeddingFamilies, familyCapabilities } from "./facts.ts";
+import { chatFamilies, type ChatFamily, embeddingFamilies, knownFamilies } from "./facts.ts";
 
 test("docs/upstreams/bedrock.md lists the capabilities of each family", () => {
   const rows = tableRows("docs/upstreams/bedrock.md").map((cells) => cells.map(plain));
@@ -28,7 +27,7 @@ function cellsOf(family: ChatFamily, rows: readonly string[][]): Record<string, 
 
 /** By the titles of the columns. */
 function capabilityCells(family: ChatFamily): Record<string, string> {
-  const capabilities = familyCapabilities.get(family) ?? usualCapabilities;
+  const capabilities = knownFamilies.capabilitiesOf(family);
   const yes = (flag: boolean): string => (flag ? "yes" : "-");
   const { tools, streamingTools, toolChoice, namedToolChoice } = capabilities;
   const { temperature, topP, topPWithTemperature, reasoning, maxOutputTokens } = capabilities;

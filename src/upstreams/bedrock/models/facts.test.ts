@@ -1,12 +1,11 @@
 import { expect, test } from "bun:test";
-import { chatFamilies, endOfLifeOf, endsOfLife, familyFacts } from "./facts.ts";
+import { chatFamilies, endOfLifeOf, endsOfLife, knownFamilies } from "./facts.ts";
 
 const date = /^20\d\d-\d\d-\d\d$/;
 
 test("every family has a source and the date on which it was read", () => {
   for (const family of chatFamilies) {
-    expect(familyFacts[family].source).toStartWith("https://");
-    expect(familyFacts[family].as_of).toMatch(date);
+    expect(knownFamilies.sourceOf(family)).toMatch(/^https:.*, read 20\d\d-\d\d-\d\d$/);
   }
 });
 

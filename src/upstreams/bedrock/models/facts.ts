@@ -1,65 +1,111 @@
 import {
   type Capabilities,
-  capabilitiesSchema,
+  type FamilyFacts,
+  familiesSchema,
   usualCapabilities,
 } from "../config/capabilities.ts";
+import { suggest } from "../../../domain/suggest.ts";
+import type { SettingProblem } from "../../../settings/values.ts";
 import facts from "./facts.json" with { type: "json" };
 
 /** What is known of the provider's models and regions, with its sources, is in `facts.json`. */
 
 export type ChatFamily = keyof typeof facts.families;
 export type EmbeddingFamily = keyof typeof facts.embedding_families;
-export type ModelFamily = ChatFamily | EmbeddingFamily;
 
-/** Models with the same capabilities. Identifiers contain the family; an ARN does not. */
-interface FamilyFacts {
-  /** A pattern of foundation models. The last family that fits counts. */
-  readonly models?: string;
-  /** The family that has the same capabilities apart from these. */
-  readonly like?: string;
-  /** With the keys of the configuration. Each comes from a refusal by a model. */
-  readonly capabilities: Readonly<Record<string, unknown>>;
-  readonly source: string;
-  /** When the source was read, `YYYY-MM-DD`. */
-  readonly as_of: string;
-  /**
-   * `documented`: on the provider's page. `measured`: others report what the service itself
-   * accepted and refused. `reported`: by pages or projects that do not name their source.
-   */
-  readonly basis: string;
-  /** What the source has beyond the row, or where sources disagree. */
-  readonly note?: string;
-}
+type Families = Readonly<Record<string, FamilyFacts>>;
 
-export const familyFacts: Readonly<Record<ChatFamily, FamilyFacts>> = facts.families;
+const builtIn: Families = familiesSchema.parse(facts.families);
 
 export const chatFamilies = keysOf(facts.families);
 export const embeddingFamilies = keysOf(facts.embedding_families);
 
-export const familyCapabilities: ReadonlyMap<string, Capabilities> = new Map(
-  chatFamilies.map((family) => [family, capabilitiesOf(familyFacts[family])]),
-);
+/** The families of models: those of `facts.json`, and what an operator adds to them. */
+export class ModelFamilies {
+  readonly #rows: ReadonlyMap<string, FamilyFacts>;
+  readonly #patterns: readonly (readonly [RegExp, string])[];
 
-function capabilitiesOf({ like, capabilities }: FamilyFacts): Capabilities {
-  const base = chatFamilies.find((family) => family === like);
-  return {
-    ...(base === undefined ? usualCapabilities : capabilitiesOf(familyFacts[base])),
-    ...capabilitiesSchema.parse(capabilities),
-  };
+  /** `added`: new families, or other values of known ones. Their patterns come last. */
+  constructor(added: Families = {}) {
+    const changed = Object.entries(added).map(([name, row]) => {
+      const known = Object.hasOwn(builtIn, name) ? builtIn[name] : undefined;
+      const capabilities = { ...known?.capabilities, ...row.capabilities };
+      return [name, { ...known, ...row, capabilities }] as const;
+    });
+    this.#rows = new Map([...Object.entries(builtIn), ...changed]);
+    this.#patterns = [
+      ...Object.entries(facts.embedding_families),
+      ...[builtIn, added].flatMap((rows) =>
+        Object.entries(rows).map(([name, { models }]) => [name, models] as const),
+      ),
+    ].flatMap(([name, models]) => (models === undefined ? [] : [[new RegExp(models), name]]));
+  }
+
+  /** Of chat models. */
+  get names(): readonly string[] {
+    return [...this.#rows.keys()];
+  }
+
+  /** The usual ones for a family that is not known. */
+  capabilitiesOf(family: string): Capabilities {
+    const row = this.#rows.get(family);
+    if (row === undefined) return usualCapabilities;
+    const { like, capabilities } = row;
+    return {
+      ...(like === undefined ? usualCapabilities : this.capabilitiesOf(like)),
+      ...capabilities,
+    };
+  }
+
+  /** Where its facts are from. */
+  sourceOf(family: string): string {
+    const { source = `family ${family}`, as_of: asOf } = this.#rows.get(family) ?? {};
+    return asOf === undefined ? source : `${source}, read ${asOf}`;
+  }
+
+  /**
+   * The family that a foundation model's or system profile's identifier names. Undefined for ARNs,
+   * which do not contain it, and for unknown models.
+   */
+  familyOf(identifier: string): string | undefined {
+    const foundation = foundationModelOf(identifier);
+    if (foundation === undefined) return undefined;
+    return this.#patterns.findLast(([models]) => models.test(foundation))?.[1];
+  }
 }
 
-export function isEmbeddingFamily(family: ModelFamily): family is EmbeddingFamily {
-  return family in facts.embedding_families;
+/** Those of `facts.json` alone. */
+export const knownFamilies = new ModelFamilies();
+
+/** Contradictions between the families that an operator adds; paths begin at them. */
+export function addedFamilyProblems(added: Families): readonly SettingProblem[] {
+  const { names } = new ModelFamilies(added);
+  return Object.entries(added).flatMap(([name, { like }]): SettingProblem[] => {
+    const message = "is a family of embedding models";
+    if (isEmbeddingFamily(name)) return [{ path: [name], message }];
+    if (like === undefined) return [];
+    const path = [name, "like"];
+    if (!names.includes(like)) {
+      const meant = suggest(like, names);
+      const hint = meant === undefined ? "" : `; did you mean '${meant}'?`;
+      return [{ path, message: `no family has this name${hint}` }];
+    }
+    return isLikeItself(name, added) ? [{ path, message: "leads back to the family itself" }] : [];
+  });
 }
 
-/**
- * The family that a foundation model's or system profile's identifier names. Undefined for ARNs,
- * which do not contain it, and for unknown models.
- */
-export function familyOf(identifier: string): ModelFamily | undefined {
-  const foundation = foundationModelOf(identifier);
-  if (foundation === undefined) return undefined;
-  return patterns.findLast(([pattern]) => pattern.test(foundation))?.[1];
+function isLikeItself(name: string, added: Families): boolean {
+  const seen = new Set<string>();
+  for (let at: string | undefined = name; at !== undefined;) {
+    if (seen.has(at)) return at === name;
+    seen.add(at);
+    at = added[at]?.like ?? builtIn[at]?.like;
+  }
+  return false;
+}
+
+export function isEmbeddingFamily(family: string): family is EmbeddingFamily {
+  return Object.hasOwn(facts.embedding_families, family);
 }
 
 /** The foundation model behind a system profile, or the identifier itself; an ARN hides it. */
@@ -69,11 +115,6 @@ export function foundationModelOf(identifier: string): string | undefined {
 
 /** The prefix of system profiles' identifiers before the foundation model's. */
 const geography = /^(?:us-gov|us|eu|apac|jp|au|ca|in|global)\./;
-
-const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
-  ...embeddingFamilies.map((family) => [facts.embedding_families[family], family] as const),
-  ...chatFamilies.map((family) => [familyFacts[family].models, family] as const),
-].flatMap(([models, family]) => (models === undefined ? [] : [[new RegExp(models), family]]));
 
 /** Foundation models that are named often, to recognise misspelt ones. Others are as good. */
 export const oftenNamed: readonly string[] = facts.often_named;

@@ -5,11 +5,9 @@ import type { BedrockModelSettings, BedrockSettings } from "../settings.ts";
 import { resolveModel } from "./bedrock-model.ts";
 import {
   endOfLifeOf,
-  familyFacts,
-  familyOf,
   foundationModelOf,
   isEmbeddingFamily,
-  type ModelFamily,
+  ModelFamilies,
   oftenNamed,
 } from "./facts.ts";
 
@@ -18,6 +16,7 @@ interface ConfiguredModel {
   readonly model: Pick<Model, "alias" | "kind" | "maxOutputTokens">;
   readonly identifier: string;
   readonly settings: BedrockModelSettings;
+  readonly families: ModelFamilies;
 }
 
 const dayMs = 24 * 3_600_000;
@@ -43,6 +42,7 @@ export function doubtfulModels(settings: BedrockSettings, served: ServedModels):
 }
 
 function writtenModels(settings: BedrockSettings, served: ServedModels): ConfiguredModel[] {
+  const families = new ModelFamilies(settings.families);
   return [...settings.models].flatMap(([alias, byIdentifier]) => {
     const model = served.get(alias);
     if (model === undefined) return [];
@@ -50,6 +50,7 @@ function writtenModels(settings: BedrockSettings, served: ServedModels): Configu
       model,
       identifier: writtenIdentifier(identifier, own),
       settings: own,
+      families,
     }));
   });
 }
@@ -76,9 +77,10 @@ function lifecycleWarning({ model, identifier }: ConfiguredModel, now: number): 
   );
 }
 
-function unknownWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
+function unknownWarning(configured: ConfiguredModel): string | undefined {
+  const { model, identifier, settings, families } = configured;
   const isSet = settings.family !== undefined || Object.keys(settings.capabilities).length > 0;
-  if (isSet || familyOf(identifier) !== undefined) return undefined;
+  if (isSet || families.familyOf(identifier) !== undefined) return undefined;
   const meant = meantModel(identifier);
   const hint = meant === undefined ? "" : ` Did you mean '${meant}'?`;
   if (model.kind !== "chat") return hint && `${nameOf(model)}: unknown model ${identifier}.${hint}`;
@@ -89,16 +91,22 @@ function unknownWarning({ model, identifier, settings }: ConfiguredModel): strin
   );
 }
 
-function outputWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
+function outputWarning(configured: ConfiguredModel): string | undefined {
+  const { model, identifier, settings, families } = configured;
   const allowed = model.maxOutputTokens;
-  const { family, capabilities, statedOutputTokens } = resolveModel(identifier, {
-    ...settings,
-    maxOutputTokens: undefined,
-  });
+  const { family, capabilities, statedOutputTokens } = resolveModel(
+    identifier,
+    { ...settings, maxOutputTokens: undefined },
+    families,
+  );
   const known = capabilities.maxOutputTokens;
   if (model.kind !== "chat" || allowed === undefined || known === undefined) return undefined;
   const basis =
-    statedOutputTokens === undefined ? sourceOf(family) : "bedrock.capabilities.max_output_tokens";
+    statedOutputTokens !== undefined
+      ? "bedrock.capabilities.max_output_tokens"
+      : isEmbeddingFamily(family)
+        ? "unknown"
+        : families.sourceOf(family);
   const name = `${nameOf(model)}.max_output_tokens`;
   if (allowed > known) {
     return (
@@ -111,12 +119,6 @@ function outputWarning({ model, identifier, settings }: ConfiguredModel): string
   if (isChosen ? allowed >= known * smallShare : allowed === known) return undefined;
   const what = isChosen ? `is ${allowed}` : `is not set, so it is ${allowed}`;
   return `${name} ${what}, though ${identifier} writes up to ${known} (${basis}).`;
-}
-
-function sourceOf(family: ModelFamily): string {
-  if (isEmbeddingFamily(family)) return "unknown";
-  const { source, as_of: asOf } = familyFacts[family];
-  return `${source}, read ${asOf}`;
 }
 
 function nameOf({ alias }: ConfiguredModel["model"]): string {

@@ -4,7 +4,7 @@ import type { BedrockModel } from "../models/bedrock-model.ts";
 import type { Capabilities } from "../config/capabilities.ts";
 import { holdsResults } from "../encode/turns.ts";
 import type { ContentBlock, Turn } from "../encode/converse-body.ts";
-import { familyCapabilities } from "../models/facts.ts";
+import { knownFamilies } from "../models/facts.ts";
 
 /**
  * `reasoning_effort` in the model's own terms, or the operator's setting of thinking. Models that
@@ -197,10 +197,11 @@ function wantedEffort(request: ChatRequest, { settings }: BedrockModel): string 
 /** Whether the caller or the operator wants shorter answers than the model would write. */
 function isCapped(request: ChatRequest, { capabilities, settings }: BedrockModel): boolean {
   const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
-  const longest = familyCapabilities.get("nova-2")?.maxOutputTokens ?? 0;
-  const most = capabilities.maxOutputTokens ?? longest;
-  return asked !== undefined || settings.defaultOutputTokens !== undefined || most < longest;
+  const most = capabilities.maxOutputTokens ?? longestOfNova;
+  return asked !== undefined || settings.defaultOutputTokens !== undefined || most < longestOfNova;
 }
+
+const longestOfNova = knownFamilies.capabilitiesOf("nova-2").maxOutputTokens ?? 0;
 
 /** The model's own names; `none` and unknown ones request nothing. */
 const efforts: Readonly<Record<string, string | undefined>> = {
