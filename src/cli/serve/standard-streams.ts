@@ -21,6 +21,11 @@ export class StandardStreams {
   readonly log: LogOutput;
   readonly #clock: Pick<Clock, "schedule">;
   readonly #queue: OutputQueue;
+  readonly #onPrinted = (error: unknown): void => {
+    if (error === undefined) return;
+    const code = errorCode(error) ?? "unknown";
+    if (code !== "EPIPE") this.#failure ??= code;
+  };
   #outlivesReaders = false;
   #failure: string | undefined;
 
@@ -48,23 +53,21 @@ export class StandardStreams {
 
   print(line: string): void {
     if (this.#outlivesReaders) this.log.print(line);
-    else void this.write(Buffer.from(`${line}\n`));
+    else this.#queue.append(standardOutput, line, this.#onPrinted);
   }
 
   report(line: string): void {
-    if (this.#outlivesReaders) return this.log.write(line);
-    const bytes = Buffer.from(`${line}\n`);
-    this.#queue.push({ file: standardError, bytes, onEnd: () => undefined });
+    if (this.#outlivesReaders) this.log.write(line);
+    else this.#queue.append(standardError, line, ignore);
   }
 
   /** Writes bytes to standard output; resolves once they are accepted, or to false. */
   write(bytes: Uint8Array): Promise<boolean> {
     return new Promise((resolve) => {
-      const onEnd = (error?: unknown): void => {
-        if (error !== undefined) this.#note(error);
+      this.#queue.push(standardOutput, bytes, (error) => {
+        this.#onPrinted(error);
         resolve(error === undefined);
-      };
-      this.#queue.push({ file: standardOutput, bytes, onEnd });
+      });
     });
   }
 
@@ -89,11 +92,9 @@ export class StandardStreams {
     });
   }
 
-  #note(error: unknown): void {
-    const code = errorCode(error) ?? "unknown";
-    if (code !== "EPIPE") this.#failure ??= code;
-  }
 }
+
+const ignore = (): void => undefined;
 
 /** `signal` ends the reading of input that nobody types any more. */
 export function createProcessInput(signal: AbortSignal): StandardInput {

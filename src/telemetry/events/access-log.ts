@@ -2,7 +2,7 @@ import type { RefusalExplanation } from "../../domain/errors/refusal.ts";
 import type { HandledRequest } from "../../domain/handled-request.ts";
 import { readTrace, type RequestTrace } from "../../domain/request-trace.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
-import type { LogFields, Logger } from "../log/logger.ts";
+import type { Logger } from "../log/logger.ts";
 
 /** The HTTP request that a call came with. */
 export interface CallOrigin {
@@ -27,6 +27,7 @@ export class AccessLog {
     const isListed = access !== undefined && !access.isRepeat;
     const level = isListed ? this.#level : "debug";
     if (!this.#logger.writes(level)) return;
+    const trace = access && readTrace(access.headers);
     this.#logger.log(level, "request", {
       id,
       method,
@@ -37,13 +38,15 @@ export class AccessLog {
       application: explanation?.application,
       keyId: access?.keyId,
       durationMs: Math.round(durationMs),
-      ...traceFields(access && readTrace(access.headers)),
+      callerRequestId: trace?.callerRequestId,
+      traceparent: trace?.traceparent,
     });
   }
 
   call(record: UsageRecord, origin: CallOrigin | undefined): void {
     if (!this.#logger.writes(this.#level)) return;
     const { firstEventMs } = record;
+    const trace = origin?.trace;
     this.#logger.log(this.#level, "call", {
       id: record.id,
       method: origin?.method,
@@ -62,13 +65,8 @@ export class AccessLog {
       isStreamed: record.isStreamed,
       firstEventMs: firstEventMs === undefined ? undefined : Math.round(firstEventMs),
       durationMs: Math.round(record.durationMs),
-      ...traceFields(origin?.trace),
+      callerRequestId: trace?.callerRequestId,
+      traceparent: trace?.traceparent,
     });
   }
-}
-
-function traceFields(trace: RequestTrace | undefined): LogFields | undefined {
-  if (trace === undefined) return undefined;
-  const { callerRequestId, traceparent } = trace;
-  return { callerRequestId, traceparent };
 }

@@ -76,7 +76,7 @@ export class TelemetryEvents {
   requestHandled(request: HandledRequest): void {
     const { counters } = this.#metrics;
     const { id, method, route, status, error, repeatedOf, access } = request;
-    counters.add("sluice_http_requests_total", [route, String(status)]);
+    this.#metrics.requestAnswered(route, status);
     if (repeatedOf !== undefined) counters.add("sluice_repeated_refusals_total", [repeatedOf]);
     const explanation = request.refusal?.explanation ?? error?.explanation;
     if (explanation !== undefined) counters.add("sluice_refusals_total", [explanation.rule]);

@@ -1,5 +1,5 @@
+import { fstatSync, write } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
-import { write } from "node:fs";
 
 /** The destination of log lines. */
 export interface LogSink {
@@ -33,6 +33,8 @@ const reportIntervalMs = 1_000;
 export class LogOutput implements LogSink {
   readonly #queue: OutputQueue;
   readonly #clock: Pick<Clock, "schedule">;
+  readonly #onWritten: OnEnd = (error, lines) =>
+    error === undefined ? undefined : this.#drop(lines);
   #settings: LogSinkSettings = {
     limitBytes: 1024 * 1024,
     describeDropped: (lines) => `${lines} lines could not be written`,
@@ -73,15 +75,12 @@ export class LogOutput implements LogSink {
   }
 
   #put(file: number, line: string): void {
-    const bytes = Buffer.from(`${line}\n`);
-    const isRoom = this.#queue.waitingBytes + bytes.length <= this.#settings.limitBytes;
-    if (!isRoom) return this.#drop();
-    const onEnd = (error?: unknown): void => (error === undefined ? undefined : this.#drop());
-    this.#queue.push({ file, bytes, onEnd });
+    if (this.#queue.waitingBytes + line.length >= this.#settings.limitBytes) this.#drop(1);
+    else this.#queue.append(file, line, this.#onWritten);
   }
 
-  #drop(): void {
-    this.#dropped += 1;
+  #drop(lines: number): void {
+    this.#dropped += lines;
     this.#reportSoon();
   }
 
@@ -100,12 +99,11 @@ export class LogOutput implements LogSink {
     this.#isReporting = true;
     const dropped = this.#dropped;
     const line = this.#settings.describeDropped(dropped - this.#reported);
-    const onEnd = (error?: unknown): void => {
+    this.#queue.append(standardError, line, (error) => {
       this.#isReporting = false;
       if (error === undefined) this.#reported = dropped;
       if (this.#dropped > this.#reported) this.#reportSoon();
-    };
-    this.#queue.push({ file: standardError, bytes: Buffer.from(`${line}\n`), onEnd });
+    });
   }
 }
 
@@ -113,19 +111,30 @@ export class LogOutput implements LogSink {
 export const standardOutput = 1;
 export const standardError = 2;
 
-export interface Output {
+/** Called once for what was written together: without an error if all of it was. */
+type OnEnd = (error: unknown, lostLines: number) => void;
+
+/** What is written together. */
+interface Batch {
   /** A file descriptor. */
   readonly file: number;
-  readonly bytes: Uint8Array;
-  /** Called once, without an error if all bytes were written. */
-  readonly onEnd: (error?: unknown) => void;
+  /** Lines are text until they are written; one encoding of all of them is the cheapest. */
+  content: string | Uint8Array;
+  bytes: number;
+  readonly onEnd: OnEnd;
 }
 
-/** Writes some of the bytes and resolves to their number. */
-type WriteSome = (file: number, bytes: Uint8Array) => Promise<number>;
+/** The system's files, by descriptor. */
+interface OutputFiles {
+  /** Writes some of the bytes and resolves to their number. */
+  write(file: number, bytes: Uint8Array): Promise<number>;
+  isRegular(file: number): boolean;
+}
 
-/** Written together at most (PIPE_BUF): processes that share a pipe would mix longer writes. */
-const batchBytes = 4_096;
+/** Of lines written together at most (PIPE_BUF): processes that share a pipe would mix longer writes. */
+const pipeBatchBytes = 4_096;
+/** The system writes to a file as a whole, whatever the length. */
+const fileBatchBytes = 64 * 1024;
 /** Shortest time between two writes, unless a batch is full: many lines share a write. */
 const gatherMs = 20;
 /** Backoff before a non-blocking pipe that is full is retried. */
@@ -139,9 +148,10 @@ const lineEnd = 0x0a;
  * each occupies one of the runtime's few threads.
  */
 export class OutputQueue {
-  readonly #write: WriteSome;
+  readonly #files: OutputFiles;
   readonly #clock: Pick<Clock, "schedule">;
-  readonly #outputs: Output[] = [];
+  readonly #batches: Batch[] = [];
+  readonly #batchBytes = new Map<number, number>();
   /** Files whose last line may be cut, by this process or by another one that writes there. */
   readonly #torn = new Set<number>();
   #waitingBytes = 0;
@@ -150,9 +160,9 @@ export class OutputQueue {
   /** Callers that wait until the queue is empty. */
   #awaited = 0;
 
-  constructor(clock: Pick<Clock, "schedule">, writeSome: WriteSome = writeToFile) {
+  constructor(clock: Pick<Clock, "schedule">, files: OutputFiles = systemFiles) {
     this.#clock = clock;
-    this.#write = writeSome;
+    this.#files = files;
   }
 
   /** Bytes not written yet. */
@@ -160,11 +170,29 @@ export class OutputQueue {
     return this.#waitingBytes;
   }
 
-  push(output: Output): void {
-    this.#outputs.push(output);
-    this.#waitingBytes += output.bytes.length;
-    if (this.#writing === undefined) this.#writing = this.#writeAll();
-    else if (this.#waitingBytes >= batchBytes) this.#endGathering();
+  /** Writes a line, together with others that have the same `onEnd`. */
+  append(file: number, line: string, onEnd: OnEnd): void {
+    const bytes = Buffer.byteLength(line) + 1;
+    const last = this.#batches[this.#batches.length - 1];
+    const isJoined =
+      last !== undefined &&
+      typeof last.content === "string" &&
+      last.onEnd === onEnd &&
+      last.file === file &&
+      last.bytes + bytes < this.#mostBytes(file);
+    if (isJoined) {
+      last.content += `${line}\n`;
+      last.bytes += bytes;
+    } else {
+      this.#batches.push({ file, content: `${line}\n`, bytes, onEnd });
+    }
+    this.#start(bytes);
+  }
+
+  /** Writes bytes by themselves. */
+  push(file: number, content: Uint8Array, onEnd: OnEnd): void {
+    this.#batches.push({ file, content, bytes: content.length, onEnd });
+    this.#start(content.length);
   }
 
   /** Resolves when the queue is empty. */
@@ -175,16 +203,22 @@ export class OutputQueue {
     this.#awaited -= 1;
   }
 
+  #start(bytes: number): void {
+    this.#waitingBytes += bytes;
+    if (this.#writing === undefined) this.#writing = this.#writeAll();
+    else if (this.#batches.length > 1) this.#endGathering();
+  }
+
   async #writeAll(): Promise<void> {
-    for (let batch = this.#takeBatch(); batch !== undefined; batch = this.#takeBatch()) {
-      await this.#writeBatch(batch);
+    for (let next = this.#batches.shift(); next !== undefined; next = this.#batches.shift()) {
+      await this.#writeBatch(next);
       await this.#gather();
     }
     this.#writing = undefined;
   }
 
   #gather(): Promise<void> | undefined {
-    if (this.#awaited > 0 || this.#waitingBytes >= batchBytes) return undefined;
+    if (this.#awaited > 0 || this.#batches.length > 1) return undefined;
     return new Promise((resolve) => {
       const stop = this.#clock.schedule(resolve, gatherMs);
       this.#endGathering = () => {
@@ -194,37 +228,35 @@ export class OutputQueue {
     });
   }
 
-  #takeBatch(): readonly Output[] | undefined {
-    const [first] = this.#outputs;
-    if (first === undefined) return undefined;
-    // Preceded by a line end if the last line was cut short.
-    let bytes = 1;
-    const end = this.#outputs.findIndex((output) => {
-      bytes += output.bytes.length;
-      return output !== first && (output.file !== first.file || bytes > batchBytes);
-    });
-    return this.#outputs.splice(0, end === -1 ? this.#outputs.length : end);
+  /** A batch may be preceded by the end of a line that was cut short. */
+  #mostBytes(file: number): number {
+    let most = this.#batchBytes.get(file);
+    if (most === undefined) {
+      most = this.#files.isRegular(file) ? fileBatchBytes : pipeBatchBytes;
+      this.#batchBytes.set(file, most);
+    }
+    return most;
   }
 
-  async #writeBatch(outputs: readonly Output[]): Promise<void> {
-    const file = outputs[0]?.file ?? standardError;
-    const repair = this.#torn.delete(file) ? [Uint8Array.of(lineEnd)] : [];
-    const bytes = Buffer.concat([...repair, ...outputs.map((output) => output.bytes)]);
-    const { written, error } = await this.#writeWhole(file, bytes);
-    if (error !== undefined) this.#torn.add(file);
-    let end = repair.length;
-    for (const output of outputs) {
-      end += output.bytes.length;
-      this.#waitingBytes -= output.bytes.length;
-      output.onEnd(end <= written ? undefined : error);
-    }
+  async #writeBatch({ file, content, bytes, onEnd }: Batch): Promise<void> {
+    const repair = this.#torn.delete(file) ? "\n" : "";
+    const encoded =
+      typeof content === "string"
+        ? Buffer.from(repair + content)
+        : Buffer.concat([Buffer.from(repair), content]);
+    const { written, error } = await this.#writeWhole(file, encoded);
+    this.#waitingBytes -= bytes;
+    if (error === undefined) return onEnd(undefined, 0);
+    this.#torn.add(file);
+    const lost = encoded.subarray(Math.max(written, repair.length));
+    onEnd(error, lost.filter((byte) => byte === lineEnd).length);
   }
 
   async #writeWhole(file: number, bytes: Uint8Array): Promise<Written> {
     let written = 0;
     while (written < bytes.length) {
       try {
-        written += await this.#write(file, bytes.subarray(written));
+        written += await this.#files.write(file, bytes.subarray(written));
       } catch (error) {
         if (!isBusy(error)) return { written, error: error ?? new Error("unknown failure") };
         await new Promise<void>((resolve) => void this.#clock.schedule(resolve, busyMs));
@@ -240,14 +272,23 @@ interface Written {
   readonly error: unknown;
 }
 
-function writeToFile(file: number, bytes: Uint8Array): Promise<number> {
-  return new Promise((resolve, reject) => {
-    write(file, bytes, 0, bytes.length, null, (error, written) => {
-      if (error === null) resolve(written);
-      else reject(error);
-    });
-  });
-}
+const systemFiles: OutputFiles = {
+  write: (file, bytes) =>
+    new Promise((resolve, reject) => {
+      write(file, bytes, 0, bytes.length, null, (error, written) => {
+        if (error === null) resolve(written);
+        else reject(error);
+      });
+    }),
+  isRegular(file) {
+    try {
+      return fstatSync(file).isFile();
+    } catch {
+      // It is closed, and the write tells so.
+      return false;
+    }
+  },
+};
 
 /** Another process may have made the pipe non-blocking. */
 function isBusy(error: unknown): boolean {

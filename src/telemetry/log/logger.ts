@@ -33,39 +33,55 @@ export interface LoggerOptions {
 export function createLogger(options: LoggerOptions): Logger {
   const threshold = logLevels.indexOf(options.level);
   const writes: Logger["writes"] = (level) => logLevels.indexOf(level) >= threshold;
+  const format = formatOf(options);
   return {
     writes,
     log(level, message, fields = {}) {
-      if (writes(level)) options.write(formatLine(options, { level, message }, fields));
+      if (writes(level)) options.write(format(level, message, fields));
     },
   };
 }
 
 type LineForm = Pick<LoggerOptions, "format" | "clock">;
+type Format = (level: string, message: string, fields: LogFields) => string;
 
 /** Formats the line that reports dropped lines. */
 export function describeDropped(form: LineForm): (lines: number) => string {
+  const format = formatOf(form);
   const message = "lines were dropped: the log could not be written";
-  return (lines) => formatLine(form, { level: "error", message }, { lines });
+  return (lines) => format("error", message, { lines });
 }
 
-function formatLine(
-  { format, clock }: LineForm,
-  event: Omit<LogHead, "time">,
-  fields: LogFields,
-): string {
-  const head = { time: new Date(clock.now()).toISOString(), ...event };
-  return format === "json" ? formatJson(head, fields) : formatText(head, fields);
+function formatOf({ format, clock }: LineForm): Format {
+  const time = timeOf(clock);
+  if (format === "text") {
+    return (level, message, fields) =>
+      `${time()} ${level.toUpperCase().padEnd(5)} ${message}${formatFields(fields)}`;
+  }
+  return (level, message, fields) => {
+    const rest = JSON.stringify(fields);
+    const head = `{"time":"${time()}","level":"${level}","message":${JSON.stringify(message)}`;
+    return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
+  };
 }
 
-function formatJson(head: LogHead, fields: LogFields): string {
-  // Twice as fast as building one object out of both.
-  const [start, rest] = [JSON.stringify(head), JSON.stringify(fields)];
-  return rest === "{}" ? start : `${start.slice(0, -1)},${rest.slice(1)}`;
+/** The time as ISO 8601; the text of a second is made once. */
+function timeOf(clock: Pick<Clock, "now">): () => string {
+  let second = Number.NaN;
+  let text = "";
+  return () => {
+    const nowMs = Math.floor(clock.now());
+    const ms = nowMs % 1_000;
+    if (nowMs - ms !== second) {
+      second = nowMs - ms;
+      text = new Date(second).toISOString().slice(0, -"000Z".length);
+    }
+    return `${text}${ms < 100 ? (ms < 10 ? "00" : "0") : ""}${ms}Z`;
+  };
 }
 
-function formatText({ time, level, message }: LogHead, fields: LogFields): string {
-  let line = `${time} ${level.toUpperCase().padEnd(5)} ${message}`;
+function formatFields(fields: LogFields): string {
+  let line = "";
   // Without `Object.entries`, which would cost as much as all the rest.
   for (const name in fields) {
     const value = fields[name];
@@ -77,8 +93,10 @@ function formatText({ time, level, message }: LogHead, fields: LogFields): strin
 
 /** Quotes values whose spaces or control characters would break the line. */
 function quote(value: string): string {
-  return /^[\w.:/@+%-]+$/.test(value) ? value : JSON.stringify(value);
+  return plainText.test(value) ? value : JSON.stringify(value);
 }
+
+const plainText = /^[\w.:/@+%-]+$/;
 
 const deepestCause = 4;
 

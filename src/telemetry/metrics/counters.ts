@@ -2,7 +2,7 @@ import { refusalRules } from "../../domain/errors/refusal.ts";
 import type { AnswerResult } from "../../domain/settings.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { MetricFamily } from "./families.ts";
-import { Counter } from "./series.ts";
+import { type Count, Counter } from "./series.ts";
 
 /** Every counter with its help text and the names of its labels. */
 const table = {
@@ -107,13 +107,19 @@ export class Counters {
 
   constructor() {
     for (const [name, values] of knownValues) {
-      for (const value of values) this.add(name, [value], 0);
+      for (const value of values) this.of(name, [value]);
     }
   }
 
   /** Label values are in the order of the names in the table. */
+  of(name: CounterName, labelValues: readonly string[]): Count {
+    const counter = this.#counters.get(name);
+    if (counter === undefined) throw new RangeError(`there is no counter ${name}`);
+    return counter.of(labelValues);
+  }
+
   add(name: CounterName, labelValues: readonly string[], amount = 1): void {
-    this.#counters.get(name)?.add(labelValues, amount);
+    this.of(name, labelValues).total += amount;
   }
 
   collect(): readonly MetricFamily[] {

@@ -5,7 +5,7 @@ import { Counter, DurationHistogram } from "./series.ts";
 
 function counted(counts: Readonly<Record<string, number>>): MetricFamily {
   const counter = new Counter({ name: "calls_total", help: "Calls.", labelNames: ["model"] });
-  for (const [model, count] of Object.entries(counts)) counter.add([model], count);
+  for (const [model, count] of Object.entries(counts)) counter.of([model]).total += count;
   return counter.collect();
 }
 
@@ -16,7 +16,7 @@ function observed(...seconds: readonly number[]): MetricFamily {
     labelNames: ["model"],
     bounds: [1, 5],
   });
-  for (const value of seconds) histogram.observe(["a b"], value);
+  for (const value of seconds) histogram.of(["a b"]).observe(value);
   return histogram.collect();
 }
 

@@ -1,10 +1,10 @@
 import type { AnswerResult } from "../../domain/settings.ts";
-import type { AttemptNote } from "../../domain/usage/call-routing.ts";
+import type { AttemptNote, AttemptOutcome } from "../../domain/usage/call-routing.ts";
 import type { CapacityClass, UsageRecord } from "../../domain/usage/usage.ts";
 import { capacityClasses, Counters } from "./counters.ts";
 import type { MetricFamily, MetricSeries } from "./families.ts";
 import { processFamilies } from "./process-readings.ts";
-import { DurationHistogram } from "./series.ts";
+import { type Count, DurationHistogram, type Durations } from "./series.ts";
 
 /** Values read at each scrape; each thread has only some of them. */
 export interface Gauges {
@@ -43,7 +43,33 @@ export interface EndedWait {
 
 /** Keys with series of their own; requests of all others are counted together. */
 const mostKeys = 1_000;
-const otherKeys = "other";
+
+/** What a call counts in, with the labels that are not its model. */
+interface CallSeries extends Pick<
+  UsageRecord,
+  "environment" | "status" | "outcome" | "usageSource" | "isStreamed"
+> {
+  readonly calls: Count;
+  readonly inputTokens: Count;
+  readonly outputTokens: Count;
+  readonly durations: Durations;
+  firstEvents: Durations | undefined;
+}
+
+interface AttemptSeries {
+  readonly outcome: AttemptOutcome;
+  readonly attempts: Count;
+  readonly durations: Durations;
+}
+
+interface KeySeries {
+  /** The key, or `other`. */
+  readonly name: string;
+  readonly answers: Partial<Record<KeyAnswer, Count>>;
+}
+
+/** Who caused an answer. */
+type KeyAnswer = "ok" | "limited" | "left" | "refused" | "failed";
 
 /** All metrics. Labels hold only configured names and fixed words. */
 export class Metrics {
@@ -73,7 +99,14 @@ export class Metrics {
     bounds: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60],
   });
   #gauges: Gauges;
-  readonly #keys = new Set<string>();
+  /** By model. */
+  readonly #callSeries = new Map<string, readonly CallSeries[]>();
+  /** By target. */
+  readonly #attemptSeries = new Map<string, readonly AttemptSeries[]>();
+  /** By route and status. */
+  readonly #requests = new Map<string, Map<number, Count>>();
+  readonly #keys = new Map<string, KeySeries>();
+  readonly #otherKeys: KeySeries = { name: "other", answers: {} };
   /** Whether each configured target is ejected. */
   #targets = new Map<string, boolean>();
 
@@ -109,27 +142,47 @@ export class Metrics {
   }
 
   waited({ pool, capacityClass, outcome, waitedMs }: EndedWait): void {
-    this.#waits.observe([labelOf(pool), capacityClass, outcome], waitedMs / 1000);
+    this.#waits.of([labelOf(pool), capacityClass, outcome]).observe(waitedMs / 1_000);
   }
 
   callEnded(record: UsageRecord, attempts: readonly AttemptNote[] = []): void {
-    const { environment, model, status, outcome, usageSource: source } = record;
-    this.counters.add("sluice_calls_total", [environment, model, String(status), outcome]);
-    this.counters.add("sluice_tokens_total", [model, "input", source], record.inputTokens);
-    this.counters.add("sluice_tokens_total", [model, "output", source], record.outputTokens);
-    this.#durations.observe([model, String(record.isStreamed)], record.durationMs / 1000);
-    const { firstEventMs } = record;
-    if (firstEventMs !== undefined) this.#firstEvents.observe([model], firstEventMs / 1000);
+    const series = this.#seriesOf(record);
+    series.calls.total += 1;
+    series.inputTokens.total += record.inputTokens;
+    series.outputTokens.total += record.outputTokens;
+    series.durations.observe(record.durationMs / 1_000);
+    const { firstEventMs, model } = record;
+    if (firstEventMs !== undefined) {
+      series.firstEvents ??= this.#firstEvents.of([model]);
+      series.firstEvents.observe(firstEventMs / 1_000);
+    }
     if (breaksGuarantee(record)) this.counters.add("sluice_guarantee_breaches_total", [model]);
-    this.keyAnswered(record.keyId, status);
+    this.keyAnswered(record.keyId, record.status);
     for (const attempt of attempts) this.#attemptEnded(attempt);
+  }
+
+  /** Requests of all kinds, calls too. */
+  requestAnswered(route: string, status: number): void {
+    let known = this.#requests.get(route);
+    if (known === undefined) this.#requests.set(route, (known = new Map()));
+    let requests = known.get(status);
+    if (requests === undefined) {
+      requests = this.counters.of("sluice_http_requests_total", [route, String(status)]);
+      known.set(status, requests);
+    }
+    requests.total += 1;
   }
 
   /** The number of series is bounded, regardless of the number of keys. */
   keyAnswered(keyId: string, status: number): void {
-    if (this.#keys.size < mostKeys) this.#keys.add(keyId);
-    const key = this.#keys.has(keyId) ? keyId : otherKeys;
-    this.counters.add("sluice_key_requests_total", [key, answerOf(status)]);
+    let key = this.#keys.get(keyId);
+    if (key === undefined) {
+      key = this.#keys.size < mostKeys ? { name: keyId, answers: {} } : this.#otherKeys;
+      if (key !== this.#otherKeys) this.#keys.set(keyId, key);
+    }
+    const answer = answerOf(status);
+    key.answers[answer] ??= this.counters.of("sluice_key_requests_total", [key.name, answer]);
+    key.answers[answer].total += 1;
   }
 
   /** Counts answers to calls with an `Idempotency-Key`. */
@@ -138,9 +191,44 @@ export class Metrics {
   };
 
   #attemptEnded({ target, outcome, durationMs }: AttemptNote): void {
-    this.counters.add("sluice_attempts_total", [target, outcome]);
-    const isEnd = outcome === "answered" || outcome === "given-up";
-    this.#attempts.observe([target, isEnd ? outcome : "failed"], durationMs / 1_000);
+    const known = this.#attemptSeries.get(target) ?? [];
+    let series = known.find((each) => each.outcome === outcome);
+    if (series === undefined) {
+      const isEnd = outcome === "answered" || outcome === "given-up";
+      series = {
+        outcome,
+        attempts: this.counters.of("sluice_attempts_total", [target, outcome]),
+        durations: this.#attempts.of([target, isEnd ? outcome : "failed"]),
+      };
+      this.#attemptSeries.set(target, [...known, series]);
+    }
+    series.attempts.total += 1;
+    series.durations.observe(durationMs / 1_000);
+  }
+
+  /** Most calls of a model have the same labels, so that the first of its series fits. */
+  #seriesOf(record: UsageRecord): CallSeries {
+    const { environment, model, status, outcome, usageSource, isStreamed } = record;
+    const known = this.#callSeries.get(model) ?? [];
+    for (const series of known) {
+      const isSame =
+        series.status === status &&
+        series.isStreamed === isStreamed &&
+        series.outcome === outcome &&
+        series.usageSource === usageSource &&
+        series.environment === environment;
+      if (isSame) return series;
+    }
+    const series = {
+      ...{ environment, status, outcome, usageSource, isStreamed },
+      calls: this.counters.of("sluice_calls_total", [environment, model, String(status), outcome]),
+      inputTokens: this.counters.of("sluice_tokens_total", [model, "input", usageSource]),
+      outputTokens: this.counters.of("sluice_tokens_total", [model, "output", usageSource]),
+      durations: this.#durations.of([model, String(isStreamed)]),
+      firstEvents: undefined,
+    };
+    this.#callSeries.set(model, [...known, series]);
+    return series;
   }
 
   #collectGauges(): readonly MetricFamily[] {
@@ -212,8 +300,7 @@ function breaksGuarantee({ capacityClass, status, routing }: UsageRecord): boole
   return routing.attempts.at(-1)?.outcome !== "given-up";
 }
 
-/** Who caused the answer; five values. */
-function answerOf(status: number): string {
+function answerOf(status: number): KeyAnswer {
   if (status < 400) return "ok";
   if (status === 429) return "limited";
   if (status === 499) return "left";

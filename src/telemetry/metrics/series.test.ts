@@ -14,7 +14,7 @@ test("a counter renders like the Prometheus client library", async () => {
     ["/v1/models", "200", 41],
   ] as const) {
     theirs.labels(route, status).inc(amount);
-    ours.add([route, status], amount);
+    ours.of([route, status]).total += amount;
   }
   expect(renderPage([ours.collect()])).toBe(await registry.metrics());
 });
@@ -26,7 +26,7 @@ test("a counter without labels exists from the start", async () => {
   const ours = new Counter(options);
   expect(renderPage([ours.collect()])).toBe(await registry.metrics());
   theirs.inc(3);
-  ours.add([], 3);
+  ours.of([]).total += 3;
   expect(renderPage([ours.collect()])).toBe(await registry.metrics());
 });
 
@@ -47,7 +47,7 @@ test("a histogram renders like the Prometheus client library", async () => {
       ['odd "name" \\ here', "false"],
     ] as const) {
       theirs.labels(model, streamed).observe(seconds);
-      ours.observe([model, streamed], seconds);
+      ours.of([model, streamed]).observe(seconds);
     }
   }
   expect(renderPage([ours.collect()])).toBe(await registry.metrics());

@@ -6,67 +6,53 @@ interface MetricOptions {
   readonly labelNames: readonly string[];
 }
 
-/** Series whose first label values are the same. */
-interface Branch<Values> {
-  readonly byValue: Map<string, Branch<Values>>;
-  values: Values | undefined;
-}
-
 /** The series of a metric by label values. */
-class LabelledSeries<Values> {
+class LabelledSeries<Series> {
   readonly #labelNames: readonly string[];
-  readonly #create: () => Values;
-  /** By value: a call counts in a dozen series, and a joined key would cost more. */
-  readonly #root: Branch<Values> = { byValue: new Map(), values: undefined };
-  readonly #all: (readonly [labels: MetricSeries["labels"], values: Values])[] = [];
+  readonly #create: () => Series;
+  readonly #all = new Map<string, readonly [labels: MetricSeries["labels"], series: Series]>();
 
-  constructor(labelNames: readonly string[], create: () => Values) {
+  constructor(labelNames: readonly string[], create: () => Series) {
     this.#labelNames = labelNames;
     this.#create = create;
   }
 
   /** Label values are in the order of the names. */
-  of(labelValues: readonly string[]): Values {
-    let branch = this.#root;
-    for (const value of labelValues) {
-      let next = branch.byValue.get(value);
-      if (next === undefined) {
-        next = { byValue: new Map(), values: undefined };
-        branch.byValue.set(value, next);
-      }
-      branch = next;
-    }
-    branch.values ??= this.#begin(labelValues);
-    return branch.values;
+  of(labelValues: readonly string[]): Series {
+    const key = labelValues.join("\0");
+    const known = this.#all.get(key);
+    if (known !== undefined) return known[1];
+    const labels = this.#labelNames.map((name, index) => [name, labelValues[index] ?? ""]);
+    const series = this.#create();
+    this.#all.set(key, [Object.fromEntries(labels), series]);
+    return series;
   }
 
-  map<Result>(each: (labels: MetricSeries["labels"], values: Values) => Result): Result[] {
-    return this.#all.map(([labels, values]) => each(labels, values));
+  map<Result>(each: (labels: MetricSeries["labels"], series: Series) => Result): Result[] {
+    return Array.from(this.#all.values(), ([labels, series]) => each(labels, series));
   }
+}
 
-  #begin(labelValues: readonly string[]): Values {
-    const values = this.#create();
-    const names = this.#labelNames.map((name, index) => [name, labelValues[index] ?? ""]);
-    this.#all.push([Object.fromEntries(names), values]);
-    return values;
-  }
+/** One series of a counter. What counts often keeps it, as looking it up costs far more. */
+export interface Count {
+  total: number;
 }
 
 /** A Prometheus counter. */
 export class Counter {
   readonly #options: MetricOptions;
-  readonly #series: LabelledSeries<{ total: number }>;
+  readonly #series: LabelledSeries<Count>;
 
   constructor(options: MetricOptions) {
     this.#options = options;
     this.#series = new LabelledSeries(options.labelNames, () => ({ total: 0 }));
     // A counter without labels exists from the start; others once their labels are known.
-    if (options.labelNames.length === 0) this.add([], 0);
+    if (options.labelNames.length === 0) this.of([]);
   }
 
   /** Label values are in the order of the names. */
-  add(labelValues: readonly string[], amount: number): void {
-    this.#series.of(labelValues).total += amount;
+  of(labelValues: readonly string[]): Count {
+    return this.#series.of(labelValues);
   }
 
   collect(): MetricFamily {
@@ -81,34 +67,40 @@ export interface DurationHistogramOptions extends MetricOptions {
   readonly bounds: readonly number[];
 }
 
-interface Observations {
+/** One series of a histogram. */
+export class Durations {
+  readonly #bounds: readonly number[];
   readonly counts: number[];
-  sum: number;
+  sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
+  }
+
+  observe(seconds: number): void {
+    const bounds = this.#bounds;
+    let bucket = 0;
+    // A bound is inclusive.
+    while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1;
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
+    this.sum += seconds;
+  }
 }
 
 /** A Prometheus histogram in which an observation costs a search and two additions. */
 export class DurationHistogram {
   readonly #options: DurationHistogramOptions;
-  readonly #series: LabelledSeries<Observations>;
+  readonly #series: LabelledSeries<Durations>;
 
   constructor(options: DurationHistogramOptions) {
     this.#options = options;
-    const { labelNames, bounds } = options;
-    this.#series = new LabelledSeries(labelNames, () => ({
-      counts: Array.from({ length: bounds.length + 1 }, () => 0),
-      sum: 0,
-    }));
+    this.#series = new LabelledSeries(options.labelNames, () => new Durations(options.bounds));
   }
 
   /** Label values are in the order of the names. */
-  observe(labelValues: readonly string[], seconds: number): void {
-    const { bounds } = this.#options;
-    const observed = this.#series.of(labelValues);
-    let bucket = 0;
-    // A bound is inclusive.
-    while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1;
-    observed.counts[bucket] = (observed.counts[bucket] ?? 0) + 1;
-    observed.sum += seconds;
+  of(labelValues: readonly string[]): Durations {
+    return this.#series.of(labelValues);
   }
 
   collect(): MetricFamily {
