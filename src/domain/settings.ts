@@ -1,7 +1,7 @@
 import type { Secret } from "./keys/secret.ts";
 import type { SamplingSettings } from "./tracing.ts";
 
-/** Settings of retries, ejection and queues. */
+/** Settings of retries, targets that are out, and queues. */
 export interface RoutingSettings {
   /** Limit on attempts of one call; each target may be tried at least once. */
   readonly attempts: number;
@@ -16,10 +16,10 @@ export interface RoutingSettings {
   readonly showsTarget: boolean;
   /** Limit on queued calls of one class at one pool. */
   readonly queueLimit: number;
-  readonly ejection: EjectionSettings;
+  readonly out: OutSettings;
 }
 
-export interface EjectionSettings {
+export interface OutSettings {
   /** Failures in a row. */
   readonly failures: number;
   /** Share of failures, in percent of at least `leastAttempts` in ten seconds. */

@@ -189,8 +189,8 @@ test("two of three targets fail: they cost five attempts each, then none while t
   const clock = new ManualClock();
   const health = new TargetHealth({
     clock,
-    settings: () => plainRouting.ejection,
-    onEjected: () => undefined,
+    settings: () => plainRouting.out,
+    onOut: () => undefined,
     onReturned: () => undefined,
   });
   const random = seeded(7);
@@ -226,6 +226,6 @@ test("two of three targets fail: they cost five attempts each, then none while t
     call(`k${count % 3}`);
   }
   expect(served).toBe(3_000);
-  // Nothing probes here, so ejections stay.
+  // Nothing probes here, so targets stay out.
   expect([failures.get("b/m"), failures.get("c/m")]).toEqual([5, 5]);
 });

@@ -44,7 +44,7 @@ beforeEach(async () => {
     sections: {
       routing:
         "{ target_header: true, attempts: 3, retry_floor: 1000, first_backoff: 1ms, longest_backoff: 1ms, " +
-        "ejection: { failures: 2, least_attempts: 1000 } }",
+        "out: { failures: 2, least_attempts: 1000 } }",
       environments: `
   - { name: test, hosts: ["*"], models: ["*"] }
   - { name: staging, hosts: [staging.example], models: [costed] }`,
@@ -86,10 +86,10 @@ async function targets(): Promise<(string | undefined)[]> {
   return (await gateway.usage()).map(({ target }) => target).toReversed();
 }
 
-/** Ejections of a target, for all keys and for single ones. */
-async function ejections(target: string): Promise<number> {
+/** Times that a target went out, for all keys and for single ones. */
+async function timesOut(target: string): Promise<number> {
   const text = await metricsOf(gateway.adminUrl);
-  const start = `sluice_target_ejections_total{target="${target}",`;
+  const start = `sluice_target_outs_total{target="${target}",`;
   const counts = text.split("\n").filter((line) => line.startsWith(start));
   return counts.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
@@ -109,14 +109,14 @@ test("regions without room pass calls on in order, each with the profile that it
   expect(row).toMatchObject({ attempts: 3, target: `aws@ap-northeast-1/jp.${haiku}` });
 });
 
-test("a region that fails is ejected alone, and the next one takes its calls", async () => {
+test("a region that fails is out alone, and the next one takes its calls", async () => {
   simulators["us-east-1"].setFaultPlan([{ mode: "error-500", times: 2, share: 1 }]);
   for (let index = 0; index < 4; index += 1) expect((await call("sonnet")).status).toBe(200);
   const second = `aws@eu-central-1/eu.${sonnet}`;
   expect(await targets()).toEqual([second, second, second, second]);
-  expect(await ejections(`aws@us-east-1/us.${sonnet}`)).toBe(1);
-  expect(await ejections(second)).toBe(0);
-  expect(await ejections(`aws@us-east-1/us.${haiku}`)).toBe(0);
+  expect(await timesOut(`aws@us-east-1/us.${sonnet}`)).toBe(1);
+  expect(await timesOut(second)).toBe(0);
+  expect(await timesOut(`aws@us-east-1/us.${haiku}`)).toBe(0);
 });
 
 test("a region that cannot be reached is passed over", async () => {

@@ -67,7 +67,7 @@ export class FaultBench implements AsyncDisposable {
     const second = startSimulator();
     const attempts = hasSecond ? 3 : 1;
     await gateway.reconfigure({
-      routing: `{ attempts: ${attempts}, retry_floor: 1000, first_backoff: 1ms, ejection: { failures: 1000 } }`,
+      routing: `{ attempts: ${attempts}, retry_floor: 1000, first_backoff: 1ms, out: { failures: 1000 } }`,
       models: modelsOf(kind, hasSecond),
       upstreams: upstreamsOf(kind, gateway.simulator, second),
     });

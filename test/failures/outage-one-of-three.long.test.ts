@@ -9,16 +9,16 @@ import { report } from "../support/scorecard.ts";
 const perSecond = isComplete ? 200 : 100;
 const warmSeconds = isComplete ? 2 : 0.5;
 const seconds = sizeOf({ quick: 3, all: 8, measured: 25 });
-const ejectedWithinMs = 1_000;
+const outWithinMs = 1_000;
 const mostErrorsAfter = 0.001;
 /** The bound of the test, on a machine that is busy with other work. */
-const ejectionBoundMs = 5_000;
+const outBoundMs = 5_000;
 /** The fewest calls that are significant, on any machine. */
 const leastCalls = 300;
 const testTimeoutMs = 180_000;
 const bad = 1;
 /** Short in a short test, so that the target is usually tried again before the end. */
-const routing = isComplete ? "{}" : "{ ejection: { first: 1s } }";
+const routing = isComplete ? "{}" : "{ out: { first: 1s } }";
 
 /** Different failures for each kind, which routing treats alike. */
 const failures: Readonly<Record<UpstreamKind, readonly (readonly [FaultMode, boolean])[]>> = {
@@ -34,7 +34,7 @@ const failures: Readonly<Record<UpstreamKind, readonly (readonly [FaultMode, boo
 
 describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   test.each(failures[kind])(
-    "a target of three that shows %s is soon ejected, and callers do not notice it afterwards",
+    "a target of three that shows %s is soon out, and callers do not notice it afterwards",
     async (mode, isStreamed) => {
       await using world = await startFaultUpstreams({ kind, upstreams: 3, sections: { routing } });
       const load = { model: "everywhere", isStreamed, perSecond };
@@ -47,17 +47,17 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       const atBad = (world.simulators[bad]?.truth.entries ?? [])
         .map(({ startedAt }) => startedAt - brokenAt)
         .filter((afterMs) => afterMs >= 0);
-      const trials = atBad.filter((afterMs) => afterMs > ejectedWithinMs);
-      const ejectedAfterMs = lastOfFirstWave(atBad);
-      const later = calls.filter(({ startedAt }) => startedAt - brokenAt > ejectedWithinMs);
+      const trials = atBad.filter((afterMs) => afterMs > outWithinMs);
+      const outAfterMs = lastOfFirstWave(atBad);
+      const later = calls.filter(({ startedAt }) => startedAt - brokenAt > outWithinMs);
       const errors = later.filter(({ isWhole }) => !isWhole);
       const share = errors.length / later.length;
       report({
         check: 22,
         name: `target of three with ${mode} left alone, ${kind}`,
-        value: `${ejectedAfterMs} ms (${atBad.length - trials.length} attempts, ${trials.length} trials later)`,
-        limit: `<= ${ejectedWithinMs} ms`,
-        isMet: ejectedAfterMs <= ejectedWithinMs,
+        value: `${outAfterMs} ms (${atBad.length - trials.length} attempts, ${trials.length} trials later)`,
+        limit: `<= ${outWithinMs} ms`,
+        isMet: outAfterMs <= outWithinMs,
       });
       report({
         check: 22,
@@ -67,7 +67,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
         isMet: share <= mostErrorsAfter,
       });
       expect(atBad.length).toBeGreaterThan(0);
-      expect(ejectedAfterMs).toBeLessThan(ejectionBoundMs);
+      expect(outAfterMs).toBeLessThan(outBoundMs);
       expect(failuresOf(errors)).toEqual(new Set());
       // It is tried again now and then, never by all calls. Short runs may end before.
       if (isComplete) expect(trials.length).toBeGreaterThan(0);
@@ -79,7 +79,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   test(
     "a target that recovered gets its calls again",
     async () => {
-      const quick = { routing: "{ ejection: { first: 500ms, longest: 1s } }" };
+      const quick = { routing: "{ out: { first: 500ms, longest: 1s } }" };
       await using world = await startFaultUpstreams({ kind, upstreams: 3, sections: quick });
       const load = { model: "everywhere", isStreamed: false, perSecond: 100 };
       world.break(bad, "error-500");

@@ -11,8 +11,8 @@ const perSecond = isComplete ? 500 : 150;
 const seconds = sizeOf({ quick: 2, all: 6, measured: 12 });
 /** Beyond the first attempt of each call: a fifth of them, and for each target what is below. */
 const mostAttemptsPerCall = 1.2;
-/** Failures that eject a target, and its floor of retries in ten seconds. */
-const failuresToEject = 5;
+/** Failures that take a target out, and its floor of retries in ten seconds. */
+const failuresToBeOut = 5;
 const retryFloor = 10;
 /** The fewest calls that are significant, on any machine. */
 const leastCalls = 100;
@@ -54,7 +54,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       );
       const most =
         mostAttemptsPerCall * calls.length +
-        upstreams * (failuresToEject + retryFloor * (tens + 1));
+        upstreams * (failuresToBeOut + retryFloor * (tens + 1));
       report({
         check: 21,
         name: `attempts per call, ${mode} at all ${upstreams} targets, ${kind}`,

@@ -38,7 +38,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       sections: {
         streams: "{ write_timeout: 20s, keep_alive_interval: 60s }",
         // Any failure would count against the target.
-        routing: "{ ejection: { failures: 1, first: 60s, longest: 60s } }",
+        routing: "{ out: { failures: 1, first: 60s, longest: 60s } }",
         models: modelsOf(kind),
       },
     });

@@ -56,9 +56,9 @@ let gateway: TestGateway;
 beforeAll(async () => {
   first = startProvider();
   second = startProvider();
-  // No target is ejected.
-  const ejection = "ejection: { failures: 1000, error_percent: 100 }";
-  const sections = { routing: `{ ${ejection}, retry_floor: 1000 }` };
+  // No target goes out.
+  const out = "out: { failures: 1000, error_percent: 100 }";
+  const sections = { routing: `{ ${out}, retry_floor: 1000 }` };
   gateway = await gatewayOf([first, second], { sections });
 });
 afterAll(async () => {

@@ -200,7 +200,7 @@ function makeRouting(random: Random): RoutingSettings {
     longestBackoffMs: random.whole(200, 2_000),
     showsTarget: true,
     queueLimit: random.whole(1, 20),
-    ejection: {
+    out: {
       failures: random.whole(2, 6),
       errorPercent: random.whole(20, 90),
       leastAttempts: random.whole(5, 20),

@@ -214,11 +214,11 @@ export function targetAt(
 
 /**
  * Default retries, but many: tests fail more calls at the same targets than any caller does. Tests
- * of budgets and ejection set their own.
+ * of budgets and of targets that go out set their own.
  */
 const manyRetries =
   "{ retry_floor: 1000, first_backoff: 1ms, longest_backoff: 1ms, " +
-  "ejection: { failures: 1000, least_attempts: 1000000 } }";
+  "out: { failures: 1000, least_attempts: 1000000 } }";
 
 /** Top-level sections of the YAML file by key; replace those a test is about. */
 function baseSections(

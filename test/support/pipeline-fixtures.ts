@@ -108,7 +108,7 @@ export const plainRouting: RoutingSettings = {
   longestBackoffMs: 100,
   showsTarget: true,
   queueLimit: 100,
-  ejection: {
+  out: {
     failures: 5,
     errorPercent: 50,
     leastAttempts: 20,
@@ -243,7 +243,7 @@ function newTransport(): Transport {
 function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
   const nothing = (): undefined => undefined;
   const events = {
-    targetEjected: nothing,
+    targetOut: nothing,
     targetReturned: nothing,
     targetTakenOver: nothing,
     targetProbed: nothing,

@@ -2,7 +2,7 @@ import type { UpstreamFailureDetails } from "../../src/domain/errors/upstream-fa
 import type { UpstreamFailureKind } from "../../src/domain/errors/failure-kind.ts";
 import {
   type AttemptWatch,
-  type EjectedTarget,
+  type TargetOut,
   type ReturnedTarget,
   TargetHealth,
 } from "../../src/routing/health/target-health.ts";
@@ -11,7 +11,7 @@ import { ManualClock } from "./manual-clock.ts";
 import { plainRouting, targetOf } from "./pipeline-fixtures.ts";
 
 /** Five in a row, or half of twenty; one second at first, at most ten. */
-export const ejection = plainRouting.ejection;
+const outSettings = plainRouting.out;
 export const up = targetOf("up");
 
 export type End = "ok" | "left" | UpstreamFailureKind | UpstreamFailureDetails;
@@ -19,12 +19,12 @@ export type End = "ok" | "left" | UpstreamFailureKind | UpstreamFailureDetails;
 /** The health of one target, with a clock that only the test moves. */
 export function start() {
   const clock = new ManualClock();
-  const ejected: EjectedTarget[] = [];
+  const out: TargetOut[] = [];
   const returned: ReturnedTarget[] = [];
   const health = new TargetHealth({
     clock,
-    settings: () => ejection,
-    onEjected: (event) => void ejected.push(event),
+    settings: () => outSettings,
+    onOut: (event) => void out.push(event),
     onReturned: (event) => void returned.push(event),
   });
   /** With a place, as the gate takes and gives it back. */
@@ -43,7 +43,7 @@ export function start() {
     };
     return { ...watch, ended };
   };
-  /** As the last resort, so ejections do not matter. */
+  /** As the last resort, so times out do not matter. */
   const begin = (key = "k", account = key): AttemptWatch => {
     const watch = tryBegin({ key, account, hasToServe: true });
     if (watch === undefined) throw new Error("the target takes no attempt");
@@ -57,7 +57,7 @@ export function start() {
     }
   };
   /** Five failures of three keys. */
-  const eject = (kind: End = "unavailable"): void => {
+  const takeOut = (kind: End = "unavailable"): void => {
     for (const key of ["a", "b", "c", "a", "b"]) attempt(kind, 1, key);
   };
   const probe = (outcome: UpstreamFailureKind | undefined): void => {
@@ -75,9 +75,9 @@ export function start() {
   const view = (key = "k") => health.view(up.id, key);
   const limit = (): number => health.limitOf(up.id).limitAt(clock.monotonic());
   const inFlight = (): number => health.limitOf(up.id).inFlight;
-  const events = { ejected, returned };
+  const events = { out, returned };
   const state = { view, limit, inFlight };
-  return { clock, health, ...events, tryBegin, begin, attempt, eject, probe, answer, ...state };
+  return { clock, health, ...events, tryBegin, begin, attempt, takeOut, probe, answer, ...state };
 }
 
 export function endOf(outcome: End): "ok" | "left" | UpstreamFailureDetails {
@@ -85,4 +85,4 @@ export function endOf(outcome: End): "ok" | "left" | UpstreamFailureDetails {
   return { kind: outcome, message: "" };
 }
 
-/** Whether it counts towards ejection, is a sign of life, or is neither. */
+/** Whether it counts towards a time out, is a sign of life, or is neither. */

@@ -111,7 +111,7 @@ const healthy: Readonly<Record<string, string>> = {
   'sluice_limits_degraded{process="1"}': "0x90",
   'sluice_key_requests_total{key="k",answer="ok"}': "0+600x90",
   'sluice_key_requests_total{key="k",answer="limited"}': "0+6x90",
-  'sluice_target_ejected{target="u/m"}': "0x90",
+  'sluice_target_out{target="u/m"}': "0x90",
   'sluice_attempts_total{target="u/m",outcome="answered"}': "0+600x90",
   'sluice_attempts_total{target="u/m",outcome="unavailable"}': "0+6x90",
   'sluice_attempts_total{target="u/m",outcome="invalid-request"}': "0+600x90",
@@ -167,7 +167,7 @@ const troubles: readonly (readonly [series: Readonly<Record<string, string>>, ..
     "SluiceErrors",
   ],
   [{ 'sluice_key_requests_total{key="k",answer="limited"}': "0+200x90" }, "SluiceKeyAtItsLimit"],
-  [{ 'sluice_target_ejected{target="u/m"}': "1x90" }, "SluiceTargetEjected"],
+  [{ 'sluice_target_out{target="u/m"}': "1x90" }, "SluiceTargetOut"],
   [
     { 'sluice_attempts_total{target="u/m",outcome="unavailable"}': "0+600x90" },
     "SluiceTargetFails",

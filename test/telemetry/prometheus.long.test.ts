@@ -28,7 +28,7 @@ const rulesSchema = z.object({
 /** Queries about what did not happen here. */
 const empty = [
   "Alerts",
-  "Ejections",
+  "Targets that went out",
   "Keys at their limits",
   "Keys with failed requests",
   "Refusals by rule",

@@ -102,7 +102,7 @@ test("an embedding model is probed with one word", async () => {
   expect(server.seen[0]).toMatchObject({ input: "ping" });
 });
 
-test("an ejected target has to answer twice", async () => {
+test("a target that is out has to answer twice", async () => {
   const server = serve(pong);
   const { probed } = await probe(server.url);
   expect(probed).toEqual(["answered", "answered"]);

@@ -21,7 +21,7 @@ test("the routing of a call is explained: candidates with reasons, every attempt
     routing: {
       candidates: [
         { target: "east/m", model: "alpha-sonnet-4", why: "priority 1" },
-        { target: "west/m", model: "alpha-sonnet-4", why: "priority 2; ejected for 12 s" },
+        { target: "west/m", model: "alpha-sonnet-4", why: "priority 2; out for 12 s" },
       ],
       attempts: [
         {
@@ -49,7 +49,7 @@ test("the routing of a call is explained: candidates with reasons, every attempt
 Targets, in order of preference:
      TARGET  MODEL           WHY
   1  east/m  alpha-sonnet-4  priority 1
-  2  west/m  alpha-sonnet-4  priority 2; ejected for 12 s
+  2  west/m  alpha-sonnet-4  priority 2; out for 12 s
 
 Attempts:
      TARGET  MODEL           AT MS  MS    OUTCOME                         THEN

@@ -91,7 +91,6 @@ export class StandardStreams {
       });
     });
   }
-
 }
 
 const ignore = (): void => undefined;

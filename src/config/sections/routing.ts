@@ -11,16 +11,16 @@ import {
 
 /** How calls find a target, what happens when targets fail, and the capacity that keys can buy. */
 
-const ejectionSchema = z
+const outSchema = z
   .strictObject({
     failures: wholeNumber({
-      about: "Consecutive failures that eject a target.",
+      about: "Consecutive failures that take a target out.",
       min: 1,
       max: 1000,
       initial: 5,
     }),
     error_percent: wholeNumber({
-      about: "Percentage of failed attempts in ten seconds that ejects a target.",
+      about: "Percentage of failed attempts in ten seconds that takes a target out.",
       min: 1,
       max: 100,
       initial: 40,
@@ -32,32 +32,32 @@ const ejectionSchema = z
       initial: 20,
     }),
     first: duration({
-      about: "Duration of the first ejection; each further one lasts twice as long.",
+      about: "How long a target is out at first; each further time is twice as long.",
       min: "100ms",
       max: "1h",
       initial: "1s",
     }),
     longest: duration({
-      about: "Maximum duration of an ejection.",
+      about: "Longest time that a target is out.",
       min: "100ms",
       max: "24h",
       initial: "5s",
     }),
   })
-  .refine((ejection) => ejection.longest >= ejection.first, {
+  .refine((out) => out.longest >= out.first, {
     path: ["longest"],
-    error: "must not be shorter than routing.ejection.first",
+    error: "must not be shorter than routing.out.first",
   })
   .prefault({})
   .describe(
-    "When a target that fails is ejected: it gets no calls while another target, or a fallback, can serve.",
+    "When a target that fails is out: it gets no calls while another target, or a fallback, can serve.",
   )
-  .transform((ejection) => ({
-    failures: ejection.failures,
-    errorPercent: ejection.error_percent,
-    leastAttempts: ejection.least_attempts,
-    firstMs: ejection.first,
-    longestMs: ejection.longest,
+  .transform((out) => ({
+    failures: out.failures,
+    errorPercent: out.error_percent,
+    leastAttempts: out.least_attempts,
+    firstMs: out.first,
+    longestMs: out.longest,
   }));
 
 export const routingSchema = z
@@ -109,7 +109,7 @@ export const routingSchema = z
       max: 1_000_000,
       initial: 1000,
     }),
-    ejection: ejectionSchema,
+    out: outSchema,
   })
   .prefault({})
   .describe("Retries and failing targets.")
@@ -121,7 +121,7 @@ export const routingSchema = z
     longestBackoffMs: routing.longest_backoff,
     showsTarget: routing.target_header,
     queueLimit: routing.queue_limit,
-    ejection: routing.ejection,
+    out: routing.out,
   }));
 
 export const overloadSchema = z

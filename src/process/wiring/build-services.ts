@@ -110,7 +110,7 @@ export interface RoutingOptions extends Pick<
 > {
   readonly routingEvents: Pick<
     RoutingEvents,
-    "targetEjected" | "targetReturned" | "targetProbed" | "waited"
+    "targetOut" | "targetReturned" | "targetProbed" | "waited"
   >;
   readonly limits: LimitStore;
   /** For probes. */
@@ -130,8 +130,8 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
   const { limits, units, transport } = options;
   const health = new TargetHealth({
     clock,
-    settings: () => settings().ejection,
-    onEjected: (ejection) => events.targetEjected(ejection),
+    settings: () => settings().out,
+    onOut: (target) => events.targetOut(target),
     onReturned: (returned) => events.targetReturned(returned),
   });
   const capacity = new Capacity({

@@ -1,4 +1,4 @@
-import type { EjectionSettings } from "../../domain/settings.ts";
+import type { OutSettings } from "../../domain/settings.ts";
 import {
   type KeyCount,
   KeyedShare,
@@ -61,7 +61,7 @@ export class FailureTally {
   }
 
   /** Reason to take the target out for the key, if there is one. */
-  reasonForKey(key: string, nowMs: number, settings: EjectionSettings): string | undefined {
+  reasonForKey(key: string, nowMs: number, settings: OutSettings): string | undefined {
     const own = this.#own.get(key);
     if (own === undefined) return undefined;
     if (own.inRow >= settings.failures) return `${own.inRow} failures in a row`;
@@ -69,7 +69,7 @@ export class FailureTally {
   }
 
   /** Reason to take the target out for all keys, if there is one. */
-  reasonForAll(nowMs: number, settings: EjectionSettings): string | undefined {
+  reasonForAll(nowMs: number, settings: OutSettings): string | undefined {
     const needed = Math.max(settings.failures, this.#recent.sum(nowMs) * recentPart);
     const inRow = this.#weightedRow(needed);
     if (inRow >= needed) return `${inRow} failures in a row`;
@@ -108,7 +108,7 @@ function keepIn<Value>(counts: Map<string, Value>, name: string, value: Value): 
 
 function tooMany(
   { attempts, failures }: Share,
-  { leastAttempts, errorPercent }: EjectionSettings,
+  { leastAttempts, errorPercent }: OutSettings,
 ): string | undefined {
   const isTooMany =
     failures > 0 && attempts >= leastAttempts && failures * 100 >= errorPercent * attempts;

@@ -1,6 +1,6 @@
-import type { EjectionSettings } from "../../domain/settings.ts";
+import type { OutSettings } from "../../domain/settings.ts";
 
-export interface EjectionNotice {
+export interface OutNotice {
   readonly forMs: number;
   /** How often in a row, without a time in service as long as the last one out of it. */
   readonly times: number;
@@ -78,9 +78,9 @@ export class OutUntil {
   /** Undefined when nobody is to be told. */
   begin(
     nowMs: number,
-    { firstMs, longestMs }: EjectionSettings,
+    { firstMs, longestMs }: OutSettings,
     reason: OutReason,
-  ): EjectionNotice | undefined {
+  ): OutNotice | undefined {
     const wasWell = !this.isOut && nowMs - this.#returnedAtMs >= this.#forMs;
     this.#times = wasWell ? 1 : this.#times + 1;
     if (!this.isOut) this.#sinceMs = nowMs;

@@ -32,32 +32,32 @@ const outcomes: readonly (readonly [End & string, string])[] = [
 ];
 
 describe.each(outcomes)("%s", (outcome, meaning) => {
-  test(`is ${meaning} to ejection`, () => {
-    const { attempt, ejected } = start();
+  test(`is ${meaning} to the time out`, () => {
+    const { attempt, out } = start();
     attempt("unavailable", 4);
     attempt(outcome);
-    expect(ejected).toHaveLength(meaning === "failure" ? 1 : 0);
+    expect(out).toHaveLength(meaning === "failure" ? 1 : 0);
     attempt("unavailable");
-    expect(ejected).toHaveLength(meaning === "life" || meaning === "refusal" ? 0 : 1);
+    expect(out).toHaveLength(meaning === "life" || meaning === "refusal" ? 0 : 1);
   });
 
-  test("ends the attempt after an ejection accordingly", () => {
-    const { clock, eject, attempt, ejected, returned } = start();
-    eject();
+  test("ends the attempt after a time out accordingly", () => {
+    const { clock, takeOut, attempt, out, returned } = start();
+    takeOut();
     clock.advance(1_000);
     attempt(outcome);
-    expect(ejected).toHaveLength(meaning === "failure" ? 2 : 1);
+    expect(out).toHaveLength(meaning === "failure" ? 2 : 1);
     expect(returned).toHaveLength(meaning === "life" ? 1 : 0);
   });
 });
 
 describe("failures of several keys", () => {
-  test("eject a target for all after five in a row, with reason and duration", () => {
-    const { clock, attempt, ejected, view } = start();
+  test("take a target out for all after five in a row, with reason and duration", () => {
+    const { clock, attempt, out, view } = start();
     for (const key of ["a", "b", "c", "a"]) attempt("timed-out", 1, key);
     expect(view().isOut).toBe(false);
     attempt("connection-lost", 1, "b");
-    expect(ejected).toEqual([
+    expect(out).toEqual([
       {
         target: up.id,
         key: undefined,
@@ -70,16 +70,16 @@ describe("failures of several keys", () => {
     expect(view("d")).toMatchObject({ isOut: true, outForMs: 600 });
   });
 
-  test("eject it when they are half of twenty attempts without the worst key", () => {
+  test("take it out when they are half of twenty attempts without the worst key", () => {
     const failTwoOfThree = (times: number, pauseMs: number) => {
-      const { clock, attempt, ejected } = start();
+      const { clock, attempt, out } = start();
       for (let time = 0; time < times; time += 1) {
         attempt("ok", 1, `k${time % 7}`);
         attempt("unavailable", 1, `k${(time + 1) % 7}`);
         attempt("unavailable", 1, `k${(time + 2) % 7}`);
         clock.advance(pauseMs);
       }
-      return ejected.filter(({ key }) => key === undefined);
+      return out.filter(({ key }) => key === undefined);
     };
     expect(failTwoOfThree(6, 100)).toEqual([]);
     expect(failTwoOfThree(60, 2_000)).toEqual([]);
@@ -88,10 +88,10 @@ describe("failures of several keys", () => {
   });
 });
 
-describe("an ejected target", () => {
+describe("a target that is out", () => {
   test("takes attempts only as a last resort, also when it is due", () => {
-    const { clock, eject, tryBegin } = start();
-    eject();
+    const { clock, takeOut, tryBegin } = start();
+    takeOut();
     expect(tryBegin()).toBeUndefined();
     clock.advance(1_000);
     expect(tryBegin()).toBeUndefined();
@@ -99,8 +99,8 @@ describe("an ejected target", () => {
   });
 
   test("needs a probe when it is due, one at a time", () => {
-    const { clock, eject, health, view } = start();
-    eject();
+    const { clock, takeOut, health, view } = start();
+    takeOut();
     expect(view().needsProbe).toBe(false);
     clock.advance(1_000);
     expect(view().needsProbe).toBe(true);
@@ -110,27 +110,27 @@ describe("an ejected target", () => {
   });
 
   test("returns when a probe is answered", () => {
-    const { clock, eject, probe, returned, tryBegin, view } = start();
-    eject();
+    const { clock, takeOut, probe, returned, tryBegin, view } = start();
+    takeOut();
     clock.advance(1_000);
     probe(undefined);
     expect(returned).toEqual([{ target: up.id, key: undefined }]);
     expect([view().isOut, tryBegin() !== undefined]).toEqual([false, true]);
   });
 
-  test("is ejected for longer after each failed probe, up to a maximum", () => {
-    const { clock, eject, probe, ejected } = start();
-    eject();
+  test("is out for longer after each failed probe, up to a maximum", () => {
+    const { clock, takeOut, probe, out } = start();
+    takeOut();
     for (let time = 0; time < 5; time += 1) {
-      clock.advance(ejected.at(-1)?.forMs ?? 0);
+      clock.advance(out.at(-1)?.forMs ?? 0);
       probe("connect-failed");
     }
-    expect(ejected.map(({ forMs }) => forMs)).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
+    expect(out.map(({ forMs }) => forMs)).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
   });
 
   test("returns when a last-resort call is answered after it was due, not before", () => {
-    const { clock, eject, begin, returned } = start();
-    eject();
+    const { clock, takeOut, begin, returned } = start();
+    takeOut();
     const early = begin();
     clock.advance(1_000);
     early.answered();
@@ -140,28 +140,28 @@ describe("an ejected target", () => {
     expect(returned).toHaveLength(1);
   });
 
-  test("is ejected once by attempts that fail together after it was due", () => {
-    const { clock, eject, begin, ejected } = start();
-    eject();
+  test("is out once by attempts that fail together after it was due", () => {
+    const { clock, takeOut, begin, out } = start();
+    takeOut();
     clock.advance(1_000);
     for (const watch of [begin("a"), begin("b"), begin("c")]) watch.ended(endOf("timed-out"));
-    expect(ejected.map(({ forMs, times }) => [forMs, times])).toEqual([
+    expect(out.map(({ forMs, times }) => [forMs, times])).toEqual([
       [1_000, 1],
       [2_000, 2],
     ]);
-    expect(ejected[1]?.because).toBe("the attempt after its time out failed, at last: timed-out");
+    expect(out[1]?.because).toBe("the attempt after its time out failed, at last: timed-out");
   });
 
-  test("is not affected by attempts from before the ejection", () => {
-    const { clock, health, begin, eject, ejected, returned } = start();
+  test("is not affected by attempts from before its time out", () => {
+    const { clock, health, begin, takeOut, out, returned } = start();
     const early = [begin(), begin(), begin()];
-    eject();
+    takeOut();
     early[0]?.ended(endOf("unavailable"));
     clock.advance(1_000);
     early[1]?.ended(endOf("unavailable"));
     early[2]?.answered();
     early[2]?.ended("ok");
-    expect([ejected.length, returned.length]).toEqual([1, 0]);
+    expect([out.length, returned.length]).toEqual([1, 0]);
     expect(health.view(up.id, "k").isOut).toBe(true);
   });
 });
@@ -169,28 +169,28 @@ describe("an ejected target", () => {
 describe("a target that returned", () => {
   function returnedTarget() {
     const world = start();
-    world.eject();
+    world.takeOut();
     world.clock.advance(1_000);
     world.probe(undefined);
     return world;
   }
 
   test("is judged by attempts after its return: earlier failures do not count", () => {
-    const { answer, attempt, ejected } = returnedTarget();
+    const { answer, attempt, out } = returnedTarget();
     answer(10);
     attempt("unavailable", 4);
     answer(5);
     attempt("unavailable", 4);
-    expect(ejected).toHaveLength(1);
+    expect(out).toHaveLength(1);
   });
 
-  test("is ejected for the first duration again after a healthy period as long as the last ejection", () => {
+  test("is out for the first duration again after a healthy period as long as the last time out", () => {
     const timesAfter = (healthyMs: number): number | undefined => {
-      const { clock, answer, eject, ejected } = returnedTarget();
+      const { clock, answer, takeOut, out } = returnedTarget();
       answer(10);
       clock.advance(healthyMs);
-      eject();
-      return ejected.at(-1)?.times;
+      takeOut();
+      return out.at(-1)?.times;
     };
     expect([timesAfter(999), timesAfter(1_000)]).toEqual([2, 1]);
   });
@@ -217,9 +217,9 @@ describe("a silent target", () => {
   });
 
   test("is out when hedges won against it, as if those attempts had failed", () => {
-    const { begin, ejected, limit } = knownTarget();
+    const { begin, out, limit } = knownTarget();
     for (const key of ["a", "b", "c", "a", "b"]) begin(key).ended("silent");
-    expect(ejected).toMatchObject([
+    expect(out).toMatchObject([
       { key: undefined, because: "5 failures in a row, at last: silent" },
     ]);
     expect(limit()).toBe(Infinity);
@@ -227,21 +227,21 @@ describe("a silent target", () => {
 });
 
 test("a probe that could not be sent changes nothing", () => {
-  const { health, ejected, view } = start();
+  const { health, out, view } = start();
   health.tryBeginProbe(up.id)?.ended("nothing");
   health.tryBeginProbe(up.id)?.ended({ kind: "stale-credential", message: "" });
-  expect([ejected.length, view().isOut]).toEqual([0, false]);
+  expect([out.length, view().isOut]).toEqual([0, false]);
 });
 
 test("the timeout of a probe grows with the time out of service", () => {
-  const { clock, health, eject, probe, answer } = start();
+  const { clock, health, takeOut, probe, answer } = start();
   answer(20);
   const timeoutMs = (): number => {
     const watch = health.tryBeginProbe(up.id);
     watch?.ended({ kind: "timed-out", message: "" });
     return watch?.timeoutMs ?? 0;
   };
-  eject();
+  takeOut();
   clock.advance(1_000);
   expect(timeoutMs()).toBe(250);
   clock.advance(600_000);
@@ -251,7 +251,7 @@ test("the timeout of a probe grows with the time out of service", () => {
 });
 
 test("a target that refuses is out until then, and nobody is told", () => {
-  const { clock, begin, ejected, returned, attempt, tryBegin, view, limit } = start();
+  const { clock, begin, out, returned, attempt, tryBegin, view, limit } = start();
   const watches = Array.from({ length: 10 }, () => begin());
   watches[0]?.ended({ kind: "throttled", message: "", retryAfterMs: 3_000 });
   for (const watch of watches.slice(1)) watch.ended(endOf("throttled"));
@@ -261,7 +261,7 @@ test("a target that refuses is out until then, and nobody is told", () => {
   expect(view()).toMatchObject({ isOut: true, isRefusing: false, needsProbe: true });
   attempt("ok");
   expect(view().isOut).toBe(false);
-  expect([ejected, returned]).toEqual([[], []]);
+  expect([out, returned]).toEqual([[], []]);
 });
 
 test("a Retry-After is honoured up to five minutes, and a shorter one changes nothing", () => {
@@ -319,40 +319,40 @@ test("a timeout after the first event is no sign of overload", () => {
 });
 
 test("only the first end of an attempt counts", () => {
-  const { begin, ejected, inFlight } = start();
+  const { begin, out, inFlight } = start();
   for (let time = 0; time < 4; time += 1) {
     const watch = begin();
     watch.ended(endOf("unavailable"));
     watch.ended(endOf("unavailable"));
     watch.answered();
   }
-  expect([ejected.length, inFlight()]).toEqual([0, 0]);
+  expect([out.length, inFlight()]).toEqual([0, 0]);
 });
 
 test("a removed target is forgotten, and its running attempts report nothing", () => {
-  const { health, attempt, begin, ejected, returned, view } = start();
+  const { health, attempt, begin, out, returned, view } = start();
   attempt("unavailable", 4);
   const late = begin();
   health.retain(new Set(["other/m"]));
   late.ended(endOf("unavailable"));
   // A call from before the reload still uses the target.
   attempt("unavailable", 10);
-  expect([ejected.length, returned.length]).toEqual([0, 0]);
+  expect([out.length, returned.length]).toEqual([0, 0]);
   health.retain(new Set([up.id]));
   expect(view()).toMatchObject({ isOut: false });
   attempt("unavailable", 4);
-  expect(ejected).toEqual([]);
+  expect(out).toEqual([]);
   attempt("unavailable");
-  expect(ejected).toHaveLength(1);
+  expect(out).toHaveLength(1);
 });
 
 test("an account that the provider does not serve is out for five minutes, for all keys", () => {
-  const { clock, attempt, begin, probe, ejected, view } = start();
+  const { clock, attempt, begin, probe, out, view } = start();
   const late = begin("b");
   attempt("account-blocked", 1, "a");
   late.ended(endOf("account-blocked"));
   attempt("account-blocked", 3, "c");
-  expect(ejected).toMatchObject([{ key: undefined, forMs: 300_000 }]);
+  expect(out).toMatchObject([{ key: undefined, forMs: 300_000 }]);
   clock.advance(300_000);
   expect(view("d")).toMatchObject({ isOut: true, outForMs: 0, needsProbe: true });
   probe("account-blocked");
@@ -363,8 +363,8 @@ test("an account that the provider does not serve is out for five minutes, for a
 });
 
 test("a reload keeps the health of remaining targets", () => {
-  const { health, eject, view } = start();
-  eject();
+  const { health, takeOut, view } = start();
+  takeOut();
   health.retain(new Set([up.id, "new/m"]));
   expect(view().isOut).toBe(true);
 });
@@ -392,7 +392,7 @@ test("for any attempts and probes, views stay in bounds and no count is left ove
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 300 }), fc.nat(4), (steps, delay) => {
-      const { clock, health, ejected, returned, tryBegin, view, limit, inFlight } = start();
+      const { clock, health, out, returned, tryBegin, view, limit, inFlight } = start();
       const running: { watch: AttemptWatch; end: End & string }[] = [];
       const endOne = (): void => {
         const { watch, end } = running.shift() ?? {};
@@ -424,9 +424,9 @@ test("for any attempts and probes, views stay in bounds and no count is left ove
       while (running.length > 0) endOne();
       expect(inFlight()).toBe(0);
       for (const key of [undefined, "a", "b", "c"]) {
-        const firsts = ejected.filter((event) => event.key === key && event.times === 1).length;
+        const firsts = out.filter((event) => event.key === key && event.times === 1).length;
         const backs = returned.filter((event) => event.key === key).length;
-        // Ejections of a run start at the first duration, and a run ends with at most one return.
+        // Times out of a run start at the first duration, and a run ends with at most one return.
         expect(firsts).toBeLessThanOrEqual(backs + 1);
       }
     }),

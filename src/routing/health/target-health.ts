@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Target } from "../../domain/model.ts";
-import type { EjectionSettings } from "../../domain/settings.ts";
+import type { OutSettings } from "../../domain/settings.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import {
   type AttemptTerms,
@@ -13,26 +13,26 @@ import { type TargetView, unknownTarget } from "../target-view.ts";
 
 export type { TargetView } from "../target-view.ts";
 
-export interface EjectedTarget {
+export interface TargetOut {
   readonly target: string;
-  /** Set when only the calls of this key failed; undefined: ejected for all. */
+  /** Set when only the calls of this key failed; undefined: out for all. */
   readonly key: string | undefined;
   readonly forMs: number;
-  /** Ejections in a row. */
+  /** Times in a row. */
   readonly times: number;
   readonly because: string;
 }
 
 export interface ReturnedTarget {
   readonly target: string;
-  /** Undefined: for all keys, except those with an ejection of their own. */
+  /** Undefined: for all keys, except those for which it is out alone. */
   readonly key: string | undefined;
 }
 
 export interface TargetHealthOptions {
   readonly clock: Clock;
-  readonly settings: () => EjectionSettings;
-  readonly onEjected: (event: EjectedTarget) => void;
+  readonly settings: () => OutSettings;
+  readonly onOut: (event: TargetOut) => void;
   readonly onReturned: (event: ReturnedTarget) => void;
 }
 
@@ -134,9 +134,9 @@ export class TargetHealth {
 
   #notify(target: string, state: TargetState, changes: readonly TargetChange[]): void {
     if (this.#states.get(target) !== state) return;
-    for (const { key, ejected } of changes) {
-      if (ejected === undefined) this.#options.onReturned({ target, key });
-      else this.#options.onEjected({ target, key, ...ejected });
+    for (const { key, notice } of changes) {
+      if (notice === undefined) this.#options.onReturned({ target, key });
+      else this.#options.onOut({ target, key, ...notice });
     }
   }
 }

@@ -5,34 +5,34 @@ import type { AttemptWatch } from "./target-health.ts";
 /** How the calls of some keys affect a target, and must not affect the calls of others. */
 
 describe("failures of one key", () => {
-  test("eject a target only for that key, however many they are", () => {
-    const { clock, attempt, ejected, view } = start();
+  test("take a target out only for that key, however many they are", () => {
+    const { clock, attempt, out, view } = start();
     for (let second = 0; second < 120; second += 1) {
       attempt("timed-out", 5, "bad");
       attempt("ok", 1, "good");
       clock.advance(1_000);
     }
-    expect(new Set(ejected.map(({ key }) => key))).toEqual(new Set(["bad"]));
+    expect(new Set(out.map(({ key }) => key))).toEqual(new Set(["bad"]));
     expect([view("bad").isOut, view("good").isOut]).toEqual([true, false]);
   });
 
-  test("count for at most half of an ejection, so that one other failing key changes nothing", () => {
-    const { attempt, ejected } = start();
+  test("count for at most half of what takes a target out, so that one other failing key changes nothing", () => {
+    const { attempt, out } = start();
     attempt("unavailable", 4, "bad");
     attempt("unavailable", 1, "unlucky");
-    expect(ejected).toEqual([]);
+    expect(out).toEqual([]);
     attempt("unavailable", 1, "unlucky");
-    expect(ejected.map(({ key }) => key)).toEqual([undefined]);
+    expect(out.map(({ key }) => key)).toEqual([undefined]);
   });
 
   test("put it out for all when a probe fails after that time", () => {
-    const { clock, attempt, ejected, probe, view } = start();
+    const { clock, attempt, out, probe, view } = start();
     attempt("unavailable", 5, "only");
     expect([view("only").isOut, view("other").isOut]).toEqual([true, false]);
     clock.advance(1_000);
     expect([view("only").needsProbe, view("other").needsProbe]).toEqual([true, false]);
     probe("unavailable");
-    expect(ejected.at(-1)).toMatchObject({
+    expect(out.at(-1)).toMatchObject({
       key: undefined,
       because: "a probe failed: unavailable",
     });
@@ -50,7 +50,7 @@ describe("failures of one key", () => {
     expect(view("other").isOut).toBe(false);
   });
 
-  test("of a thousand keys use bounded memory and eject nothing for others", () => {
+  test("of a thousand keys use bounded memory and take nothing out for others", () => {
     const { attempt, view } = start();
     for (let key = 0; key < 1_000; key += 1) {
       attempt("unavailable", 5, `bad-${key}`);
@@ -71,7 +71,7 @@ function serveFor(
   }: Record<"seconds" | "perSecond" | "streamMs" | "failEvery", number>,
   world = start(),
 ) {
-  const { clock, tryBegin, ejected, probe, view } = world;
+  const { clock, tryBegin, out, probe, view } = world;
   const open: { endsMs: number; watch: AttemptWatch; fails: boolean }[] = [];
   let refused = 0;
   for (let call = 0; call < seconds * perSecond; call += 1) {
@@ -93,35 +93,32 @@ function serveFor(
     watch.answered();
     open.push({ endsMs: clock.monotonic() + streamMs, watch, fails });
   }
-  return { ejected: ejected.filter(({ key }) => key === undefined), refused };
+  return { out: out.filter(({ key }) => key === undefined), refused };
 }
 
 describe("a target of which one call in a hundred fails", () => {
-  test.each([1_000, 30_000])(
-    "is not ejected, with streams of %i ms, for five minutes",
-    (streamMs) => {
-      const load = { seconds: 300, perSecond: 50, streamMs, failEvery: 99 };
-      const { ejected, refused } = serveFor(load);
-      expect(ejected).toEqual([]);
-      // A single key may see two failures in a row right after its own ejection.
-      expect(refused).toBeLessThan(300 * 50 * 0.01);
-    },
-  );
+  test.each([1_000, 30_000])("is not out, with streams of %i ms, for five minutes", (streamMs) => {
+    const load = { seconds: 300, perSecond: 50, streamMs, failEvery: 99 };
+    const { out, refused } = serveFor(load);
+    expect(out).toEqual([]);
+    // A single key may see two failures in a row right after its own time out.
+    expect(refused).toBeLessThan(300 * 50 * 0.01);
+  });
 
   test("is back in service soon after an outage, however long its streams are", () => {
     const world = start();
-    world.eject();
+    world.takeOut();
     world.clock.advance(1_000);
     world.probe(undefined);
     const load = { seconds: 60, perSecond: 50, streamMs: 30_000, failEvery: 99 };
-    const { ejected } = serveFor(load, world);
-    expect(ejected).toHaveLength(1);
+    const { out } = serveFor(load, world);
+    expect(out).toHaveLength(1);
   });
 });
 
 describe("two keys whose calls fail", () => {
-  test("at the same time eject nothing for fifty others whose calls are answered", () => {
-    const { clock, begin, ejected } = start();
+  test("at the same time take nothing out for fifty others whose calls are answered", () => {
+    const { clock, begin, out } = start();
     for (let call = 0; call < 500; call += 1) {
       clock.advance(2);
       const watch = begin(`good-${call % 50}`);
@@ -129,18 +126,18 @@ describe("two keys whose calls fail", () => {
       watch.ended("ok");
     }
     for (const key of ["a", "a", "a", "b", "b"]) begin(key).ended(endOf("timed-out"));
-    expect(ejected.filter(({ key }) => key === undefined)).toEqual([]);
+    expect(out.filter(({ key }) => key === undefined)).toEqual([]);
   });
 });
 
-test("the failures of a key with its own ejection do not count for the others", () => {
-  const { clock, attempt, ejected, view } = start();
+test("the failures of a key with its own time out do not count for the others", () => {
+  const { clock, attempt, out, view } = start();
   for (let call = 0; call < 60; call += 1) {
     clock.advance(50);
     attempt(call % 2 === 0 ? "unavailable" : "ok", 1, "bad");
     attempt("ok", 1, "good");
   }
-  expect(ejected.every(({ key }) => key === "bad")).toBe(true);
+  expect(out.every(({ key }) => key === "bad")).toBe(true);
   attempt("unavailable", 1, "good");
   expect(view("other").isOut).toBe(false);
 });
@@ -194,8 +191,8 @@ test("a probe that is refused keeps the target from the refused account, and fro
 });
 
 test("after a probe that shows nothing, the next one waits for as long as the target was out", () => {
-  const { clock, eject, health, view } = start();
-  eject();
+  const { clock, takeOut, health, view } = start();
+  takeOut();
   clock.advance(1_000);
   health.tryBeginProbe(up.id)?.ended("nothing");
   expect(view().needsProbe).toBe(false);
@@ -205,13 +202,13 @@ test("after a probe that shows nothing, the next one waits for as long as the ta
   expect(view().outForMs).toBe(2_000);
 });
 
-test("failing keys of one account eject nothing for other accounts", () => {
-  const { begin, ejected } = start();
+test("failing keys of one account take nothing out for other accounts", () => {
+  const { begin, out } = start();
   for (let call = 0; call < 60; call += 1) {
     begin(`key-${call % 3}`, "bad").ended(endOf("unavailable"));
   }
-  expect(ejected.length).toBeGreaterThan(0);
-  expect(ejected.filter(({ key }) => key === undefined)).toEqual([]);
+  expect(out.length).toBeGreaterThan(0);
+  expect(out.filter(({ key }) => key === undefined)).toEqual([]);
 });
 
 test("a key that returned is not out again because of failures before", () => {

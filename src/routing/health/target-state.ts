@@ -1,11 +1,11 @@
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import type { EjectionSettings } from "../../domain/settings.ts";
+import type { OutSettings } from "../../domain/settings.ts";
 import type { TargetView } from "../target-view.ts";
 import { AnswerTime } from "./answer-time.ts";
 import type { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { FailureTally, type KeyOf } from "./failure-tally.ts";
-import { type EjectionNotice, longestAskedMs, type OutReason, OutUntil } from "./out-until.ts";
+import { type OutNotice, longestAskedMs, type OutReason, OutUntil } from "./out-until.ts";
 
 /**
  * How an attempt ended: completed, abandoned by its caller, beaten by a hedge though its answer was
@@ -30,12 +30,12 @@ export interface TargetChange {
   /** Undefined: all keys. */
   readonly key: string | undefined;
   /** Undefined: the target returned. */
-  readonly ejected: EjectionNotice | undefined;
+  readonly notice: OutNotice | undefined;
 }
 
 export interface Moment {
   readonly nowMs: number;
-  readonly settings: EjectionSettings;
+  readonly settings: OutSettings;
 }
 
 /** A running attempt. */
@@ -285,8 +285,8 @@ export class TargetState {
       else tally.forget(whose);
     }
     const out = whose === undefined ? this.#forAll : this.#ownOf(whose);
-    const ejected = out.begin(nowMs, settings, reason);
-    return ejected === undefined ? [] : [{ key, ejected }];
+    const notice = out.begin(nowMs, settings, reason);
+    return notice === undefined ? [] : [{ key, notice }];
   }
 
   /** The probe tells nothing about those who are not out: the due times go on, at least for as long. */
@@ -315,7 +315,7 @@ export class TargetState {
       this.#brokenOff.clear();
     }
     const out = key === undefined ? this.#forAll : this.#byKey.get(key);
-    return out?.end(nowMs) === true ? [{ key, ejected: undefined }] : [];
+    return out?.end(nowMs) === true ? [{ key, notice: undefined }] : [];
   }
 
   #ownOf({ key, account }: KeyOf): OutUntil {

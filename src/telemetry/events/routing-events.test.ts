@@ -21,7 +21,7 @@ const routes = (...targets: readonly string[]) => ({
   aliases: new Set(["alpha-sonnet-4"]),
 });
 
-const ejection = {
+const out = {
   target: "up/m",
   key: undefined,
   forMs: 10_000,
@@ -29,28 +29,28 @@ const ejection = {
   because: "5 failures in a row",
 };
 
-test("the ejection and the return of a target log a line each, and a gauge shows the state", () => {
+test("a target that goes out and one that returns log a line each, and a gauge shows the state", () => {
   const { events, metrics, logged } = start();
   events.configured(routes("up/m", "other/m"));
-  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="up/m"} 0');
-  events.targetEjected(ejection);
-  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="up/m"} 1');
-  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="other/m"} 0');
+  expect(pageOf(metrics)).toContain('sluice_target_out{target="up/m"} 0');
+  events.targetOut(out);
+  expect(pageOf(metrics)).toContain('sluice_target_out{target="up/m"} 1');
+  expect(pageOf(metrics)).toContain('sluice_target_out{target="other/m"} 0');
   events.targetReturned({ target: "up/m", key: undefined });
-  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="up/m"} 0');
-  expect(pageOf(metrics)).toContain('sluice_target_ejections_total{target="up/m",scope="all"} 1');
+  expect(pageOf(metrics)).toContain('sluice_target_out{target="up/m"} 0');
+  expect(pageOf(metrics)).toContain('sluice_target_outs_total{target="up/m",scope="all"} 1');
   expect(logged()).toEqual([
     expect.objectContaining({ level: "warn", target: "up/m", because: "5 failures in a row" }),
     expect.objectContaining({ level: "info", target: "up/m" }),
   ]);
 });
 
-test("an ejection for one key is logged with the key and does not set the gauge", () => {
+test("a target out for one key is logged with the key and does not set the gauge", () => {
   const { events, metrics, logged } = start();
   events.configured(routes("up/m"));
-  events.targetEjected({ ...ejection, key: "key_bad" });
-  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="up/m"} 0');
-  expect(pageOf(metrics)).toContain('sluice_target_ejections_total{target="up/m",scope="key"} 1');
+  events.targetOut({ ...out, key: "key_bad" });
+  expect(pageOf(metrics)).toContain('sluice_target_out{target="up/m"} 0');
+  expect(pageOf(metrics)).toContain('sluice_target_outs_total{target="up/m",scope="key"} 1');
   expect(logged()).toEqual([expect.objectContaining({ level: "warn", key: "key_bad" })]);
 });
 
@@ -66,18 +66,18 @@ test("probes are counted by outcome", () => {
   );
 });
 
-test("a reload keeps ejections and drops removed targets", () => {
+test("a reload keeps what is out and drops removed targets", () => {
   const { events, metrics } = start();
   events.configured(routes("up/m", "gone/m"));
-  events.targetEjected(ejection);
-  events.targetEjected({ ...ejection, target: "gone/m" });
+  events.targetOut(out);
+  events.targetOut({ ...out, target: "gone/m" });
   events.configured(routes("up/m", "new/m"));
   events.targetReturned({ target: "gone/m", key: undefined });
-  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="up/m"} 1');
-  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="new/m"} 0');
-  expect(pageOf(metrics)).not.toContain('sluice_target_ejected{target="gone/m"}');
+  expect(pageOf(metrics)).toContain('sluice_target_out{target="up/m"} 1');
+  expect(pageOf(metrics)).toContain('sluice_target_out{target="new/m"} 0');
+  expect(pageOf(metrics)).not.toContain('sluice_target_out{target="gone/m"}');
   events.configured(routes("gone/m"));
-  expect(pageOf(metrics)).toContain('sluice_target_ejected{target="gone/m"} 0');
+  expect(pageOf(metrics)).toContain('sluice_target_out{target="gone/m"} 0');
 });
 
 test("retry decisions are counted by model", () => {
@@ -94,14 +94,14 @@ test("what is configured has its counters at 0, and a reload resets none", () =>
   const { events, metrics } = start();
   events.configured(routes("up/m"));
   const zeros = [
-    'sluice_target_ejections_total{target="up/m",scope="all"} 0',
-    'sluice_target_ejections_total{target="up/m",scope="key"} 0',
+    'sluice_target_outs_total{target="up/m",scope="all"} 0',
+    'sluice_target_outs_total{target="up/m",scope="key"} 0',
     'sluice_target_probes_total{target="up/m",outcome="answered"} 0',
     'sluice_malformed_events_total{upstream="up"} 0',
     'sluice_guarantee_breaches_total{model="alpha-sonnet-4"} 0',
   ];
   for (const zero of zeros) expect(pageOf(metrics)).toContain(zero);
-  events.targetEjected(ejection);
+  events.targetOut(out);
   events.configured(routes("up/m"));
-  expect(pageOf(metrics)).toContain('sluice_target_ejections_total{target="up/m",scope="all"} 1');
+  expect(pageOf(metrics)).toContain('sluice_target_outs_total{target="up/m",scope="all"} 1');
 });

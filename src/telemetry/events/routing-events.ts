@@ -2,12 +2,12 @@ import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failur
 import type { EndedWait } from "../metrics/metrics.ts";
 import { type EventOptions, upstreamOf } from "./events.ts";
 
-export interface TargetEjection {
+export interface TargetOut {
   readonly target: string;
-  /** Set when only the calls of this key failed; undefined: ejected for all. */
+  /** Set when only the calls of this key failed; undefined: out for all. */
   readonly key: string | undefined;
   readonly forMs: number;
-  /** Ejections in a row. */
+  /** Times in a row. */
   readonly times: number;
   /** A text of the gateway, never of a provider. */
   readonly because: string;
@@ -35,8 +35,8 @@ export class RoutingEvents {
     const { counters } = this.#metrics;
     this.#metrics.targetsConfigured(targets);
     for (const target of targets) {
-      counters.add("sluice_target_ejections_total", [target, "all"], 0);
-      counters.add("sluice_target_ejections_total", [target, "key"], 0);
+      counters.add("sluice_target_outs_total", [target, "all"], 0);
+      counters.add("sluice_target_outs_total", [target, "key"], 0);
       counters.add("sluice_target_probes_total", [target, "answered"], 0);
       counters.add("sluice_malformed_events_total", [upstreamOf(target)], 0);
       counters.add("sluice_upstream_troubles_total", [upstreamOf(target)], 0);
@@ -44,20 +44,20 @@ export class RoutingEvents {
     for (const alias of aliases) counters.add("sluice_guarantee_breaches_total", [alias], 0);
   }
 
-  targetEjected({ target, key, forMs, times, because }: TargetEjection): void {
+  targetOut({ target, key, forMs, times, because }: TargetOut): void {
     const { counters } = this.#metrics;
-    counters.add("sluice_target_ejections_total", [target, key === undefined ? "all" : "key"]);
-    if (key === undefined) this.#metrics.targetEjected(target, true);
+    counters.add("sluice_target_outs_total", [target, key === undefined ? "all" : "key"]);
+    if (key === undefined) this.#metrics.targetOut(target, true);
     const message =
       key === undefined
-        ? "a target keeps failing and is ejected where others can serve"
-        : "a target keeps failing the calls of one key and is ejected for that key";
+        ? "a target keeps failing and is out where others can serve"
+        : "a target keeps failing the calls of one key and is out for that key";
     const rounded = Math.round(forMs);
     this.#logger.log("warn", message, { target, key, forMs: rounded, times, because });
   }
 
-  targetReturned({ target, key }: Pick<TargetEjection, "target" | "key">): void {
-    if (key === undefined) this.#metrics.targetEjected(target, false);
+  targetReturned({ target, key }: Pick<TargetOut, "target" | "key">): void {
+    if (key === undefined) this.#metrics.targetOut(target, false);
     this.#logger.log("info", "a target works again", { target, key });
   }
 

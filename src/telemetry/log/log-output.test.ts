@@ -8,11 +8,14 @@ class StagedLog {
   readonly lines: string[] = [];
   #isFull = false;
   #reader: PromiseWithResolvers<void> | undefined;
-  readonly queue = new OutputQueue(this.clock, async (_, bytes) => {
-    await this.#reader?.promise;
-    if (this.#isFull) throw new Error("full");
-    this.lines.push(...Buffer.from(bytes).toString().split("\n").slice(0, -1));
-    return bytes.length;
+  readonly queue = new OutputQueue(this.clock, {
+    write: async (_, bytes) => {
+      await this.#reader?.promise;
+      if (this.#isFull) throw new Error("full");
+      this.lines.push(...Buffer.from(bytes).toString().split("\n").slice(0, -1));
+      return bytes.length;
+    },
+    isRegular: () => false,
   });
   readonly output = new LogOutput(this.queue, this.clock);
 

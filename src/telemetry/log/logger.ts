@@ -54,15 +54,17 @@ export function describeDropped(form: LineForm): (lines: number) => string {
 
 function formatOf({ format, clock }: LineForm): Format {
   const time = timeOf(clock);
-  if (format === "text") {
-    return (level, message, fields) =>
-      `${time()} ${level.toUpperCase().padEnd(5)} ${message}${formatFields(fields)}`;
-  }
-  return (level, message, fields) => {
-    const rest = JSON.stringify(fields);
-    const head = `{"time":"${time()}","level":"${level}","message":${JSON.stringify(message)}`;
-    return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
-  };
+  return format === "text"
+    ? (level, message, fields) => {
+        const parts = [time(), level.toUpperCase().padEnd(5), message];
+        addFields(fields, parts);
+        return parts.join(" ");
+      }
+    : (level, message, fields) => {
+        const rest = JSON.stringify(fields);
+        const head = `{"time":"${time()}","level":"${level}","message":${JSON.stringify(message)}`;
+        return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
+      };
 }
 
 /** The time as ISO 8601; the text of a second is made once. */
@@ -80,15 +82,13 @@ function timeOf(clock: Pick<Clock, "now">): () => string {
   };
 }
 
-function formatFields(fields: LogFields): string {
-  let line = "";
-  // Without `Object.entries`, which would cost as much as all the rest.
+/** Without `Object.entries`, which would cost as much as all the rest. */
+function addFields(fields: LogFields, parts: string[]): void {
   for (const name in fields) {
     const value = fields[name];
     if (value === undefined) continue;
-    line += ` ${name}=${typeof value === "string" ? quote(value) : value}`;
+    parts.push(`${name}=${typeof value === "string" ? quote(value) : value}`);
   }
-  return line;
 }
 
 /** Quotes values whose spaces or control characters would break the line. */

@@ -66,7 +66,7 @@ test("lines that follow a write wait for each other, unless they fill a batch", 
   const texts = (): readonly string[] => files.writes.map(([, text]) => text);
   append(2, "first");
   await turns();
-  for (const text of ["a\n", "b\n"]) {
+  for (const text of ["a", "b"]) {
     append(2, text);
     await turns();
   }

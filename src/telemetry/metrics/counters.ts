@@ -48,8 +48,8 @@ const table = {
     "Repeated refusals of a key or address within a second, answered without reading.",
     "of",
   ],
-  sluice_target_ejections_total: [
-    "Ejections of targets that kept failing, for all keys or for one.",
+  sluice_target_outs_total: [
+    "Times that targets went out as they kept failing, for all keys or for one.",
     "target",
     "scope",
   ],

@@ -17,7 +17,7 @@ export interface MetricSeries {
 }
 
 /** Gauges of which both threads have one; all others are summed. */
-const largestCounts = new Set(["sluice_event_loop_delay_seconds", "sluice_target_ejected"]);
+const largestCounts = new Set(["sluice_event_loop_delay_seconds", "sluice_target_out"]);
 
 /** Each metric once. Equal series, as the two threads of a process have, are summed. */
 export function mergeFamilies(all: readonly MetricFamily[]): readonly MetricFamily[] {

@@ -107,7 +107,7 @@ export class Metrics {
   readonly #requests = new Map<string, Map<number, Count>>();
   readonly #keys = new Map<string, KeySeries>();
   readonly #otherKeys: KeySeries = { name: "other", answers: {} };
-  /** Whether each configured target is ejected. */
+  /** Whether each configured target is out. */
   #targets = new Map<string, boolean>();
 
   constructor(gauges: Gauges) {
@@ -136,9 +136,9 @@ export class Metrics {
     this.#targets = new Map([...targets].map((target) => [target, before.get(target) ?? false]));
   }
 
-  /** A target is ejected for all keys, or works again. */
-  targetEjected(target: string, isEjected: boolean): void {
-    if (this.#targets.has(target)) this.#targets.set(target, isEjected);
+  /** A target is out for all keys, or works again. */
+  targetOut(target: string, isOut: boolean): void {
+    if (this.#targets.has(target)) this.#targets.set(target, isOut);
   }
 
   waited({ pool, capacityClass, outcome, waitedMs }: EndedWait): void {
@@ -163,12 +163,12 @@ export class Metrics {
 
   /** Requests of all kinds, calls too. */
   requestAnswered(route: string, status: number): void {
-    let known = this.#requests.get(route);
-    if (known === undefined) this.#requests.set(route, (known = new Map()));
-    let requests = known.get(status);
+    const known = this.#requests.get(route);
+    let requests = known?.get(status);
     if (requests === undefined) {
       requests = this.counters.of("sluice_http_requests_total", [route, String(status)]);
-      known.set(status, requests);
+      if (known === undefined) this.#requests.set(route, new Map([[status, requests]]));
+      else known.set(status, requests);
     }
     requests.total += 1;
   }
@@ -220,7 +220,11 @@ export class Metrics {
       if (isSame) return series;
     }
     const series = {
-      ...{ environment, status, outcome, usageSource, isStreamed },
+      environment,
+      status,
+      outcome,
+      usageSource,
+      isStreamed,
       calls: this.counters.of("sluice_calls_total", [environment, model, String(status), outcome]),
       inputTokens: this.counters.of("sluice_tokens_total", [model, "input", usageSource]),
       outputTokens: this.counters.of("sluice_tokens_total", [model, "output", usageSource]),
@@ -248,13 +252,13 @@ export class Metrics {
       ["sluice_resident_memory_bytes", "Resident memory.", resident],
       ["sluice_log_lines_dropped_total", dropped, droppedLogLines],
     ] as const;
-    const targets = [...this.#targets].map(([target, isEjected]) => ({
+    const targets = [...this.#targets].map(([target, isOut]) => ({
       labels: { target },
-      value: isEjected ? 1 : 0,
+      value: isOut ? 1 : 0,
     }));
-    const ejected = "Whether a target is ejected for all keys: 1 until it works again.";
+    const help = "Whether a target is out for all keys: 1 until it works again.";
     return [
-      gaugeFamily("sluice_target_ejected", ejected, targets),
+      gaugeFamily("sluice_target_out", help, targets),
       this.#poolFamily("in_flight", "inFlight", "Calls that hold a place of a pool or upstream."),
       this.#poolFamily("queued", "queued", "Calls that wait for a place of a pool or upstream."),
       ...gauges.flatMap(([name, help, read]) => {

@@ -15,7 +15,7 @@ type Sections = typeof targetSections;
 type Target = FileTarget<Sections>;
 
 /**
- * An upstream in several regions becomes one for each, so that health, ejection, places, retry
+ * An upstream in several regions becomes one for each, so that health, places, retry
  * budgets and metrics are kept by region.
  */
 export function buildUpstreams({
