@@ -28,12 +28,12 @@ const rulesSchema = z.object({
 /** Queries about what did not happen here. */
 const empty = [
   "Alerts",
-  "Targets that went out",
   "Keys at their limits",
   "Keys with failed requests",
   "Refusals by rule",
   "Restarts",
   "Share of failed calls (5xx) by model",
+  "Targets that went out",
 ];
 
 testNeeding("prometheus")(
