@@ -1,6 +1,8 @@
 /** Aliases of the run; the upstream knows the models by the same names. */
 export const benchModels = {
   chat: "bench-chat",
+  /** Served by two upstreams, both the same program. */
+  twoTargets: "bench-two-targets",
   /** Served by the same upstream over the wire of the kind `bedrock`. */
   bedrock: "bench-bedrock",
   embedding: "bench-embedding",

@@ -22,7 +22,7 @@ const columns: readonly Column[] = [
   { title: "p99", name: "paced.p99_at_half", shows: "compared" },
   { title: "crowd: first p99, ms", name: "crowd.first_p99", shows: "value" },
   { title: "chunks a read", name: "crowd.per_read", shows: "value" },
-  { title: "resident, MB", name: "calls.resident", shows: "value" },
+  { title: "memory, MB", name: "calls.memory", shows: "value" },
 ];
 
 const failed = "-";

@@ -19,9 +19,7 @@ export interface BenchPlan {
   readonly crowd: StreamLoad;
   /** The number of calls over which garbage is counted. */
   readonly garbageCalls: number;
-  /** Asks between two processes in one measurement. */
-  readonly linkAsks: number;
-  /** The total numbers of calls after which resident memory is read. */
+  /** The total numbers of calls after which memory is read. */
   readonly memoryCalls: readonly [few: number, many: number];
   readonly openStreams: readonly [few: number, many: number];
   /** The time that streams are open before memory is read. */
@@ -55,7 +53,6 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     streams: { streams: 20, chunks: 40, pauseMs: 20 },
     crowd: { streams: 60, chunks: 40, pauseMs: 20 },
     garbageCalls: 2_000,
-    linkAsks: 2_000,
     memoryCalls: [2_000, 4_000],
     openStreams: [100, 300],
     openStreamsMs: 300,
@@ -75,7 +72,6 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     streams: { streams: 100, chunks: 200, pauseMs: 20 },
     crowd: { streams: 600, chunks: 200, pauseMs: 20 },
     garbageCalls: 10_000,
-    linkAsks: 16_000,
     memoryCalls: [100_000, 300_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,
@@ -95,7 +91,6 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     streams: { streams: 100, chunks: 400, pauseMs: 20 },
     crowd: { streams: 600, chunks: 400, pauseMs: 20 },
     garbageCalls: 10_000,
-    linkAsks: 64_000,
     memoryCalls: [100_000, 1_000_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,

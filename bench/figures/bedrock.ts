@@ -1,68 +1,88 @@
-import type { Comparison, Figure } from "../figure.ts";
+import type { Figure } from "../figure.ts";
 import { driveStreams } from "../load/drive-streams.ts";
 import { chatRequest } from "../load/requests.ts";
 import { benchModels } from "../models.ts";
+import type { Gateway } from "../stand/stand.ts";
 import { summarize } from "../statistics.ts";
-import { callCpu, cpuDuring, type FigureContext } from "./context.ts";
+import { ratios } from "./compare.ts";
+import { callCpu, cpuDuring, warmUp, type FigureContext } from "./context.ts";
 
 const callTarget = 1.35;
 const chunkTarget = 1.1;
 
-/** CPU of Sluice over the kind `bedrock` (signing, translation, frames), divided by `openai`'s. */
+/**
+ * CPU of Sluice over the kind `bedrock` (signing, translation, frames): by that of nginx, which forwards
+ * the same calls over `openai`, and by its own over `openai`.
+ */
 export async function measureBedrock(context: FigureContext): Promise<readonly Figure[]> {
-  const calls = await measureRounds(context, "bedrock calls", (model) =>
-    callCpu(context.stand.sluice, context, chatRequest(model)),
+  await warmUp(context.stand.sluice, context, chatRequest(benchModels.bedrock));
+  const calls = await measureRounds(context, "bedrock calls", (gateway, model) =>
+    callCpu(gateway, context, chatRequest(model)),
   );
-  const chunks = await measureRounds(context, "bedrock chunks", (model) =>
-    chunkCpu(context, model),
-  );
+  const chunkOf = (gateway: Gateway, model: string): Promise<number> =>
+    chunkCpu(gateway, context, model);
+  await chunkOf(context.stand.sluice, benchModels.bedrock);
+  const chunks = await measureRounds(context, "bedrock chunks", chunkOf);
   return [
-    {
-      name: "bedrock.call_cpu",
-      title: "CPU of a chat call, kind bedrock by kind openai",
-      ...describe(calls),
-      target: callTarget,
-    },
-    {
-      name: "bedrock.chunk_cpu",
-      title: "CPU of a streamed chunk, kind bedrock by kind openai",
-      ...describe(chunks),
+    ...describe(calls, { name: "call_cpu", title: "CPU of a chat call", target: callTarget }),
+    ...describe(chunks, {
+      name: "chunk_cpu",
+      title: "CPU of a streamed chunk",
       target: chunkTarget,
-    },
+    }),
   ];
 }
 
 interface Round {
+  readonly nginx: number;
   readonly openai: number;
   readonly bedrock: number;
 }
 
 async function measureRounds(
-  { plan, progress }: FigureContext,
+  { stand, plan, progress }: FigureContext,
   subject: string,
-  measure: (model: string) => Promise<number>,
+  measure: (gateway: Gateway, model: string) => Promise<number>,
 ): Promise<readonly Round[]> {
-  await measure(benchModels.bedrock);
   const rounds: Round[] = [];
   for (let round = 1; round <= plan.rounds; round += 1) {
     progress(`${subject}: round ${round} of ${plan.rounds}`);
-    const openai = await measure(benchModels.chat);
-    rounds.push({ openai, bedrock: await measure(benchModels.bedrock) });
+    const nginx = await measure(stand.nginx, benchModels.chat);
+    const openai = await measure(stand.sluice, benchModels.chat);
+    rounds.push({ nginx, openai, bedrock: await measure(stand.sluice, benchModels.bedrock) });
   }
   return rounds;
 }
 
-async function chunkCpu({ stand, plan, driver }: FigureContext, model: string): Promise<number> {
-  const { sluice } = stand;
+async function chunkCpu(
+  gateway: Gateway,
+  { plan, driver }: FigureContext,
+  model: string,
+): Promise<number> {
   const load = plan.streams;
   const openWithinMs = load.pauseMs * 5;
-  const drive = { destination: sluice, load, model, openWithinMs, signal: driver.signal };
-  const { cpu } = await cpuDuring(sluice, () => driveStreams(drive));
+  const drive = { destination: gateway, load, model, openWithinMs, signal: driver.signal };
+  const { cpu } = await cpuDuring(gateway, () => driveStreams(drive));
   return cpu / (load.streams * load.chunks);
 }
 
-function describe(rounds: readonly Round[]): Pick<Figure, "unit" | "sluice" | "comparison"> {
-  const ratios = rounds.map(({ openai, bedrock }) => bedrock / openai);
-  const comparison: Comparison = { kind: "kinds", value: summarize(ratios) };
-  return { unit: "us", sluice: summarize(rounds.map(({ bedrock }) => bedrock)).median, comparison };
+function describe(
+  rounds: readonly Round[],
+  { name, title, target }: { name: string; title: string; target: number },
+): readonly [Figure, Figure] {
+  const peers = new Map<string, number>();
+  const byNginx = rounds.map(({ nginx, bedrock }) => ({ nginx, sluice: bedrock, peers }));
+  const byOpenai = summarize(rounds.map(({ openai, bedrock }) => bedrock / openai));
+  const figure = { name: `bedrock.${name}`, title: `${title}, kind bedrock`, unit: "us" };
+  return [
+    { ...figure, ...ratios(byNginx) },
+    {
+      name: `${figure.name}_by_openai`,
+      title: `${figure.title} by kind openai`,
+      unit: "us",
+      sluice: summarize(rounds.map(({ bedrock }) => bedrock)).median,
+      comparison: { kind: "kinds", value: byOpenai },
+      target,
+    },
+  ];
 }

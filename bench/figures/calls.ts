@@ -1,15 +1,28 @@
 import type { Figure } from "../figure.ts";
+import { chatRequest, toolsRequest } from "../load/requests.ts";
+import { benchModels } from "../models.ts";
 import { medians, pick, ratios } from "./compare.ts";
-import { alternate, callCpu, type FigureContext } from "./context.ts";
+import { alternate, callCpu, warmUp, type FigureContext } from "./context.ts";
 import { settledBytes } from "./memory.ts";
 
-const targetRatio = 4;
+const targetRatio = 4.6;
+
+/** Other calls than the plain one, which nginx only forwards, too. */
+const otherCalls = [
+  {
+    name: "two_targets",
+    title: "CPU of a chat call, two targets",
+    request: chatRequest(benchModels.twoTargets),
+    target: 4.9,
+  },
+  { name: "tools", title: "CPU of a chat call with tools, 8 kB in", request: toolsRequest() },
+] as const;
 
 /** CPU of a gateway for one unstreamed chat call, and its memory after such calls. */
 export async function measureCalls(context: FigureContext): Promise<readonly Figure[]> {
   const rounds = await alternate(context, "chat calls", async (gateway, own) => ({
     cpu: await callCpu(gateway, own),
-    resident: await settledBytes(gateway),
+    memory: await settledBytes(gateway),
   }));
   const cpu = pick(rounds, (round) => round.cpu);
   return [
@@ -27,10 +40,22 @@ export async function measureCalls(context: FigureContext): Promise<readonly Fig
       ...medians(pick(cpu, (microseconds) => 1_000_000 / microseconds)),
     },
     {
-      name: "calls.resident",
-      title: "Resident memory after these calls",
+      name: "calls.memory",
+      title: "Memory after these calls",
       unit: "MB",
-      ...medians(pick(rounds, ({ resident }) => resident / 1_000_000)),
+      ...medians(pick(rounds, ({ memory }) => memory / 1_000_000)),
     },
+    ...(await measureOtherCalls(context)),
   ];
+}
+
+async function measureOtherCalls(context: FigureContext): Promise<readonly Figure[]> {
+  const own = { ...context, stand: { ...context.stand, peers: [] } };
+  const figures: Figure[] = [];
+  for (const { request, ...figure } of otherCalls) {
+    await warmUp(own.stand.sluice, own, request);
+    const rounds = await alternate(own, figure.title, (gateway) => callCpu(gateway, own, request));
+    figures.push({ ...figure, name: `calls.${figure.name}`, unit: "us", ...ratios(rounds) });
+  }
+  return figures;
 }

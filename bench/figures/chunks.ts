@@ -5,7 +5,7 @@ import type { Gateway } from "../stand/stand.ts";
 import { medians, pick, ratios } from "./compare.ts";
 import { alternate, cpuDuring, type FigureContext, type Round } from "./context.ts";
 
-const targetRatio = 1.9;
+const targetRatio = 1.8;
 
 /** CPU of a gateway for one chunk of a stream, with enough time between chunks to arrive singly. */
 export async function measureChunks(context: FigureContext): Promise<readonly Figure[]> {

@@ -75,8 +75,12 @@ export async function tryPeer<Value>(
 const connections = 16;
 
 /** The first calls of a process compile code and fill caches; a server runs for weeks. */
-export async function warmUp(gateway: Gateway, { plan, driver }: FigureContext): Promise<void> {
-  const load = { destination: gateway, request: chatRequest(), connections };
+export async function warmUp(
+  gateway: Gateway,
+  { plan, driver }: FigureContext,
+  request = chatRequest(),
+): Promise<void> {
+  const load = { destination: gateway, request, connections };
   const deadline = performance.now() + plan.warmUpMs;
   let done = 0;
   while (done < plan.warmUpCalls && performance.now() < deadline) {

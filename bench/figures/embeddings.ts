@@ -4,7 +4,7 @@ import { embeddingsRequest } from "../load/requests.ts";
 import { ratios } from "./compare.ts";
 import { alternate, type FigureContext } from "./context.ts";
 
-const targetRatio = 2.2;
+const targetRatio = 2.4;
 
 /** The largest possible embeddings call, one at a time. */
 export async function measureEmbeddings(context: FigureContext): Promise<readonly Figure[]> {

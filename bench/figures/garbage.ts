@@ -1,11 +1,11 @@
 import type { Figure } from "../figure.ts";
 import { driveCalls } from "../load/drive-calls.ts";
 import { chatRequest } from "../load/requests.ts";
-import { residentBytes } from "../stand/process-usage.ts";
+import { memoryBytes } from "../stand/process-usage.ts";
 import { pidOf } from "./holds.ts";
 import type { FigureContext } from "./context.ts";
 
-const targetKilobytes = 12;
+const targetKilobytes = 18;
 const connections = 16;
 const sliceMs = 1_000;
 /** What a call leaves for the collector: how a process that never collects grows. */
@@ -27,14 +27,14 @@ export async function measureGarbage(context: FigureContext): Promise<readonly F
   // Compiled code makes fewer objects.
   await drive(plan.warmUpCalls);
   const pids = [pidOf(sluice, "sluice-1")];
-  const before = residentBytes(pids);
+  const before = memoryBytes(pids);
   const calls = await drive(plan.garbageCalls);
   return [
     {
       name: "garbage.call",
       title: "Garbage of a chat call, process",
       unit: "kB",
-      sluice: (residentBytes(pids) - before) / calls / 1_000,
+      sluice: (memoryBytes(pids) - before) / calls / 1_000,
       target: targetKilobytes,
     },
   ];

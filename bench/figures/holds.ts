@@ -10,9 +10,9 @@ import type { SluiceGateway } from "../stand/sluice.ts";
 import { quantile, summarize } from "../statistics.ts";
 import { warmUp, type FigureContext } from "./context.ts";
 
-/** A thousand calls a second, and so as many rows. */
-const connections = 20;
-const everyMs = 20;
+/** And so as many rows. */
+const perSecond = 1_000;
+const mostConnections = 256;
 const dayMs = 86_400_000;
 const reportDays = 30;
 /** The load itself before it is watched, once the code is compiled. */
@@ -36,8 +36,12 @@ export async function measureHolds(context: FigureContext): Promise<readonly Fig
     watchFolder: stand.folder,
     fill: (path) => fillLedger(path, plan.reportedCalls, driver.signal),
   });
-  const request = chatRequest();
-  const load = { destination: sluice, request, connections, everyMs };
+  const load = {
+    destination: sluice,
+    request: chatRequest(),
+    connections: mostConnections,
+    perSecond,
+  };
   await warmUp(sluice, context);
   const before = await driveCalls({ ...load, durationMs: leadMs }, driver);
   const pid = pidOf(sluice, "sluice-1");
@@ -49,7 +53,6 @@ export async function measureHolds(context: FigureContext): Promise<readonly Fig
   reading.abort();
   const count = await reports;
   const { held, running, busy } = await takeSamples(pid, stand.folder);
-  const perSecond = Math.round((during.calls * 1_000_000) / during.microseconds);
   const title = `Event loop held, ${perSecond} rows a second, ${count} reports`;
   return [
     figureOf("p999", `${title}, p99.9`, { samples: running, share: 0.999, target: targetMs }),

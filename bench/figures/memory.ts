@@ -2,13 +2,15 @@ import type { Figure } from "../figure.ts";
 import { driveCalls } from "../load/drive-calls.ts";
 import { openStreams } from "../load/drive-streams.ts";
 import { chatRequest } from "../load/requests.ts";
-import { residentBytes } from "../stand/process-usage.ts";
+import { memoryBytes } from "../stand/process-usage.ts";
 import type { Gateway } from "../stand/stand.ts";
 import { summarize } from "../statistics.ts";
 import type { FigureContext } from "./context.ts";
 
 const connections = 16;
 const targetKilobytes = 40;
+/** Of a gateway at rest, and after the fewer calls. */
+const targetMegabytes = { atRest: 125, afterCalls: 200 } as const;
 /** The tolerance for equal memory, because of garbage collection. */
 const targetGrowth = 1.1;
 /** Slow enough for thousands of streams without a busy core. */
@@ -18,11 +20,13 @@ const sliceMs = 1_000;
 const settleMs = 100;
 const settleReadings = 5;
 
-/** Resident memory of a new gateway: at rest, with open streams, and after calls. */
+/** Memory of a new gateway: at rest, with open streams, and after calls. */
 export async function measureMemory(context: FigureContext): Promise<readonly Figure[]> {
   await using sluice = await context.stand.startFreshSluice();
   const atRest = await settledBytes(sluice);
-  const figures: Figure[] = [memoryFigure("at_rest", "at rest", atRest)];
+  const figures: Figure[] = [
+    { ...memoryFigure("at_rest", "at rest", atRest), target: targetMegabytes.atRest },
+  ];
   for (const streams of context.plan.openStreams) {
     context.progress(`memory: ${streams} open streams`);
     figures.push({
@@ -48,7 +52,10 @@ async function measureAfterCalls(
   await drive(gateway, many - done, context);
   const afterMany = await settledBytes(gateway);
   return [
-    memoryFigure("after_few_calls", `after ${few} calls`, afterFew),
+    {
+      ...memoryFigure("after_few_calls", `after ${few} calls`, afterFew),
+      target: targetMegabytes.afterCalls,
+    },
     {
       ...memoryFigure("after_many_calls", `after ${many} calls`, afterMany),
       comparison: { kind: "growth", value: summarize([afterMany / afterFew]) },
@@ -62,7 +69,7 @@ export async function settledBytes(gateway: Gateway): Promise<number> {
   let least = Infinity;
   for (let reading = 0; reading < settleReadings; reading += 1) {
     await Bun.sleep(settleMs);
-    least = Math.min(least, residentBytes(gateway.pids()));
+    least = Math.min(least, memoryBytes(gateway.pids()));
   }
   return least;
 }
@@ -86,7 +93,7 @@ async function drive(
 function memoryFigure(name: string, moment: string, bytes: number): Figure {
   return {
     name: `memory.${name}`,
-    title: `Resident memory ${moment}`,
+    title: `Memory ${moment}`,
     unit: "MB",
     sluice: bytes / 1_000_000,
   };
@@ -97,7 +104,7 @@ async function kilobytesPerStream(
   streams: number,
   { driver, plan, restingBytes }: FigureContext & { readonly restingBytes?: number },
 ): Promise<number> {
-  const before = restingBytes ?? residentBytes(gateway.pids());
+  const before = restingBytes ?? memoryBytes(gateway.pids());
   const openWithinMs = (streams / opensPerSecond) * 1_000;
   const chunks = Math.ceil((openWithinMs + plan.openStreamsMs) / openPauseMs) + 10;
   const load = { streams, chunks, pauseMs: openPauseMs };
@@ -109,5 +116,5 @@ async function kilobytesPerStream(
   });
   await open.begun;
   await Bun.sleep(plan.openStreamsMs);
-  return (residentBytes(gateway.pids()) - before) / streams / 1_000;
+  return (memoryBytes(gateway.pids()) - before) / streams / 1_000;
 }

@@ -4,7 +4,7 @@ import type { Gateway } from "../stand/stand.ts";
 import { alternate, callCpu, type FigureContext } from "./context.ts";
 import { driveBoth, latencyFigures } from "./latency.ts";
 
-const addedTargetMs = 1.5;
+const addedTargetMs = 3;
 /** More than calls that wait at any time, unless the gateway can't carry the load. */
 const mostConnections = 256;
 const loads = [

@@ -13,7 +13,6 @@ const loadSchema = z.strictObject({
   request: z.strictObject({ path: z.string(), body: z.string() }),
   connections: z.int().positive(),
   durationMs: z.number().positive(),
-  everyMs: z.number().positive().optional(),
 });
 
 type Load = z.infer<typeof loadSchema>;
@@ -24,13 +23,7 @@ async function runLoad(load: Load): Promise<CallResult> {
   const bytes = requestBytes(load.request, load.destination);
   const startedAt = performance.now();
   const shared: Shared = { bytes, endsAt: startedAt + load.durationMs, latencies: [], failures: 0 };
-  // Calls with pauses are spread evenly.
-  const spreadMs = (load.everyMs ?? 0) / load.connections;
-  const callers = Array.from({ length: load.connections }, async (_, index) => {
-    if (spreadMs > 0) await Bun.sleep(index * spreadMs);
-    return call(load, shared);
-  });
-  await Promise.all(callers);
+  await Promise.all(Array.from({ length: load.connections }, () => call(load, shared)));
   const sorted = Float64Array.from(shared.latencies).sort();
   return {
     calls: sorted.length,
@@ -50,7 +43,7 @@ interface Shared {
 }
 
 /** One connection, which calls until the time is over. */
-function call({ destination, everyMs }: Load, shared: Shared): Promise<void> {
+function call({ destination }: Load, shared: Shared): Promise<void> {
   const answer = new AnswerReader();
   const sender = new RequestSender();
   let sentAt = 0;
@@ -71,8 +64,7 @@ function call({ destination, everyMs }: Load, shared: Shared): Promise<void> {
           shared.latencies.push((now - sentAt) * 1_000);
           if (answer.status !== 200) shared.failures += 1;
           if (now >= shared.endsAt) socket.end();
-          else if (everyMs === undefined) send(socket);
-          else setTimeout(send, Math.max(0, sentAt + everyMs - now), socket);
+          else send(socket);
         },
         close: () => resolve(),
         error: (_, error) => reject(error),

@@ -11,8 +11,6 @@ export interface CallLoad {
   /** The number of connections; each sends its next call after the complete answer to the last. */
   readonly connections: number;
   readonly durationMs: number;
-  /** Time between two calls of a connection, unless an answer takes longer; default: none. */
-  readonly everyMs?: number;
   /**
    * Calls come at times of their own, so many a second, each on a free connection: `connections` is
    * the most of these. Latency counts from the intended time.
@@ -46,10 +44,10 @@ export function loadGenerator(): "wrk" | "bundled" {
 
 /** Calls in a closed loop, with wrk if possible. Throws if a call fails, which would cost less. */
 export async function driveCalls(wanted: CallLoad, driver: Driver): Promise<CallResult> {
-  const { destination, durationMs, everyMs, perSecond } = wanted;
+  const { destination, durationMs, perSecond } = wanted;
   const load = { ...wanted, request: requestFor(destination, wanted.request) };
-  const isClosed = everyMs === undefined && perSecond === undefined;
-  const usesWrk = loadGenerator() === "wrk" && durationMs >= shortestWrkMs && isClosed;
+  const isLong = durationMs >= shortestWrkMs;
+  const usesWrk = loadGenerator() === "wrk" && isLong && perSecond === undefined;
   const run = usesWrk ? runWrk : runBundled;
   const result = callResultSchema.parse(JSON.parse(await run(load, driver)));
   if (result.calls === 0) throw new Error("no call of the load was answered");

@@ -19,6 +19,34 @@ export function chatRequest(model: string = benchModels.chat): LoadRequest {
   return { path: chatPath, body: JSON.stringify(body) };
 }
 
+/** An agent's turn: tools of 8 kB in all, of which the answer calls one. */
+export function toolsRequest(model: string = benchModels.chat): LoadRequest {
+  const body = { model, messages, tools: Array.from({ length: 13 }, (_, index) => tool(index)) };
+  return { path: chatPath, body: JSON.stringify(body) };
+}
+
+function tool(index: number): object {
+  const text = (description: string): object => ({ type: "string", description });
+  return {
+    type: "function",
+    function: {
+      name: `search_library_${index}`,
+      description: "Finds the entries of a library that match all of the given conditions.",
+      parameters: {
+        type: "object",
+        properties: {
+          query: text("Words that the entry contains, in any order."),
+          language: text("The language of the entry, as two letters."),
+          kinds: { type: "array", items: { type: "string", enum: ["book", "map", "record"] } },
+          published: { type: "object", properties: { after: text("A year."), before: text("One.") } },
+          limit: { type: "integer", minimum: 1, maximum: 100 },
+        },
+        required: ["query"],
+      },
+    },
+  };
+}
+
 /** Asks the static upstream for chunks at a steady pace, as text that any wire can contain. */
 export function streamRequest(
   { chunks, pauseMs }: Omit<StreamLoad, "streams">,

@@ -8,11 +8,15 @@ export function cpuMicroseconds(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + cpuOf(pid), 0);
 }
 
-/** Resident memory in bytes. What processes share, above all their program, counts once. */
-export function residentBytes(pids: readonly number[]): number {
-  const parts = pids.map(residentOf);
+/**
+ * Memory in bytes: the sum of the processes' PSS, in which a page that several share counts once. The
+ * suite's own programs share the runtime's file with them, so of files it is what the process with most
+ * of them has resident.
+ */
+export function memoryBytes(pids: readonly number[]): number {
+  const parts = pids.map(memoryOf);
   const own = parts.reduce((sum, { ownBytes }) => sum + ownBytes, 0);
-  return own + Math.max(...parts.map(({ sharedBytes }) => sharedBytes));
+  return own + Math.max(...parts.map(({ fileBytes }) => fileBytes));
 }
 
 /** A process, and all that descend from it. */
@@ -25,7 +29,6 @@ export function nameOf(pid: number): string {
   return textOf(`/proc/${pid}/comm`).trim();
 }
 
-const pageBytes = 4096;
 const ticksPerSecond = 100;
 
 function childrenOf(pid: number): readonly number[] {
@@ -64,9 +67,17 @@ function tickedMicroseconds(pid: number): { readonly own: number; readonly ended
   };
 }
 
-function residentOf(pid: number): { readonly ownBytes: number; readonly sharedBytes: number } {
-  const [, resident = 0, shared = 0] = textOf(`/proc/${pid}/statm`).split(" ").map(Number);
-  return { ownBytes: (resident - shared) * pageBytes, sharedBytes: shared * pageBytes };
+function memoryOf(pid: number): { readonly ownBytes: number; readonly fileBytes: number } {
+  const shares = textOf(`/proc/${pid}/smaps_rollup`);
+  return {
+    ownBytes: (kilobytesIn(shares, "Pss") - kilobytesIn(shares, "Pss_File")) * 1_024,
+    fileBytes: kilobytesIn(textOf(`/proc/${pid}/status`), "RssFile") * 1_024,
+  };
+}
+
+/** 0 where the kernel's report has no such line. */
+function kilobytesIn(report: string, name: string): number {
+  return Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(report)?.[1] ?? 0);
 }
 
 /** Empty for a process that has ended. */

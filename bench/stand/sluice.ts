@@ -160,6 +160,11 @@ upstreams:
     base_url: http://127.0.0.1:${upstreamPort}/v1
     api_key: a-credential-of-the-upstream
     max_in_flight: 8192
+  static-too:
+    kind: openai
+    base_url: http://127.0.0.1:${upstreamPort}/v1
+    api_key: a-credential-of-the-upstream
+    max_in_flight: 8192
   static-bedrock:
     kind: bedrock
     region: us-east-1
@@ -173,6 +178,13 @@ models:
     context_window: 200000
     max_output_tokens: 64000
     targets: [{ upstream: static, model: ${benchModels.chat} }]
+  ${benchModels.twoTargets}:
+    kind: chat
+    context_window: 200000
+    max_output_tokens: 64000
+    targets:
+      - { upstream: static, model: ${benchModels.chat} }
+      - { upstream: static-too, model: ${benchModels.chat} }
   ${benchModels.bedrock}:
     kind: chat
     context_window: 200000

@@ -4,7 +4,17 @@ export const content =
   "A gateway stands between those who call and those who answer. It knows who calls, counts what " +
   "is used, and passes on the rest as it came.";
 
-export function chatBody(model: string): string {
+/** Of a tool that the suite's requests describe. */
+export const toolCall = {
+  id: "call_static",
+  type: "function",
+  function: { name: "search_library_3", arguments: '{"query":"gateways","limit":10}' },
+};
+
+export function chatBody(
+  model: string,
+  message: { readonly content: string | null; readonly tool_calls?: readonly object[] },
+): string {
   return JSON.stringify({
     id: "chatcmpl-static",
     object: "chat.completion",
@@ -13,9 +23,9 @@ export function chatBody(model: string): string {
     choices: [
       {
         index: 0,
-        message: { role: "assistant", content, refusal: null, annotations: [] },
+        message: { role: "assistant", ...message, refusal: null, annotations: [] },
         logprobs: null,
-        finish_reason: "stop",
+        finish_reason: message.tool_calls === undefined ? "stop" : "tool_calls",
       },
     ],
     usage: {

@@ -3,6 +3,8 @@ import { RequestReader, type UpstreamRequest } from "./request-reader.ts";
 /** Complete responses, head and body, as bytes of the wire, and the parts of streams. */
 export interface PreparedAnswers {
   readonly chat: Buffer;
+  /** For a request with tools. */
+  readonly toolCall: Buffer;
   readonly chatStream: PreparedStream;
   readonly converse: Buffer;
   readonly converseStream: PreparedStream;
@@ -52,12 +54,12 @@ export class UpstreamConnection {
   }
 
   #answer({ path, body }: UpstreamRequest): void {
-    const { chat, chatStream, converse, converseStream, embeddings } = this.#answers;
+    const { chat, toolCall, chatStream, converse, converseStream, embeddings } = this.#answers;
     if (path.endsWith("/embeddings")) this.#send(embeddings);
     else if (path.endsWith("/converse")) this.#send(converse);
     else if (path.endsWith("/converse-stream")) this.#stream(converseStream, readPace(body));
     else if (asksForStream(body)) this.#stream(chatStream, readPace(body));
-    else this.#send(chat);
+    else this.#send(body.includes('"tools":') ? toolCall : chat);
   }
 
   #stream({ first, text, last }: PreparedStream, { chunks, pauseMs }: Pace): void {

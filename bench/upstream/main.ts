@@ -3,7 +3,14 @@
  * ends when its standard input does.
  */
 import { benchModels, embeddingsShape } from "../models.ts";
-import { chatBody, embeddingsBody, streamFrames, type StreamFrames } from "./bodies.ts";
+import {
+  chatBody,
+  content,
+  embeddingsBody,
+  streamFrames,
+  toolCall,
+  type StreamFrames,
+} from "./bodies.ts";
 import { UpstreamConnection, type PreparedAnswers, type PreparedStream } from "./connection.ts";
 import { converseBody, converseFrames } from "./converse-bodies.ts";
 
@@ -14,7 +21,8 @@ server.stop(true);
 
 function prepareAnswers(): PreparedAnswers {
   return {
-    chat: wholeResponse(chatBody(benchModels.chat)),
+    chat: wholeResponse(chatBody(benchModels.chat, { content })),
+    toolCall: wholeResponse(chatBody(benchModels.chat, { content: null, tool_calls: [toolCall] })),
     chatStream: prepareStream("text/event-stream", streamFrames(benchModels.chat)),
     converse: wholeResponse(converseBody()),
     converseStream: prepareStream("application/vnd.amazon.eventstream", converseFrames()),

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { processesOf, residentBytes } from "../../bench/stand/process-usage.ts";
+import { memoryBytes, processesOf } from "../../bench/stand/process-usage.ts";
 import type { MachineStack } from "./machine-stack.ts";
 
 /** What must not grow, measured while nothing fails. */
@@ -32,7 +32,7 @@ export async function takeSample(stack: MachineStack): Promise<SoakSample> {
   const [wal, connections] = await askDatabase(stack.storageUrl);
   const info = String(await stack.valkey.command("INFO", "memory"));
   return {
-    residentMb: Math.round(residentBytes(pids) / 2 ** 20),
+    residentMb: Math.round(memoryBytes(pids) / 2 ** 20),
     fileDescriptors: pids.reduce((sum, pid) => sum + countFiles(pid), 0),
     spoolKb: Math.round(
       stack.machines.reduce((sum, { dataDir }) => sum + sizeOf(join(dataDir, "spool")), 0) / 1024,
