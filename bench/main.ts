@@ -15,6 +15,7 @@ import {
 } from "./bench.ts";
 import { formatReport } from "./report.ts";
 import { readPeerDescription } from "./stand/peer-description.ts";
+import { describeTargets } from "./targets.ts";
 
 const defaultInstalledFolder = join(tmpdir(), "peers");
 
@@ -31,7 +32,9 @@ Options:
   --json            print the report as JSON
   --profile FOLDER  run the gateway under the runtime's CPU profiler, which writes there
 
-Needs nginx, except for start, reports and ingest; uses wrk when it is installed.`;
+Needs nginx, except for start, reports and ingest; uses wrk when it is installed.
+
+${describeTargets()}`;
 
 process.exitCode = await main();
 

@@ -1,11 +1,10 @@
 import type { Figure } from "../figure.ts";
 import { chatRequest, toolsRequest } from "../load/requests.ts";
 import { benchModels } from "../models.ts";
+import { targets } from "../targets.ts";
 import { medians, pick, ratios } from "./compare.ts";
 import { alternate, callCpu, warmUp, type FigureContext } from "./context.ts";
 import { settledBytes } from "./memory.ts";
-
-const targetRatio = 4.6;
 
 /** Other calls than the plain one, which nginx only forwards, too. */
 const otherCalls = [
@@ -13,7 +12,7 @@ const otherCalls = [
     name: "two_targets",
     title: "CPU of a chat call, two targets",
     request: chatRequest(benchModels.twoTargets),
-    target: 4.9,
+    target: targets.callWithTwoTargets,
   },
   { name: "tools", title: "CPU of a chat call with tools, 8 kB in", request: toolsRequest() },
 ] as const;
@@ -31,7 +30,7 @@ export async function measureCalls(context: FigureContext): Promise<readonly Fig
       title: "CPU of a chat call",
       unit: "us",
       ...ratios(cpu),
-      target: targetRatio,
+      target: targets.call,
     },
     {
       name: "calls.per_cpu_second",

@@ -2,10 +2,9 @@ import type { Figure } from "../figure.ts";
 import { driveStreams } from "../load/drive-streams.ts";
 import type { StreamLoad } from "../plan.ts";
 import type { Gateway } from "../stand/stand.ts";
+import { targets } from "../targets.ts";
 import { medians, pick, ratios } from "./compare.ts";
 import { alternate, cpuDuring, type FigureContext, type Round } from "./context.ts";
-
-const targetRatio = 1.8;
 
 /** CPU of a gateway for one chunk of a stream, with enough time between chunks to arrive singly. */
 export async function measureChunks(context: FigureContext): Promise<readonly Figure[]> {
@@ -20,7 +19,7 @@ export async function measureChunks(context: FigureContext): Promise<readonly Fi
       title: "CPU of a streamed chunk",
       unit: "us",
       ...ratios(pick(rounds, ({ cpu }) => cpu)),
-      target: targetRatio,
+      target: targets.chunk,
     },
     {
       name: "chunks.per_read",

@@ -1,10 +1,9 @@
 import type { Figure } from "../figure.ts";
 import { driveCalls } from "../load/drive-calls.ts";
 import { embeddingsRequest } from "../load/requests.ts";
+import { targets } from "../targets.ts";
 import { ratios } from "./compare.ts";
 import { alternate, type FigureContext } from "./context.ts";
-
-const targetRatio = 2.4;
 
 /** The largest possible embeddings call, one at a time. */
 export async function measureEmbeddings(context: FigureContext): Promise<readonly Figure[]> {
@@ -22,7 +21,7 @@ export async function measureEmbeddings(context: FigureContext): Promise<readonl
       title: "Embeddings, 2048 inputs of 1024 dimensions",
       unit: "ms",
       ...ratios(rounds),
-      target: targetRatio,
+      target: targets.embeddings,
     },
   ];
 }

@@ -2,10 +2,10 @@ import type { Figure } from "../figure.ts";
 import { driveCalls } from "../load/drive-calls.ts";
 import { chatRequest } from "../load/requests.ts";
 import { memoryBytes } from "../stand/process-usage.ts";
+import { targets } from "../targets.ts";
 import { pidOf } from "./holds.ts";
 import type { FigureContext } from "./context.ts";
 
-const targetKilobytes = 18;
 const connections = 16;
 const sliceMs = 1_000;
 /** What a call leaves for the collector: how a process that never collects grows. */
@@ -35,7 +35,7 @@ export async function measureGarbage(context: FigureContext): Promise<readonly F
       title: "Garbage of a chat call, process",
       unit: "kB",
       sluice: (memoryBytes(pids) - before) / calls / 1_000,
-      target: targetKilobytes,
+      target: targets.garbageKb,
     },
   ];
 }

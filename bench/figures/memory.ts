@@ -5,12 +5,10 @@ import { chatRequest } from "../load/requests.ts";
 import { memoryBytes } from "../stand/process-usage.ts";
 import type { Gateway } from "../stand/stand.ts";
 import { summarize } from "../statistics.ts";
+import { targets } from "../targets.ts";
 import type { FigureContext } from "./context.ts";
 
 const connections = 16;
-const targetKilobytes = 40;
-/** Of a gateway at rest, and after the fewer calls. */
-const targetMegabytes = { atRest: 125, afterCalls: 200 } as const;
 /** The tolerance for equal memory, because of garbage collection. */
 const targetGrowth = 1.1;
 /** Slow enough for thousands of streams without a busy core. */
@@ -25,7 +23,7 @@ export async function measureMemory(context: FigureContext): Promise<readonly Fi
   await using sluice = await context.stand.startFreshSluice();
   const atRest = await settledBytes(sluice);
   const figures: Figure[] = [
-    { ...memoryFigure("at_rest", "at rest", atRest), target: targetMegabytes.atRest },
+    { ...memoryFigure("at_rest", "at rest", atRest), target: targets.atRestMb },
   ];
   for (const streams of context.plan.openStreams) {
     context.progress(`memory: ${streams} open streams`);
@@ -36,7 +34,7 @@ export async function measureMemory(context: FigureContext): Promise<readonly Fi
       nginx: await kilobytesPerStream(context.stand.nginx, streams, context),
       // Code compiled for the first streams counts as theirs.
       sluice: await kilobytesPerStream(sluice, streams, { ...context, restingBytes: atRest }),
-      target: targetKilobytes,
+      target: targets.openStreamKb,
     });
   }
   return [...figures, ...(await measureAfterCalls(sluice, context))];
@@ -54,7 +52,7 @@ async function measureAfterCalls(
   return [
     {
       ...memoryFigure("after_few_calls", `after ${few} calls`, afterFew),
-      target: targetMegabytes.afterCalls,
+      target: targets.afterCallsMb,
     },
     {
       ...memoryFigure("after_many_calls", `after ${many} calls`, afterMany),

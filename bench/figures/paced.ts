@@ -1,10 +1,10 @@
 import type { Figure } from "../figure.ts";
 import { chatRequest } from "../load/requests.ts";
 import type { Gateway } from "../stand/stand.ts";
+import { targets } from "../targets.ts";
 import { alternate, callCpu, type FigureContext } from "./context.ts";
 import { driveBoth, latencyFigures } from "./latency.ts";
 
-const addedTargetMs = 3;
 /** More than calls that wait at any time, unless the gateway can't carry the load. */
 const mostConnections = 256;
 const loads = [
@@ -30,7 +30,7 @@ export async function measurePaced(context: FigureContext): Promise<readonly Fig
     });
     const subject = `${title} of a core (${rate} calls/s)`;
     const [median, tail] = latencyFigures(rounds, { name, subject, group: "paced" });
-    figures.push(median, { ...tail, ...(isJudged && { target: addedTargetMs }) });
+    figures.push(median, { ...tail, ...(isJudged && { target: targets.pacedP99AddedMs }) });
   }
   return figures;
 }

@@ -6,10 +6,10 @@ import { startChild } from "../stand/child.ts";
 import { memoryBytes, processesOf } from "../stand/process-usage.ts";
 import { freePort } from "../stand/reachable.ts";
 import { summarize } from "../statistics.ts";
+import { targets } from "../targets.ts";
 import type { OwnContext } from "./context.ts";
 
 const answerTargetSeconds = 2;
-const memoryTargetMegabytes = 125;
 const startLimitMs = 30_000;
 const pauseMs = 5;
 /** Until nothing of the start is left to do. */
@@ -37,7 +37,7 @@ export async function measureStart(context: OwnContext): Promise<readonly Figure
       title: "Memory of the demo at rest, all processes",
       unit: "MB",
       sluice: summarize(starts.map(({ megabytes }) => megabytes)).median,
-      target: memoryTargetMegabytes,
+      target: targets.atRestMb,
     },
   ];
 }

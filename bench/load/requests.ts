@@ -21,7 +21,7 @@ export function chatRequest(model: string = benchModels.chat): LoadRequest {
 
 /** An agent's turn: tools of 8 kB in all, of which the answer calls one. */
 export function toolsRequest(model: string = benchModels.chat): LoadRequest {
-  const body = { model, messages, tools: Array.from({ length: 13 }, (_, index) => tool(index)) };
+  const body = { model, messages, tools: Array.from({ length: 12 }, (_, index) => tool(index)) };
   return { path: chatPath, body: JSON.stringify(body) };
 }
 
@@ -38,7 +38,10 @@ function tool(index: number): object {
           query: text("Words that the entry contains, in any order."),
           language: text("The language of the entry, as two letters."),
           kinds: { type: "array", items: { type: "string", enum: ["book", "map", "record"] } },
-          published: { type: "object", properties: { after: text("A year."), before: text("One.") } },
+          published: {
+            type: "object",
+            properties: { after: text("A year."), before: text("One.") },
+          },
           limit: { type: "integer", minimum: 1, maximum: 100 },
         },
         required: ["query"],

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { cpuMicroseconds, processesOf } from "./process-usage.ts";
+import { readFileSync } from "node:fs";
+import { cpuMicroseconds, memoryBytes, processesOf } from "./process-usage.ts";
 
 const busyMicroseconds = 300_000;
 const spin = `while (process.cpuUsage().user < ${busyMicroseconds});`;
@@ -20,4 +21,19 @@ test("the CPU time of a process includes that of a child that has ended", async 
   expect(pids).toEqual([child.pid]);
   // The kernel counts in hundredths of a second.
   expect(used).toBeGreaterThan(busyMicroseconds - 20_000);
+});
+
+test("memory counts what a process has written, and the program that it shares with others", async () => {
+  const bytes = 50_000_000;
+  const program = `globalThis.kept = new Uint8Array(${bytes}).fill(1); console.log("done"); setInterval(() => {}, 1000);`;
+  const child = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe" });
+  await child.stdout.getReader().read();
+  const used = memoryBytes([child.pid]);
+  const file = Number(
+    /RssFile:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1],
+  );
+  child.kill();
+  await child.exited;
+  expect(file).toBeGreaterThan(0);
+  expect(used).toBeGreaterThan(bytes + file * 1_024);
 });

@@ -77,7 +77,7 @@ function memoryOf(pid: number): { readonly ownBytes: number; readonly fileBytes:
 
 /** 0 where the kernel's report has no such line. */
 function kilobytesIn(report: string, name: string): number {
-  return Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(report)?.[1] ?? 0);
+  return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(report)?.[1] ?? 0);
 }
 
 /** Empty for a process that has ended. */

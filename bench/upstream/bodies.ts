@@ -13,7 +13,9 @@ export const toolCall = {
 
 export function chatBody(
   model: string,
-  message: { readonly content: string | null; readonly tool_calls?: readonly object[] },
+  message: { readonly content: string | null; readonly tool_calls?: readonly object[] } = {
+    content,
+  },
 ): string {
   return JSON.stringify({
     id: "chatcmpl-static",

@@ -3,14 +3,7 @@
  * ends when its standard input does.
  */
 import { benchModels, embeddingsShape } from "../models.ts";
-import {
-  chatBody,
-  content,
-  embeddingsBody,
-  streamFrames,
-  toolCall,
-  type StreamFrames,
-} from "./bodies.ts";
+import { chatBody, embeddingsBody, streamFrames, toolCall, type StreamFrames } from "./bodies.ts";
 import { UpstreamConnection, type PreparedAnswers, type PreparedStream } from "./connection.ts";
 import { converseBody, converseFrames } from "./converse-bodies.ts";
 
@@ -21,7 +14,7 @@ server.stop(true);
 
 function prepareAnswers(): PreparedAnswers {
   return {
-    chat: wholeResponse(chatBody(benchModels.chat, { content })),
+    chat: wholeResponse(chatBody(benchModels.chat)),
     toolCall: wholeResponse(chatBody(benchModels.chat, { content: null, tool_calls: [toolCall] })),
     chatStream: prepareStream("text/event-stream", streamFrames(benchModels.chat)),
     converse: wholeResponse(converseBody()),
