@@ -1,3 +1,4 @@
+import { join, resolve } from "node:path";
 import type { ImageFetchSettings } from "../domain/upstream-settings.ts";
 import type { UpstreamKind } from "../upstreams/kind.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -15,6 +16,7 @@ type CombinedKeys =
 
 /** A valid, immutable configuration. */
 export interface Config extends Readonly<Omit<ConfigFile, CombinedKeys>> {
+  /** Absolute, as the path of a database file is. */
   readonly dataDir: string;
   /** Most concurrent fetches of the process. */
   readonly upstreamRequests: number;
@@ -27,7 +29,8 @@ export interface Config extends Readonly<Omit<ConfigFile, CombinedKeys>> {
 /** Builds the configuration from a file that passed every check. */
 export function buildConfig(file: ConfigFile, kinds: readonly UpstreamKind[]): Config {
   const {
-    data_dir: dataDir,
+    data_dir: namedDir,
+    storage,
     image_fetch: imageFetch,
     upstream_requests: upstreamRequests,
     environments,
@@ -35,13 +38,21 @@ export function buildConfig(file: ConfigFile, kinds: readonly UpstreamKind[]): C
     models,
     ...sections
   } = file;
+  const dataDir = resolve(namedDir);
   const sources = { models, upstreams, kinds };
   return {
     ...sections,
     dataDir,
+    storage: storage.backend === "sqlite" ? { ...storage, path: fileIn(dataDir, storage) } : storage,
     imageFetch,
     upstreamRequests,
     environments: environments.map((environment) => buildEnvironment(environment, sources)),
     upstreams: buildUpstreams(upstreams, kinds, (name, kind) => targetsAt(models, name, kind)),
   };
+}
+
+/** The file of the database: by default in the data directory. */
+function fileIn(dataDir: string, { path }: { readonly path: string }): string {
+  if (path === ":memory:") return path;
+  return path === "" ? join(dataDir, "sluice.db") : resolve(path);
 }

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { Secret } from "../../domain/keys/secret.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { CommandError, type CommandIo, UsageError } from "../command.ts";
@@ -129,13 +130,13 @@ export async function findDataDir(
   { environment }: Pick<CommandIo, "environment">,
   advice: string,
 ): Promise<string> {
-  if (named !== undefined) return named;
+  if (named !== undefined) return resolve(named);
   const path = config ?? environment.configPath;
-  if (path === undefined) return demoDataDir;
+  if (path === undefined) return resolve(demoDataDir);
   // Few commands need this module.
   const { readDataDir } = await import("../../config/read-data-dir.ts");
   const found = readDataDir(readConfigFile(path, advice), environment.variables);
-  if (found !== undefined) return found;
+  if (found !== undefined) return resolve(found);
   throw new CommandError(
     `${path}: data_dir cannot be read, so the running gateway cannot be found. ${advice} ` +
       `\`sluice check-config ${path}\` shows what is wrong with the file.`,

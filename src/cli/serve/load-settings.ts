@@ -113,10 +113,11 @@ export function withDataDir(
   chosen: SettingsArguments,
   path: string | undefined,
 ): Config {
-  const dataDir = chosen["data-dir"];
-  if (dataDir === undefined || path === undefined) return config;
+  const named = chosen["data-dir"];
+  if (named === undefined || path === undefined) return config;
+  const dataDir = resolve(named);
   // The database moves with the data directory unless the file sets its path.
-  const isInside = resolve(config.storage.path) === resolve(config.dataDir, "sluice.db");
+  const isInside = config.storage.path === join(config.dataDir, "sluice.db");
   const storage =
     isInside && config.storage.backend === "sqlite"
       ? { ...config.storage, path: join(dataDir, "sluice.db") }

@@ -21,7 +21,8 @@ export const listenSchema = z
 
 const aboutUrl =
   "`sqlite:PATH` (relative to the working directory), `sqlite::memory:`, or " +
-  "`postgres://USER:PASSWORD@HOST:PORT/DATABASE` for PostgreSQL 14 or newer.";
+  "`postgres://USER:PASSWORD@HOST:PORT/DATABASE` for PostgreSQL 14 or newer. Default: the file " +
+  "`sluice.db` in `data_dir`.";
 
 export const storageSchema = z
   .strictObject({
@@ -32,7 +33,7 @@ export const storageSchema = z
         context.issues.push({ code: "custom", message, input: value });
         return z.NEVER;
       })
-      .prefault("sqlite:./data/sluice.db")
+      .optional()
       .describe(aboutUrl),
     pool_size: wholeNumber({
       about: "Maximum connections of the gateway to PostgreSQL.",
@@ -43,8 +44,8 @@ export const storageSchema = z
   })
   .prefault({})
   .describe("The database of keys and of the usage ledger.")
-  .transform(({ url, pool_size: poolSize }) => {
-    if (!isPostgres(url)) return { backend: "sqlite" as const, path: url.slice(7) };
+  .transform(({ url = "sqlite:", pool_size: poolSize }) => {
+    if (!isPostgres(url)) return { backend: "sqlite" as const, path: url.slice("sqlite:".length) };
     const path = nameOfDatabase(url);
     return { backend: "postgres" as const, path, url: new Secret(url), poolSize };
   });

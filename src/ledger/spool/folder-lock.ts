@@ -16,7 +16,7 @@ export class FolderLock {
   constructor(folder: string, name = "lock") {
     this.path = join(folder, name);
     refuseOddFile(this.path);
-    this.#database = new Database(this.path, { create: true });
+    this.#database = openLock(this.path);
     this.#database.run("PRAGMA busy_timeout = 0");
   }
 
@@ -34,7 +34,7 @@ export class FolderLock {
       return true;
     } catch (error) {
       if (errorCode(error) === "SQLITE_BUSY") return false;
-      throw error;
+      throw unusable(this.path, error);
     }
   }
 
@@ -59,6 +59,19 @@ export function lockFolder(folder: string, name?: string): FolderLock {
 
 /** The lock in a data directory of the process that leads its machine. */
 export const leaderLock = "leader.lock";
+
+function openLock(path: string): Database {
+  try {
+    return new Database(path, { create: true });
+  } catch (error) {
+    throw unusable(path, error);
+  }
+}
+
+/** The errors of SQLite name no file. */
+function unusable(path: string, cause: unknown): Error {
+  return new Error(`${path} cannot be locked: let the user of the gateway write it`, { cause });
+}
 
 /** An odd file must not be replaced, because all processes must use the same lock. */
 function refuseOddFile(path: string): void {
