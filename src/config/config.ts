@@ -43,7 +43,8 @@ export function buildConfig(file: ConfigFile, kinds: readonly UpstreamKind[]): C
   return {
     ...sections,
     dataDir,
-    storage: storage.backend === "sqlite" ? { ...storage, path: fileIn(dataDir, storage) } : storage,
+    storage:
+      storage.backend === "sqlite" ? { ...storage, path: fileIn(dataDir, storage) } : storage,
     imageFetch,
     upstreamRequests,
     environments: environments.map((environment) => buildEnvironment(environment, sources)),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { resolve } from "node:path";
 import { openaiKind } from "../upstreams/openai/kind.ts";
 import { upstreamOfKind } from "../../test/support/kind-settings.ts";
 import type { Config } from "./config.ts";
@@ -49,14 +50,22 @@ function chatModel(fields: string): string {
 }
 
 describe("a valid file", () => {
+  test("has its database in data_dir, unless it names another place", () => {
+    const pathIn = (more: string): string => read(`${fileText()}\n${more}`).storage.path;
+    expect(pathIn("data_dir: /var/lib/sluice")).toBe("/var/lib/sluice/sluice.db");
+    const elsewhere = "data_dir: /var/lib/sluice\nstorage: { url: 'sqlite:./here.db' }";
+    expect(pathIn(elsewhere)).toBe(resolve("here.db"));
+    expect(pathIn("storage: { url: 'sqlite::memory:' }")).toBe(":memory:");
+  });
+
   test("gets a default for every limit that it leaves out", () => {
     expect(read(fileText())).toMatchObject({
       listen: {
         data: { hostname: "127.0.0.1", port: 8080 },
         admin: { hostname: "127.0.0.1", port: 8081 },
       },
-      storage: { backend: "sqlite", path: "./data/sluice.db" },
-      dataDir: "./data",
+      storage: { backend: "sqlite", path: resolve("data/sluice.db") },
+      dataDir: resolve("data"),
       limits: { store: "memory", defaultOutputTokens: 1024 },
       http: {
         bodyLimitBytes: 10 * 1024 ** 2,

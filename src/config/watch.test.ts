@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Config } from "./config.ts";
 import { parseConfig } from "./load.ts";
 import { type ConfigWatch, watchConfig } from "./watch.ts";
@@ -209,8 +209,8 @@ telemetry: { log_level: debug }`;
     ]);
     expect(heard.configs[0]).toMatchObject({
       listen: { data: { port: 8080 } },
-      storage: { path: "./data/sluice.db" },
-      dataDir: "./data",
+      storage: { path: resolve("data/sluice.db") },
+      dataDir: resolve("data"),
       upstreamRequests: 8192,
       auth: { peppers: [] },
       streams: { writeTimeoutMs: 1000 },

@@ -160,7 +160,7 @@ export class CallServer implements AsyncDisposable {
   get facts(): OwnFacts {
     return {
       ...ownFacts(this.#services.overload.loop),
-      degraded: whyDegraded(this.#keyRing, this.#limits.isAlone()),
+      degraded: joinLacks([howDegraded(this.#keyRing), this.#limits.lack()]),
       openCalls: this.openCalls,
       calls: this.#running.entered,
       spoolBytes: this.#options.ledger.spoolBytes,
@@ -362,12 +362,6 @@ export function ownFacts(loop?: LoopMeter): OwnFacts {
     spoolBytes: undefined,
     keysGeneration: 0,
   };
-}
-
-/** What a process that can serve lacks, for operators; undefined: nothing. */
-function whyDegraded(keys: Pick<KeyRing, "isStale">, isAlone: boolean): string | undefined {
-  const ofLimits = isAlone ? "limits.store is lost or new; limits are not shared" : undefined;
-  return joinLacks([howDegraded(keys), ofLimits]);
 }
 
 /** Why a process has no keys, which it needs to serve; undefined: it has them. */

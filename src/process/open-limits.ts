@@ -30,11 +30,10 @@ export function openLimits(options: LimitsOptions): ProcessLimits {
 
 function fixedLimits(store: LimitStore): ProcessLimits {
   const nothing = async (): Promise<void> => undefined;
-  const isAlone = (): boolean => false;
   return {
     store,
     sharing: undefined,
-    isAlone,
+    lack: () => undefined,
     start: nothing,
     leave: () => undefined,
     close: nothing,
@@ -60,7 +59,7 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
   return {
     store: limits,
     sharing: undefined,
-    isAlone: () => false,
+    lack: () => undefined,
     async start() {
       if (!(await handOver.take())) snapshot.restore();
       await snapshot.start();

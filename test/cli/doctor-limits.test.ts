@@ -48,7 +48,7 @@ test("a running gateway without its server of limits is told to be degraded, and
   const path = await configure(`valkey://127.0.0.1:${quietPort()}`, undefined, own);
   const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
   await using _gateway = await startServing(["--config", path, ...anyPort]);
-  const lack = "degraded: limits.store is lost or new; limits are not shared To do: what is wrong";
+  const lack = "degraded: limits.store does not answer; limits are not shared To do: what is wrong";
   await until("doctor tells it", async () => (await examine(path)).text.includes(lack));
   expect((await examine(path)).text).toContain(`warning gateway process 1 is ${lack}`);
 });
@@ -59,6 +59,20 @@ describeWithValkey(() => {
     const { exitCode, text } = await doctor(form.url);
     expect(text).toMatch(/ok limits (Redis|Valkey) \S+ answers and decides/);
     expect(text).toMatch(/limits an answer of the server takes [\d.]+ ms/);
+    expect(exitCode).toBe(0);
+  });
+
+  test("nothing is wrong while a gateway waits for a new server", async () => {
+    await using server = await startValkey();
+    using own = createFolder({ isOffline: false });
+    const path = await configure(server.url, undefined, own);
+    const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    await using _gateway = await startServing(["--config", path, ...anyPort]);
+    const told =
+      /note gateway process 1 is degraded: .* shared again at [\d:]{8} UTC, nothing is to/;
+    await until("doctor tells it", async () => told.test((await examine(path)).text));
+    const { exitCode, text } = await examine(path);
+    expect(text).not.toMatch(/FAILED|warning/);
     expect(exitCode).toBe(0);
   });
 

@@ -116,7 +116,7 @@ async function expectClosed(gateway: TestGateway, key: string): Promise<void> {
 
 /** Balancers go on sending calls; operators see what is missing. */
 async function expectTold(gateway: TestGateway): Promise<void> {
-  const lack = "limits.store is lost or new; limits are not shared";
+  const lack = "limits.store does not answer; limits are not shared";
   expect(await (await fetch(`${gateway.url}/readyz`)).text()).toBe("ready\n");
   const degraded = `ready, degraded: ${lack}\n`;
   await eventually("operators see it", async () => (await readinessOf(gateway)) === degraded);

@@ -59,7 +59,7 @@ describeWithPostgres((databases) => {
     // Two of them say that a gateway cannot ask its server.
     await until(async () => (await warningsOf(first)).length === 4);
     const [ofLimits, ofPeppers, ...lacks] = await warningsOf(first);
-    for (const lack of lacks) expect(lack).toContain("is degraded: limits.store is lost or new");
+    for (const lack of lacks) expect(lack).toContain("is degraded: limits.store does not answer");
     expect(ofLimits).toContain("limits.store names different servers");
     expect(ofPeppers).toContain("lacks the first pepper of another process");
     const connection = await databases.connect({ url });

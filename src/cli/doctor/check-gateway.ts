@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { passesByItself } from "../../control/platform/process-status.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import type { AdminClient } from "../client/admin-client.ts";
@@ -42,7 +43,12 @@ export async function checkGateway(
 async function checkProcesses(client: AdminClient): Promise<readonly Finding[]> {
   try {
     const warnings = processWarnings(readRecord(await client.request("GET", "/processes")));
-    return warnings.map((text) => findingsOn("gateways").failed(text));
+    return warnings.map((text) => {
+      const gateways = findingsOn("gateways");
+      if (text.includes(passesByItself)) return gateways.note(text);
+      // A degraded process serves calls.
+      return (text.includes(" is degraded: ") ? gateways.warning : gateways.failed)(text);
+    });
   } catch (error) {
     // Without the database, which is among the findings.
     if (error instanceof CommandError) return [];
@@ -68,5 +74,6 @@ function findingOn(process: ReplyRecord): Finding {
   }
   const { degraded } = process;
   if (typeof degraded !== "string") return ok(`${name} is ready`);
-  return warning(`${name} is degraded: ${cellOf(process, "degraded")}`, advice);
+  const text = `${name} is degraded: ${cellOf(process, "degraded")}`;
+  return degraded.includes(passesByItself) ? note(text) : warning(text, advice);
 }

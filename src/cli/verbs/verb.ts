@@ -97,7 +97,14 @@ export function verbOf(spec: VerbSpec): Verb {
   const entity = parameter === "id" ? entityOf(operation.path) : undefined;
   const argument = spec.argument ?? entity?.noun ?? parameter;
   const verb = { spec, operation, fields, entity, argument };
-  const yes = asksFirst(verb) ? [new Option("-y, --yes", "Do not ask for confirmation. Without a terminal, nothing is asked.")] : [];
+  const yes = asksFirst(verb)
+    ? [
+        new Option(
+          "-y, --yes",
+          "Do not ask for confirmation. Without a terminal, nothing is asked.",
+        ),
+      ]
+    : [];
   return { ...verb, options: [...optionsOf(spec, fields, entity), ...yes] };
 }
 

@@ -39,6 +39,9 @@ export interface ProcessFacts {
   readonly configuredAt: number;
 }
 
+/** In the text of a lack that ends by itself. */
+export const passesByItself = "nothing is to be done";
+
 /** What something lacks, from what its parts lack; each is named once. */
 export function joinLacks(lacks: readonly (string | undefined)[]): string | undefined {
   const found = new Set(lacks.filter((lack) => lack !== undefined));

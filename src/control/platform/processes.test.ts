@@ -46,7 +46,7 @@ test("gateways are shown with their signs, and different configurations are repo
 
 test("a gateway that serves and lacks something is told, unless it is silent", async () => {
   await using fixture = new AdminFixture();
-  const degraded = "limits.store is lost or new; limits are not shared";
+  const degraded = "limits.store does not answer; limits are not shared";
   const silent = rowOf("mac_b", { degraded, silentMs: 11_000 });
   fixture.processRows = [rowOf("mac_a", { degraded }), silent, rowOf("mac_c")];
   const { data, warnings } = await fixture.run(processesSchema, "listProcesses");

@@ -1,10 +1,12 @@
 import { SharedSlots } from "../../admission/capacity/shared/shared-slots.ts";
+import { passesByItself } from "../../control/platform/process-status.ts";
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { parseValkeyUrl } from "../../domain/addresses.ts";
 import type { LimitStore } from "../../store/limits/limit-store.ts";
 import { ValkeyClient } from "../../store/limits/valkey/client.ts";
 import { ValkeyLimits } from "../../store/limits/valkey/limit-store.ts";
+import type { Trust } from "../../store/limits/valkey/trust.ts";
 import { createProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { ValkeySlots } from "../../store/limits/valkey/slot-store.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -14,8 +16,8 @@ export interface ProcessLimits {
   readonly store: LimitStore;
   /** What the process shares with others about targets; undefined: nothing. */
   readonly sharing: SharedSlots | undefined;
-  /** Whether it grants its share of shared limits, as the server does not answer or has lost data. */
-  isAlone(): boolean;
+  /** Why it grants only its share of shared limits, for operators; undefined: it grants them. */
+  lack(): string | undefined;
   /** Call before the first decision. The process serves calls even if a server does not answer. */
   start(): Promise<void>;
   /** A successor serves new connections. */
@@ -61,12 +63,11 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
     clock,
     store: new ValkeySlots({ client, trust, process, processes }),
   });
-  const isAlone = (): boolean => !trust.decides;
-  metrics.follow({ isAlone });
+  metrics.follow({ isAlone: () => !trust.decides });
   return {
     store: limits,
     sharing: slots,
-    isAlone,
+    lack: () => lackOf(trust, clock),
     leave: () => undefined,
     async start() {
       await client.open();
@@ -78,6 +79,14 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
       client.close();
     },
   };
+}
+
+function lackOf(trust: Trust, clock: Clock): string | undefined {
+  if (trust.decides) return undefined;
+  if (!trust.answers) return "limits.store does not answer; limits are not shared";
+  const seconds = Math.ceil((clock.now() + trust.waitMs) / 1_000);
+  const until = new Date(seconds * 1_000).toISOString().slice(11, 19);
+  return `limits.store is new or was lost; limits are shared again at ${until} UTC, ${passesByItself}`;
 }
 
 export function clientOf({ url, authorities }: ValkeyStore, timeoutMs: number): ValkeyClient {
