@@ -64,6 +64,7 @@ describeWithValkey(() => {
 
   test("nothing is wrong while a gateway waits for a new server", async () => {
     await using server = await startValkey();
+    await server.command("FLUSHALL");
     using own = createFolder({ isOffline: false });
     const path = await configure(server.url, undefined, own);
     const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
