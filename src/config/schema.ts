@@ -68,7 +68,14 @@ export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 /** The file as an operator writes it, before defaults and units. */
 export function configInputSchema(kinds: readonly UpstreamKind[] = upstreamKinds): JsonSchema {
-  return z.toJSONSchema(configFileSchema(kinds), { io: "input" });
+  return z.toJSONSchema(configFileSchema(kinds), { io: "input", override: describeRange });
+}
+
+/** A description ends with the range of the value. */
+function describeRange({ jsonSchema: made }: { jsonSchema: JsonSchema }): void {
+  if (typeof made["range"] !== "string") return;
+  made.description = `${made.description ?? ""} ${made["range"]}`;
+  delete made["range"];
 }
 
 export function isSchema(value: unknown): value is JsonSchema {

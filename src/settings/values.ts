@@ -3,14 +3,12 @@ import { Secret } from "../domain/keys/secret.ts";
 
 /** The types of values in the configuration file. */
 
-interface Range<Value> {
-  readonly about: string;
-  readonly min: Value;
-  readonly max: Value;
-}
+/** The least and the most that a value may be. Descriptions of the file end with them. */
+type Range<Value> = readonly [least: Value, most: Value];
 
-interface RangeWithDefault<Value> extends Range<Value> {
-  readonly initial: Value;
+/** What the published schema says of a range; `configInputSchema` puts it behind the description. */
+function rangeMeta([least, most]: Range<string | number>) {
+  return { range: `From ${least} to ${most}.` };
 }
 
 const durationPattern = /^([0-9]+)(ms|s|m|h|d)$/;
@@ -23,25 +21,22 @@ const durationUnitsMs: Readonly<Record<string, number>> = {
 };
 
 /** Text such as `500ms`, `30s`, `10m`, `24h` or `90d`; becomes milliseconds. */
-export function duration(range: RangeWithDefault<string>) {
-  return durationValue({ ...range, example: range.initial })
-    .prefault(range.initial)
-    .meta(durationMeta(range));
+export function duration(initial: string, range: Range<string>) {
+  return durationValue(initial, range)
+    .prefault(initial)
+    .meta({ title: "duration", ...rangeMeta(range) });
 }
 
 /** A duration without a default. */
-export function optionalDuration(range: Range<string> & { readonly example: string }) {
-  return durationValue(range).meta(durationMeta(range)).optional();
+export function optionalDuration(example: string, range: Range<string>) {
+  return durationValue(example, range)
+    .optional()
+    .meta({ title: "duration", ...rangeMeta(range) });
 }
 
-function durationMeta({ about, min, max }: Range<string>) {
-  return { title: "duration", description: `${about} From ${min} to ${max}.` };
-}
-
-function durationValue(range: Range<string> & { readonly example: string }) {
-  const minMs = readDuration(range.min);
-  const maxMs = readDuration(range.max);
-  const mustBe = `must be a duration from ${range.min} to ${range.max}, such as ${range.example}`;
+function durationValue(example: string, [least, most]: Range<string>) {
+  const [minMs, maxMs] = [readDuration(least), readDuration(most)];
+  const mustBe = `must be a duration from ${least} to ${most}, such as ${example}`;
   return z
     .string({ error: mustBe })
     .regex(durationPattern, { error: mustBe, abort: true })
@@ -67,10 +62,10 @@ const sizeUnitsBytes: Readonly<Record<string, number>> = {
 };
 
 /** Bytes as a whole number, or text such as `64KiB` or `10MiB`; becomes bytes. */
-export function size(range: RangeWithDefault<string>) {
-  const minBytes = readSize(range.min);
-  const maxBytes = readSize(range.max);
-  const mustBe = `must be a size from ${range.min} to ${range.max}, such as ${range.initial}, or whole bytes`;
+export function size(initial: string, range: Range<string>) {
+  const [least, most] = range;
+  const [minBytes, maxBytes] = [readSize(least), readSize(most)];
+  const mustBe = `must be a size from ${least} to ${most}, such as ${initial}, or whole bytes`;
   return z
     .union([z.int().min(0), z.string().regex(sizePattern, { error: mustBe, abort: true })], {
       error: mustBe,
@@ -81,8 +76,8 @@ export function size(range: RangeWithDefault<string>) {
       context.issues.push({ code: "custom", message: mustBe, input: value });
       return z.NEVER;
     })
-    .prefault(range.initial)
-    .meta({ title: "size", description: `${range.about} From ${range.min} to ${range.max}.` });
+    .prefault(initial)
+    .meta({ title: "size", ...rangeMeta(range) });
 }
 
 function readSize(text: string): number {
@@ -91,22 +86,19 @@ function readSize(text: string): number {
 }
 
 /** A whole number, or digits as text, as environment variables provide it. */
-export function wholeNumber(range: RangeWithDefault<number>) {
-  return requiredWholeNumber(range).prefault(range.initial).meta(wholeNumberMeta(range));
+export function wholeNumber(initial: number, range: Range<number>) {
+  return requiredWholeNumber(range).prefault(initial).meta(rangeMeta(range));
 }
 
 export function requiredWholeNumber(range: Range<number>) {
   const digits = /^[0-9]{1,15}$/;
+  const [least, most] = range;
   return z
     .preprocess(
       (value) => (typeof value === "string" && digits.test(value) ? Number(value) : value),
-      z.int().min(range.min).max(range.max),
+      z.int().min(least).max(most),
     )
-    .meta(wholeNumberMeta(range));
-}
-
-function wholeNumberMeta(range: Range<number>) {
-  return { description: `${range.about} From ${range.min} to ${range.max}.` };
+    .meta(rangeMeta(range));
 }
 
 /** True or false, or the text `true` or `false`, as environment variables provide it. */

@@ -1,5 +1,13 @@
 import { z } from "zod";
-import { credential, duration, flag, httpUrl, text, wholeNumber } from "../../settings/values.ts";
+import {
+  camelCased,
+  credential,
+  duration,
+  flag,
+  httpUrl,
+  text,
+  wholeNumber,
+} from "../../settings/values.ts";
 import { isNetwork } from "../../domain/network.ts";
 import type { RetentionSettings } from "../../domain/settings.ts";
 
@@ -37,16 +45,7 @@ const ssoSchema = z
     ),
   })
   .describe("OpenID Connect. Without it, users sign in with passwords only.")
-  .transform((sso) => ({
-    issuer: sso.issuer,
-    clientId: sso.client_id,
-    clientSecret: sso.client_secret,
-    scopes: sso.scopes,
-    roleClaim: sso.role_claim,
-    roles: sso.roles,
-    accountClaim: sso.account_claim,
-    auditorsSeeAll: sso.auditors_see_all,
-  }));
+  .transform(camelCased);
 
 const hostPattern =
   /^(?:\*|\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9_])?)$/;
@@ -78,35 +77,19 @@ export const adminSchema = z
         "one is printed at a start without an operator.",
       16,
     ).optional(),
-    session_idle: duration({
-      about: "A session ends after this long without a request.",
-      min: "1m",
-      max: "24h",
-      initial: "30m",
-    }),
-    session_absolute: duration({
-      about: "Maximum lifetime of a session.",
-      min: "5m",
-      max: "7d",
-      initial: "12h",
-    }),
-    requests_per_minute: wholeNumber({
-      about:
-        "Maximum requests to the control plane by one user (with all its tokens) or from one " +
+    session_idle: duration("30m", ["1m", "24h"]).describe(
+      "A session ends after this long without a request.",
+    ),
+    session_absolute: duration("12h", ["5m", "7d"]).describe("Maximum lifetime of a session."),
+    requests_per_minute: wholeNumber(600, [10, 1_000_000]).describe(
+      "Maximum requests to the control plane by one user (with all its tokens) or from one " +
         "address. The users of an account together have five times as many.",
-      min: 10,
-      max: 1_000_000,
-      initial: 600,
-    }),
-    sign_ins_per_minute: wholeNumber({
-      about:
-        "Wrong passwords for one user from one address before further tries must wait: 30 s, " +
+    ),
+    sign_ins_per_minute: wholeNumber(5, [1, 1000]).describe(
+      "Wrong passwords for one user from one address before further tries must wait: 30 s, " +
         "then twice as long each time, up to 15 min. One address has five times as many for " +
         "all users, and may begin five times as many single sign-ons a minute.",
-      min: 1,
-      max: 1000,
-      initial: 5,
-    }),
+    ),
     sso: ssoSchema.optional(),
   })
   .refine((admin) => admin.session_absolute >= admin.session_idle, {
@@ -128,12 +111,9 @@ export const adminSchema = z
 
 export const auditSchema = z
   .strictObject({
-    checkpoint_interval: duration({
-      about: "How often a signed checkpoint of the audit is logged.",
-      min: "1m",
-      max: "24h",
-      initial: "1h",
-    }),
+    checkpoint_interval: duration("1h", ["1m", "24h"]).describe(
+      "How often a signed checkpoint of the audit is logged.",
+    ),
     checkpoint_file: text(
       "File to which each checkpoint is appended as a line of JSON, relative to the working " +
         "directory. Preferably the gateway can append to it but not change it. Default: " +
@@ -148,7 +128,7 @@ export const auditSchema = z
   }));
 
 const keep = (about: string, initial: string) =>
-  duration({ about, min: "1h", max: "36500d", initial });
+  duration(initial, ["1h", "36500d"]).describe(about);
 
 export const retentionSchema = z
   .strictObject({
@@ -157,18 +137,8 @@ export const retentionSchema = z
     days: keep("Sums by day.", "1825d"),
     audit: keep("Entries of the audit.", "3650d"),
     revoked_keys: keep("Revoked keys and ended secrets.", "90d"),
-    interval: duration({
-      about: "How often expired data is removed.",
-      min: "1s",
-      max: "24h",
-      initial: "10m",
-    }),
-    batch_rows: wholeNumber({
-      about: "Maximum rows removed per transaction.",
-      min: 1,
-      max: 5_000,
-      initial: 1000,
-    }),
+    interval: duration("10m", ["1s", "24h"]).describe("How often expired data is removed."),
+    batch_rows: wholeNumber(1000, [1, 5_000]).describe("Maximum rows removed per transaction."),
   })
   .prefault({})
   .describe("How long data is kept.")

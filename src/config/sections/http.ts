@@ -6,91 +6,44 @@ const originProblem = "must be '*' or an origin such as https://app.example.com"
 
 export const httpSchema = z
   .strictObject({
-    body_limit: size({
-      about: "Largest request body, as sent.",
-      min: "1KiB",
-      max: "1GiB",
-      initial: "10MiB",
-    }),
-    decompressed_limit: size({
-      about:
-        "Largest request body after decompression, and largest text decoded from the token " +
+    body_limit: size("10MiB", ["1KiB", "1GiB"]).describe("Largest request body, as sent."),
+    decompressed_limit: size("16MiB", ["1KiB", "1GiB"]).describe(
+      "Largest request body after decompression, and largest text decoded from the token " +
         "ids of an embeddings call.",
-      min: "1KiB",
-      max: "1GiB",
-      initial: "16MiB",
-    }),
-    decompression_ratio: wholeNumber({
-      about: "Maximum expansion of a compressed body; the first MiB is exempt.",
-      min: 2,
-      max: 10_000,
-      initial: 100,
-    }),
-    json_depth: wholeNumber({
-      about: "Maximum nesting depth of a JSON body.",
-      min: 8,
-      max: 1024,
-      initial: 64,
-    }),
-    json_values: wholeNumber({
-      about:
-        "Maximum number of values in a JSON body, weighted by parsing cost: a list or object " +
+    ),
+    decompression_ratio: wholeNumber(100, [2, 10_000]).describe(
+      "Maximum expansion of a compressed body; the first MiB is exempt.",
+    ),
+    json_depth: wholeNumber(64, [8, 1024]).describe("Maximum nesting depth of a JSON body."),
+    json_values: wholeNumber(600_000, [1_000, 10_000_000]).describe(
+      "Maximum number of values in a JSON body, weighted by parsing cost: a list or object " +
         "counts as 4, a field as 20, an escape as 1. Parsing the default takes about 50 ms.",
-      min: 1_000,
-      max: 10_000_000,
-      initial: 600_000,
-    }),
-    body_memory: size({
-      about:
-        "Memory for bodies that may still be sent to an upstream and for large answers, in each " +
+    ),
+    body_memory: size("512MiB", ["1MiB", "1024GiB"]).describe(
+      "Memory for bodies that may still be sent to an upstream and for large answers, in each " +
         "process. A body reserves twice its length (or `body_limit`), or its possible " +
         "expansion, before it is read; vectors reserve 4 bytes per number until the caller has " +
         "read them. Up to 64KiB do not count and never wait.",
-      min: "1MiB",
-      max: "1024GiB",
-      initial: "512MiB",
-    }),
-    body_memory_per_key: size({
-      about:
-        "Part of `body_memory` that one key may use; the keys of an account use at most half of " +
+    ),
+    body_memory_per_key: size("128MiB", ["1MiB", "1024GiB"]).describe(
+      "Part of `body_memory` that one key may use; the keys of an account use at most half of " +
         "all. Raised to twice `decompressed_limit`, so that the largest body fits. A larger answer " +
         "takes all of it.",
-      min: "1MiB",
-      max: "1024GiB",
-      initial: "128MiB",
-    }),
-    body_memory_wait: duration({
-      about: "How long a body or an answer waits unread for memory before the request gets 503.",
-      min: "0s",
-      max: "1m",
-      initial: "30s",
-    }),
-    body_memory_queue: wholeNumber({
-      about: "Maximum number of bodies waiting for memory; further ones get 503.",
-      min: 0,
-      max: 1_000_000,
-      initial: 1_000,
-    }),
-    max_headers: wholeNumber({
-      about: "Maximum number of headers of a request.",
-      min: 16,
-      max: 1000,
-      initial: 100,
-    }),
-    body_timeout: duration({
-      about: "How long a request body may take to arrive.",
-      min: "1s",
-      max: "10m",
-      initial: "30s",
-    }),
-    idle_timeout: duration({
-      about:
-        "How long an idle connection is kept, in whole seconds. It must exceed the idle " +
+    ),
+    body_memory_wait: duration("30s", ["0s", "1m"]).describe(
+      "How long a body or an answer waits unread for memory before the request gets 503.",
+    ),
+    body_memory_queue: wholeNumber(1_000, [0, 1_000_000]).describe(
+      "Maximum number of bodies waiting for memory; further ones get 503.",
+    ),
+    max_headers: wholeNumber(100, [16, 1000]).describe("Maximum number of headers of a request."),
+    body_timeout: duration("30s", ["1s", "10m"]).describe(
+      "How long a request body may take to arrive.",
+    ),
+    idle_timeout: duration("75s", ["1s", "255s"]).describe(
+      "How long an idle connection is kept, in whole seconds. It must exceed the idle " +
         "timeout of the balancer in front.",
-      min: "1s",
-      max: "255s",
-      initial: "75s",
-    }),
+    ),
     trusted_proxies: z
       .array(z.string().refine(isNetwork, "must be a CIDR block such as 10.0.0.0/8 or ::1/128"))
       .max(100)

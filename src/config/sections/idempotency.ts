@@ -7,42 +7,22 @@ const leastAnswersStored = 2;
 
 export const idempotencySchema = z
   .strictObject({
-    answer_limit: size({
-      about: "Largest stored answer. A call with a larger one cannot be repeated.",
-      min: "1KiB",
-      max: "64MiB",
-      initial: "1MiB",
-    }),
-    memory_limit: size({
-      about:
-        "Memory for answers that are to be stored: streams in progress, and answers that wait " +
+    answer_limit: size("1MiB", ["1KiB", "64MiB"]).describe(
+      "Largest stored answer. A call with a larger one cannot be repeated.",
+    ),
+    memory_limit: size("256MiB", ["1MiB", "64GiB"]).describe(
+      "Memory for answers that are to be stored: streams in progress, and answers that wait " +
         "for the database. An answer without room counts as too large.",
-      min: "1MiB",
-      max: "64GiB",
-      initial: "256MiB",
-    }),
-    storage_limit: size({
-      about:
-        "Total size of stored answers in the database. When full, the account with the most " +
+    ),
+    storage_limit: size("256MiB", ["1MiB", "1024GiB"]).describe(
+      "Total size of stored answers in the database. When full, the account with the most " +
         "loses its oldest.",
-      min: "1MiB",
-      max: "1024GiB",
-      initial: "256MiB",
-    }),
-    waiting_limit: wholeNumber({
-      about:
-        "Most calls of a process that wait for the answer of an equal one; those of an account " +
+    ),
+    waiting_limit: wholeNumber(256, [2, 100_000]).describe(
+      "Most calls of a process that wait for the answer of an equal one; those of an account " +
         "take at most half. Further ones get 409 at once.",
-      min: 2,
-      max: 100_000,
-      initial: 256,
-    }),
-    keep: duration({
-      about: "How long answers are stored.",
-      min: "1m",
-      max: "7d",
-      initial: "24h",
-    }),
+    ),
+    keep: duration("24h", ["1m", "7d"]).describe("How long answers are stored."),
   })
   .refine(({ answer_limit, storage_limit }) => storage_limit >= leastAnswersStored * answer_limit, {
     path: ["storage_limit"],

@@ -15,28 +15,15 @@ export const imageFetchSchema = z
         "requests are refused.",
       false,
     ),
-    max_bytes: size({
-      about: "Largest image.",
-      min: "1KiB",
-      max: "100MiB",
-      initial: "10MiB",
-    }),
-    timeout: duration({
-      about:
-        "Timeout for fetching one image, and for resolving the hosts of images that a model " +
+    max_bytes: size("10MiB", ["1KiB", "100MiB"]).describe("Largest image."),
+    timeout: duration("5s", ["100ms", "1m"]).describe(
+      "Timeout for fetching one image, and for resolving the hosts of images that a model " +
         "fetches itself.",
-      min: "100ms",
-      max: "1m",
-      initial: "5s",
-    }),
-    max_images: wholeNumber({
-      about:
-        "Maximum images fetched per request, and maximum hosts of images that a model " +
+    ),
+    max_images: wholeNumber(16, [1, 100]).describe(
+      "Maximum images fetched per request, and maximum hosts of images that a model " +
         "fetches itself.",
-      min: 1,
-      max: 100,
-      initial: 16,
-    }),
+    ),
     allowed_hosts: z
       .array(
         z

@@ -17,24 +17,11 @@ const webhookSchema = z
         title: "secret",
         description: "Key of the signature: `whsec_` and at least 24 random bytes in base64.",
       }),
-    batch: wholeNumber({
-      about: "Maximum events in one request.",
-      min: 1,
-      max: 1000,
-      initial: 100,
-    }),
-    timeout: duration({
-      about: "Longest time for one request.",
-      min: "100ms",
-      max: "5m",
-      initial: "15s",
-    }),
-    longest_pause: duration({
-      about: "Longest pause between two attempts while requests fail. Pauses begin at a second.",
-      min: "1s",
-      max: "1h",
-      initial: "1m",
-    }),
+    batch: wholeNumber(100, [1, 1000]).describe("Maximum events in one request."),
+    timeout: duration("15s", ["100ms", "5m"]).describe("Longest time for one request."),
+    longest_pause: duration("1m", ["1s", "1h"]).describe(
+      "Longest pause between two attempts while requests fail. Pauses begin at a second.",
+    ),
   })
   .optional()
   .describe("Posts events as signed JSON. They wait in the database until the receiver has them.");
@@ -42,12 +29,9 @@ const webhookSchema = z
 const fileSchema = z
   .strictObject({
     path: text("Path of the file, one JSON object per line; its folder must exist."),
-    rotate_size: size({
-      about: "At this size, the file is renamed with the time, and a new one is begun.",
-      min: "64KiB",
-      max: "64GiB",
-      initial: "100MiB",
-    }),
+    rotate_size: size("100MiB", ["64KiB", "64GiB"]).describe(
+      "At this size, the file is renamed with the time, and a new one is begun.",
+    ),
   })
   .optional()
   .describe("Appends events to a file.");
@@ -69,18 +53,12 @@ const ledgerEventsSchema = z
 
 export const ledgerSchema = z
   .strictObject({
-    batch_rows: wholeNumber({
-      about: "Maximum usage records per database transaction.",
-      min: 1,
-      max: 10_000,
-      initial: 500,
-    }),
-    flush_interval: duration({
-      about: "Maximum time between two writes while records wait.",
-      min: "10ms",
-      max: "1m",
-      initial: "1s",
-    }),
+    batch_rows: wholeNumber(500, [1, 10_000]).describe(
+      "Maximum usage records per database transaction.",
+    ),
+    flush_interval: duration("1s", ["10ms", "1m"]).describe(
+      "Maximum time between two writes while records wait.",
+    ),
     sync: z
       .enum(["none", "group"])
       .prefault("group")
@@ -89,20 +67,11 @@ export const ledgerSchema = z
           "lose), `none` leaves it to the system. A crash of the process loses nothing either " +
           "way.",
       ),
-    spool_limit: size({
-      about:
-        "Maximum size of a process's spool. When it is full, its calls are refused; the log " +
+    spool_limit: size("1GiB", ["64KiB", "1024GiB"]).describe(
+      "Maximum size of a process's spool. When it is full, its calls are refused; the log " +
         "warns from 80 % on.",
-      min: "64KiB",
-      max: "1024GiB",
-      initial: "1GiB",
-    }),
-    segment_size: size({
-      about: "Size of one file of the spool.",
-      min: "16KiB",
-      max: "1GiB",
-      initial: "8MiB",
-    }),
+    ),
+    segment_size: size("8MiB", ["16KiB", "1GiB"]).describe("Size of one file of the spool."),
     events: ledgerEventsSchema,
   })
   .refine((ledger) => ledger.spool_limit >= 4 * ledger.segment_size, {

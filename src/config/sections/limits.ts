@@ -22,23 +22,16 @@ export const limitsSchema = z
       })
       .prefault("memory")
       .describe(aboutLimitStore),
-    timeout: duration({
-      about:
-        "How long a decision waits for a shared store; then `when_limits_unavailable` applies.",
-      min: "5ms",
-      max: "5s",
-      initial: "50ms",
-    }),
+    timeout: duration("50ms", ["5ms", "5s"]).describe(
+      "How long a decision waits for a shared store; then `when_limits_unavailable` applies.",
+    ),
     ca: pemCertificates(
       "Authorities for the certificate of a shared store, in PEM format, instead of the default " +
         "ones.",
     ).optional(),
-    default_output_tokens: wholeNumber({
-      about: "Output tokens reserved for a call without a cap until the usual length is known.",
-      min: 1,
-      max: 10_000_000,
-      initial: 1024,
-    }),
+    default_output_tokens: wholeNumber(1024, [1, 10_000_000]).describe(
+      "Output tokens reserved for a call without a cap until the usual length is known.",
+    ),
   })
   .prefault({})
   .describe("Rate limits.")

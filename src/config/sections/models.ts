@@ -19,18 +19,10 @@ const targetFields = {
     /^(?:\S(?:[\s\S]*\S)?)?$/,
     "must not begin or end with white space",
   ),
-  priority: wholeNumber({
-    about: "Lower numbers are tried first.",
-    min: 1,
-    max: 1000,
-    initial: 1,
-  }),
-  weight: wholeNumber({
-    about: "Share of the calls among targets of one priority.",
-    min: 1,
-    max: 1_000_000,
-    initial: 1,
-  }),
+  priority: wholeNumber(1, [1, 1000]).describe("Lower numbers are tried first."),
+  weight: wholeNumber(1, [1, 1_000_000]).describe(
+    "Share of the calls among targets of one priority.",
+  ),
   pool: identifier("Pool to which this target's capacity belongs.").optional(),
 };
 
@@ -81,32 +73,21 @@ function readCreated(value: string): number | undefined {
 }
 
 const modelFields = {
-  context_window: requiredWholeNumber({
-    about: "Maximum tokens of input and output together.",
-    min: 1,
-    max: mostTokens,
-  }),
+  context_window: requiredWholeNumber([1, mostTokens]).describe(
+    "Maximum tokens of input and output together.",
+  ),
   created: createdSchema,
   timeouts: z
     .strictObject({
-      first_byte: optionalDuration({
-        about: "From the request to the first byte of a streamed answer.",
-        min: "10ms",
-        max: "1h",
-        example: "5m",
-      }),
-      idle: optionalDuration({
-        about: "Maximum time without a byte within an answer.",
-        min: "10ms",
-        max: "1h",
-        example: "3m",
-      }),
-      total: optionalDuration({
-        about: "From the arrival of a call to the end of its answer.",
-        min: "10ms",
-        max: "24h",
-        example: "30m",
-      }),
+      first_byte: optionalDuration("5m", ["10ms", "1h"]).describe(
+        "From the request to the first byte of a streamed answer.",
+      ),
+      idle: optionalDuration("3m", ["10ms", "1h"]).describe(
+        "Maximum time without a byte within an answer.",
+      ),
+      total: optionalDuration("30m", ["10ms", "24h"]).describe(
+        "From the arrival of a call to the end of its answer.",
+      ),
     })
     .prefault({})
     .describe("Timeouts of this model that differ from those of its upstreams."),
@@ -123,21 +104,16 @@ function chatModelSchema(kinds: readonly UpstreamKind[]) {
       kind: z.literal("chat").describe(kindAbout),
       ...modelFields,
       targets: z.array(targetSchema(kinds, "chat")).min(1).max(mostTargets).describe(targetsAbout),
-      max_output_tokens: requiredWholeNumber({
-        about:
+      max_output_tokens: requiredWholeNumber([1, mostTokens])
+        .describe(
           "Maximum tokens of an answer. Default: 4096, or the context window if that is " +
-          "smaller.",
-        min: 1,
-        max: mostTokens,
-      }).optional(),
-      hedge_after: optionalDuration({
-        about:
-          "Tries a second target if there is no first event or whole answer after this time. " +
+            "smaller.",
+        )
+        .optional(),
+      hedge_after: optionalDuration("5s", ["10ms", "10m"]).describe(
+        "Tries a second target if there is no first event or whole answer after this time. " +
           "The first to answer serves; the other may be billed. Default: never.",
-        min: "10ms",
-        max: "10m",
-        example: "5s",
-      }),
+      ),
       fallbacks: z
         .array(modelAlias("Alias of a chat model."))
         .max(8)
@@ -162,14 +138,10 @@ function embeddingModelSchema(kinds: readonly UpstreamKind[]) {
       .min(1)
       .max(mostTargets)
       .describe(targetsAbout),
-    fan_out: wholeNumber({
-      about:
-        "Maximum concurrent upstream requests of one call with many inputs. A call begins with 4, " +
+    fan_out: wholeNumber(64, [1, 64]).describe(
+      "Maximum concurrent upstream requests of one call with many inputs. A call begins with 4, " +
         "takes at most half of `max_in_flight` of the upstream, and fewer while that throttles.",
-      min: 1,
-      max: 64,
-      initial: 64,
-    }),
+    ),
   });
 }
 

@@ -12,24 +12,17 @@ const mostPerMinute = 1_000_000_000_000;
 
 const planSchema = z
   .strictObject({
-    requests_per_minute: requiredWholeNumber({
-      about: "Maximum requests in any 60 seconds.",
-      min: 1,
-      max: mostPerMinute,
-    }).optional(),
-    tokens_per_minute: requiredWholeNumber({
-      about: "Maximum tokens in any 60 seconds.",
-      min: 1,
-      max: mostPerMinute,
-    }).optional(),
+    requests_per_minute: requiredWholeNumber([1, mostPerMinute])
+      .describe("Maximum requests in any 60 seconds.")
+      .optional(),
+    tokens_per_minute: requiredWholeNumber([1, mostPerMinute])
+      .describe("Maximum tokens in any 60 seconds.")
+      .optional(),
     custom: flag("Whether each key of the plan has its own limits.", false),
     provisioned: flag("Keys on this plan may buy provisioned throughput.", false),
-    queue_timeout: duration({
-      about: "How long a call waits if its pool or upstream is full; `0s`: not at all.",
-      min: "0s",
-      max: "10m",
-      initial: "0s",
-    }),
+    queue_timeout: duration("0s", ["0s", "10m"]).describe(
+      "How long a call waits if its pool or upstream is full; `0s`: not at all.",
+    ),
     idempotency: flag(
       "Whether repeats with the same `Idempotency-Key` get the stored answer. Answers are " +
         "stored, encrypted, for 24 hours.",
@@ -43,14 +36,10 @@ const planSchema = z
           "is paid back by later minutes. `cap` sends the estimate upstream as the cap. " +
           "`maximum` reserves the model's longest answer, so most callers must set a cap.",
       ),
-    overrun_factor: wholeNumber({
-      about:
-        "With `uncapped: debt`: how many times `tokens_per_minute` all running uncapped " +
+    overrun_factor: wholeNumber(3, [0, 50]).describe(
+      "With `uncapped: debt`: how many times `tokens_per_minute` all running uncapped " +
         "calls may together use beyond their reservations. Further calls get 429.",
-      min: 0,
-      max: 50,
-      initial: 3,
-    }),
+    ),
     when_limits_unavailable: z
       .enum(undecidedLimits)
       .default("local")

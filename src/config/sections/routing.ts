@@ -13,36 +13,17 @@ import {
 
 const outSchema = z
   .strictObject({
-    failures: wholeNumber({
-      about: "Consecutive failures that take a target out.",
-      min: 1,
-      max: 1000,
-      initial: 5,
-    }),
-    error_percent: wholeNumber({
-      about: "Percentage of failed attempts in ten seconds that takes a target out.",
-      min: 1,
-      max: 100,
-      initial: 40,
-    }),
-    least_attempts: wholeNumber({
-      about: "Minimum attempts in ten seconds for `error_percent` to apply.",
-      min: 1,
-      max: 1_000_000,
-      initial: 20,
-    }),
-    first: duration({
-      about: "How long a target is out at first; each further time is twice as long.",
-      min: "100ms",
-      max: "1h",
-      initial: "1s",
-    }),
-    longest: duration({
-      about: "Longest time that a target is out.",
-      min: "100ms",
-      max: "24h",
-      initial: "5s",
-    }),
+    failures: wholeNumber(5, [1, 1000]).describe("Consecutive failures that take a target out."),
+    error_percent: wholeNumber(40, [1, 100]).describe(
+      "Percentage of failed attempts in ten seconds that takes a target out.",
+    ),
+    least_attempts: wholeNumber(20, [1, 1_000_000]).describe(
+      "Minimum attempts in ten seconds for `error_percent` to apply.",
+    ),
+    first: duration("1s", ["100ms", "1h"]).describe(
+      "How long a target is out at first; each further time is twice as long.",
+    ),
+    longest: duration("5s", ["100ms", "24h"]).describe("Longest time that a target is out."),
   })
   .refine((out) => out.longest >= out.first, {
     path: ["longest"],
@@ -62,53 +43,32 @@ const outSchema = z
 
 export const routingSchema = z
   .strictObject({
-    attempts: wholeNumber({
-      about:
-        "Maximum attempts of a call over all targets; each target may be tried once in any " +
+    attempts: wholeNumber(3, [1, 10]).describe(
+      "Maximum attempts of a call over all targets; each target may be tried once in any " +
         "case.",
-      min: 1,
-      max: 10,
-      initial: 3,
-    }),
-    retry_budget: wholeNumber({
-      about:
-        "Retries at a failing target, in percent of its other attempts in ten seconds. " +
+    ),
+    retry_budget: wholeNumber(20, [0, 100]).describe(
+      "Retries at a failing target, in percent of its other attempts in ten seconds. " +
         "Hedges away from a silent target count as retries; those of `hedge_after` are limited in " +
         "the same way, in percent of a model's calls.",
-      min: 0,
-      max: 100,
-      initial: 20,
-    }),
-    retry_floor: wholeNumber({
-      about: "Retries per target, and hedges per model, that are always allowed in ten seconds.",
-      min: 0,
-      max: 1000,
-      initial: 10,
-    }),
-    first_backoff: duration({
-      about: "Maximum wait before a second attempt at the same target; it doubles each time.",
-      min: "1ms",
-      max: "1m",
-      initial: "1s",
-    }),
-    longest_backoff: duration({
-      about:
-        "Maximum `retry-after` of a provider that is honoured. The gateway's own back-off, " +
+    ),
+    retry_floor: wholeNumber(10, [0, 1000]).describe(
+      "Retries per target, and hedges per model, that are always allowed in ten seconds.",
+    ),
+    first_backoff: duration("1s", ["1ms", "1m"]).describe(
+      "Maximum wait before a second attempt at the same target; it doubles each time.",
+    ),
+    longest_backoff: duration("5s", ["1ms", "5m"]).describe(
+      "Maximum `retry-after` of a provider that is honoured. The gateway's own back-off, " +
         "at most as long, is added.",
-      min: "1ms",
-      max: "5m",
-      initial: "5s",
-    }),
+    ),
     target_header: flag(
       "Whether answers name the upstream and the model that served, in `x-sluice-target`.",
       true,
     ),
-    queue_limit: wholeNumber({
-      about: "Maximum calls of one class waiting for one pool or upstream.",
-      min: 0,
-      max: 1_000_000,
-      initial: 1000,
-    }),
+    queue_limit: wholeNumber(1000, [0, 1_000_000]).describe(
+      "Maximum calls of one class waiting for one pool or upstream.",
+    ),
     out: outSchema,
   })
   .prefault({})
@@ -126,18 +86,12 @@ export const routingSchema = z
 
 export const overloadSchema = z
   .strictObject({
-    loop_delay: duration({
-      about: "Event loop delay above which a process refuses calls.",
-      min: "5ms",
-      max: "10s",
-      initial: "100ms",
-    }),
-    max_calls: wholeNumber({
-      about: "Maximum concurrent calls of each process.",
-      min: 1,
-      max: 1_000_000,
-      initial: 20_000,
-    }),
+    loop_delay: duration("100ms", ["5ms", "10s"]).describe(
+      "Event loop delay above which a process refuses calls.",
+    ),
+    max_calls: wholeNumber(20_000, [1, 1_000_000]).describe(
+      "Maximum concurrent calls of each process.",
+    ),
   })
   .prefault({})
   .describe("Overload protection. Spillover is refused first, then on-demand, then provisioned.")
@@ -157,28 +111,18 @@ export const poolSchema = z
         "`dedicated`: for provisioned calls only, such as a provisioned model of the " +
           "provider. `shared`: other calls get what is not sold.",
       ),
-    tokens_per_minute: requiredWholeNumber({
-      about: "Tokens per minute that its targets can serve together.",
-      min: 1,
-      max: mostTokensPerMinute,
-    }),
-    max_in_flight: requiredWholeNumber({
-      about: "Maximum concurrent calls. Default: unlimited.",
-      min: 1,
-      max: 65_336,
-    }).optional(),
-    unit_tokens_per_minute: wholeNumber({
-      about: "Tokens per minute that one provisioned unit guarantees.",
-      min: 1,
-      max: mostTokensPerMinute,
-      initial: 10_000,
-    }),
-    on_demand_floor: wholeNumber({
-      about: "Percentage that is never sold. Not for a dedicated pool, which sells all.",
-      min: 0,
-      max: 99,
-      initial: 20,
-    }),
+    tokens_per_minute: requiredWholeNumber([1, mostTokensPerMinute]).describe(
+      "Tokens per minute that its targets can serve together.",
+    ),
+    max_in_flight: requiredWholeNumber([1, 65_336])
+      .describe("Maximum concurrent calls. Default: unlimited.")
+      .optional(),
+    unit_tokens_per_minute: wholeNumber(10_000, [1, mostTokensPerMinute]).describe(
+      "Tokens per minute that one provisioned unit guarantees.",
+    ),
+    on_demand_floor: wholeNumber(20, [0, 99]).describe(
+      "Percentage that is never sold. Not for a dedicated pool, which sells all.",
+    ),
   })
   .describe("Capacity that keys can buy units of.");
 

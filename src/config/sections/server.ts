@@ -35,12 +35,9 @@ export const storageSchema = z
       })
       .optional()
       .describe(aboutUrl),
-    pool_size: wholeNumber({
-      about: "Maximum connections of the gateway to PostgreSQL.",
-      min: 4,
-      max: 200,
-      initial: 10,
-    }),
+    pool_size: wholeNumber(10, [4, 200]).describe(
+      "Maximum connections of the gateway to PostgreSQL.",
+    ),
   })
   .prefault({})
   .describe("The database of keys and of the usage ledger.")
@@ -70,37 +67,23 @@ export const dataDirectorySchema = text(
 
 export const streamsSchema = z
   .strictObject({
-    keep_alive_interval: duration({
-      about: "A keep-alive is sent after this long without an event.",
-      min: "1s",
-      max: "5m",
-      initial: "15s",
-    }),
+    keep_alive_interval: duration("15s", ["1s", "5m"]).describe(
+      "A keep-alive is sent after this long without an event.",
+    ),
     keep_alive: z
       .enum(["comment", "chunk", "off"])
       .prefault("comment")
       .describe("Form of a keep-alive: an SSE comment and an empty line, an empty chunk, or none."),
-    hold_headers: duration({
-      about: "How long the headers of a stream wait for its first event.",
-      min: "0s",
-      max: "10m",
-      initial: "10s",
-    }),
-    write_timeout: duration({
-      about:
-        "A stream, or an answer of many vectors, is closed after its caller has not read for this long.",
-      min: "1s",
-      max: "10m",
-      initial: "30s",
-    }),
-    usage_timeout: duration({
-      about:
-        "How long to wait for the upstream's token count after the caller of a finished " +
+    hold_headers: duration("10s", ["0s", "10m"]).describe(
+      "How long the headers of a stream wait for its first event.",
+    ),
+    write_timeout: duration("30s", ["1s", "10m"]).describe(
+      "A stream, or an answer of many vectors, is closed after its caller has not read for this long.",
+    ),
+    usage_timeout: duration("5s", ["100ms", "1m"]).describe(
+      "How long to wait for the upstream's token count after the caller of a finished " +
         "answer has left.",
-      min: "100ms",
-      max: "1m",
-      initial: "5s",
-    }),
+    ),
     malformed_event: z
       .enum(["skip", "end"])
       .prefault("skip")
@@ -122,27 +105,16 @@ export const streamsSchema = z
 
 export const answersSchema = z
   .strictObject({
-    chat_limit: size({
-      about: "Largest non-streamed answer of a chat model; a larger one is 400 `answer_too_large`.",
-      min: "1MiB",
-      max: "1GiB",
-      initial: "32MiB",
-    }),
-    chat_values: wholeNumber({
-      about:
-        "Maximum number of values in such an answer, weighted like `http.json_values`. 4,000 " +
+    chat_limit: size("32MiB", ["1MiB", "1GiB"]).describe(
+      "Largest non-streamed answer of a chat model; a larger one is 400 `answer_too_large`.",
+    ),
+    chat_values: wholeNumber(8_000_000, [100_000, 1_000_000_000]).describe(
+      "Maximum number of values in such an answer, weighted like `http.json_values`. 4,000 " +
         "tokens with 20 alternatives each make about 6,000,000.",
-      min: 100_000,
-      max: 1_000_000_000,
-      initial: 8_000_000,
-    }),
-    embedding_limit: size({
-      about:
-        "Largest answer of an embedding model. 2,048 vectors of 4,096 numbers take up to 190 MiB.",
-      min: "1MiB",
-      max: "1GiB",
-      initial: "256MiB",
-    }),
+    ),
+    embedding_limit: size("256MiB", ["1MiB", "1GiB"]).describe(
+      "Largest answer of an embedding model. 2,048 vectors of 4,096 numbers take up to 190 MiB.",
+    ),
   })
   .prefault({})
   .describe("Non-streamed answers of upstreams.")
@@ -154,21 +126,14 @@ export const answersSchema = z
 
 export const shutdownSchema = z
   .strictObject({
-    pre_stop: duration({
-      about:
-        "How long new calls are still served after a request to stop, while `/readyz` " +
+    pre_stop: duration("5s", ["0s", "10m"]).describe(
+      "How long new calls are still served after a request to stop, while `/readyz` " +
         "already fails and every answer closes its connection. It gives balancers time to " +
         "notice.",
-      min: "0s",
-      max: "10m",
-      initial: "5s",
-    }),
-    drain_timeout: duration({
-      about: "How long running calls may continue once new ones are refused.",
-      min: "0s",
-      max: "1h",
-      initial: "30s",
-    }),
+    ),
+    drain_timeout: duration("30s", ["0s", "1h"]).describe(
+      "How long running calls may continue once new ones are refused.",
+    ),
   })
   .prefault({})
   .describe("Shutdown.")
@@ -196,12 +161,9 @@ export const authSchema = z
       .max(10)
       .optional()
       .describe(peppersAbout),
-    snapshot_max_age: duration({
-      about: "How long known keys work while the database cannot be read.",
-      min: "1s",
-      max: "24h",
-      initial: "15m",
-    }),
+    snapshot_max_age: duration("15m", ["1s", "24h"]).describe(
+      "How long known keys work while the database cannot be read.",
+    ),
     keep_snapshot: flag(
       "Whether digests of the keys are kept in `data_dir` for a start while PostgreSQL cannot be " +
         "reached. SQLite needs no copy.",
@@ -217,12 +179,9 @@ export const authSchema = z
     keepsSnapshot: auth.keep_snapshot,
   }));
 
-export const upstreamRequestsSchema = wholeNumber({
-  about: "Maximum concurrent requests to upstreams in each process.",
-  min: 1,
-  max: 65_336,
-  initial: 8192,
-});
+export const upstreamRequestsSchema = wholeNumber(8192, [1, 65_336]).describe(
+  "Maximum concurrent requests to upstreams in each process.",
+);
 
 const mostProcesses = 64;
 

@@ -18,12 +18,9 @@ const otlpSchema = z
         "`/v1/metrics` are added.",
     ),
     headers: headersSchema,
-    timeout: duration({
-      about: "Longest time for sending one batch, retries included.",
-      min: "100ms",
-      max: "1m",
-      initial: "10s",
-    }),
+    timeout: duration("10s", ["100ms", "1m"]).describe(
+      "Longest time for sending one batch, retries included.",
+    ),
     traces: flag("Whether calls are sent as traces.", true),
     sample_ratio: z
       .number()
@@ -33,29 +30,16 @@ const otlpSchema = z
       .describe(
         "Share of the traces that are sent, from 0 to 1. Failed and slow calls always are.",
       ),
-    slow_call: duration({
-      about: "Calls that take longer are always sent.",
-      min: "1ms",
-      max: "24h",
-      initial: "30s",
-    }),
+    slow_call: duration("30s", ["1ms", "24h"]).describe("Calls that take longer are always sent."),
     trust_caller: flag(
       "Whether the sampled flag of the caller's `traceparent` decides instead of `sample_ratio`.",
       false,
     ),
-    queue: wholeNumber({
-      about: "Finished calls waiting to be sent, in each process; further ones are dropped.",
-      min: 64,
-      max: 65_536,
-      initial: 2048,
-    }),
+    queue: wholeNumber(2048, [64, 65_536]).describe(
+      "Finished calls waiting to be sent, in each process; further ones are dropped.",
+    ),
     metrics: flag("Whether the metrics are sent.", true),
-    metrics_interval: duration({
-      about: "How often metrics are sent.",
-      min: "1s",
-      max: "1h",
-      initial: "1m",
-    }),
+    metrics_interval: duration("1m", ["1s", "1h"]).describe("How often metrics are sent."),
   })
   .optional()
   .describe("Traces and metrics for an OpenTelemetry collector. By default nothing is sent.")
@@ -88,12 +72,9 @@ export const telemetrySchema = z
       "Whether requests of the API are logged at `info`; otherwise they are logged at `debug`.",
       true,
     ),
-    log_buffer: size({
-      about: "Buffer for a slow reader of the log; further lines are dropped and counted.",
-      min: "64KiB",
-      max: "1GiB",
-      initial: "1MiB",
-    }),
+    log_buffer: size("1MiB", ["64KiB", "1GiB"]).describe(
+      "Buffer for a slow reader of the log; further lines are dropped and counted.",
+    ),
     upstream_messages: flag(
       "Whether to log the error messages of upstreams, which may quote prompts.",
       false,

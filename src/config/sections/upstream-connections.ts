@@ -8,26 +8,12 @@ import { duration, wholeNumber } from "../../settings/values.ts";
 export function connectionsSchema(idle: string) {
   return z
     .strictObject({
-      idle: duration({
-        about:
-          "How long an idle connection is kept, unless the server announces less. Set it " +
+      idle: duration(idle, ["0s", "10m"]).describe(
+        "How long an idle connection is kept, unless the server announces less. Set it " +
           "below the server's own timeout.",
-        min: "0s",
-        max: "10m",
-        initial: idle,
-      }),
-      age: duration({
-        about: "A connection is not reused after this time.",
-        min: "1s",
-        max: "24h",
-        initial: "5m",
-      }),
-      most_idle: wholeNumber({
-        about: "Maximum idle connections per host.",
-        min: 0,
-        max: 65_336,
-        initial: 512,
-      }),
+      ),
+      age: duration("5m", ["1s", "24h"]).describe("A connection is not reused after this time."),
+      most_idle: wholeNumber(512, [0, 65_336]).describe("Maximum idle connections per host."),
     })
     .prefault({})
     .describe("How connections are kept for further requests.");

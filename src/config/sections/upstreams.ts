@@ -12,58 +12,36 @@ import { kindNamed, type FileTarget, type UpstreamKind } from "../../upstreams/k
 function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {
   return z
     .strictObject({
-      connect: duration({
-        about: "From the start of an attempt until a connection is open, including proxy and TLS.",
-        min: "10ms",
-        max: "1h",
-        initial: "3s",
-      }),
-      first_byte: duration({
-        about:
-          "From the request to the first byte of a streamed answer. Whole answers and embeddings " +
+      connect: duration("3s", ["10ms", "1h"]).describe(
+        "From the start of an attempt until a connection is open, including proxy and TLS.",
+      ),
+      first_byte: duration(firstByte, ["10ms", "1h"]).describe(
+        "From the request to the first byte of a streamed answer. Whole answers and embeddings " +
           "have no such limit.",
-        min: "10ms",
-        max: "1h",
-        initial: firstByte,
-      }),
-      idle: duration({
-        about: "Maximum time without a byte within an answer.",
-        min: "10ms",
-        max: "1h",
-        initial: idle,
-      }),
-      total: duration({
-        about: "From the request to the end of the answer.",
-        min: "10ms",
-        max: "24h",
-        initial: "10m",
-      }),
+      ),
+      idle: duration(idle, ["10ms", "1h"]).describe(
+        "Maximum time without a byte within an answer.",
+      ),
+      total: duration("10m", ["10ms", "24h"]).describe(
+        "From the request to the end of the answer.",
+      ),
     })
     .prefault({})
     .describe("How long one attempt may take.");
 }
 
-const mostInFlight = wholeNumber({
-  about: "Maximum concurrent requests to this upstream.",
-  min: 1,
-  max: 65_336,
-  initial: 4096,
-});
+const mostInFlight = wholeNumber(4096, [1, 65_336]).describe(
+  "Maximum concurrent requests to this upstream.",
+);
 
 const drain = z
   .strictObject({
-    timeout: duration({
-      about: "How long reading of an abandoned answer continues.",
-      min: "100ms",
-      max: "5s",
-      initial: "5s",
-    }),
-    limit: wholeNumber({
-      about: "Maximum abandoned answers read at once; further ones are aborted.",
-      min: 1,
-      max: 64,
-      initial: 64,
-    }),
+    timeout: duration("5s", ["100ms", "5s"]).describe(
+      "How long reading of an abandoned answer continues.",
+    ),
+    limit: wholeNumber(64, [1, 64]).describe(
+      "Maximum abandoned answers read at once; further ones are aborted.",
+    ),
   })
   .optional()
   .describe(

@@ -94,12 +94,9 @@ export const fields = {
   ),
   stream_usage: flag("Requests usage of streams with `stream_options.include_usage`.", true),
   takes_token_ids: flag("Whether embedding inputs may be token ids.", true),
-  embedding_batch_limit: wholeNumber({
-    about: "Maximum inputs per embedding request.",
-    min: 1,
-    max: 100_000,
-    initial: 2048,
-  }),
+  embedding_batch_limit: wholeNumber(2048, [1, 100_000]).describe(
+    "Maximum inputs per embedding request.",
+  ),
   embedding_encoding: z
     .enum(["auto", "as_sent", "float", "base64"])
     .prefault("auto")

@@ -40,12 +40,9 @@ export const assumedRoleSchema = z
       .refine(differInMoreThanCase, "must have names that differ in more than the case of letters")
       .prefault({})
       .describe("Tags of the session, for policies and cost reports of the provider, at most 50."),
-    duration: optionalDuration({
-      about: "Lifetime of its credentials, at most what the role allows. Default: one hour.",
-      min: "15m",
-      max: "12h",
-      example: "1h",
-    }),
+    duration: optionalDuration("1h", ["15m", "12h"]).describe(
+      "Lifetime of its credentials, at most what the role allows. Default: one hour.",
+    ),
   })
   .transform(camelCased)
   .optional()

@@ -37,30 +37,19 @@ const shape = {
   ),
   // The provider leaves both to the models. The numbers are Claude's, the best known. Models with
   // lower limits refuse by themselves, and an operator can allow more.
-  maxImages: wholeNumber({
-    about: "Maximum images per request.",
-    min: 1,
-    max: 100_000,
-    initial: 100,
-  }),
-  maxImageBytes: wholeNumber({
-    about: "Maximum bytes of one decoded image.",
-    min: 1,
-    max: 1_000_000_000,
-    initial: 5 * 1024 * 1024,
-  }),
+  maxImages: wholeNumber(100, [1, 100_000]).describe("Maximum images per request."),
+  maxImageBytes: wholeNumber(5 * 1024 * 1024, [1, 1_000_000_000]).describe(
+    "Maximum bytes of one decoded image.",
+  ),
   documents: flag("Supports documents.", true),
   promptCaching: flag("Supports prompt cache points.", false),
   /** Instead of five minutes. */
   promptCacheHour: flag("Supports caching prompts for an hour.", false),
   promptCacheTools: flag("Supports cache points among the tools.", true),
   /** An earlier point has no effect. For a family, this is the lowest number of its models. */
-  promptCacheMinTokens: wholeNumber({
-    about: "Minimum tokens of a cached prompt.",
-    min: 0,
-    max: 100_000_000,
-    initial: 1_024,
-  }),
+  promptCacheMinTokens: wholeNumber(1_024, [0, 100_000_000]).describe(
+    "Minimum tokens of a cached prompt.",
+  ),
   /** Includes the schema of a tool's input with `strict`. */
   jsonSchema: flag("Supports JSON schemas for answers.", false),
   reasoning: z
@@ -75,11 +64,9 @@ const shape = {
   xhighEffort: flag("Supports the effort `xhigh`.", false),
   omitsThoughts: flag("Omits thoughts unless a summary is requested.", false),
   /** The cap if the caller sets none; undefined if only the model's configuration sets one. */
-  maxOutputTokens: requiredWholeNumber({
-    about: "Maximum output tokens that the model accepts; more is 400.",
-    min: 1,
-    max: 100_000_000,
-  }).optional(),
+  maxOutputTokens: requiredWholeNumber([1, 100_000_000])
+    .describe("Maximum output tokens that the model accepts; more is 400.")
+    .optional(),
   /** Applies to the history. */
   nineCharacterToolIds: flag("Requires tool call ids of nine letters and digits.", false),
   countTokens: flag("Supports counting the tokens of a request.", false),

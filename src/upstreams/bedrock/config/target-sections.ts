@@ -94,13 +94,12 @@ const chatSection = z
       .meta({ ...familyMeta, examples: [...chatFamilies] }),
     ...callFields,
     capabilities: capabilitiesSchema,
-    default_output_tokens: requiredWholeNumber({
-      about:
+    default_output_tokens: requiredWholeNumber([1, 100_000_000])
+      .describe(
         "Output cap for calls without one. Default: the model's maximum. The provider " +
-        "reserves the cap from your quota.",
-      min: 1,
-      max: 100_000_000,
-    }).optional(),
+          "reserves the cap from your quota.",
+      )
+      .optional(),
     drop_unsupported: flag(
       "Drops request fields that the model does not support, instead of answering 400.",
       false,
