@@ -48,7 +48,7 @@ export async function runCall<Answer>(
   const estimate = services.estimator.estimate(subject, size, output);
   // From here the meter reports every end of the call.
   const call = services.running.enter(arriving);
-  call.origin?.onCall();
+  call.origin?.becomesCall();
   const meter = new Meter({ call, model, size, output, estimate, inputs, isStreamed }, services);
   try {
     checkModels(model, { call, work });

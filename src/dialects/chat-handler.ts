@@ -3,7 +3,6 @@ import type { TokenUsage } from "../domain/usage/usage.ts";
 import { eventStream, eventStreamHeaders, keepAliveComment } from "../edge/replies/event-stream.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
-import type { Call } from "../snapshot/call.ts";
 import { type ChatCall, openChatStream, runChat } from "../call/chat/chat-call.ts";
 import { hasSettledWithin } from "../domain/waiting/wait.ts";
 import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
@@ -57,7 +56,7 @@ export function createChatHandler(
 
 interface ChatReply extends Pick<HandlerParts, "services"> {
   readonly surface: ChatSurface;
-  readonly call: KeyCall & Call;
+  readonly call: KeyCall;
   readonly chat: ChatCall;
   readonly settings: ApiSettings;
 }

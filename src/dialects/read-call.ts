@@ -1,9 +1,6 @@
-import { type CapacityMode, capacityModes } from "../domain/limits/capacity.ts";
-import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { readMark, type RepeatMark } from "../idempotency/request-names.ts";
 import { parsedFactor } from "../edge/body/read-body.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
-import { type Call, plainCall } from "../snapshot/call.ts";
 import { type JsonBody, parseJson } from "./request/parse-json.ts";
 import type { CallServices } from "../call/services.ts";
 import type { Repeats } from "../idempotency/repeatable-calls.ts";
@@ -11,21 +8,16 @@ import type { AdjustedFields } from "../domain/chat/chat.ts";
 import { rateLimitHeaders } from "../domain/limits/headers.ts";
 import type { StartedCall } from "../call/run-call.ts";
 
-const capacityHeader = "x-sluice-capacity";
-const timeoutHeader = "x-sluice-timeout-ms";
-const longestTimeoutMs = 24 * 3_600_000;
-
 /** A call and its body, before a schema has read it. */
 interface ReadCall extends JsonBody {
-  readonly call: KeyCall & Call;
+  readonly call: KeyCall;
   readonly bodyBytes: number;
   /** Undefined: the answer is not shared. */
   readonly mark: RepeatMark | undefined;
 }
 
 /** Throws `GatewayError`. */
-export async function readCall(plain: KeyCall): Promise<ReadCall> {
-  const call = withOptions(plain);
+export async function readCall(call: KeyCall): Promise<ReadCall> {
   const bytes = await call.readBody();
   const bodyBytes = bytes.byteLength;
   const marking = readMark(call, bytes);
@@ -39,35 +31,6 @@ export async function readCall(plain: KeyCall): Promise<ReadCall> {
 /** What a text takes beyond its bytes: beyond Latin-1, the runtime keeps two for each character. */
 function wideBytes({ length }: string, bodyBytes: number): number {
   return length === bodyBytes ? 0 : parsedFactor * Math.max(0, 2 * length - bodyBytes);
-}
-
-/** The call with the options in its headers. Throws 400 for an invalid header. */
-function withOptions(call: KeyCall): KeyCall & Call {
-  const { headers } = call.request;
-  const capacity = headers.get(capacityHeader);
-  const timeout = headers.get(timeoutHeader);
-  if (capacity === null && timeout === null) return { ...call, headers, options: plainCall };
-  const deadlineAt = timeout === null ? undefined : call.receivedAt + readTimeout(timeout);
-  return { ...call, headers, options: { capacity: readCapacity(capacity), deadlineAt } };
-}
-
-function readCapacity(written: string | null): CapacityMode {
-  const mode = capacityModes.find((known) => known === (written ?? "auto"));
-  if (mode !== undefined) return mode;
-  throw invalidHeader(capacityHeader, `must be one of ${capacityModes.join(", ")}`);
-}
-
-function readTimeout(written: string): number {
-  const timeoutMs = /^[0-9]{1,9}$/.test(written) ? Number(written) : 0;
-  if (timeoutMs >= 1 && timeoutMs <= longestTimeoutMs) return timeoutMs;
-  throw invalidHeader(timeoutHeader, `must be whole milliseconds from 1 to ${longestTimeoutMs}`);
-}
-
-function invalidHeader(name: string, mustBe: string): GatewayError {
-  return new GatewayError("invalid_value", {
-    message: `Invalid header '${name}': ${mustBe}.`,
-    param: name,
-  });
 }
 
 /** Settings of handlers that are not in a call's snapshot. */

@@ -4,7 +4,7 @@ import type { ModelKind } from "../domain/model.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Reply } from "../edge/replies/error-reply.ts";
-import type { Call } from "../snapshot/call.ts";
+
 import { resolveModel } from "../snapshot/call.ts";
 import {
   type KeptAnswer,
@@ -26,7 +26,7 @@ export type RepeatableCallsServices = Omit<KeptAnswersServices, "memory"> &
   };
 
 export interface AskedCall {
-  readonly call: KeyCall & Call;
+  readonly call: KeyCall;
   /** The same for all variants of its path. */
   readonly endpoint: string;
   /** The kind of model that the endpoint accepts. */

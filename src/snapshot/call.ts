@@ -1,5 +1,5 @@
 import type { EndSignal } from "../domain/waiting/end-signal.ts";
-import type { CapacityMode } from "../domain/limits/capacity.ts";
+import { type CapacityMode, capacityModes } from "../domain/limits/capacity.ts";
 import type { Caller, Key } from "../domain/keys/key.ts";
 import type { Environment, Model, ModelKind } from "../domain/model.ts";
 import type { RequestTrace } from "../domain/request-trace.ts";
@@ -22,6 +22,38 @@ export interface CallOptions {
 
 export const plainCall: CallOptions = { capacity: "auto", deadlineAt: undefined };
 
+const capacityHeader = "x-sluice-capacity";
+const timeoutHeader = "x-sluice-timeout-ms";
+const longestTimeoutMs = 24 * 3_600_000;
+
+/** The options in the headers of a request. Throws 400 for an invalid one. */
+export function readOptions(headers: Pick<Headers, "get">, receivedAt: number): CallOptions {
+  const capacity = headers.get(capacityHeader);
+  const timeout = headers.get(timeoutHeader);
+  if (capacity === null && timeout === null) return plainCall;
+  const deadlineAt = timeout === null ? undefined : receivedAt + readTimeout(timeout);
+  return { capacity: readCapacity(capacity), deadlineAt };
+}
+
+function readCapacity(written: string | null): CapacityMode {
+  const mode = capacityModes.find((known) => known === (written ?? "auto"));
+  if (mode !== undefined) return mode;
+  throw invalidHeader(capacityHeader, `must be one of ${capacityModes.join(", ")}`);
+}
+
+function readTimeout(written: string): number {
+  const timeoutMs = /^[0-9]{1,9}$/.test(written) ? Number(written) : 0;
+  if (timeoutMs >= 1 && timeoutMs <= longestTimeoutMs) return timeoutMs;
+  throw invalidHeader(timeoutHeader, `must be whole milliseconds from 1 to ${longestTimeoutMs}`);
+}
+
+function invalidHeader(name: string, mustBe: string): GatewayError {
+  return new GatewayError("invalid_value", {
+    message: `Invalid header '${name}': ${mustBe}.`,
+    param: name,
+  });
+}
+
 /** The HTTP request of a call, for the log. */
 export interface RequestOrigin {
   readonly method: string;
@@ -31,15 +63,15 @@ export interface RequestOrigin {
   readonly trace: RequestTrace | undefined;
   /** Undefined where no traces are sent. */
   readonly spans?: CallSpanIds | undefined;
-  /** Called when the request has become a call, whose end is logged instead. */
-  readonly onCall: () => void;
+  /** The request has become a call, whose end is logged instead. */
+  becomesCall(): void;
 }
 
 export interface CallMemory {
   /** Keeps the request's body counted for what is sent once the answer has begun. */
   keep(): () => void;
   /** So many bytes more of its answer are unread, or fewer. */
-  readonly unread: (bytes: number) => void;
+  unread(bytes: number): void;
 }
 
 /** Memory of a call's answer, under the same limits as that of bodies. */

@@ -27,7 +27,7 @@ interface SendOptions {
   readonly callerSignal: EndSignal;
   /** One is opened for the request and closed when its connection ends. */
   readonly places: RequestPlaces;
-  readonly onUnread?: TransportRequest["onUnread"];
+  readonly memory?: TransportRequest["memory"];
 }
 
 /** The places at the upstream that requests of one attempt share. */
@@ -63,8 +63,8 @@ export async function send(
     if (watchdog.isAborted) throw new ClientError("Cancelled", "connecting");
     const { method, headers, body } = authorized;
     const { connections } = upstream;
-    const { onUnread } = options;
-    const sending = { method, headers, body, connections, progress: watchdog, onUnread };
+    const { memory } = options;
+    const sending = { method, headers, body, connections, progress: watchdog, memory };
     const response = decodedResponse(await options.transport(authorized.url, sending));
     const sent = { url: authorized.url, headers };
     const answer = new UpstreamAnswer({ response, watchdog, sent }, options);

@@ -18,8 +18,8 @@ export interface TransportRequest {
   readonly connections: ConnectionSettings;
   /** Notified of the progress of the request. */
   readonly progress: RequestProgress;
-  /** Called when more bytes of the answer wait for their reader, or fewer. */
-  readonly onUnread?: ((bytes: number) => void) | undefined;
+  /** Told when more bytes of the answer wait for their reader, or fewer. */
+  readonly memory?: { unread(bytes: number): void } | undefined;
 }
 
 export interface RequestProgress {

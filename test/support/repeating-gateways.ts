@@ -236,7 +236,7 @@ export class RepeatingGateways {
   }
 }
 
-function keyCallOf(id: string, signal: AbortSignal): KeyCall & Call {
+function keyCallOf(id: string, signal: AbortSignal): KeyCall {
   return {
     ...callOf({ id, environment: { name: "test", models }, receivedAt: 0 }),
     signal,

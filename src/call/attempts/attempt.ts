@@ -181,7 +181,7 @@ function sendTo(
     clock: services.clock,
     transport: services.transport,
     callerSignal: call.signal,
-    onUnread: call.memory?.unread,
+    memory: call.memory,
     places: place ?? services.capacity.requestPlaces(candidate.upstream, { isBound: true }),
   };
   const { hooks, signal } = call;

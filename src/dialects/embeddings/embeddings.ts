@@ -6,7 +6,7 @@ import type {
 import { eventStream } from "../../edge/replies/event-stream.ts";
 import { jsonTextReply, type Reply } from "../../edge/replies/error-reply.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
-import type { AnswerMemory, Call } from "../../snapshot/call.ts";
+import type { AnswerMemory } from "../../snapshot/call.ts";
 import { type EmbeddingCall, runEmbeddings } from "../../call/embeddings/embedding-call.ts";
 import type { StartedCall } from "../../call/run-call.ts";
 import { type HandlerParts, readCall, servedHeaders } from "../read-call.ts";
@@ -34,7 +34,7 @@ export function createEmbeddings(parts: HandlerParts): (call: KeyCall) => Promis
 }
 
 interface RunningReply {
-  readonly call: KeyCall & Call;
+  readonly call: KeyCall;
   /** Kept answers are written as a whole. */
   readonly isKept: boolean;
 }

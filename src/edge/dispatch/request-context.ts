@@ -1,6 +1,8 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller, Key } from "../../domain/keys/key.ts";
-import type { AnswerMemory } from "../../snapshot/call.ts";
+import type { RequestTrace } from "../../domain/request-trace.ts";
+import type { CallSpanIds } from "../../domain/tracing.ts";
+import type { AnswerMemory, CallMemory, RequestOrigin } from "../../snapshot/call.ts";
 import type { MemoryGate, MemoryHold } from "../../domain/waiting/memory-gate.ts";
 import { clientAddress } from "../client-address.ts";
 import type { Connections } from "../listen.ts";
@@ -12,7 +14,7 @@ import { answerMemoryFull, bodyMemoryFull, hasBody, readBody } from "../body/rea
 import type { Lingering } from "../body/lingering.ts";
 import type { UnreadStreams } from "../body/unread-streams.ts";
 import { adminBodyLimits } from "./admin-dispatch.ts";
-import type { KeyCall, PublicCall } from "./route.ts";
+import type { PublicCall } from "./route.ts";
 
 /** What the requests of a listener share. */
 export interface SharedParts {
@@ -24,8 +26,8 @@ export interface SharedParts {
   readonly isAdmin: boolean;
 }
 
-/** The state of one request in the dispatch. */
-export class RequestContext {
+/** One request in the dispatch: who sent it, and what it holds of the listener. */
+export class RequestContext implements RequestOrigin, CallMemory, AnswerMemory {
   readonly shared: SharedParts;
   readonly edge: EdgeSettings;
   readonly request: Request;
@@ -50,6 +52,11 @@ export class RequestContext {
   isIdleTimerPaused = false;
   /** Whether a call has begun, whose end is logged instead of the request. */
   isCall = false;
+  /** Of a request with a key. */
+  trace: RequestTrace | undefined;
+  spans: CallSpanIds | undefined;
+  #answer: MemoryHold | undefined;
+  #granted: void | Promise<void> = undefined;
 
   constructor(shared: SharedParts, request: Request, connections: Connections) {
     const { options, isAdmin } = shared;
@@ -80,13 +87,17 @@ export class RequestContext {
     this.connections.pauseIdleTimer(this.request);
   }
 
-  /** A function of its own, which does not keep the context of a long stream. */
-  get streamEnd(): (end: StreamEnd) => void {
-    const { connections, request } = this;
-    return (end) => {
-      if (end === "whole") connections.resumeIdleTimer(request);
-      else connections.cutSoon(request);
-    };
+  streamEnded(end: StreamEnd): void {
+    if (end === "whole") this.connections.resumeIdleTimer(this.request);
+    else this.connections.cutSoon(this.request);
+  }
+
+  becomesCall(): void {
+    this.isCall = true;
+  }
+
+  get method(): string {
+    return this.request.method;
   }
 
   readBody(): Promise<Uint8Array> {
@@ -99,33 +110,36 @@ export class RequestContext {
     return readBody(request, edge.bodyLimits, this.body);
   }
 
-  /** What a call takes; its body was read with `readBody`. */
-  get memory(): KeyCall["memory"] {
-    return {
-      keep: () => this.body?.keep() ?? (() => undefined),
-      takesMore: (bytes) => this.body?.takesMore(bytes),
-      unread: (bytes) => this.shared.unread.change(this.#owner.accountId, bytes),
-    };
+  keep(): () => void {
+    return this.body?.keep() ?? (() => undefined);
   }
 
-  /** Memory for the answer of a call; an answer above what one key may hold takes all of that. */
-  get answerMemory(): AnswerMemory {
+  takesMore(bytes: number): void {
+    this.body?.takesMore(bytes);
+  }
+
+  unread(bytes: number): void {
+    this.shared.unread.change(this.#owner.accountId, bytes);
+  }
+
+  /** An answer above what one key may hold takes all of that. Requests of one call wait together. */
+  reserve(bytes: number): void | Promise<void> {
+    if (this.#answer !== undefined) return this.#granted;
     const { request, shared } = this;
     const { bodyMemory: limits } = this.edge.bodyLimits;
     const { id: name, accountId: account } = this.#owner;
-    let hold: MemoryHold | undefined;
-    let granted: void | Promise<void>;
-    return {
-      reserve(bytes) {
-        // Requests of one call wait together.
-        if (hold !== undefined) return granted;
-        hold = shared.bodyMemory.hold({ name, account, request, full: answerMemoryFull }, limits);
-        granted = hold.reserve(Math.min(bytes, limits.ownBytes));
-        return granted;
-      },
-      shrinkTo: (bytes) => hold?.becomes(bytes),
-      release: () => hold?.release(),
-    };
+    const owner = { name, account, request, full: answerMemoryFull };
+    this.#answer = shared.bodyMemory.hold(owner, limits);
+    this.#granted = this.#answer.reserve(Math.min(bytes, limits.ownBytes));
+    return this.#granted;
+  }
+
+  shrinkTo(bytes: number): void {
+    this.#answer?.becomes(bytes);
+  }
+
+  release(): void {
+    this.#answer?.release();
   }
 
   /** Who answers for what a request takes: the key, or the address of a request without one. */

@@ -1,10 +1,7 @@
-import type { CountedRequest, RequestKind } from "../../domain/limits/limit-scope.ts";
-import type { Caller } from "../../domain/keys/key.ts";
-import type { Environment } from "../../domain/model.ts";
+import type { RequestKind } from "../../domain/limits/limit-scope.ts";
 import type { Principal, Role, Scope } from "../../domain/principal.ts";
 import type { Dialect, Reply } from "../replies/error-reply.ts";
-import type { AnswerMemory, CallMemory, RequestOrigin } from "../../snapshot/call.ts";
-import type { Snapshot } from "../../snapshot/snapshot.ts";
+import type { AnswerMemory, Call, CallMemory } from "../../snapshot/call.ts";
 import type { MemoryHold } from "../../domain/waiting/memory-gate.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
 
@@ -22,14 +19,11 @@ export interface PublicCall {
 }
 
 /** A request with a valid key of the environment its host names. */
-export interface KeyCall extends PublicCall {
-  readonly caller: Caller;
-  readonly environment: Environment;
-  readonly snapshot: Snapshot;
+export interface KeyCall extends PublicCall, Call {
+  readonly id: string;
+  readonly signal: AbortSignal;
+  readonly receivedAt: number;
   readonly dialect: Dialect;
-  readonly origin?: RequestOrigin | undefined;
-  /** The request as counted by the limits of the key. */
-  readonly counted?: CountedRequest | undefined;
   /** Reads the body; only once, only on POST. */
   readBody(): Promise<Uint8Array>;
   /** Its body is counted until the reply is made and nobody keeps it. */

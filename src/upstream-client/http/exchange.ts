@@ -34,7 +34,7 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   carrier: Carrier | undefined;
   readonly #answer = Promise.withResolvers<TransportResponse>();
   #request: TransportRequest | undefined;
-  readonly #onUnread: TransportRequest["onUnread"];
+  readonly #memory: TransportRequest["memory"];
   #pieces: Uint8Array[] = [];
   #waitingBytes = 0;
   /** Those of them that were reported as unread. */
@@ -49,7 +49,7 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   constructor(request: TransportRequest, address: Address) {
     const { body } = request;
     this.#request = request;
-    this.#onUnread = request.onUnread;
+    this.#memory = request.memory;
     this.origin = address.origin;
     this.bodyBytes = typeof body === "string" ? Buffer.byteLength(body) : (body?.byteLength ?? 0);
     this.head = writeRequestHead(request, address, this.bodyBytes);
@@ -154,7 +154,7 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   #report(unreadBytes: number): void {
     const more = unreadBytes - this.#unreadBytes;
     this.#unreadBytes = unreadBytes;
-    if (more !== 0) this.#onUnread?.(more);
+    if (more !== 0) this.#memory?.unread(more);
   }
 
   #resume(): void {
