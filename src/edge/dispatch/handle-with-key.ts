@@ -3,14 +3,12 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import { readTrace } from "../../domain/request-trace.ts";
 import { spanIdsOf } from "../../domain/tracing.ts";
-import type { Environment } from "../../domain/model.ts";
-import { type CallOptions, plainCall, readOptions } from "../../snapshot/call.ts";
-import { environmentAt, type Snapshot } from "../../snapshot/snapshot.ts";
+import { plainCall, readOptions } from "../../snapshot/call.ts";
+import { environmentAt } from "../../snapshot/snapshot.ts";
 import type { HandledRequest } from "../../domain/handled-request.ts";
 import type { CountArrival, Surface } from "./dispatch-options.ts";
 import { draining, unknownHost } from "../replies/route-refusal.ts";
-import type { Dialect, PreparedRefusal, Reply } from "../replies/error-reply.ts";
-import type { StreamEnd } from "../replies/event-stream.ts";
+import type { PreparedRefusal, Reply } from "../replies/error-reply.ts";
 import { closingUnread } from "../replies/to-response.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { ArrivingRequest, KeyCall, KeyRoute } from "./route.ts";
@@ -100,79 +98,35 @@ function refuse({ error, reply }: PreparedRefusal, { context, surface }: KeyedRe
 
 function serve(
   { context, route, parameter }: KeyedRequest,
-  known: Known,
+  { caller, environment, snapshot }: Known,
   counted: CountedRequest | undefined,
 ): Reply | Promise<Reply> {
-  const call = new ArrivedCall(context, { route, parameter, known, counted });
+  const { id, request, receivedAt } = context;
+  const { headers, signal } = request;
+  const { sampling } = snapshot.settings;
+  context.trace = readTrace(headers);
+  context.spans = sampling && spanIdsOf(id, context.trace, sampling);
   // It would cut long answers; the deadlines of the call apply from here.
   context.pauseIdleTimer();
-  return route.handle(call);
+  return route.handle({
+    id,
+    request,
+    headers,
+    signal,
+    receivedAt,
+    parameter,
+    caller,
+    environment,
+    snapshot,
+    counted,
+    dialect: route.dialect,
+    options: route.counts === "call" ? readOptions(headers, receivedAt) : plainCall,
+    origin: context,
+    memory: context,
+    answerMemory: context,
+    readBody: () => context.readBody(),
+    streamEnded: (end) => context.streamEnded(end),
+  });
 }
 
 type Known = Pick<KeyCall, "caller" | "environment" | "snapshot">;
-
-/** A request with a key, as handlers see it. One object for all that a call needs of its request. */
-class ArrivedCall implements KeyCall {
-  readonly id: string;
-  readonly request: Request;
-  readonly headers: Headers;
-  readonly signal: AbortSignal;
-  readonly receivedAt: number;
-  readonly parameter: string;
-  readonly caller: Caller;
-  readonly environment: Environment;
-  readonly snapshot: Snapshot;
-  readonly counted: CountedRequest | undefined;
-  readonly dialect: Dialect;
-  readonly options: CallOptions;
-  readonly #context: RequestContext;
-
-  /** Throws 400 for invalid headers. */
-  constructor(context: RequestContext, { route, parameter, known, counted }: ArrivedParts) {
-    const { request, receivedAt } = context;
-    const { headers } = request;
-    this.id = context.id;
-    this.request = request;
-    this.headers = headers;
-    this.signal = request.signal;
-    this.receivedAt = receivedAt;
-    this.parameter = parameter;
-    this.caller = known.caller;
-    this.environment = known.environment;
-    this.snapshot = known.snapshot;
-    this.counted = counted;
-    this.dialect = route.dialect;
-    this.options = route.counts === "call" ? readOptions(headers, receivedAt) : plainCall;
-    this.#context = context;
-    const { sampling } = known.snapshot.settings;
-    context.trace = readTrace(headers);
-    context.spans = sampling && spanIdsOf(context.id, context.trace, sampling);
-  }
-
-  get origin(): RequestContext {
-    return this.#context;
-  }
-
-  get memory(): RequestContext {
-    return this.#context;
-  }
-
-  get answerMemory(): RequestContext {
-    return this.#context;
-  }
-
-  readBody(): Promise<Uint8Array> {
-    return this.#context.readBody();
-  }
-
-  streamEnded(end: StreamEnd): void {
-    this.#context.streamEnded(end);
-  }
-}
-
-interface ArrivedParts {
-  readonly route: KeyRoute;
-  readonly parameter: string;
-  readonly known: Known;
-  readonly counted: CountedRequest | undefined;
-}
