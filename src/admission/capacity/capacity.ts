@@ -1,21 +1,24 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Pool } from "../../domain/limits/capacity.ts";
+import type { CapacityClass } from "../../domain/usage/usage.ts";
+import { Wait } from "../../domain/waiting/gate.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
-import type { TokenLimits } from "../../store/limits/limit-store.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
+import type { TokenLimits } from "../../store/limits/limit-store.ts";
+import { HeldPlace } from "./held-place.ts";
 import {
   busy,
   type BusyPool,
   type CapacityGate,
+  classAt,
   type ConfiguredPlaces,
   type Draining,
   type EnterResult,
   type PlaceAsk,
   type PlaceCandidate,
-  type Spot,
   type UpstreamBounds,
 } from "./place.ts";
-import type { HeldPlace } from "./held-place.ts";
+import { PlaceTurn, type Waited } from "./place-turn.ts";
 import {
   boundsOfPool,
   boundsOfUpstream,
@@ -23,20 +26,17 @@ import {
   type PoolName,
   type PoolUnits,
 } from "./pool-bounds.ts";
-import { PoolGate } from "./pool-gate.ts";
-import { RequestPlaces, type RequestTerms } from "./request-places.ts";
+import { PoolGate, type Spot } from "./pool-gate.ts";
 import type { SharedSlots, SlotUser } from "./shared/shared-slots.ts";
 import { UpstreamPlaces } from "./upstream-places.ts";
-import { type Waited, Waiter } from "./waiter.ts";
-import type { CapacityClass } from "../../domain/usage/usage.ts";
-import type { GateUse } from "./pool-places.ts";
+import { type RequestTerms, UpstreamRequests } from "./upstream-requests.ts";
 
 export interface CapacityOptions {
   readonly clock: Clock;
   readonly limits: TokenLimits;
   readonly settings: () => { readonly queueLimit: number };
   readonly units: PoolUnits;
-  /** The concurrency limit of a target. */
+  /** The concurrency limit of a target; a new one only for a new snapshot. */
   readonly limitOf: (targetId: string) => ConcurrencyLimit;
   /** A wait in the queue of a pool, or of an upstream, has ended. Must not throw. */
   readonly onWaited?: (place: PoolName, waited: Waited) => void;
@@ -69,6 +69,8 @@ interface UpstreamEntry {
   draining: Draining | undefined;
 }
 
+const none: readonly BusyPool[] = [];
+
 /**
  * The places of all pools and upstreams, for the process: a reload changes bounds and cuts no call.
  * Call `follow` for each new snapshot.
@@ -77,6 +79,8 @@ export class Capacity implements CapacityGate {
   readonly #options: CapacityOptions;
   readonly #pools = new Map<string, PoolEntry>();
   readonly #upstreams = new Map<string, UpstreamEntry>();
+  /** By target; anew for each snapshot. */
+  #spots = new WeakMap<PlaceCandidate["target"], Spot>();
   #newest: ConfiguredPlaces | undefined;
 
   constructor(options: CapacityOptions) {
@@ -85,11 +89,11 @@ export class Capacity implements CapacityGate {
   }
 
   enter(ask: PlaceAsk): Entered | Promise<Entered> {
-    return this.#try(ask, []);
+    return this.#try(ask, none);
   }
 
-  requestPlaces(upstream: NamedUpstream, { isBound }: RequestTerms): RequestPlaces {
-    return new RequestPlaces(this.at(upstream).places, isBound, 0);
+  requestPlaces(upstream: NamedUpstream, { isBound }: RequestTerms): UpstreamRequests {
+    return new UpstreamRequests(this.at(upstream).places, isBound, 0);
   }
 
   draining(upstream: NamedUpstream): Draining | undefined {
@@ -106,10 +110,11 @@ export class Capacity implements CapacityGate {
   /** Sets the bounds of this snapshot, and removes unused pools and upstreams that it lacks. */
   follow(snapshot: ConfiguredPlaces): void {
     this.#newest = snapshot;
+    this.#spots = new WeakMap();
     for (const [name, entry] of this.#pools) {
       const pool = snapshot.pools.get(name);
       if (pool !== undefined) entry.source = pool;
-      else if (isIdle(entry.gate)) this.#pools.delete(name);
+      else if (entry.gate.isIdle) this.#pools.delete(name);
     }
     // Raising a limit serves waiting calls at once, so all limits that become lower are set first.
     for (const [name, { places }] of this.#upstreams) {
@@ -120,13 +125,13 @@ export class Capacity implements CapacityGate {
       if (upstream !== undefined) this.#setLimits(name, entry, upstream);
       else if (isUnused(entry)) this.#upstreams.delete(name);
     }
-    for (const { gate } of this.#upstreams.values()) gate?.serve();
-    for (const { gate } of this.#pools.values()) gate.serve();
+    for (const { gate } of this.#upstreams.values()) gate?.gate.serve();
+    this.unitsChanged();
   }
 
   /** Serves waiting calls at once after units of a pool were sold or given back. */
   unitsChanged(): void {
-    for (const { gate } of this.#pools.values()) gate.serve();
+    for (const { gate } of this.#pools.values()) gate.gate.serve();
   }
 
   /** Serves waiting calls after the part of this process has changed. */
@@ -136,23 +141,23 @@ export class Capacity implements CapacityGate {
     if ("bounds" in entry && entry.bounds !== undefined) {
       this.#setLimits(name, entry, entry.bounds);
     }
-    entry.gate?.serve();
+    entry.gate?.gate.serve();
   }
 
   /** What calls of this process hold and wait for. */
   partUse({ kind, name }: PoolName): ReturnType<SlotUser["partUse"]> {
-    if (kind === "pool") return { gate: this.#pools.get(name)?.gate.use, upstream: undefined };
+    if (kind === "pool") return { gate: this.#pools.get(name)?.gate, upstream: undefined };
     const { gate, places } = this.#upstreams.get(name) ?? {};
-    return { gate: gate?.use, upstream: places };
+    return { gate, upstream: places };
   }
 
   views(): readonly PoolView[] {
-    return [
-      ...[...this.#pools].map(([name, { gate }]) => viewOf({ kind: "pool", name }, gate.use)),
-      ...[...this.#upstreams].flatMap(([name, { gate }]) =>
-        gate === undefined ? [] : [viewOf({ kind: "upstream", name }, gate.use)],
-      ),
-    ];
+    const views: PoolView[] = [];
+    for (const [name, { gate }] of this.#pools) views.push(viewOf({ kind: "pool", name }, gate));
+    for (const [name, { gate }] of this.#upstreams) {
+      if (gate !== undefined) views.push(viewOf({ kind: "upstream", name }, gate));
+    }
+    return views;
   }
 
   /** The state of an upstream. */
@@ -160,82 +165,82 @@ export class Capacity implements CapacityGate {
     return this.#upstreams.get(called.name) ?? this.#addUpstream(called.name, called);
   }
 
-  /** Tries the candidates after those in `refused`; `result` is that of the next one, if known. */
-  #try(
-    ask: PlaceAsk,
-    refused: BusyPool[],
-    result?: HeldPlace | BusyPool,
-  ): Entered | Promise<Entered> {
-    for (let tried = result; ;) {
-      if (tried !== undefined && !("busy" in tried)) {
-        return { place: tried, at: refused.length, refused };
-      }
-      if (tried !== undefined) refused.push(tried);
-      const candidate = ask.candidates[refused.length];
-      if (candidate === undefined) break;
-      const { gate, spot } = this.#find(candidate, refused.length, ask.snapshot);
-      const trying = gate.tryEnter(ask.request, spot);
-      if (trying instanceof Promise) return trying.then((late) => this.#try(ask, refused, late));
-      const recalled =
-        "busy" in trying
-          ? this.#options.shared?.recall(ask.request, candidate.target, trying)
-          : undefined;
-      if (recalled !== undefined) return recalled.then(() => this.#try(ask, refused));
-      tried = trying;
-    }
-    return ask.waitMs > 0 ? this.#wait(ask, refused) : { refused };
+  /** Tries the candidates after those in `refused`. */
+  #try(ask: PlaceAsk, refused: readonly BusyPool[]): Entered | Promise<Entered> {
+    const { candidates, request, snapshot } = ask;
+    const candidate = candidates[refused.length];
+    if (candidate === undefined) return ask.waitMs > 0 ? this.#wait(ask, refused) : { refused };
+    const { target } = candidate;
+    const spot = this.#spotOf(target, snapshot);
+    const tried = spot.pool.tryEnter(request, spot);
+    if (tried instanceof Promise) return tried.then((late) => this.#next(ask, refused, late));
+    const recalled =
+      tried instanceof HeldPlace ? undefined : this.#options.shared?.recall(request, target, tried);
+    if (recalled !== undefined) return recalled.then(() => this.#try(ask, refused));
+    return this.#next(ask, refused, tried);
+  }
+
+  #next(ask: PlaceAsk, refused: readonly BusyPool[], tried: HeldPlace | BusyPool) {
+    if (tried instanceof HeldPlace) return { place: tried, at: refused.length, refused };
+    return this.#try(ask, [...refused, tried]);
   }
 
   /** Waits in the queues of all pools where a retry may succeed. */
   #wait(ask: PlaceAsk, refused: readonly BusyPool[]): Entered | Promise<Entered> {
-    if (ask.signal.aborted) return { refused: [busy("left", 0)] };
-    const spots = new Map<PoolGate, Spot[]>();
-    for (const [at, candidate] of ask.candidates.entries()) {
+    const { request, candidates, snapshot, signal, waitMs } = ask;
+    if (signal.aborted) return { refused: [busy("left", 0)] };
+    const turns = new Map<PoolGate, PlaceTurn>();
+    const end = Promise.withResolvers<Entered>();
+    for (const [at, { target }] of candidates.entries()) {
       if (refused[at]?.retryAfterMs === Infinity) continue;
-      const { gate, spot } = this.#find(candidate, at, ask.snapshot);
-      spots.set(gate, [...(spots.get(gate) ?? []), spot]);
+      const spot = this.#spotOf(target, snapshot);
+      const capacityClass = classAt(request, spot.pool.pool);
+      const turn =
+        turns.get(spot.pool) ?? new PlaceTurn(spot.pool, { request, capacityClass, end });
+      turns.set(spot.pool, turn);
+      if (!turn.spots.has(spot)) turn.spots.set(spot, at);
     }
-    if (spots.size === 0) return { refused };
-    return new Waiter(ask.request, this.#options.clock).wait(ask, spots);
+    if (turns.size === 0) return { refused };
+    Wait.begin([...turns.values()], { clock: this.#options.clock, signal, waitMs });
+    return end.promise;
   }
 
-  #find({ target }: PlaceCandidate, at: number, snapshot: ConfiguredPlaces) {
+  #spotOf(target: PlaceCandidate["target"], snapshot: ConfiguredPlaces): Spot {
+    const known = this.#spots.get(target);
+    if (known !== undefined) return known;
     if (this.#newest === undefined) this.follow(snapshot);
-    const { upstream: name, pool } = target;
+    const { upstream: name, pool: poolName } = target;
     const upstream =
       this.#upstreams.get(name) ?? this.#addUpstream(name, snapshot.upstreams.get(name));
-    const gate =
-      (pool === undefined ? undefined : this.#poolAt(pool, snapshot)) ??
+    const pool =
+      (poolName === undefined ? undefined : this.#poolAt(poolName, snapshot)) ??
       (upstream.gate ??= this.#newGate({ kind: "upstream", name }, () => boundsOfUpstream));
-    const spot: Spot = { at, upstream: upstream.places, target: this.#options.limitOf(target.id) };
-    return { gate, spot };
+    const spot = { pool, upstream: upstream.places, target: this.#options.limitOf(target.id) };
+    this.#spots.set(target, spot);
+    return spot;
   }
 
   #poolAt(name: string, snapshot: ConfiguredPlaces): PoolGate | undefined {
     const known = this.#pools.get(name);
     if (known !== undefined) return known.gate;
     // A call keeps the snapshot it began with, which may have pools that the newest lacks.
-    const pool = this.#newest?.pools.get(name) ?? snapshot.pools.get(name);
-    return pool && this.#addPool(pool);
-  }
-
-  #addPool(pool: Pool): PoolGate {
-    const { name } = pool;
+    const source = this.#newest?.pools.get(name) ?? snapshot.pools.get(name);
+    if (source === undefined) return undefined;
     const { units, shared } = this.#options;
-    const bounds = (): PoolBounds => {
-      const whole = boundsOfPool(entry.source, units);
-      return shared?.ofPool(entry.source, whole) ?? whole;
+    const entry: PoolEntry = {
+      source,
+      gate: this.#newGate({ kind: "pool", name }, () => {
+        const whole = boundsOfPool(entry.source, units);
+        return shared?.ofPool(entry.source, whole) ?? whole;
+      }),
     };
-    const entry: PoolEntry = { source: pool, gate: this.#newGate({ kind: "pool", name }, bounds) };
     this.#pools.set(name, entry);
     return entry.gate;
   }
 
   #addUpstream(name: string, called: UpstreamBounds | undefined): UpstreamEntry {
-    const { shared: slots } = this.#options;
-    const shared = slots && ({ slots, place: { kind: "upstream", name } } as const);
     const entry: UpstreamEntry = {
-      places: new UpstreamPlaces(0, shared),
+      places: new UpstreamPlaces(0, this.#options.shared?.at({ kind: "upstream", name })),
       readingOn: new UpstreamPlaces(0),
       bounds: undefined,
       gate: undefined,
@@ -265,24 +270,19 @@ export class Capacity implements CapacityGate {
       processes: () => shared?.processes ?? 1,
       bounds,
       unitsOf: (keyId) => (place.kind === "pool" ? units.unitsOf(place.name, keyId) : 0),
-      pool: place.kind === "pool" ? place.name : undefined,
       queueLimit: () => settings().queueLimit,
       onWaited: (waited) => onWaited?.(place, waited),
-      place,
-      shared,
+      pool: place.kind === "pool" ? place.name : undefined,
+      shared: shared?.at(place),
     });
   }
 }
 
 function isUnused({ gate, places, readingOn }: UpstreamEntry): boolean {
-  return isIdle(gate) && places.count === 0 && readingOn.count === 0;
+  return gate?.isIdle !== false && places.count === 0 && readingOn.count === 0;
 }
 
-function isIdle(gate: PoolGate | undefined): boolean {
-  return gate === undefined || (gate.heldPlaces === 0 && !gate.isWaitedFor);
-}
-
-function viewOf(place: PoolName, { places, queue }: GateUse): PoolView {
+function viewOf(place: PoolName, pool: PoolGate): PoolView {
   const count = (of: (capacityClass: CapacityClass) => number) => ({
     provisioned: of("provisioned"),
     spillover: of("spillover"),
@@ -290,7 +290,7 @@ function viewOf(place: PoolName, { places, queue }: GateUse): PoolView {
   });
   return {
     ...place,
-    inFlight: count((capacityClass) => places.of(capacityClass)),
-    queued: count((capacityClass) => queue.count(capacityClass)),
+    inFlight: count((capacityClass) => pool.of(capacityClass)),
+    queued: count((capacityClass) => pool.gate.count(capacityClass)),
   };
 }

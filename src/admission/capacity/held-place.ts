@@ -1,56 +1,39 @@
-import type { Place, PlaceHolder, Spot } from "./place.ts";
+import type { CapacityClass } from "../../domain/usage/usage.ts";
+import type { Place, PlaceHolder } from "./place.ts";
+import type { Spot } from "./pool-gate.ts";
 import type { Reservation } from "./tokens/pool-tokens.ts";
-import { RequestPlaces } from "./request-places.ts";
-
-/** The pool that gave a place. */
-export interface PlaceKeeper {
-  settle(reservation: Reservation, usedTokens: number): void;
-  /** Takes back the places at pool and target. */
-  takeBack(taken: TakenPlaces): void;
-  /** Serves waiting calls. */
-  serve(): void;
-}
-
-/** Places that were taken in one step. */
-export interface TakenPlaces {
-  readonly holder: PlaceHolder;
-  readonly spot: Spot;
-  /** Whether the limit of the upstream applies. */
-  readonly isBound: boolean;
-}
+import { type RequestTerms, UpstreamRequests } from "./upstream-requests.ts";
 
 /** A place at a pool and a target, and at their upstream one for each request. */
-export class HeldPlace extends RequestPlaces implements Place {
+export class HeldPlace extends UpstreamRequests implements Place {
   waitedMs = 0;
   position: number | undefined;
-  readonly #keeper: PlaceKeeper;
-  readonly #taken: TakenPlaces;
-  #reservation: Reservation | undefined;
+  readonly spot: Spot;
+  readonly capacityClass: CapacityClass;
+  readonly keyId: string;
+  /** Tokens of the pool. */
+  reservation: Reservation | undefined;
   #isHeld = true;
 
-  constructor(keeper: PlaceKeeper, taken: TakenPlaces, reservation?: Reservation) {
-    super(taken.spot.upstream, taken.isBound, 1);
-    this.#keeper = keeper;
-    // A stream can last long: the rest of the request must not stay in memory.
-    const { capacityClass, keyId } = taken.holder;
-    this.#taken = { ...taken, holder: { capacityClass, keyId } };
-    this.#reservation = reservation;
+  /** Its places were taken; `isBound`: whether the limit of the upstream applies. */
+  constructor(spot: Spot, { capacityClass, keyId, isBound }: PlaceHolder & RequestTerms) {
+    super(spot.upstream, isBound, 1);
+    this.spot = spot;
+    this.capacityClass = capacityClass;
+    this.keyId = keyId;
   }
 
   settle(tokens: number): void {
-    const reservation = this.#reservation;
+    const { reservation } = this;
     if (reservation === undefined) return;
-    this.#reservation = undefined;
-    this.#keeper.settle(reservation, tokens);
+    this.reservation = undefined;
+    this.spot.pool.settle(reservation, tokens);
   }
 
   leave(): void {
     if (!this.#isHeld) return;
     this.settle(0);
     this.#isHeld = false;
-    // The waiting calls are served once all places are back, so that they find them together.
-    this.#keeper.takeBack(this.#taken);
-    this.release();
-    this.#keeper.serve();
+    this.spot.pool.leave(this);
   }
 }

@@ -2,9 +2,8 @@ import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { Pool } from "../../domain/limits/capacity.ts";
 import type { Target } from "../../domain/model.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
-import type { RequestPlaces, RequestTerms } from "./request-places.ts";
 import type { UpstreamPlaces } from "./upstream-places.ts";
+import type { RequestTerms, UpstreamRequests } from "./upstream-requests.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
 
 /** The key and class of a place. */
@@ -26,12 +25,9 @@ export interface PlaceRequest {
   readonly tokens: number;
 }
 
-/** What decides who holds a place. */
-export type HolderFacts = Pick<PlaceRequest, "keyId" | "capacityClass" | "provisionedPool">;
-
 /** A provisioned call counts as spillover outside its own pool. */
 export function classAt(
-  { capacityClass, provisionedPool }: Omit<HolderFacts, "keyId">,
+  { capacityClass, provisionedPool }: Pick<PlaceRequest, "capacityClass" | "provisionedPool">,
   pool: string | undefined,
 ): CapacityClass {
   const isGuest = capacityClass === "provisioned" && pool !== provisionedPool;
@@ -63,16 +59,8 @@ export interface PlaceAsk {
   readonly waitMs: number;
 }
 
-/** A target and its upstream, at which one place each is taken together with one of the pool. */
-export interface Spot {
-  /** Index of the candidate. */
-  readonly at: number;
-  readonly upstream: UpstreamPlaces;
-  readonly target: ConcurrencyLimit;
-}
-
 /** Requests of an attempt at its upstream. */
-export interface AttemptRequests extends Pick<RequestPlaces, "tryOpen" | "whenOpen" | "close"> {
+export interface AttemptRequests extends Pick<UpstreamRequests, "tryOpen" | "whenOpen" | "close"> {
   /** A promise only where another process decides. */
   extend(count: number): number | Promise<number>;
 }
@@ -105,6 +93,9 @@ export interface BusyPool {
   readonly position: number | undefined;
   readonly waitedMs: number;
 }
+
+/** When a call that finds no place may try again: a place may come back at any time. */
+export const busyRetryAfterMs = 1_000;
 
 /** The result for a call that did not wait. */
 export function busy(reason: BusyReason, retryAfterMs: number): BusyPool {

@@ -1,92 +1,116 @@
 import type { Clock } from "../../domain/clock.ts";
+import type { CapacityClass } from "../../domain/usage/usage.ts";
+import { Gate, type Taking } from "../../domain/waiting/gate.ts";
+import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import type { LimitDecision } from "../../store/limits/limit-store.ts";
-import { FairQueue } from "./fair-queue.ts";
-import { HeldPlace, type PlaceKeeper, type TakenPlaces } from "./held-place.ts";
-import {
-  busy,
-  type BusyPool,
-  classAt,
-  type HolderFacts,
-  type PlaceHolder,
-  type PlaceRequest,
-  type Spot,
-} from "./place.ts";
-import type { PoolBounds, PoolName } from "./pool-bounds.ts";
-import { type GateUse, PoolPlaces, type PoolPlacesOptions } from "./pool-places.ts";
-import type { SharedSlots } from "./shared/shared-slots.ts";
+import { HeldPlace } from "./held-place.ts";
+import { busy, type BusyPool, busyRetryAfterMs, classAt, type PlaceRequest } from "./place.ts";
+import type { PlaceTurn, Waited } from "./place-turn.ts";
+import { boundsOfUpstream, type PoolBounds } from "./pool-bounds.ts";
 import { PoolTokens, type PoolTokensOptions, type Reservation } from "./tokens/pool-tokens.ts";
-import {
-  busyRetryAfterMs,
-  type PlaceQueue,
-  type QueueTurn,
-  type Waited,
-  type Waiter,
-} from "./waiter.ts";
+import type { SharedPlaces, UpstreamPlaces } from "./upstream-places.ts";
 
-interface PoolGateOptions extends PoolTokensOptions, PoolPlacesOptions {
+/** A target, at whose upstream and pool one place each is taken together with one of its own. */
+export interface Spot {
+  readonly pool: PoolGate;
+  readonly upstream: UpstreamPlaces;
+  readonly target: ConcurrencyLimit;
+}
+
+interface PoolGateOptions extends PoolTokensOptions {
   readonly clock: Clock;
+  /** Its name; undefined for the targets of an upstream that name none. */
+  readonly pool: string | undefined;
+  /** Read for each decision of a newcomer, and once for all that wait. */
   readonly bounds: () => PoolBounds;
   readonly unitsOf: (keyId: string) => number;
-  /** Most calls in one lane of the queue. */
+  /** Most calls of one lane that wait. */
   readonly queueLimit: () => number;
   readonly onWaited: (waited: Waited) => void;
-  readonly place: PoolName;
-  readonly shared: SharedSlots | undefined;
+  readonly shared: SharedPlaces | undefined;
 }
 
 type Refused = Extract<LimitDecision, { readonly isAdmitted: false }>;
 
-/** One pool: the calls that hold its places, and the calls that wait for one. */
-export class PoolGate implements PlaceQueue {
+const full = busy("full", busyRetryAfterMs);
+const fullUpstream = busy("full", busyRetryAfterMs);
+const atLimit = busy("limit", busyRetryAfterMs);
+const onlyGuaranteed = busy("full", Infinity);
+
+/**
+ * One pool, or the targets of an upstream that name none: who holds its places, and whether a call
+ * may have one, together with one at an upstream and a target.
+ */
+export class PoolGate {
+  readonly gate: Gate;
+  /** Its name; undefined for the targets of an upstream that name none. */
+  readonly pool: string | undefined;
   readonly #options: PoolGateOptions;
-  readonly #queue: FairQueue<QueueTurn>;
   readonly #tokens: PoolTokens;
-  /** How long the open call in turn must wait so that enough is left for lighter accounts. */
-  #yieldMs = 0;
-  /** Whether the pool had room for the waiting calls, but their upstreams or targets had none. */
-  #isElsewhereFull = false;
-  readonly #keeper: PlaceKeeper = {
-    settle: (reservation, used) => {
-      this.#tokens.settle(reservation, used);
-      if (used < reservation.tokens) this.serve();
-    },
-    takeBack: (taken) => {
-      this.#places.giveBackKept(taken);
-      this.#options.shared?.leaving(this.#options.place);
-    },
-    serve: () => {
-      this.serve();
-      this.#options.shared?.left(this.#options.place);
-    },
+  readonly #counts: Record<CapacityClass, number> = {
+    provisioned: 0,
+    spillover: 0,
+    "on-demand": 0,
   };
-  readonly #places: PoolPlaces;
-  #isServing = false;
-  #hasToServeAgain = false;
-  /** Whether the store has yet to answer for the first call's tokens. */
+  /** Provisioned places by key. */
+  readonly #keys = new Map<string, number>();
+  /** For the calls that wait; read when they are served. */
+  #bounds: PoolBounds = boundsOfUpstream;
+  /** Whether a waiting call lacks more than a place at its own upstream and target. */
+  #isHeldUp = false;
+  /** How long a waiting call must wait so that enough is left for lighter accounts. */
+  #yieldMs = Infinity;
+  /** Whether the store has yet to answer for the tokens of a waiting call. */
   #isAsking = false;
   /** Whether something happened since that request that may change the answer. */
   #isAnswerOld = false;
-  readonly #poll: GatePoll;
 
   constructor(options: PoolGateOptions) {
+    const { clock, bounds, queueLimit: limit, unitsOf: weightOf } = options;
     this.#options = options;
-    const onRoom = (): void => this.serve();
-    this.#queue = new FairQueue(options.queueLimit, options.unitsOf);
+    this.pool = options.pool;
     this.#tokens = new PoolTokens(options);
-    this.#poll = new GatePoll(options.clock, onRoom);
-    this.#places = new PoolPlaces(options, onRoom);
+    const heldBy = (keyId: string): number => this.ofKey(keyId);
+    this.gate = new Gate({
+      clock,
+      limit,
+      shares: { weightOf, heldBy },
+      onServe: () => {
+        this.#bounds = bounds();
+        this.#isHeldUp = false;
+        this.#yieldMs = Infinity;
+        this.#isAnswerOld = this.#isAsking;
+        if (!this.#isAsking) this.gate.freeAtMs = 0;
+      },
+    });
   }
 
-  get use(): GateUse {
-    return { places: this.#places, queue: this.#queue };
+  of(capacityClass: CapacityClass): number {
+    return this.#counts[capacityClass];
   }
 
-  get isWaitedFor(): boolean {
-    return this.#queue.countBefore("on-demand") > 0;
+  /** The places of a key within its guarantee. */
+  ofKey(keyId: string): number {
+    return this.#keys.get(keyId) ?? 0;
   }
 
-  get heldPlaces(): number {
-    return this.#places.all;
+  /** Provisioned places by key. */
+  get keys(): ReadonlyMap<string, number> {
+    return this.#keys;
+  }
+
+  /** All that are held. More may be held than there are, after a reload. */
+  get all(): number {
+    return this.#counts.provisioned + this.heldOpen;
+  }
+
+  /** Places of spillover and on-demand calls, which have no guarantee. */
+  get heldOpen(): number {
+    return this.#counts.spillover + this.#counts["on-demand"];
+  }
+
+  get isIdle(): boolean {
+    return this.all === 0 && this.gate.size === 0;
   }
 
   /** A place now, or none; no call overtakes calls that wait for the same places. */
@@ -95,262 +119,223 @@ export class PoolGate implements PlaceQueue {
     spot: Spot,
   ): HeldPlace | BusyPool | Promise<HeldPlace | BusyPool> {
     const bounds = this.#options.bounds();
+    const capacityClass = classAt(request, this.pool);
+    const isGuaranteed = capacityClass === "provisioned";
+    const { keyId } = request;
     const nowMs = this.#options.clock.monotonic();
     // If a limit of the target has ended, calls that wait for it go first.
     spot.target.limitAt(nowMs);
-    const holder = this.#holderOf(request);
-    const isGuaranteed = holder.capacityClass === "provisioned";
-    if (!isGuaranteed && bounds.isDedicated) return busy("full", Infinity);
-    if (!this.#places.hasFree(holder, bounds)) return busy("full", busyRetryAfterMs);
-    if (this.#isOthersTurn(request, holder, bounds)) return this.#othersFirst();
-    const full = this.#places.fullAt(holder, spot, nowMs);
-    if (full !== undefined) return busy(full === spot.target ? "limit" : "full", busyRetryAfterMs);
+    if (!isGuaranteed && bounds.isDedicated) return onlyGuaranteed;
+    if (!this.#hasFree(capacityClass, keyId, bounds)) return full;
+    if (this.gate.size > 0 && this.#isOthersTurn(request, capacityClass, bounds)) {
+      const waitMs = this.gate.freeAtMs - nowMs;
+      return waitMs > 0 ? busy("tokens", waitMs) : full;
+    }
+    const blocked = this.#fullAt(spot, capacityClass, keyId);
+    if (blocked !== undefined) return blocked;
     if (isGuaranteed || bounds.openTokens === undefined) {
-      return new HeldPlace(this.#keeper, this.#places.take(holder, spot));
+      return this.#take(spot, capacityClass, keyId);
     }
     const yieldMs = this.#tokens.yieldMs(request, bounds.openTokens);
     if (yieldMs > 0) return busy("tokens", yieldMs);
-    const taken = this.#places.take(holder, spot);
-    const reservation = this.#tokens.newReservation(request);
-    return this.#reserve({ taken, reservation }, bounds.openTokens, this.#asBusy);
+    const place = this.#take(spot, capacityClass, keyId);
+    const reserved = this.#reserve(place, request, bounds.openTokens);
+    if (!(reserved instanceof Promise)) return placeOrBusy(reserved);
+    return reserved.then((result) => {
+      // A call may have come to wait for this place in the meantime.
+      if (!(result instanceof HeldPlace)) this.gate.serve();
+      return placeOrBusy(result);
+    });
   }
 
-  newTurn(waiter: Waiter, spots: readonly Spot[]): QueueTurn {
-    const holder = this.#holderOf(waiter.request);
-    const { accountId } = waiter.request;
-    const position = this.#queue.countBefore(holder.capacityClass) + 1;
-    return { ...holder, accountId, position, waiter, spots, queue: this };
+  /** Takes what a waiting call needs. */
+  takeFor(turn: PlaceTurn): Taking {
+    const { capacityClass, request } = turn;
+    const { keyId } = request;
+    const { openTokens, isDedicated } = this.#bounds;
+    const isGuaranteed = capacityClass === "provisioned";
+    if (!isGuaranteed && isDedicated) return turn.refuse("full");
+    const isFree = !this.#isAsking || isGuaranteed;
+    if (!isFree || !this.#hasFree(capacityClass, keyId, this.#bounds)) {
+      this.#isHeldUp = true;
+      return isGuaranteed ? "skip" : "stop";
+    }
+    const spot = this.#spotFor(turn);
+    if (spot === undefined) return "next";
+    if (isGuaranteed || openTokens === undefined) {
+      return turn.served(this.#take(spot, capacityClass, keyId));
+    }
+    const yieldMs = this.#tokens.yieldMs(request, openTokens);
+    if (yieldMs > 0) {
+      this.#isHeldUp = true;
+      this.#yieldMs = Math.min(yieldMs, this.#yieldMs);
+      this.gate.freeAtMs = this.#options.clock.monotonic() + this.#yieldMs;
+      return "skip";
+    }
+    const place = this.#take(spot, capacityClass, keyId);
+    const reserved = this.#reserve(place, request, openTokens);
+    if (!(reserved instanceof Promise)) return this.#decide(turn, reserved);
+    this.#answerLater(turn, reserved);
+    return "stop";
   }
 
-  join(turn: QueueTurn): void {
-    const displaced = this.#queue.laneOf(turn).add(turn);
-    displaced?.waiter.refused(displaced, "queue-full", busyRetryAfterMs);
+  settle(reservation: Reservation, usedTokens: number): void {
+    this.#tokens.settle(reservation, usedTokens);
+    if (usedTokens < reservation.tokens) this.gate.serve();
   }
 
-  remove(turn: QueueTurn): void {
-    this.#queue.laneOf(turn).remove(turn);
+  /** The waiting calls are served once all places are back, so that they find them together. */
+  leave(place: HeldPlace): void {
+    const { shared } = this.#options;
+    this.#takeBack(place);
+    shared?.leaving();
+    place.release();
+    this.gate.serve();
+    shared?.left();
   }
 
   onWaited(waited: Waited): void {
     this.#options.onWaited(waited);
   }
 
-  /** Serves waiting calls, after a place was given back or bounds may have changed. */
-  serve(): void {
-    this.#hasToServeAgain = true;
-    if (this.#isServing) return;
-    this.#isServing = true;
-    try {
-      while (this.#hasToServeAgain && this.isWaitedFor) {
-        this.#hasToServeAgain = false;
-        const bounds = this.#options.bounds();
-        this.#serveProvisioned(bounds);
-        this.#serveOpen(bounds);
-      }
-    } finally {
-      this.#isServing = false;
-      this.#planPoll();
+  #isOthersTurn(request: PlaceRequest, capacityClass: CapacityClass, bounds: PoolBounds): boolean {
+    const { guaranteed, open } = this.gate;
+    const { keyId, accountId } = request;
+    if (guaranteed.size === 0 && (capacityClass === "provisioned" || !this.#isHeldUp)) return false;
+    if (capacityClass === "provisioned") {
+      // No other key can use the places of a key.
+      return guaranteed.groups.has(keyId) || !this.#isWithinOwn(keyId, bounds);
     }
+    // A newcomer of a lighter account may pass the queue; it never passes its own calls.
+    if (this.#yieldMs === Infinity || bounds.openTokens === undefined) return true;
+    return open.groups.has(accountId) || !this.#tokens.isLight(request, bounds.openTokens);
   }
 
-  #isOthersTurn(request: PlaceRequest, holder: PlaceHolder, bounds: PoolBounds): boolean {
-    const { capacityClass, keyId } = holder;
-    if (this.#queue.countBefore(capacityClass) === 0) return false;
-    // The waiting calls wait only for places at other upstreams and targets.
-    const { provisioned } = this.#queue;
-    if (this.#isElsewhereFull && provisioned.size === 0) return false;
-    if (capacityClass !== "provisioned") return !this.#mayPass(request, bounds.openTokens);
-    // No other key can use the places of a key.
-    return provisioned.groups.has(keyId) || !this.#places.isWithinOwn(holder, bounds);
+  #take(spot: Spot, capacityClass: CapacityClass, keyId: string): HeldPlace {
+    this.#counts[capacityClass] += 1;
+    if (capacityClass === "provisioned") this.#keys.set(keyId, this.ofKey(keyId) + 1);
+    spot.target.take(keyId);
+    spot.upstream.take();
+    return new HeldPlace(spot, { capacityClass, keyId, isBound: this.#isBound(capacityClass) });
   }
 
-  #serveProvisioned(bounds: PoolBounds): void {
-    for (;;) {
-      const turn = this.#queue.provisioned.findLeast(
-        (keyId) => this.#places.ofKey(keyId),
-        (turn) => this.#places.hasFree(turn, bounds) && this.#mayEnter(turn),
-      );
-      const spot = turn && this.#places.spotFor(turn);
-      if (turn === undefined || spot === undefined) return;
-      this.#grant(turn, spot, new HeldPlace(this.#keeper, this.#places.take(turn, spot)));
-    }
+  #takeBack({ capacityClass, keyId, spot }: HeldPlace): void {
+    spot.target.giveBack(keyId);
+    this.#counts[capacityClass] -= 1;
+    if (capacityClass !== "provisioned") return;
+    const held = this.ofKey(keyId) - 1;
+    if (held === 0) this.#keys.delete(keyId);
+    else this.#keys.set(keyId, held);
   }
 
-  /** Serves calls in turn while there are places and tokens; asks the store for one at a time. */
-  #serveOpen(bounds: PoolBounds): void {
-    this.#isAnswerOld = this.#isAsking;
-    this.#isElsewhereFull = false;
-    while (!this.#isAsking && this.#queue.provisioned.size === 0) {
-      const turn = this.#nextOpen(bounds.openTokens);
-      const spot = turn && this.#places.spotFor(turn);
-      if (turn === undefined || spot === undefined) {
-        this.#poll.tokensFreeIn(this.#yieldMs);
-        return;
-      }
-      if (bounds.isDedicated) {
-        turn.waiter.refused(turn, "full", Infinity);
-        continue;
-      }
-      if (!this.#places.hasFree(turn, bounds)) return;
-      const taken = this.#places.take(turn, spot);
-      if (bounds.openTokens === undefined) {
-        this.#grant(turn, spot, new HeldPlace(this.#keeper, taken));
-        continue;
-      }
-      const reservation = this.#tokens.newReservation(turn.waiter.request);
-      const reserved = this.#reserve({ taken, reservation }, bounds.openTokens, asItIs);
-      if (reserved instanceof Promise) return this.#answerLater(turn, spot, reserved);
-      if (!this.#decide(turn, spot, reserved)) return;
-    }
+  /** Gives back a place that no call got. */
+  #undo(place: HeldPlace): void {
+    this.#takeBack(place);
+    place.release();
   }
 
-  /**
-   * The call whose turn it is, or, if that call must leave tokens to lighter accounts, the first
-   * call of such an account.
-   */
-  #nextOpen(openTokens: number | undefined): QueueTurn | undefined {
-    const { open } = this.#queue;
-    this.#yieldMs = 0;
-    const next = open.findAny(this.#mayEnter);
-    this.#isElsewhereFull = next === undefined && open.size > 0;
-    if (next === undefined || openTokens === undefined) return next;
-    const yieldMs = this.#tokens.yieldMs(next.waiter.request, openTokens);
-    if (yieldMs === 0) return next;
-    const light = open.find(
-      (turn) => this.#mayEnter(turn) && this.#tokens.isLight(turn.waiter.request, openTokens),
-    );
-    if (light === undefined) this.#yieldMs = yieldMs;
-    return light;
-  }
-
-  /** Whether a newcomer of a lighter account may pass the queue; it never passes its own calls. */
-  #mayPass(request: PlaceRequest, openTokens: number | undefined): boolean {
-    if (this.#yieldMs === 0 || openTokens === undefined) return false;
-    if (this.#queue.open.groups.has(request.accountId)) return false;
-    return this.#tokens.isLight(request, openTokens);
-  }
-
-  #answerLater(turn: QueueTurn, spot: Spot, answer: Promise<HeldPlace | Refused>): void {
-    this.#isAsking = true;
-    answer.then(
-      (reserved) => {
-        this.#isAsking = false;
-        if (this.#decide(turn, spot, reserved) || this.#isAnswerOld) this.serve();
-        else this.#planPoll();
-      },
-      (error: unknown) => {
-        this.#isAsking = false;
-        turn.waiter.fail(error);
-        this.serve();
-      },
-    );
-  }
-
-  /** Returns whether it is the next call's turn. */
-  #decide(turn: QueueTurn, spot: Spot, reserved: HeldPlace | Refused): boolean {
-    if (reserved instanceof HeldPlace) {
-      this.#grant(turn, spot, reserved);
-      return true;
-    }
-    if (reserved.freeAfterMs !== undefined) {
-      this.#poll.tokensFreeIn(reserved.freeAfterMs);
-      return turn.waiter.isOver;
-    }
-    // A request that never fits must not keep others waiting.
-    turn.waiter.refused(turn, "tokens", Infinity);
-    return true;
-  }
-
-  /** Hands over a place that was taken for a call; if its wait has just ended, it is given back. */
-  #grant(turn: QueueTurn, spot: Spot, place: HeldPlace): void {
-    if (turn.waiter.isOver) return place.leave();
-    this.#queue.laneOf(turn).served(turn);
-    turn.waiter.served(turn, place, spot);
-  }
-
-  /** Keeps the places that were taken if the store grants the tokens, else gives them back. */
-  #reserve<Result>(
-    { taken, reservation }: { readonly taken: TakenPlaces; readonly reservation: Reservation },
+  /** Keeps the place if the store grants the tokens, else gives it back. */
+  #reserve(
+    place: HeldPlace,
+    request: PlaceRequest,
     openTokens: number,
-    refused: (decision: Refused, isLate: boolean) => Result,
-  ): HeldPlace | Result | Promise<HeldPlace | Result> {
-    const finish = (decision: LimitDecision): HeldPlace | Result => {
+  ): HeldPlace | Refused | Promise<HeldPlace | Refused> {
+    const reservation = this.#tokens.newReservation(request);
+    const asked = this.#tokens.ask(reservation, openTokens);
+    const finish = (decision: LimitDecision): HeldPlace | Refused => {
       if (decision.isAdmitted) {
         this.#tokens.granted(reservation);
-        return new HeldPlace(this.#keeper, taken, reservation);
+        place.reservation = reservation;
+        return place;
       }
-      this.#places.giveBack(taken);
-      return refused(decision, asked instanceof Promise);
+      this.#undo(place);
+      return decision;
     };
-    const asked = this.#tokens.ask(reservation, openTokens);
     if (!(asked instanceof Promise)) return finish(asked);
     return asked.then(finish, (error: unknown) => {
-      this.#places.giveBack(taken);
-      this.serve();
+      this.#undo(place);
+      this.gate.serve();
       throw error;
     });
   }
 
-  readonly #asBusy = ({ retryAfterMs }: Refused, isLate: boolean): BusyPool => {
-    // A call may have come to wait for this place in the meantime.
-    if (isLate) this.serve();
-    return busy("tokens", retryAfterMs ?? Infinity);
-  };
-
-  readonly #mayEnter = (turn: QueueTurn): boolean => this.#places.spotFor(turn) !== undefined;
-
-  #holderOf(request: HolderFacts): PlaceHolder {
-    return { capacityClass: classAt(request, this.#options.pool), keyId: request.keyId };
+  #answerLater(turn: PlaceTurn, answer: Promise<HeldPlace | Refused>): void {
+    this.#isAsking = true;
+    this.#isHeldUp = true;
+    answer.then(
+      (reserved) => {
+        this.#isAsking = false;
+        const taking = this.#decide(turn, reserved);
+        if (taking === "taken") this.gate.served(turn);
+        if (taking !== "stop" || this.#isAnswerOld) this.gate.serve();
+      },
+      (error: unknown) => {
+        this.#isAsking = false;
+        turn.fail(error);
+        this.gate.serve();
+      },
+    );
   }
 
-  #planPoll(): void {
-    this.#poll.plan(!this.#isAsking && this.isWaitedFor);
+  #decide(turn: PlaceTurn, reserved: HeldPlace | Refused): Taking {
+    if (reserved instanceof HeldPlace) {
+      if (turn.wait?.isOver !== true) return turn.served(reserved);
+      reserved.leave();
+      return "next";
+    }
+    // A request that never fits must not keep others waiting.
+    if (reserved.freeAfterMs === undefined) return turn.refuse("tokens");
+    this.#isHeldUp = true;
+    this.gate.freeAtMs = this.#options.clock.monotonic() + reserved.freeAfterMs;
+    return turn.wait?.isOver === true ? "next" : "stop";
   }
 
-  /** There is a place, but it is another call's turn. */
-  #othersFirst(): BusyPool {
-    const waitMs = this.#poll.tokensWaitMs;
-    return waitMs > 0 ? busy("tokens", waitMs) : busy("full", busyRetryAfterMs);
+  /** The first spot of a waiting call with room; if there is none, the gate is served later. */
+  #spotFor({ spots, capacityClass, request: { keyId } }: PlaceTurn): Spot | undefined {
+    for (const spot of spots.keys()) {
+      const blocked = this.#fullAt(spot, capacityClass, keyId);
+      if (blocked === undefined) return spot;
+      if (blocked === atLimit) spot.target.waiting.add(this.gate);
+      else spot.upstream.whenFree(this.gate);
+    }
+    return undefined;
+  }
+
+  #fullAt({ upstream, target }: Spot, capacityClass: CapacityClass, keyId: string) {
+    if (upstream.free === 0 && this.#isBound(capacityClass)) return fullUpstream;
+    if (capacityClass === "provisioned") return undefined;
+    return target.hasRoom(keyId, this.#options.clock.monotonic()) ? undefined : atLimit;
+  }
+
+  /** Whether the limits of upstreams apply: not to calls within the guarantees of a pool. */
+  #isBound(capacityClass: CapacityClass): boolean {
+    return capacityClass !== "provisioned" || this.pool === undefined;
+  }
+
+  /** Whether the pool itself has room. */
+  #hasFree(capacityClass: CapacityClass, keyId: string, bounds: PoolBounds): boolean {
+    if (this.all >= bounds.places) return false;
+    const isOpen = capacityClass !== "provisioned";
+    if (!isOpen && this.#isWithinOwn(keyId, bounds)) return true;
+    if (isOpen && this.heldOpen >= bounds.openPlaces) return false;
+    const spare = bounds.places - this.all;
+    return spare > bounds.keptPlaces || spare > this.#unusedOwn(bounds);
+  }
+
+  /** Whether the next place is one that the key's units guarantee. */
+  #isWithinOwn(keyId: string, { ownPlaces }: PoolBounds): boolean {
+    return this.ofKey(keyId) < ownPlaces(keyId);
+  }
+
+  /** Guaranteed places that their keys do not use at the moment. */
+  #unusedOwn({ keptPlaces, ownPlaces }: PoolBounds): number {
+    let unused = keptPlaces;
+    for (const [keyId, held] of this.#keys) unused -= Math.min(held, ownPlaces(keyId));
+    return Math.max(0, unused);
   }
 }
 
-function asItIs(decision: Refused): Refused {
-  return decision;
-}
-
-/** How often the queue is served without an event. */
-const pollMs = 1_000;
-const leastPollMs = 5;
-
-/** Serves the queue again for tokens that come back with time and for changed bounds. */
-class GatePoll {
-  readonly #clock: Clock;
-  readonly #look: () => void;
-  /** When the tokens that were last refused are free, in monotonic milliseconds. */
-  #tokensAt = 0;
-  #cancel: (() => void) | undefined;
-
-  constructor(clock: Clock, look: () => void) {
-    this.#clock = clock;
-    this.#look = look;
-  }
-
-  /** The time left until then; 0 or less once it has passed. */
-  get tokensWaitMs(): number {
-    return this.#tokensAt - this.#clock.monotonic();
-  }
-
-  tokensFreeIn(waitMs: number): void {
-    this.#tokensAt = this.#clock.monotonic() + waitMs;
-  }
-
-  /** Replaces the earlier plan. */
-  plan(isNeeded: boolean): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
-    if (!isNeeded) return;
-    const waitMs = this.tokensWaitMs;
-    const delayMs = waitMs > 0 ? Math.min(Math.max(waitMs, leastPollMs), pollMs) : pollMs;
-    this.#cancel = this.#clock.schedule(this.#look, delayMs);
-  }
+function placeOrBusy(reserved: HeldPlace | Refused): HeldPlace | BusyPool {
+  if (reserved instanceof HeldPlace) return reserved;
+  return busy("tokens", reserved.retryAfterMs ?? Infinity);
 }

@@ -7,7 +7,7 @@ import {
 } from "../../../test/support/capacity-world.ts";
 import { upstreamOf } from "../../../test/support/pipeline-fixtures.ts";
 import { systemClock } from "../../domain/clock.ts";
-import { RequestPlaces, type RequestWait } from "./request-places.ts";
+import { UpstreamRequests, type RequestWait } from "./upstream-requests.ts";
 import { UpstreamPlaces } from "./upstream-places.ts";
 
 const forever = new AbortController().signal;
@@ -19,9 +19,9 @@ function waitOf(callerSignal: AbortSignal, waitMs = longMs): RequestWait {
 }
 
 /** The places of an attempt with its first place. */
-function attemptAt(upstream: UpstreamPlaces, isBound = true): RequestPlaces {
+function attemptAt(upstream: UpstreamPlaces, isBound = true): UpstreamRequests {
   upstream.take();
-  return new RequestPlaces(upstream, isBound, 1);
+  return new UpstreamRequests(upstream, isBound, 1);
 }
 
 describe("the requests of one attempt", () => {
@@ -70,7 +70,7 @@ describe("the requests of one attempt", () => {
   test("that stop waiting, by timeout or signal, take no place later", async () => {
     const upstream = new UpstreamPlaces(1);
     upstream.take();
-    const single = new RequestPlaces(upstream, true, 0);
+    const single = new UpstreamRequests(upstream, true, 0);
     const leaving = new AbortController();
     const left = single.whenOpen(waitOf(leaving.signal));
     const late = single.whenOpen(waitOf(forever, 1));
@@ -82,9 +82,9 @@ describe("the requests of one attempt", () => {
 
   test("that are part of no attempt give back their place when they end", async () => {
     const upstream = new UpstreamPlaces(1);
-    const single = new RequestPlaces(upstream, true, 0);
+    const single = new UpstreamRequests(upstream, true, 0);
     expect([single.tryOpen(), upstream.count]).toEqual([true, 1]);
-    const next = new RequestPlaces(upstream, true, 0);
+    const next = new UpstreamRequests(upstream, true, 0);
     const waiting = next.whenOpen(waitOf(forever));
     single.close();
     expect([await waiting, upstream.count]).toEqual([true, 1]);

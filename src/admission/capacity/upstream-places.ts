@@ -1,25 +1,26 @@
-import type { PoolName } from "./pool-bounds.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { Gate, WaitingGates } from "../../domain/waiting/gate.ts";
 
-/** Where several processes share the places of an upstream. */
-interface SharedPlaces {
-  readonly place: PoolName;
-  readonly slots: {
-    askMore(upstream: string): Promise<void> | undefined;
-    leaving(place: PoolName): void;
-    left(place: PoolName): void;
-  };
+/** Where several processes share the places of a pool or an upstream. */
+export interface SharedPlaces {
+  askMore(): Promise<void> | undefined;
+  /** A place was given back: called before those that wait for it are served, and after. */
+  leaving(): void;
+  left(): void;
 }
 
-/**
- * The places of an upstream: requests under way at once, up to a limit that a reload may change.
- * Calls wait in the queues of pools; callbacks are called here when a place is free.
- */
+/** Most further requests of running attempts that wait at one upstream. */
+const mostWaiting = 10_000;
+
+/** The places of an upstream: requests under way at once, up to a limit that a reload may change. */
 export class UpstreamPlaces {
   #limit: number;
   #count = 0;
-  /** Called when a place is free, in order of arrival. */
-  readonly #waiting = new Set<() => void>();
+  /** Gates of pools, and that of requests, with turns that found no place here. */
+  readonly #waiting = new WaitingGates();
+  #requests: Gate | undefined;
   readonly #shared: SharedPlaces | undefined;
+  readonly #hasFree = (): boolean => this.free > 0;
 
   constructor(limit: number, shared?: SharedPlaces) {
     this.#limit = limit;
@@ -32,7 +33,7 @@ export class UpstreamPlaces {
 
   set limit(limit: number) {
     this.#limit = limit;
-    this.#lookAgain();
+    this.#waiting.serve(this.#hasFree);
   }
 
   get count(): number {
@@ -43,14 +44,19 @@ export class UpstreamPlaces {
     return Math.max(0, this.#limit - this.#count);
   }
 
-  /** Those that wait for a place. */
+  /** Gates that wait for a place, and requests. */
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#waiting.size + (this.#requests?.size ?? 0);
+  }
+
+  /** Where requests wait that belong to no call in a queue of a pool. */
+  requests(clock: Clock): Gate {
+    return (this.#requests ??= new Gate({ clock, limit: () => mostWaiting }));
   }
 
   /** Resolves when there may be more than before; undefined: no other process has any. */
   askMore(): Promise<void> | undefined {
-    return this.#shared?.slots.askMore(this.#shared.place.name);
+    return this.#shared?.askMore();
   }
 
   /** False when there is none. Each that was taken must be given back once. */
@@ -67,28 +73,14 @@ export class UpstreamPlaces {
 
   giveBack(): void {
     this.#count -= 1;
-    this.#shared?.slots.leaving(this.#shared.place);
-    this.#lookAgain();
-    this.#shared?.slots.left(this.#shared.place);
+    this.#shared?.leaving();
+    if (this.#waiting.size > 0) this.#waiting.serve(this.#hasFree);
+    this.#shared?.left();
   }
 
-  /** Calls `look` once when a place is free, unless `forget` is called before. */
-  whenFree(look: () => void): void {
-    this.#waiting.add(look);
+  /** Serves the gate once a place is free. */
+  whenFree(gate: Gate): void {
+    this.#waiting.add(gate);
     void this.askMore();
-  }
-
-  forget(look: () => void): void {
-    this.#waiting.delete(look);
-  }
-
-  #lookAgain(): void {
-    // A callback that cannot use the place waits again, behind the others.
-    for (let looks = this.#waiting.size; looks > 0 && this.free > 0; looks -= 1) {
-      const [look] = this.#waiting;
-      if (look === undefined) return;
-      this.#waiting.delete(look);
-      look();
-    }
   }
 }

@@ -1,6 +1,6 @@
-import type { Clock } from "../clock.ts";
-import type { EndSignal } from "./end-signal.ts";
 import type { GatewayError } from "../errors/gateway-error.ts";
+import type { EndSignal } from "./end-signal.ts";
+import { Gate, type GateOptions, type Taking, Turn, Wait, type WaitEnd } from "./gate.ts";
 
 /** How much memory may be held. */
 export interface MemoryLimits {
@@ -27,21 +27,25 @@ export interface MemoryOwner {
 
 /**
  * Limits the memory of large bodies, or of images. What does not fit waits, unread, until others
- * release memory: owners in turn, those of one owner in order of arrival. While the first one waits,
- * smaller ones that fit may pass it, up to its own size in total.
+ * release memory: owners in turn, those of one owner in order of arrival. While one waits for memory
+ * of other owners, smaller ones that fit may pass it, up to its own size in total.
  */
 export class MemoryGate {
-  readonly #clock: Pick<Clock, "schedule">;
-  /** Owners that hold or wait for memory, the next in turn first. */
-  readonly #owners = new Map<string, OwnerState>();
-  readonly #heldByAccount = new Map<string, number>();
+  readonly clock: GateOptions["clock"];
+  readonly gate: Gate;
+  /** By owner, and by account. */
+  readonly #owners = new Map<string, number>();
+  readonly #accounts = new Map<string, number>();
   #heldBytes = 0;
-  #waiting = 0;
+  #queueLimit = 0;
   /** The first one that waits for memory of other owners. */
-  #first: Waiter | undefined;
+  #first: MemoryHold | undefined;
+  /** How much smaller ones may still take before it. */
+  #passableBytes = 0;
 
-  constructor(clock: Pick<Clock, "schedule">) {
-    this.#clock = clock;
+  constructor(clock: GateOptions["clock"]) {
+    this.clock = clock;
+    this.gate = new Gate({ clock, limit: () => this.#queueLimit });
   }
 
   get heldBytes(): number {
@@ -49,127 +53,72 @@ export class MemoryGate {
   }
 
   hold(owner: MemoryOwner, limits: MemoryLimits): MemoryHold {
+    this.#queueLimit = limits.queue;
     return new MemoryHold(this, owner, limits);
   }
 
-  /** Use it by way of a `MemoryHold`, which calls back when the bytes are taken. */
-  take(wanted: Wanted): void | Promise<void> {
-    const { owner, bytes } = wanted;
-    const state = this.#owners.get(owner.name) ?? newOwnerState();
-    const isTurn = state.waiters.size === 0 && this.#mayPass(bytes);
-    if (!isTurn || this.#whatIsFull(state, wanted) !== undefined) return this.#wait(state, wanted);
-    this.#owners.set(owner.name, state);
-    this.#grant(state, wanted);
-    return undefined;
+  /** Use it by way of a `MemoryHold`. */
+  take(hold: MemoryHold, bytes: number): Taking {
+    const { owner, limits } = hold;
+    const { allBytes, ownBytes } = limits;
+    const own = (this.#owners.get(owner.name) ?? 0) + bytes;
+    const ofAccount = (this.#accounts.get(owner.account) ?? 0) + bytes;
+    if (own > ownBytes || ofAccount > Math.max(ownBytes, allBytes / 2)) {
+      this.forgetFirst(hold);
+      return "skip";
+    }
+    if (this.#heldBytes + bytes > allBytes) {
+      if (this.#first === undefined) [this.#first, this.#passableBytes] = [hold, bytes];
+      return "skip";
+    }
+    if (this.#first !== undefined && this.#first !== hold) {
+      if (bytes > this.#passableBytes) return "skip";
+      this.#passableBytes -= bytes;
+    }
+    this.forgetFirst(hold);
+    this.#count(owner, bytes);
+    return "taken";
   }
 
   /** Counts so many more, or fewer. */
-  change({ name, account }: MemoryOwner, bytes: number): void {
-    const state = this.#owners.get(name);
-    if (state === undefined) throw new Error("the owner holds no memory");
-    this.#count(state, account, bytes);
-    this.#forget(name, state);
-    if (bytes < 0 && this.#waiting > 0) this.#letIn();
+  change(owner: MemoryOwner, bytes: number): void {
+    this.#count(owner, bytes);
+    if (bytes < 0) this.gate.serve();
   }
 
-  /** Whether so many bytes may be taken before the first that waits. */
-  #mayPass(bytes: number): boolean {
-    return this.#first === undefined || bytes <= this.#first.passableBytes;
+  forgetFirst(hold: MemoryHold): void {
+    if (this.#first === hold) this.#first = undefined;
   }
 
-  #wait(state: OwnerState, wanted: Wanted): Promise<void> {
-    const { owner, limits } = wanted;
-    const { signal } = owner.request;
-    if (signal.aborted) return Promise.reject(signal.reason);
-    if (this.#waiting >= limits.queue) return Promise.reject(owner.full());
-    this.#owners.set(owner.name, state);
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        state.waiters.delete(waiter);
-        this.#waiting -= 1;
-        cancel();
-        signal.removeEventListener("abort", onAbort);
-      };
-      const fail = (reason: unknown): void => {
-        leave();
-        this.#forget(owner.name, state);
-        reject(reason);
-        this.#letIn();
-      };
-      const onAbort = (): void => fail(signal.reason);
-      const enter = (): void => {
-        leave();
-        this.#grant(state, wanted);
-        resolve();
-      };
-      const waiter: Waiter = { ...wanted, passableBytes: wanted.bytes, enter };
-      const cancel = this.#clock.schedule(() => fail(owner.full()), limits.waitMs);
-      signal.addEventListener("abort", onAbort, { once: true });
-      state.waiters.add(waiter);
-      this.#waiting += 1;
-      if (this.#whatIsFull(state, wanted) === "all") this.#first ??= waiter;
-    });
-  }
-
-  #grant(state: OwnerState, { bytes, owner, onTaken }: Wanted): void {
-    this.#count(state, owner.account, bytes);
-    if (this.#first !== undefined) this.#first.passableBytes -= bytes;
-    onTaken();
-  }
-
-  #count(state: OwnerState, account: string, bytes: number): void {
-    state.heldBytes += bytes;
+  #count({ name, account }: MemoryOwner, bytes: number): void {
     this.#heldBytes += bytes;
-    const held = (this.#heldByAccount.get(account) ?? 0) + bytes;
-    if (held === 0) this.#heldByAccount.delete(account);
-    else this.#heldByAccount.set(account, held);
-  }
-
-  #forget(name: string, state: OwnerState): void {
-    if (state.heldBytes === 0 && state.waiters.size === 0) this.#owners.delete(name);
-  }
-
-  /** Serves one of each owner in turn, as long as the next one fits. */
-  #letIn(): void {
-    this.#first = undefined;
-    // An owner that got memory moves to the end of the map, where this loop meets it again.
-    for (const [name, state] of this.#owners) {
-      const [waiter] = state.waiters;
-      if (waiter === undefined) continue;
-      const full = this.#whatIsFull(state, waiter);
-      if (full === "all") this.#first ??= waiter;
-      if (full !== undefined || !this.#mayPass(waiter.bytes)) continue;
-      this.#owners.delete(name);
-      this.#owners.set(name, state);
-      waiter.enter();
-    }
-  }
-
-  #whatIsFull(
-    state: OwnerState,
-    { bytes, limits: { ownBytes, allBytes }, owner }: Wanted,
-  ): "owner" | "all" | undefined {
-    if (state.heldBytes + bytes > ownBytes) return "owner";
-    const held = (this.#heldByAccount.get(owner.account) ?? 0) + bytes;
-    if (held > Math.max(ownBytes, allBytes / 2)) return "owner";
-    return this.#heldBytes + bytes > allBytes ? "all" : undefined;
+    add(this.#owners, name, bytes);
+    add(this.#accounts, account, bytes);
   }
 }
 
+function add(counts: Map<string, number>, name: string, bytes: number): void {
+  const held = (counts.get(name) ?? 0) + bytes;
+  if (held === 0) counts.delete(name);
+  else counts.set(name, held);
+}
+
 /** The memory reserved for one body, or the images of one call. */
-export class MemoryHold {
-  readonly #gate: MemoryGate;
-  readonly #owner: MemoryOwner;
-  readonly #limits: MemoryLimits;
+export class MemoryHold extends Turn {
+  readonly owner: MemoryOwner;
+  readonly limits: MemoryLimits;
+  readonly #memory: MemoryGate;
   #heldBytes = 0;
-  #isReserved = false;
+  #wantedBytes: number | undefined;
   /** The request itself, and the work that keeps it. */
   #keepers = 1;
+  #grant: PromiseWithResolvers<void> | undefined;
 
-  constructor(gate: MemoryGate, owner: MemoryOwner, limits: MemoryLimits) {
-    this.#gate = gate;
-    this.#owner = owner;
-    this.#limits = limits;
+  constructor(memory: MemoryGate, owner: MemoryOwner, limits: MemoryLimits) {
+    super(memory.gate, { capacityClass: "on-demand", group: owner.name });
+    this.#memory = memory;
+    this.owner = owner;
+    this.limits = limits;
   }
 
   /**
@@ -178,14 +127,29 @@ export class MemoryHold {
    * Throws what the owner says, or the reason of its signal.
    */
   reserve(bytes: number): void | Promise<void> {
-    if (this.#isReserved) return undefined;
-    this.#isReserved = true;
-    const onTaken = (): void => {
-      this.#heldBytes = bytes;
-      // It may be abandoned while it waits.
-      if (this.#keepers === 0) this.#hold(0);
-    };
-    return this.#gate.take({ owner: this.#owner, limits: this.#limits, bytes, onTaken });
+    if (this.#wantedBytes !== undefined) return undefined;
+    this.#wantedBytes = bytes;
+    const { signal } = this.owner.request;
+    if (signal.aborted) return Promise.reject(signal.reason);
+    if (!this.gate.open.groups.has(this.group) && this.take() === "taken") return undefined;
+    this.#grant = Promise.withResolvers();
+    Wait.begin([this], { clock: this.#memory.clock, signal, waitMs: this.limits.waitMs });
+    return this.#grant.promise;
+  }
+
+  override take(): Taking {
+    const bytes = this.#wantedBytes ?? 0;
+    const taking = this.#memory.take(this, bytes);
+    if (taking === "taken") this.#heldBytes = bytes;
+    return taking;
+  }
+
+  override ended(how: WaitEnd): void {
+    this.#memory.forgetFirst(this);
+    if (how === "served") this.#grant?.resolve();
+    else this.#grant?.reject(how === "left" ? this.owner.request.signal.reason : this.owner.full());
+    // It may have been abandoned while it waited.
+    if (this.#keepers === 0) this.#hold(0);
   }
 
   /** What is taken of what was reserved: less, or more. */
@@ -218,30 +182,6 @@ export class MemoryHold {
   #hold(bytes: number): void {
     const more = bytes - this.#heldBytes;
     this.#heldBytes = bytes;
-    if (more !== 0) this.#gate.change(this.#owner, more);
+    if (more !== 0) this.#memory.change(this.owner, more);
   }
-}
-
-function newOwnerState(): OwnerState {
-  return { heldBytes: 0, waiters: new Set() };
-}
-
-interface OwnerState {
-  heldBytes: number;
-  /** Longest wait first. */
-  readonly waiters: Set<Waiter>;
-}
-
-interface Wanted {
-  readonly owner: MemoryOwner;
-  readonly limits: MemoryLimits;
-  readonly bytes: number;
-  /** Called synchronously when the memory is taken. */
-  readonly onTaken: () => void;
-}
-
-interface Waiter extends Wanted {
-  /** How much smaller ones may still take while this one is the first. */
-  passableBytes: number;
-  enter(): void;
 }

@@ -1,3 +1,4 @@
+import { WaitingGates } from "../../domain/waiting/gate.ts";
 import { KeyedShare } from "./keyed-share.ts";
 
 /** The part of the running attempts that remains when they are too many for the target. */
@@ -31,8 +32,8 @@ export class ConcurrencyLimit {
   #threshold = 0;
   #inFlight = 0;
   #cutAtMs = Number.NEGATIVE_INFINITY;
-  /** Called when there is more room than before. */
-  readonly #waiting = new Set<() => void>();
+  /** Served when the limit grows or ends; they serve themselves when places are given back. */
+  readonly waiting = new WaitingGates();
 
   get inFlight(): number {
     return this.#inFlight;
@@ -42,7 +43,7 @@ export class ConcurrencyLimit {
   limitAt(nowMs: number): number {
     if (this.#limit !== Number.POSITIVE_INFINITY && nowMs - this.#cutAtMs >= calmMs) {
       this.#limit = Number.POSITIVE_INFINITY;
-      this.#lookAgain();
+      this.waiting.serve();
     }
     return this.#limit;
   }
@@ -76,7 +77,7 @@ export class ConcurrencyLimit {
     const limit = this.limitAt(nowMs);
     if (limit === Number.POSITIVE_INFINITY || this.#inFlight < limit * growFrom) return;
     this.#limit = limit + (limit < this.#threshold ? 1 : 1 / limit);
-    if (Math.floor(this.#limit) > Math.floor(limit)) this.#lookAgain();
+    if (Math.floor(this.#limit) > Math.floor(limit)) this.waiting.serve();
   }
 
   /** An attempt that is still counted showed that the target is overloaded. */
@@ -86,17 +87,6 @@ export class ConcurrencyLimit {
     this.#cutAtMs = nowMs;
     this.#threshold = Math.min(this.#limit, this.#inFlight);
     this.#limit = Math.max(leastLimit, Math.floor(this.#inFlight * cutTo));
-  }
-
-  /** Calls `look` once when the limit grows or ends. The gate itself gives back places. */
-  whenFree(look: () => void): void {
-    this.#waiting.add(look);
-  }
-
-  #lookAgain(): void {
-    const looks = [...this.#waiting];
-    this.#waiting.clear();
-    for (const look of looks) look();
   }
 
   #isOverloaded(nowMs: number): boolean {

@@ -1,13 +1,14 @@
 import type { PlaceRequest } from "../place.ts";
 import type { PoolBounds } from "../pool-bounds.ts";
-import type { GateUse } from "../pool-places.ts";
+import type { PoolGate } from "../pool-gate.ts";
 import type { CapacityClass } from "../../../domain/usage/usage.ts";
 import type { Demand, SlotSet, SlotSetTerms } from "./slot-set.ts";
 
 export interface PoolSlotsOptions {
   readonly name: string;
   readonly newSet: (terms: SlotSetTerms) => SlotSet;
-  readonly use: () => GateUse | undefined;
+  /** Undefined before the first call. */
+  readonly use: () => PoolGate | undefined;
 }
 
 /**
@@ -43,7 +44,7 @@ export class PoolSlots {
     // Without sales, all of the rest is open, and one count is enough.
     open.limit = whole.openPlaces < rest.limit ? whole.openPlaces : Infinity;
     this.#claimOwn();
-    const held = this.#options.use()?.places;
+    const held = this.#options.use();
     let ownPlaces = 0;
     let unusedOwn = 0;
     for (const [keyId, own] of this.#own) {
@@ -103,7 +104,7 @@ export class PoolSlots {
 
   /** A key's call may have taken one of the rest while its own places were with other processes. */
   #claimOwn(): void {
-    for (const [keyId, held] of this.#options.use()?.places.keys ?? []) {
+    for (const [keyId, held] of this.#options.use()?.keys ?? []) {
       if (this.#ownLimit(keyId) === 0) continue;
       const own = this.#ownOf(keyId);
       if (held > own.places) own.plan();
@@ -128,47 +129,39 @@ export class PoolSlots {
   }
 
   #ownDemand(keyId: string): Demand {
-    const { places, queue } = this.#options.use() ?? {};
-    const held = places?.ofKey(keyId) ?? 0;
+    const pool = this.#options.use();
+    const held = pool?.ofKey(keyId) ?? 0;
     const used = Math.min(held, this.#own.get(keyId)?.places ?? 0);
     return {
       used,
-      waiting: held - used + (queue?.provisioned.groups.get(keyId)?.size ?? 0),
+      waiting: held - used + (pool?.gate.guaranteed.groups.get(keyId)?.size ?? 0),
     };
   }
 
   /** Provisioned places beyond what is granted to their keys, and all open ones. */
   #restUsed(): number {
-    const { places } = this.#options.use() ?? {};
-    let used = places?.all ?? 0;
+    const pool = this.#options.use();
+    let used = pool?.all ?? 0;
     for (const [keyId, own] of this.#own) {
-      used -= Math.min(places?.ofKey(keyId) ?? 0, own.places);
+      used -= Math.min(pool?.ofKey(keyId) ?? 0, own.places);
     }
     return used;
   }
 
   #restDemand(): Demand {
-    const { queue } = this.#options.use() ?? {};
-    const first = this.#waitingBeyondOwn();
-    return {
-      used: this.#restUsed(),
-      waiting: first + (queue?.open.size ?? 0),
-    };
+    const waiting = this.#options.use()?.gate.open.size ?? 0;
+    return { used: this.#restUsed(), waiting: this.#waitingBeyondOwn() + waiting };
   }
 
   #openDemand(): Demand {
-    const { places, queue } = this.#options.use() ?? {};
-    return {
-      used: (places?.of("on-demand") ?? 0) + (places?.of("spillover") ?? 0),
-      waiting: queue?.open.size ?? 0,
-    };
+    const pool = this.#options.use();
+    return { used: pool?.heldOpen ?? 0, waiting: pool?.gate.open.size ?? 0 };
   }
 
   /** Waiting calls within guarantees whose keys have no more places of their own. */
   #waitingBeyondOwn(): number {
-    const { queue } = this.#options.use() ?? {};
     let waiting = 0;
-    for (const [keyId, { size }] of queue?.provisioned.groups ?? []) {
+    for (const [keyId, { size }] of this.#options.use()?.gate.guaranteed.groups ?? []) {
       const own = this.#own.get(keyId);
       const hasAll = own === undefined || own.places >= this.#ownLimit(keyId);
       if (hasAll || own.isRefused) waiting += size;

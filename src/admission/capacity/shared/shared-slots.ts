@@ -3,7 +3,8 @@ import type { Pool } from "../../../domain/limits/capacity.ts";
 import type { SlotStore } from "../../../store/slots.ts";
 import { type BusyPool, classAt, type PlaceCandidate, type PlaceRequest } from "../place.ts";
 import type { PoolBounds, PoolName } from "../pool-bounds.ts";
-import type { GateUse } from "../pool-places.ts";
+import type { PoolGate } from "../pool-gate.ts";
+import type { SharedPlaces } from "../upstream-places.ts";
 import { PoolSlots } from "./pool-slots.ts";
 import { SlotSet, type Demand, type SlotSetTerms } from "./slot-set.ts";
 
@@ -18,7 +19,7 @@ export interface SlotUser {
   partChanged(place: PoolName): void;
   /** What calls of this process hold and wait for; `upstream` is undefined for a pool. */
   partUse(place: PoolName): {
-    readonly gate: GateUse | undefined;
+    readonly gate: PoolGate | undefined;
     readonly upstream: { readonly count: number; readonly waiting: number } | undefined;
   };
 }
@@ -73,22 +74,17 @@ export class SharedSlots {
     return Math.floor(whole / this.processes);
   }
 
-  /** A place is given back: called before calls that wait for it are served. */
-  leaving({ kind, name }: PoolName): void {
-    if (kind === "pool") this.#pools.get(name)?.leaving();
-    else this.#upstream(name).leaving();
+  at({ kind, name }: PoolName): SharedPlaces {
+    const slots = kind === "pool" ? this.#pool(name) : this.#upstream(name);
+    return {
+      leaving: () => slots.leaving(),
+      left: () => slots.left(),
+      askMore: () => (slots instanceof SlotSet ? this.#askMore(slots) : undefined),
+    };
   }
 
-  /** Called after they were served. */
-  left({ kind, name }: PoolName): void {
-    if (kind === "pool") this.#pools.get(name)?.left();
-    else this.#upstream(name).left();
-  }
-
-  /** Asks for more slots of an upstream; resolves when some may have come. */
-  askMore(upstream: string): Promise<void> | undefined {
+  #askMore(set: SlotSet): Promise<void> | undefined {
     this.#lookAtStore();
-    const set = this.#upstream(upstream);
     set.plan();
     return set.ask();
   }
@@ -154,7 +150,7 @@ export class SharedSlots {
   }
 
   #isQueued(place: PoolName): boolean {
-    return (this.#user?.partUse(place).gate?.queue.open.size ?? 0) > 0;
+    return (this.#user?.partUse(place).gate?.gate.open.size ?? 0) > 0;
   }
 
   #pool(name: string): PoolSlots {
@@ -189,7 +185,7 @@ export class SharedSlots {
 
   #demandAt(place: PoolName): Demand {
     const { gate, upstream } = this.#user?.partUse(place) ?? {};
-    const queued = gate?.queue.open.size ?? 0;
+    const queued = gate?.gate.open.size ?? 0;
     return {
       used: Math.max(0, (upstream?.count ?? 0) - (this.#free.get(place.name) ?? 0)),
       waiting: queued + (upstream?.waiting ?? 0),

@@ -1,12 +1,13 @@
-import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { Clock } from "../../domain/clock.ts";
+import type { EndSignal } from "../../domain/waiting/end-signal.ts";
+import { type Gate, type Taking, Turn, Wait, type WaitEnd } from "../../domain/waiting/gate.ts";
 import type { UpstreamPlaces } from "./upstream-places.ts";
 
 /** How a request waits for a place. */
 export interface RequestWait {
   readonly callerSignal: EndSignal;
   readonly waitMs: number;
-  readonly clock: Pick<Clock, "schedule">;
+  readonly clock: Clock;
 }
 
 /** Whether the limit of the upstream applies: it does not within guarantees, nor to probes. */
@@ -18,7 +19,7 @@ export interface RequestTerms {
  * The places of one attempt's requests at an upstream. One is held while the attempt runs; more are
  * taken where parts of a call run at once, and given back one by one.
  */
-export class RequestPlaces {
+export class UpstreamRequests {
   readonly #upstream: UpstreamPlaces;
   readonly #isBound: boolean;
   #taken: number;
@@ -26,7 +27,8 @@ export class RequestPlaces {
   #kept: number;
   #open = 0;
   #isLeft = false;
-  #waiting: Set<() => void> | undefined;
+  /** Where its requests have waited. */
+  #gate: Gate | undefined;
 
   /** `taken`: places that were already taken for it and are kept, one or none. */
   constructor(upstream: UpstreamPlaces, isBound: boolean, taken: 0 | 1) {
@@ -58,25 +60,17 @@ export class RequestPlaces {
   }
 
   /** Waits for a place; false after the timeout, or when the signal has fired. */
-  whenOpen({ callerSignal, waitMs, clock }: RequestWait): Promise<boolean> {
+  whenOpen({ callerSignal: signal, waitMs, clock }: RequestWait): Promise<boolean> {
+    const gate = this.#upstream.requests(clock);
+    this.#gate = gate;
     return new Promise((resolve) => {
-      const end = (isOpen: boolean): void => {
-        cancel();
-        callerSignal.removeEventListener("abort", stop);
-        this.#waiting?.delete(look);
-        this.#upstream.forget(look);
-        resolve(isOpen);
+      const take = (): Taking => {
+        if (this.tryOpen()) return "taken";
+        this.#upstream.whenFree(gate);
+        return "next";
       };
-      const look = (): void => {
-        if (this.tryOpen()) end(true);
-        else this.#upstream.whenFree(look);
-      };
-      const stop = (): void => end(false);
-      const cancel = clock.schedule(stop, waitMs);
-      callerSignal.addEventListener("abort", stop, { once: true });
-      this.#waiting ??= new Set();
-      this.#waiting.add(look);
-      this.#upstream.whenFree(look);
+      const turn = new RequestTurn(gate, { take, onEnd: (how) => resolve(how === "served") });
+      Wait.begin([turn], { clock, signal, waitMs });
     });
   }
 
@@ -85,10 +79,7 @@ export class RequestPlaces {
     if (this.#taken > this.#kept) {
       this.#taken -= 1;
       this.#upstream.giveBack();
-    } else if (this.#waiting !== undefined) {
-      const [look] = this.#waiting;
-      look?.();
-    }
+    } else this.#gate?.serve();
   }
 
   /** Gives back the kept place; places of requests under way are given back when they end. */
@@ -106,5 +97,27 @@ export class RequestPlaces {
     const isLeft = this.#isLeft;
     while (!isLeft && this.#taken < count && this.#upstream.tryTake()) this.#taken += 1;
     return Math.max(1, this.#taken);
+  }
+}
+
+interface RequestTurnOptions {
+  readonly take: () => Taking;
+  readonly onEnd: (how: WaitEnd) => void;
+}
+
+class RequestTurn extends Turn {
+  readonly #options: RequestTurnOptions;
+
+  constructor(gate: Gate, options: RequestTurnOptions) {
+    super(gate, { capacityClass: "on-demand", group: "" });
+    this.#options = options;
+  }
+
+  override take(): Taking {
+    return this.#options.take();
+  }
+
+  override ended(how: WaitEnd): void {
+    this.#options.onEnd(how);
   }
 }
