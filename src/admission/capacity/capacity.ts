@@ -5,12 +5,10 @@ import { Wait } from "../../domain/waiting/gate.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
 import type { TokenLimits } from "../../store/limits/limit-store.ts";
-import { HeldPlace } from "./held-place.ts";
 import {
   busy,
   type BusyPool,
   type CapacityGate,
-  classAt,
   type ConfiguredPlaces,
   type Draining,
   type EnterResult,
@@ -18,7 +16,6 @@ import {
   type PlaceCandidate,
   type UpstreamBounds,
 } from "./place.ts";
-import { PlaceTurn, type Waited } from "./place-turn.ts";
 import {
   boundsOfPool,
   boundsOfUpstream,
@@ -26,7 +23,7 @@ import {
   type PoolName,
   type PoolUnits,
 } from "./pool-bounds.ts";
-import { PoolGate, type Spot } from "./pool-gate.ts";
+import { HeldPlace, PlaceTurn, PoolGate, type Spot, type Waited } from "./pool-gate.ts";
 import type { SharedSlots, SlotUser } from "./shared/shared-slots.ts";
 import { UpstreamPlaces } from "./upstream-places.ts";
 import { type RequestTerms, UpstreamRequests } from "./upstream-requests.ts";
@@ -194,9 +191,7 @@ export class Capacity implements CapacityGate {
     for (const [at, { target }] of candidates.entries()) {
       if (refused[at]?.retryAfterMs === Infinity) continue;
       const spot = this.#spotOf(target, snapshot);
-      const capacityClass = classAt(request, spot.pool.pool);
-      const turn =
-        turns.get(spot.pool) ?? new PlaceTurn(spot.pool, { request, capacityClass, end });
+      const turn = turns.get(spot.pool) ?? new PlaceTurn(spot.pool, request, end);
       turns.set(spot.pool, turn);
       if (!turn.spots.has(spot)) turn.spots.set(spot, at);
     }
@@ -290,7 +285,7 @@ function viewOf(place: PoolName, pool: PoolGate): PoolView {
   });
   return {
     ...place,
-    inFlight: count((capacityClass) => pool.of(capacityClass)),
+    inFlight: count((capacityClass) => pool.places.of(capacityClass)),
     queued: count((capacityClass) => pool.gate.count(capacityClass)),
   };
 }

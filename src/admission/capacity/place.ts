@@ -94,9 +94,6 @@ export interface BusyPool {
   readonly waitedMs: number;
 }
 
-/** When a call that finds no place may try again: a place may come back at any time. */
-export const busyRetryAfterMs = 1_000;
-
 /** The result for a call that did not wait. */
 export function busy(reason: BusyReason, retryAfterMs: number): BusyPool {
   return { busy: reason, retryAfterMs, position: undefined, waitedMs: 0 };

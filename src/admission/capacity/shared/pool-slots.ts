@@ -44,7 +44,7 @@ export class PoolSlots {
     // Without sales, all of the rest is open, and one count is enough.
     open.limit = whole.openPlaces < rest.limit ? whole.openPlaces : Infinity;
     this.#claimOwn();
-    const held = this.#options.use();
+    const held = this.#options.use()?.places;
     let ownPlaces = 0;
     let unusedOwn = 0;
     for (const [keyId, own] of this.#own) {
@@ -104,7 +104,7 @@ export class PoolSlots {
 
   /** A key's call may have taken one of the rest while its own places were with other processes. */
   #claimOwn(): void {
-    for (const [keyId, held] of this.#options.use()?.keys ?? []) {
+    for (const [keyId, held] of this.#options.use()?.places.keys ?? []) {
       if (this.#ownLimit(keyId) === 0) continue;
       const own = this.#ownOf(keyId);
       if (held > own.places) own.plan();
@@ -130,7 +130,7 @@ export class PoolSlots {
 
   #ownDemand(keyId: string): Demand {
     const pool = this.#options.use();
-    const held = pool?.ofKey(keyId) ?? 0;
+    const held = pool?.places.ofKey(keyId) ?? 0;
     const used = Math.min(held, this.#own.get(keyId)?.places ?? 0);
     return {
       used,
@@ -141,9 +141,9 @@ export class PoolSlots {
   /** Provisioned places beyond what is granted to their keys, and all open ones. */
   #restUsed(): number {
     const pool = this.#options.use();
-    let used = pool?.all ?? 0;
+    let used = pool?.places.all ?? 0;
     for (const [keyId, own] of this.#own) {
-      used -= Math.min(pool?.ofKey(keyId) ?? 0, own.places);
+      used -= Math.min(pool?.places.ofKey(keyId) ?? 0, own.places);
     }
     return used;
   }
@@ -155,7 +155,7 @@ export class PoolSlots {
 
   #openDemand(): Demand {
     const pool = this.#options.use();
-    return { used: pool?.heldOpen ?? 0, waiting: pool?.gate.open.size ?? 0 };
+    return { used: pool?.places.open ?? 0, waiting: pool?.gate.open.size ?? 0 };
   }
 
   /** Waiting calls within guarantees whose keys have no more places of their own. */
