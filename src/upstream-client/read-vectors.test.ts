@@ -35,15 +35,15 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 }
 
 test.each([
-  ["numbers", vector],
-  ["base64", base64],
-])("an answer of %s is read over many turns of the event loop", async (_, embedding) => {
+  ["numbers", vector, 128],
+  ["base64", base64, 512],
+])("an answer of %s is read over many turns of the event loop", async (_, embedding, mostKiB) => {
   const body = bodyOf(embedding);
   const reading = Promise.resolve(readVectors(answerOf(body), Infinity, { inputs: count }));
-  expect(await turnsDuring(reading)).toBeGreaterThan(body.byteLength / (128 * 1024));
+  expect(await turnsDuring(reading)).toBeGreaterThan(body.byteLength / (mostKiB * 1024));
   const { vectors } = await reading;
   expect(vectors.map(({ length }) => length)).toEqual(vectors.map(() => dimensions));
-  expect(Array.from(vectors.at(-1) ?? [])).toEqual(vector);
+  expect(Array.from(vectors.at(-1)?.numbers ?? [])).toEqual(vector);
   expect(vectors).toHaveLength(count);
 });
 
@@ -61,7 +61,7 @@ test("the memory of all vectors of a call is taken before more than a slice is r
   const reading = Promise.resolve(readVectors(answerOf(bodyOf(base64)), Infinity, limits));
   void reading.then(() => (isOver = true));
   for (let turns = 0; turns < 100; turns += 1) await new Promise((go) => setImmediate(go));
-  expect([isOver, asked]).toEqual([false, [3 * count * dimensions * 4]]);
+  expect([isOver, asked]).toEqual([false, [3 * count * base64.length]]);
   room.resolve();
   expect((await reading).vectors).toHaveLength(count);
   expect(asked).toHaveLength(1);

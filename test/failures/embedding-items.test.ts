@@ -124,7 +124,7 @@ function triesOf({ seen }: VectorServer, text: string): number {
 }
 
 const numbersOf = ({ vectors }: EmbeddingResult): readonly (readonly number[])[] =>
-  vectors.map((vector) => Array.from(vector));
+  vectors.map((vector) => Array.from(vector.numbers));
 const inOrder = (count: number) => Array.from({ length: count }, (_, index) => [index]);
 const throttledTexts: ReadonlySet<string> = new Set(["text 7", "text 42", "text 99"]);
 

@@ -22,7 +22,7 @@ export const httpSchema = z
     body_memory: size("512MiB", ["1MiB", "1024GiB"]).describe(
       "Memory for bodies that may still be sent to an upstream and for large answers, in each " +
         "process. A body reserves twice its length (or `body_limit`), or its possible " +
-        "expansion, before it is read; vectors reserve 4 bytes per number until the caller has " +
+        "expansion, before it is read; vectors reserve 4 to 6 bytes per number until the caller has " +
         "read them. Up to 64KiB do not count and never wait.",
     ),
     body_memory_per_key: size("128MiB", ["1MiB", "1024GiB"]).describe(

@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
+import { EmbeddingVector } from "../../domain/chat/embedding.ts";
 import { EmbeddingText } from "./embedding-text.ts";
 
 const dimensions = 2_000;
+
+const newVector = (): EmbeddingVector =>
+  new EmbeddingVector(new Float32Array(dimensions).fill(0.123));
 
 /** Memory, and the bytes that were held after each change. */
 function newMemory() {
@@ -17,7 +21,7 @@ function newMemory() {
 test.each(["float", "base64"] as const)(
   "%s vectors are written in slices, one in each turn, and given back as they are written",
   async (format) => {
-    const vectors = Array.from({ length: 100 }, () => new Float32Array(dimensions).fill(0.123));
+    const vectors = Array.from({ length: 400 }, newVector);
     const memory = newMemory();
     const text = new EmbeddingText({ vectors, format, end: "]}", memory });
     const slices: string[] = [];
@@ -29,11 +33,11 @@ test.each(["float", "base64"] as const)(
     }
     text.cancel();
     expect(slices.length).toBeGreaterThan(10);
-    expect(Math.max(...slices.map(({ length }) => length))).toBeLessThan(128 * 1024);
-    expect(memory.held[0]).toBe(100 * dimensions * 4);
+    expect(Math.max(...slices.map(({ length }) => length))).toBeLessThan(512 * 1024);
+    expect(memory.held[0]).toBe(400 * dimensions * 4);
     expect(memory.held).toEqual(memory.held.toSorted((one, other) => other - one));
     expect(memory.held.at(-1)).toBe(0);
     const { data } = JSON.parse(slices.join("")) as { data: readonly object[] };
-    expect(data).toHaveLength(100);
+    expect(data).toHaveLength(400);
   },
 );

@@ -1,5 +1,4 @@
-import { type EmbeddingVector, toBase64 } from "../../domain/chat/embedding.ts";
-import { releaseBytes } from "../../domain/chat/bytes.ts";
+import type { EmbeddingVector } from "../../domain/chat/embedding.ts";
 import type { FrameSource } from "../../edge/replies/event-stream.ts";
 import type { AnswerMemory } from "../../snapshot/call.ts";
 
@@ -12,8 +11,8 @@ export interface EmbeddingTextParts {
   readonly memory: AnswerMemory;
 }
 
-/** Short enough that many answers are written at once; numbers take ten times as long. */
-const sliceLengths = { float: 16 * 1024, base64: 64 * 1024 } as const;
+/** Short enough that many answers are written at once; numbers take longer than their text. */
+const sliceLengths = { float: 16 * 1024, base64: 256 * 1024 } as const;
 
 /** The text of an answer, written a slice in each turn of the event loop. It takes the vectors. */
 export class EmbeddingText implements FrameSource {
@@ -51,7 +50,7 @@ export class EmbeddingText implements FrameSource {
 
   cancel(): void {
     this.#isOver = true;
-    for (const vector of this.#vectors) if (vector !== undefined) releaseBytes(vector);
+    for (const vector of this.#vectors) vector?.release();
     this.#vectors = [];
     this.#parts.memory.release();
   }
@@ -69,7 +68,7 @@ export class EmbeddingText implements FrameSource {
       text += `${separator}{"object":"embedding","index":${this.#next},"embedding":${written(vector, format)}}`;
       this.#vectors[this.#next] = undefined;
       this.#bytes -= vector.byteLength;
-      releaseBytes(vector);
+      vector.release();
       this.#next += 1;
     }
     memory.shrinkTo(this.#bytes);
@@ -78,5 +77,5 @@ export class EmbeddingText implements FrameSource {
 }
 
 function written(vector: EmbeddingVector, format: EmbeddingTextParts["format"]): string {
-  return format === "base64" ? `"${toBase64(vector)}"` : JSON.stringify(Array.from(vector));
+  return format === "base64" ? `"${vector.base64}"` : JSON.stringify(Array.from(vector.numbers));
 }

@@ -1,5 +1,5 @@
 import { brokenAnswer } from "../errors/upstream-failure.ts";
-import { type EmbeddingVector, vectorOfBase64, vectorOfNumbers } from "./embedding.ts";
+import { Base64Vectors, type EmbeddingVector, vectorOfNumbers } from "./embedding.ts";
 
 /** An answer whose vectors were taken out of its JSON. */
 export interface ScannedVectors {
@@ -28,12 +28,13 @@ const closeBracket = 0x5d;
  */
 export class VectorScan {
   readonly #vectors: EmbeddingVector[] = [];
+  readonly #base64 = new Base64Vectors();
   readonly #mostLists: number;
   readonly #leastBytes: number;
   readonly #json: string[] = [];
   #jsonBytes = 0;
   /** What was not scanned, after the beginning of a list or text whose end has not arrived. */
-  #pieces: Uint8Array[] = [];
+  #pieces: Buffer[] = [];
   #pieceBytes = 0;
   #restBytes = 0;
   /** Whether the last text could be the name of a field of vectors. */
@@ -52,8 +53,7 @@ export class VectorScan {
   }
 
   push(piece: Uint8Array): void {
-    this.#pieces.push(piece);
-    this.#pieceBytes += piece.byteLength;
+    this.#addPiece(piece);
     // A rest is scanned again only with as much behind it, so that no answer takes long.
     if (this.#pieceBytes - this.#restBytes < Math.max(this.#leastBytes, this.#restBytes)) return;
     const bytes = this.#takePieces();
@@ -61,9 +61,8 @@ export class VectorScan {
     if (bytes.byteLength - end > mostTokenBytes) {
       throw brokenAnswer(`the answer has a vector or a text of more than ${mostTokenBytes} bytes`);
     }
-    // A copy, since the piece may be part of a large buffer.
-    if (end < bytes.byteLength) this.#pieces.push(Buffer.from(bytes.subarray(end)));
-    this.#pieceBytes = this.#restBytes = bytes.byteLength - end;
+    if (end < bytes.byteLength) this.#addPiece(bytes.subarray(end));
+    this.#restBytes = this.#pieceBytes;
   }
 
   end(): ScannedVectors {
@@ -74,12 +73,24 @@ export class VectorScan {
     return { json: hasMark ? json.slice(1) : json, vectors: this.#vectors };
   }
 
+  /** Pieces of one read lie one behind the other, and become one again without a copy. */
+  #addPiece(piece: Uint8Array): void {
+    const last = this.#pieces.at(-1);
+    const isNext =
+      last?.buffer === piece.buffer && last.byteOffset + last.byteLength === piece.byteOffset;
+    if (isNext) this.#pieces.pop();
+    const bytes = isNext ? last.byteLength + piece.byteLength : piece.byteLength;
+    const start = isNext ? last.byteOffset : piece.byteOffset;
+    this.#pieces.push(Buffer.from(piece.buffer, start, bytes));
+    this.#pieceBytes += piece.byteLength;
+  }
+
   #takePieces(): Buffer {
     const pieces = this.#pieces;
     this.#pieces = [];
+    this.#pieceBytes = 0;
     const [only] = pieces;
-    if (pieces.length > 1 || only === undefined) return Buffer.concat(pieces);
-    return Buffer.from(only.buffer, only.byteOffset, only.byteLength);
+    return only === undefined || pieces.length > 1 ? Buffer.concat(pieces) : only;
   }
 
   /** Returns where it stopped: the end, or the beginning of what is incomplete. */
@@ -120,7 +131,7 @@ export class VectorScan {
     const isVector = this.#isValue && end - start > 2;
     this.#isValue = false;
     this.#isName = !isVector && isNameOfVectors(bytes, start, end);
-    return isVector ? vectorOfBase64(textOf(bytes, start, end)) : undefined;
+    return isVector ? this.#base64.read(textOf(bytes, start, end)) : undefined;
   }
 
   #add(vector: EmbeddingVector): void {

@@ -12,7 +12,7 @@ function decode(json: string): EmbeddingResult {
   return decodeEmbeddings(scan.end());
 }
 const numbersOf = ({ vectors }: EmbeddingResult): readonly (readonly number[])[] =>
-  vectors.map((vector) => Array.from(vector));
+  vectors.map((vector) => Array.from(vector.numbers));
 const base64Of = (numbers: readonly number[]): string =>
   Buffer.from(new Float32Array(numbers).buffer).toString("base64");
 
@@ -77,6 +77,32 @@ test("vectors taken out of an answer are those that a parser finds, however it i
     { numRuns: 1_000 },
   );
 });
+
+test("base64 goes on as it came, or in the form that all clients read", () => {
+  const way = fc.constantFrom("as it is", "without padding", "in lines", "with loose bits");
+  fc.assert(
+    fc.property(numbers, way, (vector, how) => {
+      const plain = base64Of(vector);
+      const bare = plain.replace(/=+$/, "");
+      const isLoose = how === "with loose bits" && bare.length < plain.length;
+      const sent = {
+        "as it is": plain,
+        "without padding": bare,
+        "in lines": plain.replaceAll(/.{6}/g, "$&\r\n"),
+        // The digit after the last one differs from it in a bit that stands for nothing.
+        "with loose bits": isLoose ? plain.replace(/.(?==)/, nextDigit) : plain,
+      }[how];
+      const json = JSON.stringify({ data: [{ embedding: sent }] });
+      const [read] = decode(json).vectors;
+      expect(read?.base64).toBe(isLoose ? sent : plain);
+      expect(read?.length).toBe(vector.length);
+      expect(Array.from(read?.numbers ?? [])).toEqual(vector);
+    }),
+  );
+});
+
+const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const nextDigit = (digit: string): string => digits[digits.indexOf(digit) + 1] ?? digit;
 
 test("numbers keep all their digits", () => {
   expect(numbersOf(decode('{"data":[{"embedding":[0.1,-1e-9,0.10000000149011612]}]}'))).toEqual([

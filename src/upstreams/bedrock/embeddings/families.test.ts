@@ -27,7 +27,7 @@ function answerOf(body: unknown, headers: Record<string, string> = {}) {
 }
 
 function numbersOf({ vectors }: EmbeddingResult): readonly (readonly number[])[] {
-  return vectors.map((vector) => Array.from(vector));
+  return vectors.map((vector) => Array.from(vector.numbers));
 }
 
 test("Titan is asked for one text, normalised, with the caller's dimensions", () => {
