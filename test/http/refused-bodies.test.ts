@@ -27,10 +27,13 @@ interface Sent {
   readonly headers?: string;
   readonly bytes: number;
   readonly isChunked?: boolean;
+  /** After the first piece. */
+  readonly pauseMs?: number;
 }
 
 /** Like most clients, writes all of its request before it reads. */
-function exchange({ target = path, key, headers = "", bytes, isChunked = false }: Sent) {
+function exchange(sent: Sent) {
+  const { target = path, key, headers = "", bytes, isChunked = false, pauseMs = 0 } = sent;
   const type = headers.includes("Content-Type") ? "" : "Content-Type: application/json\r\n";
   const framing = isChunked ? "Transfer-Encoding: chunked" : `Content-Length: ${bytes}`;
   const head =
@@ -42,10 +45,11 @@ function exchange({ target = path, key, headers = "", bytes, isChunked = false }
     void (async () => {
       await write(socket, Buffer.from(head));
       const piece = Buffer.alloc(64 * 1024, "x");
-      for (let sent = 0; sent < bytes; sent += piece.length) {
+      for (let at = 0; at < bytes; at += piece.length) {
         if (isChunked) await write(socket, Buffer.from(`${piece.length.toString(16)}\r\n`));
         await write(socket, piece);
         if (isChunked) await write(socket, Buffer.from("\r\n"));
+        if (at === 0) await Bun.sleep(pauseMs);
       }
       if (isChunked) await write(socket, Buffer.from("0\r\n\r\n"));
       const received: Buffer[] = [];
@@ -107,6 +111,10 @@ describe("a refusal reaches whoever still writes:", () => {
       expect(errorShapeProblem(answer.headers, answer.text)).toBeUndefined();
       expect(answer.headers.get("connection")).toBe("close");
     }
+  });
+
+  test("a wrong key, of a caller that stops writing for a second is 401", async () => {
+    expect((await exchange({ key: "wrong", bytes: 20 * MiB, pauseMs: 1_500 })).status).toBe(401);
   });
 
   test("a key above its limit is 429", async () => {

@@ -9,8 +9,9 @@ export interface LingeringLimits {
 /** Bodies up to this many times the limit, or this size, are discarded before they are refused. */
 const discardFactor = 4;
 const leastDiscardedBytes = 32 * 1024 * 1024;
-/** A caller that pauses for so long waits for its answer. */
-const silenceMs = 1_000;
+/** A caller that pauses for so many ticks waits for its answer, or is slow for other reasons. */
+const silentTicks = 4;
+const tickMs = 500;
 /** How many bodies are discarded at once; further ones are refused with their rest unread. */
 const mostAtOnce = 256;
 
@@ -44,24 +45,28 @@ function discard(
 ): Promise<void> {
   const reader = body.getReader();
   return new Promise((resolve) => {
-    let isOver = false;
     let size = 0;
+    let seen = 0;
+    let silent = 0;
+    const until = performance.now() + timeoutMs;
+    let isOver = false;
     const end = (): void => {
       isOver = true;
-      clearTimeout(deadline);
-      clearTimeout(silence);
+      clearInterval(ticks);
       resolve();
     };
-    const deadline = setTimeout(end, timeoutMs);
-    let silence = setTimeout(end, silenceMs);
+    // Ticks and not one timer: a late loop fires it before it reads what has arrived meanwhile.
+    const ticks = setInterval(() => {
+      silent = size === seen ? silent + 1 : 0;
+      seen = size;
+      if (silent === silentTicks || performance.now() >= until) end();
+    }, tickMs);
     const readOn = (): void => {
       reader.read().then(({ value }) => {
         if (isOver) return;
         size += value?.byteLength ?? 0;
         if (value === undefined || size > mostBytes) return end();
         releaseBytes(value);
-        clearTimeout(silence);
-        silence = setTimeout(end, silenceMs);
         readOn();
       }, end);
     };
