@@ -1,15 +1,14 @@
 import type { Clock } from "../domain/clock.ts";
 import { TelemetryEvents } from "./events/events.ts";
-import { LedgerTelemetry } from "./events/ledger-events.ts";
+import { type LedgerEvents, ledgerEvents } from "./events/ledger-events.ts";
 import { createLogger, describeDropped, type LoggerOptions } from "./log/logger.ts";
 import type { LogSink } from "./log/log-output.ts";
 import { type Gauges, Metrics } from "./metrics/metrics.ts";
-import { OtlpEvents } from "./events/otlp-events.ts";
+import { otlpEvents } from "./events/otlp-events.ts";
 import { MetricsExport, type MetricsExportOptions } from "./otlp/metrics-export.ts";
 import { TraceExport } from "./otlp/trace-export.ts";
-import { OverloadEvents } from "./events/overload-events.ts";
-import { RoutingEvents } from "./events/routing-events.ts";
-import { StorageEvents } from "./events/storage-events.ts";
+import { overloadEvents, type RoutingEvents, routingEvents } from "./events/routing-events.ts";
+import { type StorageEvents, storageEvents } from "./events/storage-events.ts";
 
 export interface TelemetrySettings {
   readonly logLevel: LoggerOptions["level"];
@@ -37,9 +36,9 @@ export interface Telemetry {
   readonly metrics: Metrics;
   readonly events: TelemetryEvents;
   readonly storage: StorageEvents;
-  readonly ledger: LedgerTelemetry;
+  readonly ledger: LedgerEvents;
   readonly routing: RoutingEvents;
-  readonly overload: OverloadEvents;
+  readonly overload: ReturnType<typeof overloadEvents>;
   readonly traces: TraceExport;
   /** Sends the metrics of the process. */
   readonly exportOf: (source: ExportedMetrics) => MetricsExport;
@@ -61,7 +60,7 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
   });
   const options = { logger, metrics, clock };
   const identity = { process: setup.process, version: setup.version };
-  const traces = new TraceExport({ clock, identity, on: new OtlpEvents("traces", options) });
+  const traces = new TraceExport({ clock, identity, on: otlpEvents("traces", options) });
   const startedAt = clock.now();
   return {
     metrics,
@@ -72,12 +71,12 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
         clock,
         identity,
         startedAt,
-        on: new OtlpEvents("metrics", options),
+        on: otlpEvents("metrics", options),
       }),
     events: new TelemetryEvents({ ...options, ...settings, traces }),
-    storage: new StorageEvents(options),
-    ledger: new LedgerTelemetry(options),
-    overload: new OverloadEvents(options),
-    routing: new RoutingEvents(options),
+    storage: storageEvents(options),
+    ledger: ledgerEvents(options),
+    overload: overloadEvents(options),
+    routing: routingEvents(options),
   };
 }

@@ -54,7 +54,7 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
     onShared: () => events.shares.end({ store: name }),
     onAccountLost(account, why) {
       events.limitsLost(name, account, why);
-      metrics.counters.add("sluice_limits_lost_total", []);
+      metrics.counters.of("sluice_limits_lost_total").value += 1;
     },
     onError: (error) => events.decisions.failed(error, { store: name }),
   });

@@ -11,62 +11,61 @@ export interface CallOrigin {
   readonly trace: RequestTrace | undefined;
 }
 
-/** One line for each request: at the end of a call, or when any other request is answered. */
-export class AccessLog {
-  readonly #logger: Logger;
-  readonly #level: "info" | "debug";
+export type AccessLog = ReturnType<typeof createAccessLog>;
 
-  /** `isOn`: lines about the API have level `info`; all others have `debug`. */
-  constructor(logger: Logger, isOn: boolean) {
-    this.#logger = logger;
-    this.#level = isOn ? "info" : "debug";
-  }
+/**
+ * One line for each request: at the end of a call, or when any other request is answered.
+ * `isOn`: lines about the API have level `info`; all others have `debug`.
+ */
+export function createAccessLog(logger: Logger, isOn: boolean) {
+  const ownLevel = isOn ? "info" : "debug";
+  return {
+    request(request: HandledRequest, explanation: RefusalExplanation | undefined): void {
+      const { access, error } = request;
+      const isListed = access !== undefined && !access.isRepeat;
+      const level = isListed ? ownLevel : "debug";
+      if (!logger.writes(level)) return;
+      const trace = access && readTrace(access.headers);
+      logger.log(level, "request", {
+        id: request.id,
+        method: request.method,
+        route: request.route,
+        status: request.status,
+        code: error?.code ?? undefined,
+        rule: explanation?.rule,
+        application: explanation?.application,
+        keyId: access?.keyId,
+        durationMs: Math.round(request.durationMs),
+        callerRequestId: trace?.callerRequestId,
+        traceparent: trace?.traceparent,
+      });
+    },
 
-  request(request: HandledRequest, explanation: RefusalExplanation | undefined): void {
-    const { id, method, route, status, error, durationMs, access } = request;
-    const isListed = access !== undefined && !access.isRepeat;
-    const level = isListed ? this.#level : "debug";
-    if (!this.#logger.writes(level)) return;
-    const trace = access && readTrace(access.headers);
-    this.#logger.log(level, "request", {
-      id,
-      method,
-      route,
-      status,
-      code: error?.code ?? undefined,
-      rule: explanation?.rule,
-      application: explanation?.application,
-      keyId: access?.keyId,
-      durationMs: Math.round(durationMs),
-      callerRequestId: trace?.callerRequestId,
-      traceparent: trace?.traceparent,
-    });
-  }
-
-  call(record: UsageRecord, origin: CallOrigin | undefined): void {
-    if (!this.#logger.writes(this.#level)) return;
-    const { firstEventMs } = record;
-    const trace = origin?.trace;
-    this.#logger.log(this.#level, "call", {
-      id: record.id,
-      method: origin?.method,
-      route: origin?.route,
-      status: record.status,
-      code: record.code,
-      outcome: record.outcome,
-      application: record.application,
-      keyId: record.keyId,
-      model: record.model,
-      target: record.target,
-      capacityClass: record.capacityClass,
-      inputTokens: record.inputTokens,
-      outputTokens: record.outputTokens,
-      attempts: record.attempts,
-      isStreamed: record.isStreamed,
-      firstEventMs: firstEventMs === undefined ? undefined : Math.round(firstEventMs),
-      durationMs: Math.round(record.durationMs),
-      callerRequestId: trace?.callerRequestId,
-      traceparent: trace?.traceparent,
-    });
-  }
+    call(record: UsageRecord, origin: CallOrigin | undefined): void {
+      if (!logger.writes(ownLevel)) return;
+      const { firstEventMs } = record;
+      const trace = origin?.trace;
+      logger.log(ownLevel, "call", {
+        id: record.id,
+        method: origin?.method,
+        route: origin?.route,
+        status: record.status,
+        code: record.code,
+        outcome: record.outcome,
+        application: record.application,
+        keyId: record.keyId,
+        model: record.model,
+        target: record.target,
+        capacityClass: record.capacityClass,
+        inputTokens: record.inputTokens,
+        outputTokens: record.outputTokens,
+        attempts: record.attempts,
+        isStreamed: record.isStreamed,
+        firstEventMs: firstEventMs === undefined ? undefined : Math.round(firstEventMs),
+        durationMs: Math.round(record.durationMs),
+        callerRequestId: trace?.callerRequestId,
+        traceparent: trace?.traceparent,
+      });
+    },
+  };
 }

@@ -9,7 +9,7 @@ import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { describeError, type Logger } from "../log/logger.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { TraceExport } from "../otlp/trace-export.ts";
-import { AccessLog, type CallOrigin } from "./access-log.ts";
+import { type AccessLog, type CallOrigin, createAccessLog } from "./access-log.ts";
 
 /** What all events are told with. */
 export interface EventOptions {
@@ -18,7 +18,7 @@ export interface EventOptions {
   readonly clock: Clock;
 }
 
-export interface EndedCallEvent {
+interface EndedCallEvent {
   readonly origin?: CallOrigin | undefined;
   readonly attempts?: readonly AttemptNote[];
   /** Undefined where no traces are sent. */
@@ -26,14 +26,14 @@ export interface EndedCallEvent {
   readonly error?: Pick<GatewayError, "explanation"> | undefined;
 }
 
-export interface TaggedCallEvent {
+interface TaggedCallEvent {
   readonly tag: string;
   readonly record: UsageRecord;
   readonly parts: number;
 }
 
 /** A process that has begun to serve. */
-export interface StartedGateway {
+interface StartedGateway {
   /** Addresses of its listeners; that of the admin listener is in the process that leads. */
   readonly data: string;
   readonly admin?: string;
@@ -41,7 +41,7 @@ export interface StartedGateway {
   readonly config: string | undefined;
 }
 
-export interface TelemetryOptions {
+interface TelemetryOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly logsUpstreamMessages: boolean;
@@ -60,48 +60,56 @@ interface FailureAtTarget {
  * Fields are picked by name, so that nothing else gets into a log.
  */
 export class TelemetryEvents {
-  readonly #options: TelemetryOptions;
   readonly #logger: Logger;
-  #leadProblem: string | undefined;
   readonly #metrics: Metrics;
-  readonly #access: AccessLog;
+  readonly #counters: Metrics["counters"];
+  readonly #traces: TelemetryOptions["traces"];
+  readonly #logsUpstreamMessages: boolean;
+  readonly #accessLog: AccessLog;
+  #leadProblem: string | undefined;
 
-  constructor(options: TelemetryOptions) {
-    this.#options = options;
-    this.#logger = options.logger;
-    this.#metrics = options.metrics;
-    this.#access = new AccessLog(options.logger, options.logsAccess);
+  constructor({ logger, metrics, traces, logsUpstreamMessages, logsAccess }: TelemetryOptions) {
+    this.#logger = logger;
+    this.#metrics = metrics;
+    this.#counters = metrics.counters;
+    this.#traces = traces;
+    this.#logsUpstreamMessages = logsUpstreamMessages;
+    this.#accessLog = createAccessLog(logger, logsAccess);
   }
 
   requestHandled(request: HandledRequest): void {
-    const { counters } = this.#metrics;
     const { id, method, route, status, error, repeatedOf, access } = request;
     this.#metrics.requestAnswered(route, status);
-    if (repeatedOf !== undefined) counters.add("sluice_repeated_refusals_total", [repeatedOf]);
+    if (repeatedOf !== undefined) {
+      this.#counters.of("sluice_repeated_refusals_total", repeatedOf).value += 1;
+    }
     const explanation = request.refusal?.explanation ?? error?.explanation;
-    if (explanation !== undefined) counters.add("sluice_refusals_total", [explanation.rule]);
+    if (explanation !== undefined) {
+      this.#counters.of("sluice_refusals_total", explanation.rule).value += 1;
+    }
     if (error?.row.code === "internal_error") {
       const cause = describeError(error.cause);
       this.#logger.log("error", "internal error", { id, method, route, cause });
     }
     if (access?.keyId !== undefined) this.#metrics.keyAnswered(access.keyId, status);
-    this.#access.request(request, explanation);
+    this.#accessLog.request(request, explanation);
   }
 
   callEnded(record: UsageRecord, { origin, attempts, timing, error }: EndedCallEvent = {}): void {
     this.#metrics.callEnded(record, attempts);
-    this.#access.call(record, origin);
+    this.#accessLog.call(record, origin);
     if (timing === undefined || origin === undefined) return;
     const { method, route, trace } = origin;
     const rule = error?.explanation?.rule;
-    this.#options.traces.callEnded({ record, timing, method, route, trace, rule });
+    this.#traces.callEnded({ record, timing, method, route, trace, rule });
   }
 
   attemptFailed(callId: string, targetId: string, failure: UpstreamFailure): void {
     const { kind } = failure.details;
     // Nothing was sent: the target only turned out not to support the request.
     if (kind !== "unsupported") {
-      this.#metrics.counters.add("sluice_attempt_failures_total", [upstreamOf(targetId), kind]);
+      const upstream = upstreamOf(targetId);
+      this.#counters.of("sluice_attempt_failures_total", upstream, kind).value += 1;
     }
     this.#logFailure("attempt failed", { callId, targetId, failure });
   }
@@ -114,7 +122,7 @@ export class TelemetryEvents {
   #logFailure(event: string, { callId, targetId, failure }: FailureAtTarget): void {
     const { message, kind, status, code, hint, requestId, param } = failure.details;
     // Upstreams quote what they refuse, so their messages may contain a prompt.
-    const words = this.#options.logsUpstreamMessages ? message : undefined;
+    const words = this.#logsUpstreamMessages ? message : undefined;
     const about = { kind, status, code, param, hint, requestId, words };
     this.#logger.log(attemptLogLevel(kind), event, { id: callId, target: targetId, ...about });
   }
@@ -122,14 +130,14 @@ export class TelemetryEvents {
   /** Events of a streamed answer that could not be parsed. Their content is never logged. */
   malformedEvents(stream: { id: string; upstream: string; target: string; count: number }): void {
     const { id, upstream, target, count } = stream;
-    this.#metrics.counters.add("sluice_malformed_events_total", [upstream], count);
+    this.#counters.of("sluice_malformed_events_total", upstream).value += count;
     const message = "an upstream's stream had malformed events; their content is lost";
     this.#logger.log("warn", message, { id, upstream, target, count });
   }
 
   /** A problem of an upstream outside any call. `what` is the gateway's own text. */
   upstreamTrouble(upstream: string, what: string): void {
-    this.#metrics.counters.add("sluice_upstream_troubles_total", [upstream]);
+    this.#counters.of("sluice_upstream_troubles_total", upstream).value += 1;
     this.#logger.log("warn", "upstream trouble", { upstream, what });
   }
 
@@ -152,12 +160,12 @@ export class TelemetryEvents {
   }
 
   configAccepted(name: string): void {
-    this.#metrics.counters.add("sluice_config_reloads_total", ["accepted"]);
+    this.#counters.of("sluice_config_reloads_total", "accepted").value += 1;
     this.#logger.log("info", "configuration reloaded", { name });
   }
 
   configRefused(problems: string): void {
-    this.#metrics.counters.add("sluice_config_reloads_total", ["refused"]);
+    this.#counters.of("sluice_config_reloads_total", "refused").value += 1;
     this.#logger.log("error", "configuration rejected; the running one stays in use", { problems });
   }
 
@@ -173,11 +181,6 @@ export class TelemetryEvents {
   localAccessFailed(error: unknown): void {
     const message = "the file for the command line on this machine could not be written";
     this.#logger.log("warn", message, { cause: describeError(error) });
-  }
-
-  /** One process serves calls on a machine that has more cores. */
-  coresUnused(facts: { cores: number; hint: string }): void {
-    this.#logger.log("info", "one process serves all calls", facts);
   }
 
   started({ config = "the built-in demo", ...addresses }: StartedGateway): void {

@@ -15,32 +15,21 @@ const about = {
 } as const;
 
 /** What became of the calls of traces, or of the exports of metrics. */
-export class OtlpEvents {
-  readonly #signal: keyof typeof about;
-  readonly #metrics: EventOptions["metrics"];
-  readonly #outage: Outage;
-
-  constructor(signal: keyof typeof about, options: EventOptions) {
-    this.#signal = signal;
-    this.#metrics = options.metrics;
-    this.#outage = new Outage(options, about[signal]);
-  }
-
-  sent(amount: number): void {
-    this.#count("sent", amount);
-    this.#outage.recovered();
-  }
-
-  failed(amount: number, error: unknown): void {
-    this.#count("failed", amount);
-    this.#outage.failed(error);
-  }
-
-  dropped(amount: number): void {
-    this.#count("dropped", amount);
-  }
-
-  #count(result: "sent" | "failed" | "dropped", amount: number): void {
-    this.#metrics.counters.add(about[this.#signal].counter, [result], amount);
-  }
+export function otlpEvents(signal: keyof typeof about, options: EventOptions) {
+  const { counters } = options.metrics;
+  const { counter } = about[signal];
+  const outage = new Outage(options, about[signal]);
+  return {
+    sent(amount: number): void {
+      counters.of(counter, "sent").value += amount;
+      outage.recovered();
+    },
+    failed(amount: number, error: unknown): void {
+      counters.of(counter, "failed").value += amount;
+      outage.failed(error);
+    },
+    dropped(amount: number): void {
+      counters.of(counter, "dropped").value += amount;
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { pageOf } from "../../../test/support/metrics-page.ts";
 import { zeroGauges } from "../../../test/support/zero-gauges.ts";
 import { createLogger } from "../log/logger.ts";
-import { OverloadEvents } from "./overload-events.ts";
+import { overloadEvents } from "./routing-events.ts";
 import { Metrics } from "../metrics/metrics.ts";
 
 function start() {
@@ -12,7 +12,7 @@ function start() {
   const clock = new ManualClock();
   const logger = createLogger({ level: "debug", format: "json", clock, write });
   const metrics = new Metrics(zeroGauges);
-  const events = new OverloadEvents({ logger, metrics, clock });
+  const events = overloadEvents({ logger, metrics, clock });
   const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));
   return { events, metrics, clock, logged };
 }

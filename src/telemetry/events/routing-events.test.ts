@@ -4,14 +4,14 @@ import { pageOf } from "../../../test/support/metrics-page.ts";
 import { zeroGauges } from "../../../test/support/zero-gauges.ts";
 import { createLogger } from "../log/logger.ts";
 import { Metrics } from "../metrics/metrics.ts";
-import { RoutingEvents } from "./routing-events.ts";
+import { routingEvents } from "./routing-events.ts";
 
 function start() {
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
   const logger = createLogger({ level: "debug", format: "json", clock: new ManualClock(), write });
   const metrics = new Metrics(zeroGauges);
-  const events = new RoutingEvents({ logger, metrics });
+  const events = routingEvents({ logger, metrics });
   const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));
   return { events, metrics, logged };
 }

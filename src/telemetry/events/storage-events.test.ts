@@ -4,8 +4,8 @@ import { pageOf } from "../../../test/support/metrics-page.ts";
 import { zeroGauges } from "../../../test/support/zero-gauges.ts";
 import { createLogger } from "../log/logger.ts";
 import { Metrics } from "../metrics/metrics.ts";
-import { LedgerTelemetry } from "./ledger-events.ts";
-import { StorageEvents } from "./storage-events.ts";
+import { ledgerEvents } from "./ledger-events.ts";
+import { storageEvents } from "./storage-events.ts";
 
 function start() {
   const clock = new ManualClock();
@@ -13,8 +13,8 @@ function start() {
   const write = (line: string): void => void lines.push(line);
   const logger = createLogger({ level: "debug", format: "json", clock, write });
   const metrics = new Metrics(zeroGauges);
-  const events = new StorageEvents({ logger, clock });
-  const ledger = new LedgerTelemetry({ logger, metrics, clock });
+  const events = storageEvents({ logger, clock });
+  const ledger = ledgerEvents({ logger, metrics, clock });
   const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));
   return { clock, events, ledger, metrics, logged };
 }

@@ -2,7 +2,7 @@ import { refusalRules } from "../../domain/errors/refusal.ts";
 import type { AnswerResult } from "../../domain/settings.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { MetricFamily } from "./families.ts";
-import { type Count, Counter } from "./series.ts";
+import { type Count, counter, type Metric } from "./series.ts";
 
 /** Every counter with its help text and the names of its labels. */
 const table = {
@@ -98,31 +98,32 @@ const knownValues: readonly (readonly [CounterName, readonly string[]])[] = [
 
 /** All counters by name. */
 export class Counters {
-  readonly #counters: ReadonlyMap<string, Counter> = new Map(
+  readonly #counters: ReadonlyMap<string, Metric<Count>> = new Map(
     Object.entries(table).map(([name, [help, ...labelNames]]) => [
       name,
-      new Counter({ name, help, labelNames }),
+      counter({ name, help, labelNames }),
     ]),
   );
 
   constructor() {
     for (const [name, values] of knownValues) {
-      for (const value of values) this.of(name, [value]);
+      for (const value of values) this.of(name, value);
     }
   }
 
-  /** Label values are in the order of the names in the table. */
-  of(name: CounterName, labelValues: readonly string[]): Count {
-    const counter = this.#counters.get(name);
-    if (counter === undefined) throw new RangeError(`there is no counter ${name}`);
-    return counter.of(labelValues);
+  /** What a call counts in is looked up once. */
+  get(name: CounterName): Metric<Count> {
+    const found = this.#counters.get(name);
+    if (found === undefined) throw new RangeError(`there is no counter ${name}`);
+    return found;
   }
 
-  add(name: CounterName, labelValues: readonly string[], amount = 1): void {
-    this.of(name, labelValues).total += amount;
+  /** A series, which starts at 0. Labels are in the order of the names in the table. */
+  of(name: CounterName, ...labels: readonly string[]): Count {
+    return this.get(name).of(...labels);
   }
 
   collect(): readonly MetricFamily[] {
-    return [...this.#counters.values()].map((counter) => counter.collect());
+    return Array.from(this.#counters.values(), (each) => each.collect());
   }
 }

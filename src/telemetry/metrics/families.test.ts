@@ -1,22 +1,22 @@
 import { describe, expect, test } from "bun:test";
 import { labelFamilies, mergeFamilies, renderPage, type MetricFamily } from "./families.ts";
 import { Metrics } from "./metrics.ts";
-import { Counter, DurationHistogram } from "./series.ts";
+import { counter, durationHistogram } from "./series.ts";
 
 function counted(counts: Readonly<Record<string, number>>): MetricFamily {
-  const counter = new Counter({ name: "calls_total", help: "Calls.", labelNames: ["model"] });
-  for (const [model, count] of Object.entries(counts)) counter.of([model]).total += count;
-  return counter.collect();
+  const calls = counter({ name: "calls_total", help: "Calls.", labelNames: ["model"] });
+  for (const [model, count] of Object.entries(counts)) calls.of(model).value += count;
+  return calls.collect();
 }
 
 function observed(...seconds: readonly number[]): MetricFamily {
-  const histogram = new DurationHistogram({
+  const histogram = durationHistogram({
     name: "call_seconds",
     help: "Time.",
     labelNames: ["model"],
     bounds: [1, 5],
   });
-  for (const value of seconds) histogram.of(["a b"]).observe(value);
+  for (const value of seconds) histogram.of("a b").observe(value * 1_000);
   return histogram.collect();
 }
 
@@ -27,8 +27,8 @@ function processOf(number: number, openRequests: number): readonly MetricFamily[
     program: { version: "1.2.3", commit: undefined },
   });
   const control = new Metrics({});
-  main.counters.add("sluice_refusals_total", ["bad_request"], openRequests);
-  control.counters.add("sluice_refusals_total", ["bad_request"], 1);
+  main.counters.of("sluice_refusals_total", "bad_request").value += openRequests;
+  control.counters.of("sluice_refusals_total", "bad_request").value += 1;
   return labelFamilies(mergeFamilies([...main.collect(), ...control.collect()]), String(number));
 }
 

@@ -1,10 +1,10 @@
 import type { AnswerResult } from "../../domain/settings.ts";
-import type { AttemptNote, AttemptOutcome } from "../../domain/usage/call-routing.ts";
+import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type { CapacityClass, UsageRecord } from "../../domain/usage/usage.ts";
 import { capacityClasses, Counters } from "./counters.ts";
 import type { MetricFamily, MetricSeries } from "./families.ts";
 import { processFamilies } from "./process-readings.ts";
-import { type Count, DurationHistogram, type Durations } from "./series.ts";
+import { durationHistogram } from "./series.ts";
 
 /** Values read at each scrape; each thread has only some of them. */
 export interface Gauges {
@@ -44,69 +44,43 @@ export interface EndedWait {
 /** Keys with series of their own; requests of all others are counted together. */
 const mostKeys = 1_000;
 
-/** What a call counts in, with the labels that are not its model. */
-interface CallSeries extends Pick<
-  UsageRecord,
-  "environment" | "status" | "outcome" | "usageSource" | "isStreamed"
-> {
-  readonly calls: Count;
-  readonly inputTokens: Count;
-  readonly outputTokens: Count;
-  readonly durations: Durations;
-  firstEvents: Durations | undefined;
-}
-
-interface AttemptSeries {
-  readonly outcome: AttemptOutcome;
-  readonly attempts: Count;
-  readonly durations: Durations;
-}
-
-interface KeySeries {
-  /** The key, or `other`. */
-  readonly name: string;
-  readonly answers: Partial<Record<KeyAnswer, Count>>;
-}
-
-/** Who caused an answer. */
-type KeyAnswer = "ok" | "limited" | "left" | "refused" | "failed";
+const otherKeys = "other";
 
 /** All metrics. Labels hold only configured names and fixed words. */
 export class Metrics {
   readonly counters = new Counters();
-  readonly #durations = new DurationHistogram({
+  readonly #requests = this.counters.get("sluice_http_requests_total");
+  readonly #calls = this.counters.get("sluice_calls_total");
+  readonly #tokens = this.counters.get("sluice_tokens_total");
+  readonly #keyRequests = this.counters.get("sluice_key_requests_total");
+  readonly #attempts = this.counters.get("sluice_attempts_total");
+  readonly #breaches = this.counters.get("sluice_guarantee_breaches_total");
+  readonly #durations = durationHistogram({
     name: "sluice_call_duration_seconds",
     help: "Time from the arrival of a call to its end.",
     labelNames: ["model", "streamed"],
     bounds: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
   });
-  readonly #firstEvents = new DurationHistogram({
+  readonly #firstEvents = durationHistogram({
     name: "sluice_first_event_seconds",
     help: "Time from the arrival of a call to the first event of its answer.",
     labelNames: ["model"],
     bounds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
-  readonly #attempts = new DurationHistogram({
+  readonly #attemptDurations = durationHistogram({
     name: "sluice_attempt_duration_seconds",
     help: "Duration of attempts, to the end of the answer or the failure.",
     labelNames: ["target", "result"],
     bounds: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300],
   });
-  readonly #waits = new DurationHistogram({
+  readonly #waits = durationHistogram({
     name: "sluice_queue_wait_seconds",
     help: "Time that calls waited for a place at a pool or upstream, by how the wait ended.",
     labelNames: ["pool", "class", "outcome"],
     bounds: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60],
   });
   #gauges: Gauges;
-  /** By model. */
-  readonly #callSeries = new Map<string, readonly CallSeries[]>();
-  /** By target. */
-  readonly #attemptSeries = new Map<string, readonly AttemptSeries[]>();
-  /** By route and status. */
-  readonly #requests = new Map<string, Map<number, Count>>();
-  readonly #keys = new Map<string, KeySeries>();
-  readonly #otherKeys: KeySeries = { name: "other", answers: {} };
+  readonly #keys = new Set<string>();
   /** Whether each configured target is out. */
   #targets = new Map<string, boolean>();
 
@@ -116,7 +90,7 @@ export class Metrics {
 
   collect(): readonly MetricFamily[] {
     const { program } = this.#gauges;
-    const histograms = [this.#durations, this.#firstEvents, this.#attempts, this.#waits];
+    const histograms = [this.#durations, this.#firstEvents, this.#attemptDurations, this.#waits];
     return [
       ...this.counters.collect(),
       ...histograms.map((histogram) => histogram.collect()),
@@ -142,97 +116,44 @@ export class Metrics {
   }
 
   waited({ pool, capacityClass, outcome, waitedMs }: EndedWait): void {
-    this.#waits.of([labelOf(pool), capacityClass, outcome]).observe(waitedMs / 1_000);
+    this.#waits.of(labelOf(pool), capacityClass, outcome).observe(waitedMs);
   }
 
   callEnded(record: UsageRecord, attempts: readonly AttemptNote[] = []): void {
-    const series = this.#seriesOf(record);
-    series.calls.total += 1;
-    series.inputTokens.total += record.inputTokens;
-    series.outputTokens.total += record.outputTokens;
-    series.durations.observe(record.durationMs / 1_000);
-    const { firstEventMs, model } = record;
-    if (firstEventMs !== undefined) {
-      series.firstEvents ??= this.#firstEvents.of([model]);
-      series.firstEvents.observe(firstEventMs / 1_000);
-    }
-    if (breaksGuarantee(record)) this.counters.add("sluice_guarantee_breaches_total", [model]);
-    this.keyAnswered(record.keyId, record.status);
+    const { environment, model, status, outcome, usageSource: source, firstEventMs } = record;
+    this.#calls.of(environment, model, String(status), outcome).value += 1;
+    this.#tokens.of(model, "input", source).value += record.inputTokens;
+    this.#tokens.of(model, "output", source).value += record.outputTokens;
+    this.#durations.of(model, String(record.isStreamed)).observe(record.durationMs);
+    if (firstEventMs !== undefined) this.#firstEvents.of(model).observe(firstEventMs);
+    if (breaksGuarantee(record)) this.#breaches.of(model).value += 1;
+    this.keyAnswered(record.keyId, status);
     for (const attempt of attempts) this.#attemptEnded(attempt);
   }
 
-  /** Requests of all kinds, calls too. */
   requestAnswered(route: string, status: number): void {
-    const known = this.#requests.get(route);
-    let requests = known?.get(status);
-    if (requests === undefined) {
-      requests = this.counters.of("sluice_http_requests_total", [route, String(status)]);
-      if (known === undefined) this.#requests.set(route, new Map([[status, requests]]));
-      else known.set(status, requests);
-    }
-    requests.total += 1;
+    this.#requests.of(route, String(status)).value += 1;
   }
 
   /** The number of series is bounded, regardless of the number of keys. */
   keyAnswered(keyId: string, status: number): void {
-    let key = this.#keys.get(keyId);
-    if (key === undefined) {
-      key = this.#keys.size < mostKeys ? { name: keyId, answers: {} } : this.#otherKeys;
-      if (key !== this.#otherKeys) this.#keys.set(keyId, key);
+    let key = keyId;
+    if (!this.#keys.has(keyId)) {
+      if (this.#keys.size < mostKeys) this.#keys.add(keyId);
+      else key = otherKeys;
     }
-    const answer = answerOf(status);
-    key.answers[answer] ??= this.counters.of("sluice_key_requests_total", [key.name, answer]);
-    key.answers[answer].total += 1;
+    this.#keyRequests.of(key, answerOf(status)).value += 1;
   }
 
   /** Counts answers to calls with an `Idempotency-Key`. */
   readonly answered = (result: AnswerResult, amount = 1): void => {
-    this.counters.add("sluice_idempotent_answers_total", [result], amount);
+    this.counters.of("sluice_idempotent_answers_total", result).value += amount;
   };
 
   #attemptEnded({ target, outcome, durationMs }: AttemptNote): void {
-    const known = this.#attemptSeries.get(target) ?? [];
-    let series = known.find((each) => each.outcome === outcome);
-    if (series === undefined) {
-      const isEnd = outcome === "answered" || outcome === "given-up";
-      series = {
-        outcome,
-        attempts: this.counters.of("sluice_attempts_total", [target, outcome]),
-        durations: this.#attempts.of([target, isEnd ? outcome : "failed"]),
-      };
-      this.#attemptSeries.set(target, [...known, series]);
-    }
-    series.attempts.total += 1;
-    series.durations.observe(durationMs / 1_000);
-  }
-
-  /** Most calls of a model have the same labels, so that the first of its series fits. */
-  #seriesOf(record: UsageRecord): CallSeries {
-    const { environment, model, status, outcome, usageSource, isStreamed } = record;
-    const known = this.#callSeries.get(model) ?? [];
-    for (const series of known) {
-      const isSame =
-        series.status === status &&
-        series.isStreamed === isStreamed &&
-        series.outcome === outcome &&
-        series.usageSource === usageSource &&
-        series.environment === environment;
-      if (isSame) return series;
-    }
-    const series = {
-      environment,
-      status,
-      outcome,
-      usageSource,
-      isStreamed,
-      calls: this.counters.of("sluice_calls_total", [environment, model, String(status), outcome]),
-      inputTokens: this.counters.of("sluice_tokens_total", [model, "input", usageSource]),
-      outputTokens: this.counters.of("sluice_tokens_total", [model, "output", usageSource]),
-      durations: this.#durations.of([model, String(isStreamed)]),
-      firstEvents: undefined,
-    };
-    this.#callSeries.set(model, [...known, series]);
-    return series;
+    this.#attempts.of(target, outcome).value += 1;
+    const isEnd = outcome === "answered" || outcome === "given-up";
+    this.#attemptDurations.of(target, isEnd ? outcome : "failed").observe(durationMs);
   }
 
   #collectGauges(): readonly MetricFamily[] {
@@ -304,7 +225,8 @@ function breaksGuarantee({ capacityClass, status, routing }: UsageRecord): boole
   return routing.attempts.at(-1)?.outcome !== "given-up";
 }
 
-function answerOf(status: number): KeyAnswer {
+/** Who caused the answer; five values. */
+function answerOf(status: number): string {
   if (status < 400) return "ok";
   if (status === 429) return "limited";
   if (status === 499) return "left";

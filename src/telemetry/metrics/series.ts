@@ -1,115 +1,98 @@
 import type { MetricFamily, MetricSeries } from "./families.ts";
 
-interface MetricOptions {
-  readonly name: string;
-  readonly help: string;
+interface MetricOptions extends Omit<MetricFamily, "series"> {
   readonly labelNames: readonly string[];
 }
 
-/** The series of a metric by label values. */
-class LabelledSeries<Series> {
+/** What a series has counted. */
+type Readings = Pick<MetricSeries, "value" | "counts">;
+
+/** A metric of at most four labels: its series by their values. */
+export class Metric<Series extends Readings> {
+  readonly #about: Omit<MetricFamily, "series">;
   readonly #labelNames: readonly string[];
   readonly #create: () => Series;
-  readonly #all = new Map<string, readonly [labels: MetricSeries["labels"], series: Series]>();
+  /** By each label: a call counts in a dozen series, and a joined key would cost far more. */
+  readonly #byLabels = new Map<string, Map<string, Map<string, Map<string, Series>>>>();
+  readonly #all: (readonly [labels: MetricSeries["labels"], series: Series])[] = [];
 
-  constructor(labelNames: readonly string[], create: () => Series) {
+  constructor({ labelNames, ...about }: MetricOptions, create: () => Series) {
+    this.#about = about;
     this.#labelNames = labelNames;
     this.#create = create;
+    // A metric without labels exists from the start; others once their labels are known.
+    if (labelNames.length === 0) this.of();
   }
 
   /** Label values are in the order of the names. */
-  of(labelValues: readonly string[]): Series {
-    const key = labelValues.join("\0");
-    const known = this.#all.get(key);
-    if (known !== undefined) return known[1];
-    const labels = this.#labelNames.map((name, index) => [name, labelValues[index] ?? ""]);
-    const series = this.#create();
-    this.#all.set(key, [Object.fromEntries(labels), series]);
-    return series;
-  }
-
-  map<Result>(each: (labels: MetricSeries["labels"], series: Series) => Result): Result[] {
-    return Array.from(this.#all.values(), ([labels, series]) => each(labels, series));
-  }
-}
-
-/** One series of a counter. What counts often keeps it, as looking it up costs far more. */
-export interface Count {
-  total: number;
-}
-
-/** A Prometheus counter. */
-export class Counter {
-  readonly #options: MetricOptions;
-  readonly #series: LabelledSeries<Count>;
-
-  constructor(options: MetricOptions) {
-    this.#options = options;
-    this.#series = new LabelledSeries(options.labelNames, () => ({ total: 0 }));
-    // A counter without labels exists from the start; others once their labels are known.
-    if (options.labelNames.length === 0) this.of([]);
-  }
-
-  /** Label values are in the order of the names. */
-  of(labelValues: readonly string[]): Count {
-    return this.#series.of(labelValues);
+  of(...labels: readonly string[]): Series {
+    const one = labels[0] ?? "";
+    const two = labels[1] ?? "";
+    const three = labels[2] ?? "";
+    const four = labels[3] ?? "";
+    const known = this.#byLabels.get(one)?.get(two)?.get(three)?.get(four);
+    return known ?? this.#begin([one, two, three, four]);
   }
 
   collect(): MetricFamily {
-    const { name, help } = this.#options;
-    const series = this.#series.map((labels, { total }) => ({ labels, value: total }));
-    return { name, help, type: "counter", series };
+    const series = this.#all.map(([labels, { value, counts }]) =>
+      counts === undefined ? { labels, value } : { labels, value, counts: [...counts] },
+    );
+    return { ...this.#about, series };
+  }
+
+  #begin(values: readonly [string, string, string, string]): Series {
+    const series = this.#create();
+    const labels = this.#labelNames.map((name, index) => [name, values[index] ?? ""]);
+    this.#all.push([Object.fromEntries(labels), series]);
+    const [one, two, three, four] = values;
+    below(below(below(this.#byLabels, one), two), three).set(four, series);
+    return series;
   }
 }
 
-export interface DurationHistogramOptions extends MetricOptions {
-  /** Upper bounds of the buckets in seconds, ascending, without infinity. */
-  readonly bounds: readonly number[];
+function below<Value>(all: Map<string, Map<string, Value>>, name: string): Map<string, Value> {
+  const known = all.get(name) ?? new Map<string, Value>();
+  all.set(name, known);
+  return known;
 }
 
-/** One series of a histogram. */
+/** A series of a counter. */
+export interface Count {
+  value: number;
+}
+
+export function counter(options: Omit<MetricOptions, "type">): Metric<Count> {
+  return new Metric({ ...options, type: "counter" }, () => ({ value: 0 }));
+}
+
+/** A series of a histogram: an observation costs a search and two additions. */
 export class Durations {
   readonly #bounds: readonly number[];
   readonly counts: number[];
-  sum = 0;
+  /** The sum of all, in seconds. */
+  value = 0;
 
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
-  observe(seconds: number): void {
+  observe(ms: number): void {
+    const seconds = ms / 1_000;
     const bounds = this.#bounds;
     let bucket = 0;
     // A bound is inclusive.
     while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1;
     this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
-    this.sum += seconds;
+    this.value += seconds;
   }
 }
 
-/** A Prometheus histogram in which an observation costs a search and two additions. */
-export class DurationHistogram {
-  readonly #options: DurationHistogramOptions;
-  readonly #series: LabelledSeries<Durations>;
-
-  constructor(options: DurationHistogramOptions) {
-    this.#options = options;
-    this.#series = new LabelledSeries(options.labelNames, () => new Durations(options.bounds));
-  }
-
-  /** Label values are in the order of the names. */
-  of(labelValues: readonly string[]): Durations {
-    return this.#series.of(labelValues);
-  }
-
-  collect(): MetricFamily {
-    const { name, help, bounds } = this.#options;
-    const series = this.#series.map((labels, { counts, sum }) => ({
-      labels,
-      value: sum,
-      counts: [...counts],
-    }));
-    return { name, help, type: "histogram", bounds, series };
-  }
+/** `bounds`: of the buckets in seconds, ascending, without infinity. */
+export function durationHistogram(
+  options: Omit<MetricOptions, "type"> & { readonly bounds: readonly number[] },
+): Metric<Durations> {
+  const { bounds } = options;
+  return new Metric({ ...options, type: "histogram" }, () => new Durations(bounds));
 }
