@@ -2,7 +2,7 @@ import type { AttemptNote, CallRouting, CandidateNote } from "../domain/usage/ca
 import type { AttemptTiming, CallTiming } from "../domain/tracing.ts";
 import type { CallOutcome } from "../domain/usage/usage.ts";
 import type { Candidate } from "../routing/candidates.ts";
-import type { RunningAttempt } from "./attempts/running-attempt.ts";
+import type { Attempt } from "./attempts/attempt.ts";
 import type { Model } from "../domain/model.ts";
 import type { Call } from "../snapshot/call.ts";
 
@@ -14,8 +14,8 @@ export class CallPath {
   #candidates: readonly Candidate[] = [];
   #leftOut: readonly CandidateNote[] = [];
   #skipped: Map<string, CandidateNote> | undefined;
-  readonly #attempts: RunningAttempt[] = [];
-  #serving: RunningAttempt | undefined;
+  readonly #attempts: Attempt[] = [];
+  #serving: Attempt | undefined;
   #isHedged = false;
   #queuedMs: number | undefined;
 
@@ -33,16 +33,16 @@ export class CallPath {
     this.#skipped.set(`${target.id} ${why}`, note);
   }
 
-  began(attempt: RunningAttempt): void {
+  began(attempt: Attempt): void {
     this.#attempts.push(attempt);
   }
 
   /** The attempt whose answer the caller gets; it ends with the call. */
-  isServedBy(attempt: RunningAttempt): void {
+  isServedBy(attempt: Attempt): void {
     this.#serving = attempt;
   }
 
-  get serving(): RunningAttempt | undefined {
+  get serving(): Attempt | undefined {
     return this.#serving;
   }
 
@@ -51,7 +51,7 @@ export class CallPath {
   }
 
   /** The serving attempt, else the last one. */
-  get last(): RunningAttempt | undefined {
+  get last(): Attempt | undefined {
     return this.#serving ?? this.#attempts.at(-1);
   }
 

@@ -2,7 +2,8 @@ import type { ChatRequest } from "../domain/chat/chat.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import { type AttemptContext, attemptWhole } from "./attempts/attempt.ts";
+import { attemptWhole } from "./attempts/ask-upstream.ts";
+import type { CountContext } from "./attempts/call-candidates.ts";
 
 /** Whether an upstream of the model can count tokens. */
 export function canCount({ targets }: Model, { upstreams }: Snapshot): boolean {
@@ -17,7 +18,7 @@ export function canCount({ targets }: Model, { upstreams }: Snapshot): boolean {
 export async function countInput(
   request: ChatRequest,
   model: Model,
-  context: AttemptContext,
+  context: CountContext,
 ): Promise<number | undefined> {
   const { counting, onCountFailed } = context.services;
   for (const target of model.targets) {
@@ -28,7 +29,9 @@ export async function countInput(
     try {
       const exchange = count(request, target.model);
       if (exchange === undefined) continue;
-      return await attemptWhole(exchange, candidate, context);
+      const { call, meter, services } = context;
+      const own = { call, meter, services, candidate, signal: call.signal, attempt: undefined };
+      return await attemptWhole(exchange, { ...own, share: 1 });
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       counting.failed(target.id, error.details.kind);
@@ -42,7 +45,7 @@ export async function countInput(
 /** A count saves a refusal; it is not worth a longer wait. */
 const longestCountMs = 5_000;
 
-function withinTime(model: Model, { call, services }: AttemptContext): Model {
+function withinTime(model: Model, { call, services }: CountContext): Model {
   const waitedMs = services.clock.monotonic() - call.receivedAt;
   return { ...model, timeouts: { ...model.timeouts, totalMs: waitedMs + longestCountMs } };
 }

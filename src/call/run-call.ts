@@ -3,17 +3,16 @@ import { retryHeaders } from "../domain/limits/headers.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import { type Admission, type AdmissionRequest, admit, canEverFit } from "../admission/admit.ts";
-import type { AttemptContext } from "./attempts/attempt.ts";
 import { attemptInTurn } from "./attempts/attempt-loop.ts";
 import { type Call, resolveModel } from "../snapshot/call.ts";
 import type { RunningHooks } from "../snapshot/call-hooks.ts";
-import { type CallWork, checkModels } from "./attempts/call-candidates.ts";
+import { type CallWork, checkModels, type CountContext } from "./attempts/call-candidates.ts";
 import { canCount } from "./count-input.ts";
 import { failureError } from "./failure-error.ts";
 import { Meter } from "./metering/meter.ts";
 import { untilEnded } from "./hooks.ts";
 import type { CallServices } from "./services.ts";
-import type { RunningAttempt } from "./attempts/running-attempt.ts";
+import type { Attempt } from "./attempts/attempt.ts";
 
 /** A running answer and its meter, which the receiver must close. */
 export interface StartedCall<Answer> {
@@ -22,7 +21,7 @@ export interface StartedCall<Answer> {
   readonly call: Call;
   readonly admission: Admission;
   /** The attempt that answered. */
-  readonly attempt: RunningAttempt;
+  readonly attempt: Attempt;
   readonly meter: Meter;
 }
 
@@ -31,23 +30,23 @@ export interface StartedCall<Answer> {
  * `GatewayError`; the call is then accounted for.
  */
 export async function runCall<Answer>(
-  arriving: Call,
+  call: Call,
   work: CallWork<Answer>,
   services: CallServices,
 ): Promise<StartedCall<Answer>> {
   if (!services.ledger.hasRoom) throw ledgerFull();
-  const model = resolveModel(arriving, work.alias, work.kind);
+  const model = resolveModel(call, work.alias, work.kind);
   const subject = {
-    accountId: arriving.caller.key.accountId,
-    keyId: arriving.caller.key.id,
+    accountId: call.caller.key.accountId,
+    keyId: call.caller.key.id,
     model,
     nowMs: services.clock.monotonic(),
   };
   const { output, inputs, isStreamed } = work;
-  const size = work.measure(model, arriving);
+  const size = work.measure(model, call);
   const estimate = services.estimator.estimate(subject, size, output);
   // From here the meter reports every end of the call.
-  const call = services.running.enter(arriving);
+  services.running.enter(call);
   call.origin?.becomesCall();
   const meter = new Meter({ call, model, size, output, estimate, inputs, isStreamed }, services);
   try {
@@ -109,7 +108,7 @@ export async function completeWhole<Answer>(
 async function counted<Answer>(
   request: AdmissionRequest,
   work: CallWork<Answer>,
-  context: AttemptContext,
+  context: CountContext,
 ): Promise<AdmissionRequest> {
   const { model } = request;
   const { counted: countedRequest, snapshot } = context.call;

@@ -1,14 +1,20 @@
 import { expect, test } from "bun:test";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { callOf } from "../../test/support/pipeline-fixtures.ts";
+import type { Call } from "../snapshot/call.ts";
 import { RunningCalls } from "./running-calls.ts";
 
 const keyId = "key_a";
 
+function enter(running: RunningCalls, call: Call): Call {
+  running.enter(call);
+  return call;
+}
+
 test("a call ends with a 401 only when its key has ended", () => {
   let isLive = true;
   const running = new RunningCalls(() => isLive);
-  const { signal } = running.enter(callOf());
+  const { signal } = enter(running, callOf());
   running.endStale();
   expect(signal.aborted).toBe(false);
   isLive = false;
@@ -28,7 +34,7 @@ test("an ended call is explained by the end of its key", () => {
       () => isLive,
       () => found,
     );
-    const { signal } = running.enter(callOf());
+    const { signal } = enter(running, callOf());
     isLive = false;
     running.endStale();
     const { explanation } = signal.reason instanceof GatewayError ? signal.reason : {};
@@ -41,10 +47,10 @@ test("an ended call is explained by the end of its key", () => {
 test("a caller that leaves ends its call with its own signal's reason", () => {
   const running = new RunningCalls(() => true);
   const leaving = new AbortController();
-  const { signal } = running.enter(callOf({ signal: leaving.signal }));
+  const { signal } = enter(running, callOf({ signal: leaving.signal }));
   leaving.abort("gone");
   expect([signal.aborted, signal.reason]).toEqual([true, "gone"]);
-  const late = running.enter(callOf({ id: "req_2", signal: leaving.signal }));
+  const late = enter(running, callOf({ id: "req_2", signal: leaving.signal }));
   expect(late.signal.aborted).toBe(true);
 });
 
@@ -56,7 +62,7 @@ test("a call does not begin if its key ended after authentication", () => {
 
 test("a shutdown ends all calls with the given reason", () => {
   const running = new RunningCalls(() => true);
-  const { signal } = running.enter(callOf());
+  const { signal } = enter(running, callOf());
   const why = new GatewayError("model_unavailable", { message: "The gateway is ending." });
   running.endAll(() => why);
   expect(signal.reason).toBe(why);
@@ -65,18 +71,16 @@ test("a shutdown ends all calls with the given reason", () => {
 test("finished calls are forgotten and not ended again", () => {
   let isLive = true;
   const running = new RunningCalls(() => isLive);
-  const leaving = new AbortController();
-  const first = running.enter(callOf({ signal: leaving.signal }));
-  const second = running.enter(callOf({ id: "req_2" }));
+  const first = enter(running, callOf());
+  const second = enter(running, callOf({ id: "req_2" }));
   expect(running.size).toBe(2);
-  running.leave({ id: first.id, keyId });
-  running.leave({ id: first.id, keyId });
+  running.leave(first.id);
+  running.leave(first.id);
   expect(running.size).toBe(1);
   isLive = false;
   running.endStale();
-  leaving.abort();
   expect([first.signal.aborted, second.signal.aborted]).toEqual([false, true]);
-  running.leave({ id: second.id, keyId });
-  running.leave({ id: "req_3", keyId: "key_b" });
+  running.leave(second.id);
+  running.leave("req_3");
   expect(running.size).toBe(0);
 });

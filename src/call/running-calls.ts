@@ -6,14 +6,14 @@ import { atDeadline } from "../domain/waiting/wait.ts";
 import { keyEnded, type KeyFault } from "../keys/key-refusal.ts";
 
 /**
- * Running calls by key. A call ends when its key is revoked or disabled, at the caller's deadline,
- * and at shutdown. The end of a secret, as in a rotation, ends no call: the key stays live.
+ * Running calls. A call ends when its key is revoked or disabled, at the caller's deadline, and at
+ * shutdown. The end of a secret, as in a rotation, ends no call: the key stays live.
  */
 export class RunningCalls {
   readonly #isLive: (keyId: string) => boolean;
   readonly #findEnded: (publicId: string) => KeyFault | undefined;
-  readonly #clock: CallClock;
-  readonly #byKey = new Map<string, Map<string, CallEnd>>();
+  readonly #clock: Pick<Clock, "schedule" | "monotonic">;
+  readonly #calls = new Map<string, RunningCall>();
   readonly #ending = new EndSource();
   #entered = 0;
 
@@ -21,7 +21,7 @@ export class RunningCalls {
   constructor(
     isLive: (keyId: string) => boolean,
     findEnded: (publicId: string) => KeyFault | undefined = () => undefined,
-    clock: CallClock = systemClock,
+    clock: Pick<Clock, "schedule" | "monotonic"> = systemClock,
   ) {
     this.#isLive = isLive;
     this.#findEnded = findEnded;
@@ -34,9 +34,7 @@ export class RunningCalls {
   }
 
   get size(): number {
-    let size = 0;
-    for (const calls of this.#byKey.values()) size += calls.size;
-    return size;
+    return this.#calls.size;
   }
 
   /** Aborts at shutdown, for answers that are drained after their own signal has fired. */
@@ -45,46 +43,36 @@ export class RunningCalls {
   }
 
   /**
-   * Returns the call with a signal that also fires when its key ends; call `leave` afterwards.
-   * Throws 401 if the key has ended since authentication, as while the body was read.
+   * From now on the call's signal also fires when its key ends; call `leave` afterwards. Throws 401
+   * if the key has ended since authentication, as while the body was read.
    */
-  enter<Entered extends Call>(call: Entered): Entered {
-    const entered = this.watch(call);
+  enter(call: Call): void {
+    this.watch(call);
     this.#entered += 1;
-    return entered;
   }
 
   /** As `enter`, for a call that waits until it may run. */
-  watch<Watched extends Call>(call: Watched): Watched {
-    const { id: keyId } = call.caller.key;
-    if (!this.#isLive(keyId)) throw this.#whyEnded(call);
-    const end = new CallEnd(call, this.#clock);
-    const calls = this.#byKey.get(keyId);
-    if (calls === undefined) this.#byKey.set(keyId, new Map([[call.id, end]]));
-    else calls.set(call.id, end);
-    return { ...call, signal: end.signal };
+  watch(call: Call): void {
+    if (!this.#isLive(call.caller.key.id)) throw this.#whyEnded(call);
+    const cancelDeadline = atDeadline(call, this.#clock, (error) => call.signal.abort(error));
+    this.#calls.set(call.id, { call, cancelDeadline });
   }
 
-  leave({ id, keyId }: { readonly id: string; readonly keyId: string }): void {
-    const calls = this.#byKey.get(keyId);
-    calls?.get(id)?.release();
-    calls?.delete(id);
-    if (calls?.size === 0) this.#byKey.delete(keyId);
+  leave(id: string): void {
+    this.#calls.get(id)?.cancelDeadline?.();
+    this.#calls.delete(id);
   }
 
   /** Ends the calls of keys that are no longer live. */
   endStale(): void {
-    for (const [keyId, calls] of this.#byKey) {
-      if (this.#isLive(keyId)) continue;
-      for (const end of calls.values()) end.because(this.#whyEnded(end.call));
+    for (const { call } of this.#calls.values()) {
+      if (!this.#isLive(call.caller.key.id)) call.signal.abort(this.#whyEnded(call));
     }
   }
 
   /** Ends all calls at shutdown with the error from `why`. */
   endAll(why: () => GatewayError): void {
-    for (const calls of this.#byKey.values()) {
-      for (const end of calls.values()) end.because(why());
-    }
+    for (const { call } of this.#calls.values()) call.signal.abort(why());
     this.#ending.abort(undefined);
   }
 
@@ -93,32 +81,8 @@ export class RunningCalls {
   }
 }
 
-type CallClock = Pick<Clock, "schedule" | "monotonic">;
-
-/** Ends one call: when the caller leaves, at its deadline, with its key, or at shutdown. */
-class CallEnd {
+interface RunningCall {
   readonly call: Call;
-  readonly #source = new EndSource();
-  readonly #onCallerLeft = (): void => this.#source.abort(this.call.signal.reason);
-  readonly #cancelDeadline: () => void;
-
-  constructor(call: Call, clock: CallClock) {
-    this.call = call;
-    this.#cancelDeadline = atDeadline(call, clock, (error) => this.because(error));
-    if (call.signal.aborted) this.#onCallerLeft();
-    else call.signal.addEventListener("abort", this.#onCallerLeft, { once: true });
-  }
-
-  get signal(): EndSignal {
-    return this.#source;
-  }
-
-  because(error: GatewayError): void {
-    this.#source.abort(error);
-  }
-
-  release(): void {
-    this.#cancelDeadline();
-    this.call.signal.removeEventListener("abort", this.#onCallerLeft);
-  }
+  /** Undefined for a call without a deadline. */
+  readonly cancelDeadline: (() => void) | undefined;
 }

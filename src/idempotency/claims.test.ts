@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { ProcessClock, VirtualTime } from "../../test/simulation/virtual-time.ts";
 import { MemoryReplyStore } from "../../test/support/memory-reply-store.ts";
-import { callerOf, callOf } from "../../test/support/pipeline-fixtures.ts";
+import { callerOf, callOf, type CallValues } from "../../test/support/pipeline-fixtures.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
 import { RunningCalls } from "../call/running-calls.ts";
-import type { Call } from "../snapshot/call.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import type { CallClaims, ClaimAnswer, HeldClaim, WantedClaim } from "../store/store.ts";
 import { nameCall } from "./request-names.ts";
@@ -81,7 +80,7 @@ function start(waitingLimit = 100) {
       open: ({ body }, names) => openAnswer(body ?? new Uint8Array(), names),
     },
   });
-  const take = (key: string, more: Partial<Call> = {}, body = "same"): Promise<Taken> => {
+  const take = (key: string, more: CallValues = {}, body = "same"): Promise<Taken> => {
     calls += 1;
     const call = callOf({ id: `req_${calls}`, receivedAt: time.now, ...more });
     return claims.take(namesOf(key, body), call);

@@ -16,8 +16,8 @@ export interface ClaimsServices {
   readonly kept: Pick<KeptAnswers, "hasRoom" | "open">;
   /** Ends the wait of a call whose key ends, whose deadline passes, and at shutdown. */
   readonly running: {
-    watch<Watched extends Call>(call: Watched): Watched;
-    leave(call: { readonly id: string; readonly keyId: string }): void;
+    watch(call: Call): void;
+    leave(id: string): void;
   };
 }
 
@@ -74,22 +74,22 @@ export class Claims {
   /** Asks less and less often. */
   async #wait(names: AllRequestNames, call: Call): Promise<Taken> {
     const { running, clock, settings } = this.#services;
-    const { id: keyId, accountId } = call.caller.key;
+    const { accountId } = call.caller.key;
     if (!this.#waiters.tryEnter(accountId, settings().waitingLimit)) throw keyInUse();
     const untilMs = clock.monotonic() + waitMs;
     try {
-      const watched = running.watch(call);
+      running.watch(call);
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
         const leftMs = untilMs - clock.monotonic();
         if (leftMs <= 0) throw keyInUse();
-        await wait(Math.min(pauseMs, leftMs), watched.signal, clock);
-        if (watched.signal.aborted) throw watched.signal.reason;
-        const taken = await this.#ask(names, watched);
+        await wait(Math.min(pauseMs, leftMs), call.signal, clock);
+        if (call.signal.aborted) throw call.signal.reason;
+        const taken = await this.#ask(names, call);
         if (taken !== undefined) return taken;
       }
     } finally {
       this.#waiters.leave(accountId);
-      running.leave({ id: call.id, keyId });
+      running.leave(call.id);
     }
   }
 

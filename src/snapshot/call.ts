@@ -1,4 +1,4 @@
-import type { EndSignal } from "../domain/waiting/end-signal.ts";
+import type { EndSource } from "../domain/waiting/end-signal.ts";
 import { type CapacityMode, capacityModes } from "../domain/limits/capacity.ts";
 import type { Caller, Key } from "../domain/keys/key.ts";
 import type { Environment, Model, ModelKind } from "../domain/model.ts";
@@ -95,8 +95,8 @@ export interface Call {
   readonly snapshot: Snapshot;
   /** The dialect of its route. */
   readonly dialect: { readonly endpoints: ModelEndpoints };
-  /** Aborts when the caller disconnects. */
-  readonly signal: EndSignal;
+  /** Ends when the caller disconnects, at its deadline, with its key, and at shutdown. */
+  readonly signal: EndSource;
   /** Monotonic milliseconds. */
   readonly receivedAt: number;
   readonly options: CallOptions;

@@ -6,6 +6,7 @@ import type { Upstream } from "../../src/snapshot/snapshot.ts";
 import {
   adapterOf,
   callOf,
+  type CallValues,
   modelOf,
   pipelineOf,
   snapshotOf,
@@ -107,7 +108,7 @@ function embedding(count: number): EmbeddingCall {
   };
 }
 
-function callAt(upstreams: readonly Upstream[], values: Partial<Call> = {}): Call {
+function callAt(upstreams: readonly Upstream[], values: CallValues = {}): Call {
   const targets = upstreams.map(({ name }, index) => targetOf(name, { priority: index + 1 }));
   const kind = "embedding" as const;
   const limits = { contextWindow: 8_000, maxOutputTokens: undefined, fanOut: 5 };

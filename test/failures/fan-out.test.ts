@@ -8,6 +8,7 @@ import type { Upstream } from "../../src/snapshot/snapshot.ts";
 import {
   adapterOf,
   callOf,
+  type CallValues,
   modelOf,
   pipelineOf,
   snapshotOf,
@@ -117,7 +118,7 @@ function chat(n: number, isStreamed = false): { request: ChatRequest; bodyBytes:
   return { request: { model: "alpha-sonnet-4", messages, n, stream: isStreamed }, bodyBytes: 300 };
 }
 
-function callAt(upstreams: readonly Upstream[], values: Partial<Call> = {}): Call {
+function callAt(upstreams: readonly Upstream[], values: CallValues = {}): Call {
   const targets = upstreams.map(({ name }, index) => targetOf(name, { priority: index + 1 }));
   const model = modelOf({ targets });
   return callOf({

@@ -1,3 +1,4 @@
+import { endingWith } from "../../src/domain/waiting/end-signal.ts";
 import { openAi } from "../../src/dialects/openai-dialect.ts";
 import type { Key } from "../../src/domain/keys/key.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
@@ -63,7 +64,7 @@ export class SimulatedCaller {
       environment,
       snapshot,
       dialect: openAi,
-      signal: this.#controller.signal,
+      signal: endingWith(this.#controller.signal),
       receivedAt,
       headers: new Headers(),
       options: {

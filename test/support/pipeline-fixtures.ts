@@ -12,6 +12,7 @@ import { type Call, plainCall } from "../../src/snapshot/call.ts";
 import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
 import { CountingTargets } from "../../src/call/counting-targets.ts";
 import { imageMemoryBytes } from "../../src/call/images/call-images.ts";
+import { type EndSignal, endingWith, EndSource } from "../../src/domain/waiting/end-signal.ts";
 import { MemoryGate } from "../../src/domain/waiting/memory-gate.ts";
 import { createUpstreamClient } from "../../src/upstream-client/http/http-client.ts";
 import {
@@ -134,13 +135,18 @@ export function callerOf(limits: Limits = generous): Caller {
   };
 }
 
-export function callOf(values: Partial<Call> = {}): Call {
+export interface CallValues extends Omit<Partial<Call>, "signal"> {
+  readonly signal?: EndSignal;
+}
+
+/** `signal`: of the caller, which may be one of the runtime. */
+export function callOf({ signal, ...values }: CallValues = {}): Call {
   return {
     id: "req_1",
     caller: callerOf(),
     environment: { name: "test", models: new Map() },
     snapshot: snapshotOf(["up"]),
-    signal: new AbortController().signal,
+    signal: signal === undefined ? new EndSource() : endingWith(signal),
     receivedAt: systemClock.monotonic(),
     headers: new Headers(),
     options: plainCall,

@@ -136,7 +136,7 @@ export class RepeatingGateways {
     }
     this.counts.runs += 1;
     this.#runs.add(run);
-    signal.addEventListener("abort", () => this.#leave(run, signal.reason), { once: true });
+    signal.addEventListener("abort", () => this.#leave(run, signal.reason));
     return result.promise;
   }
 
@@ -238,8 +238,7 @@ export class RepeatingGateways {
 
 function keyCallOf(id: string, signal: AbortSignal): KeyCall {
   return {
-    ...callOf({ id, environment: { name: "test", models }, receivedAt: 0 }),
-    signal,
+    ...callOf({ id, environment: { name: "test", models }, receivedAt: 0, signal }),
     dialect: openAi,
     request: new Request("http://a.example/v1/chat/completions"),
     parameter: "",

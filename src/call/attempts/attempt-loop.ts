@@ -1,10 +1,7 @@
-import { endingWith } from "../../domain/waiting/end-signal.ts";
-import type { AdjustedFields } from "../../domain/chat/chat.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
-import { spanOf } from "./attempt.ts";
 import { type CallWork, candidatesOf, probeDue } from "./call-candidates.ts";
 import { anyTerms, CandidateTurns } from "./candidate-turns.ts";
 import {
@@ -20,7 +17,7 @@ import type { CallServices } from "../services.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { decideRetry, type RetryDecision } from "../../routing/retry.ts";
 import { decisionName, describeDecision, describeSlowness } from "../../routing/target-view.ts";
-import type { RunningAttempt } from "./running-attempt.ts";
+import type { Attempt } from "./attempt.ts";
 import { timeoutsOf } from "../../upstream-client/transport.ts";
 import { wait, whyEnded } from "../../domain/waiting/wait.ts";
 
@@ -35,7 +32,7 @@ export interface AttemptPlan<Answer> {
 /** An answer and its attempt, which lasts as long as the answer. */
 export interface Answered<Answer> {
   readonly answer: Answer;
-  readonly attempt: RunningAttempt;
+  readonly attempt: Attempt;
 }
 
 /**
@@ -89,7 +86,7 @@ class AttemptLoop<Answer> {
   }
 
   /** The attempt after a failed one; undefined if none follows. */
-  async #nextAttempt(failed: FailedAttempt): Promise<RunningAttempt | undefined> {
+  async #nextAttempt(failed: FailedAttempt): Promise<Attempt | undefined> {
     this.#turns.refresh();
     const decision = this.#decide(failed, this.#turns.hasOther(failed.attempt.candidate));
     if (decision.action === "give-up") return undefined;
@@ -100,10 +97,7 @@ class AttemptLoop<Answer> {
     return rest.action === "give-up" ? undefined : this.#retry(rest, failed.attempt.candidate);
   }
 
-  async #retry(
-    { where, waitMs }: Retry,
-    candidate: Candidate,
-  ): Promise<RunningAttempt | undefined> {
+  async #retry({ where, waitMs }: Retry, candidate: Candidate): Promise<Attempt | undefined> {
     // Another target may be in service; the wait for this one's Retry-After was then skipped.
     const waitedFor = this.#turns.isOtherInService(candidate) ? undefined : candidate;
     await this.#pause(waitMs);
@@ -121,17 +115,17 @@ class AttemptLoop<Answer> {
   }
 
   /** Runs one attempt, plus a hedge if it is slow or its target silent. */
-  #answerOf(attempt: RunningAttempt): Promise<Answered<Answer>> {
-    const { call, admission } = this.#plan;
+  #answerOf(attempt: Attempt): Promise<Answered<Answer>> {
+    const { admission } = this.#plan;
     const { hedgeAfterMs = Infinity } = admission.model;
     const { overdueAfterMs } = attempt;
     const waitMs = Math.min(hedgeAfterMs, overdueAfterMs);
-    if (waitMs === Infinity || !this.#turns.hasOther()) return this.#try(attempt, call);
+    if (waitMs === Infinity || !this.#turns.hasOther()) return this.#try(attempt);
     return this.#answerWithHedge(attempt, waitMs, overdueAfterMs < hedgeAfterMs);
   }
 
   #answerWithHedge(
-    attempt: RunningAttempt,
+    attempt: Attempt,
     afterMs: number,
     isOverdue: boolean,
   ): Promise<Answered<Answer>> {
@@ -177,10 +171,10 @@ class AttemptLoop<Answer> {
 
   /** Starts a second attempt if possible. Never rejects. */
   async #hedge(
-    attempt: RunningAttempt,
+    attempt: Attempt,
     isSilent: boolean,
     isWanted: () => boolean,
-  ): Promise<RunningAttempt | undefined> {
+  ): Promise<Attempt | undefined> {
     const { call, services } = this.#plan;
     const { candidate } = attempt;
     const isInTime = services.clock.monotonic() < endOf(call, candidate);
@@ -209,11 +203,11 @@ class AttemptLoop<Answer> {
     return health.view(target.id, keyId).isOut || budget.retries.tryTake(target.id, keyId);
   }
 
-  #abortable(attempt: RunningAttempt) {
-    const { call, meter } = this.#plan;
-    const end = endingWith(call.signal);
+  #abortable(attempt: Attempt) {
+    const { meter } = this.#plan;
+    const end = attempt.endsAlone();
     return {
-      answer: this.#try(attempt, { ...call, signal: end }),
+      answer: this.#try(attempt),
       abort: (isBeaten: boolean) => {
         if (isBeaten && attempt.ageMs >= attempt.overdueAfterMs) attempt.wasSilent();
         end.abort(new DOMException("the other attempt decides", "AbortError"));
@@ -223,19 +217,12 @@ class AttemptLoop<Answer> {
     };
   }
 
-  async #try(attempt: RunningAttempt, call: Call): Promise<Answered<Answer>> {
-    const { work, meter, services } = this.#plan;
+  async #try(attempt: Attempt): Promise<Answered<Answer>> {
+    const { call, work, meter, services } = this.#plan;
     const { candidate } = attempt;
+    attempt.hasOther = this.#turns.hasOther(candidate);
     try {
-      const hasOther = this.#turns.hasOther(candidate);
-      const { outputCap } = this.#plan.admission;
-      const onAdjusted = (fields: AdjustedFields): void => attempt.adjust(fields);
-      const { place } = attempt;
-      const onSent = call.hooks && (() => attempt.sent());
-      const span = spanOf(call, attempt);
-      const about = { place, hasOther, outputCap, span, onAdjusted, onSent };
-      const context = { call, meter, services, ...about };
-      const answer = await work.attempt(candidate, context);
+      const answer = await work.attempt(attempt);
       attempt.answered();
       return { answer, attempt };
     } catch (error) {

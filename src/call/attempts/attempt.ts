@@ -1,224 +1,238 @@
-import type { AdjustedFields, ChatEvent } from "../../domain/chat/chat.ts";
-import { mostAnswerDepth, scanJson } from "../../domain/chat/json-scan.ts";
-import { nextOf } from "../../domain/waiting/flow.ts";
-import { oneTurnBytes } from "../../domain/waiting/wait.ts";
-import { releaseBytes } from "../../domain/chat/bytes.ts";
-import { mayHoldHalves, replaceHalves } from "../../domain/chat/well-formed.ts";
-import { traceHeadersFor } from "../../domain/request-trace.ts";
-import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { type AdjustedFields, nothingAdjusted } from "../../domain/chat/chat.ts";
+import type { AttemptNote, AttemptOutcome } from "../../domain/usage/call-routing.ts";
+import { type AttemptTiming, traceparentOf } from "../../domain/tracing.ts";
+import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import {
-  answerTooLarge,
-  brokenAnswer,
   UpstreamFailure,
+  type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
-import type { EmbeddingResult } from "../../domain/chat/embedding.ts";
-import type {
-  EncodedEmbeddingRequest,
-  EncodedRequest,
-  EncodedStreamRequest,
-  UpstreamRequest,
-} from "../../upstreams/adapter.ts";
-import type { AnswerMemory, Call } from "../../snapshot/call.ts";
+import type { CallOutcome } from "../../domain/usage/usage.ts";
+import { type EndSignal, endingWith, type EndSource } from "../../domain/waiting/end-signal.ts";
+import type { Admission } from "../../admission/admit.ts";
 import type { Place } from "../../admission/capacity/place.ts";
-import type { Destination } from "../../routing/candidates.ts";
-import { EventReader, type OpenStream } from "../../upstream-client/event-reader.ts";
-import { untilEnded } from "../hooks.ts";
+import type { Candidate, Destination } from "../../routing/candidates.ts";
+import type { Call } from "../../snapshot/call.ts";
 import type { Meter } from "../metering/meter.ts";
-import { timeoutsOf, wholeTimeouts } from "../../upstream-client/transport.ts";
-import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";
-import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import type { CallServices } from "../services.ts";
-import { traceparentOf } from "../../domain/tracing.ts";
-import type { RunningAttempt } from "./running-attempt.ts";
+import { mayBeBilled } from "../../routing/retry.ts";
+import type { AttemptWatch } from "../../routing/health/target-health.ts";
 
+/** What a request to an upstream belongs to. */
 export interface AttemptContext {
   readonly call: Call;
   readonly meter: Meter;
   readonly services: CallServices;
-  /** The place that the attempt holds; undefined for a request that belongs to no attempt. */
-  readonly place?: Place;
-  /** Whether another target could accept a request that this one refuses. */
-  readonly hasOther?: boolean;
+  readonly candidate: Destination;
+  /** Ends the request. */
+  readonly signal: EndSignal;
+  /** Undefined for a request that belongs to no attempt, such as one that counts tokens. */
+  readonly attempt: Attempt | undefined;
+  /** The part of the call that the request is for, from 0 to 1. */
+  readonly share: number;
+}
+
+/** A request for a part of a call, or with an end of its own. */
+export function partOf(attempt: Attempt, signal: EndSignal, share = 1): AttemptContext {
+  const { call, meter, services, candidate } = attempt;
+  return { call, meter, services, candidate, signal, attempt, share };
+}
+
+/** The call of an attempt. */
+export interface AttemptedCall {
+  readonly call: Call;
+  readonly admission: Pick<Admission, "outputCap">;
+  readonly meter: Meter;
+  readonly services: CallServices;
+}
+
+export interface AttemptParts {
+  readonly candidate: Candidate;
+  readonly place: Place;
+  readonly watch: AttemptWatch;
+  /** Number of the attempt in its call, from 0. */
+  readonly number: number;
+}
+
+/** How an attempt ended: with its answer, abandoned, or with a failure. */
+export type AttemptEnd = "answered" | "given-up" | UpstreamFailureDetails;
+
+/** One attempt: holds its place, and reports to the target's health and to the call's routing. */
+export class Attempt implements AttemptContext {
+  readonly call: Call;
+  readonly meter: Meter;
+  readonly services: CallServices;
+  readonly candidate: Candidate;
+  readonly place: Place;
+  readonly number: number;
   /** The plan's cap on output, if the caller set none. */
-  readonly outputCap?: number | undefined;
-  /** Called when the hooks of a call let a request go. */
-  readonly onSent?: (() => void) | undefined;
-  /** The span of the attempt; undefined where no traces are sent. */
-  readonly span?: AttemptSpan | undefined;
-  /** The part of the call that its request is for, from 0 to 1; undefined: all of it. */
-  readonly share?: number;
-  /** Called with the fields that were changed for the target. */
-  readonly onAdjusted?: (adjusted: AdjustedFields) => void;
-}
+  readonly outputCap: number | undefined;
+  /** Whether another target could accept a request that this one refuses. */
+  hasOther = false;
+  readonly share = 1;
+  #signal: EndSignal;
+  readonly #watch: AttemptWatch;
+  readonly #startedAt: number;
+  #answeredAt: number | undefined;
+  #url: string | undefined;
+  #end: AttemptEnd | undefined;
+  #durationMs: number | undefined;
+  #decision: string | undefined;
+  #adjusted = nothingAdjusted;
+  #wasSent: boolean;
 
-/** Sends a request and returns what its whole answer says. */
-export async function attemptWhole<Result>(
-  exchange: EncodedRequest<Result>,
-  candidate: Destination,
-  context: AttemptContext,
-): Promise<Result> {
-  const answer = await sendTo(exchange, candidate, context);
-  const { call, share = 1 } = context;
-  const { settings } = call.snapshot;
-  const { kind } = candidate.model;
-  const memory = share === 1 ? call.answerMemory : memoryOfAll(call, share);
-  const reading = answer.readAll(settings.answerLimitBytes[kind], memory);
-  const body =
-    reading instanceof Promise ? await reading.catch((error) => unread(error, context)) : reading;
-  call.answerMemory?.shrinkTo(Math.ceil(body.byteLength / share));
-  try {
-    // A short answer is parsed in no time, so it is not checked first.
-    const isLong = kind === "chat" && body.byteLength > oneTurnBytes;
-    if (isLong) await checkValues(body, settings.chatAnswerValues);
-    const result = exchange.decode({ headers: answer.headers, body });
-    if (kind === "chat" && mayHoldHalves(body)) replaceHalves(result);
-    return result;
-  } catch (error) {
-    if (!(error instanceof UpstreamFailure)) throw error;
-    throw answer.explained(error.withUsage(exchange.usageIn?.(body)));
-  } finally {
-    releaseBytes(body);
+  constructor({ call, admission, meter, services }: AttemptedCall, parts: AttemptParts) {
+    this.call = call;
+    this.meter = meter;
+    this.services = services;
+    this.candidate = parts.candidate;
+    this.place = parts.place;
+    this.number = parts.number;
+    this.outputCap = admission.outputCap;
+    this.#signal = call.signal;
+    this.#watch = parts.watch;
+    this.#startedAt = services.clock.monotonic();
+    // Hooks may keep its request from being sent.
+    this.#wasSent = call.hooks === undefined;
   }
-}
 
-/** The memory is that of the call, of which an answer is a part. */
-function memoryOfAll({ answerMemory }: Call, share: number): Pick<AnswerMemory, "reserve"> {
-  return { reserve: (bytes) => answerMemory?.reserve(Math.ceil(bytes / share)) };
-}
+  get attempt(): this {
+    return this;
+  }
 
-/** What is known of the vectors that an answer will have. */
-interface VectorReading {
-  /** The inputs of the request. */
-  readonly inputs: number;
-  /** The inputs of the call, for whose vectors memory is taken once. */
-  readonly callInputs: number;
-}
+  get signal(): EndSignal {
+    return this.#signal;
+  }
 
-/** Sends a request and returns the vectors of its answer, which is read as it arrives. */
-export async function attemptVectors(
-  exchange: EncodedEmbeddingRequest,
-  candidate: Destination,
-  { context, ...reading }: VectorReading & { readonly context: AttemptContext },
-): Promise<EmbeddingResult> {
-  return sendPlainer(exchange, async (sent) => {
-    const answer = await sendTo(sent, candidate, context);
+  /** From now on it can be ended alone. */
+  endsAlone(): EndSource {
+    const own = endingWith(this.#signal);
+    this.#signal = own;
+    return own;
+  }
+
+  /** The trace context that its requests carry; undefined where no traces are sent. */
+  get traceparent(): string | undefined {
+    const { id, origin } = this.call;
+    return origin?.spans && traceparentOf(id, origin.spans, this.number);
+  }
+
+  /** Fields that were changed for the target. */
+  get adjusted(): AdjustedFields {
+    return this.#adjusted;
+  }
+
+  /** Called when a request is encoded; all requests of an attempt are encoded alike. */
+  adjust(fields: AdjustedFields): void {
+    this.#adjusted = fields;
+  }
+
+  /** Whether a request of it may have reached the upstream. */
+  get wasSent(): boolean {
+    return this.#wasSent;
+  }
+
+  /** A request of it has this address. */
+  sentTo(url: string): void {
+    this.#url = url;
+  }
+
+  sent(): void {
+    this.#wasSent = true;
+  }
+
+  /** The answer, or its first event, was decoded. */
+  answered(): void {
+    this.#answeredAt = this.services.clock.monotonic();
+    this.#watch.answered();
+  }
+
+  /** Time in milliseconds after which the answer is overdue; Infinity if unknown. */
+  get overdueAfterMs(): number {
+    return this.#watch.overdueAfterMs;
+  }
+
+  /** A hedge has answered while its own answer was overdue. */
+  wasSilent(): void {
+    this.#watch.ended("silent");
+  }
+
+  /** The decision after its failure, for the operator. */
+  decided(decision: string): void {
+    this.#decision = decision;
+  }
+
+  end(end: AttemptEnd, tokens: number): void {
+    this.conclude(end);
+    this.release(tokens);
+  }
+
+  /** Records the end; the place is kept until `release`. */
+  conclude(end: AttemptEnd): void {
+    this.#end ??= end;
+    this.#durationMs ??= this.ageMs;
+  }
+
+  /** Frees the place. */
+  release(tokens: number): void {
+    this.#watch.ended(healthOf(this.#end ?? "given-up"));
     try {
-      const { snapshot, answerMemory: memory } = context.call;
-      const { settings } = snapshot;
-      const limitBytes = settings.answerLimitBytes.embedding;
-      const read = readVectors(answer, limitBytes, { ...reading, memory });
-      const scanned = read instanceof Promise ? await read : read;
-      const isLong = scanned.json.length > oneTurnBytes;
-      if (isLong) await checkValues(Buffer.from(scanned.json), settings.chatAnswerValues);
-      return sent.decode({ headers: answer.headers, ...scanned });
-    } catch (error) {
-      if (error instanceof UpstreamFailure) throw answer.explained(error);
-      return unread(error, { ...context, share: reading.inputs / reading.callInputs });
+      this.place.settle(tokens);
+    } finally {
+      this.place.leave();
     }
-  });
-}
-
-/** An answer that the gateway has no memory for was generated all the same. */
-function unread(error: unknown, { call, meter, share = 1 }: AttemptContext): never {
-  if (error instanceof GatewayError && !call.signal.aborted) {
-    const { message } = error;
-    meter.attemptFailed({ kind: "answer-too-large", message }, { share, elapsedMs: 0 });
   }
-  throw error;
-}
 
-/** Refuses an answer that would take a parser long. */
-async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> {
-  try {
-    await scanJson(body, { jsonDepth: mostAnswerDepth, jsonValues });
-  } catch (error) {
-    throw answerTooLarge(`more than ${jsonValues} values, or nests too deeply`, error);
+  /** Time since it began. */
+  get ageMs(): number {
+    return this.services.clock.monotonic() - this.#startedAt;
+  }
+
+  get note(): AttemptNote {
+    const { candidate } = this;
+    // Notes are read at the end of the call; an attempt still running then is being aborted.
+    const end = this.#end ?? "given-up";
+    const outcome = typeof end === "string" ? end : end.kind;
+    return {
+      target: candidate.target.id,
+      model: candidate.model.alias,
+      startMs: this.#startedAt - this.call.receivedAt,
+      durationMs: this.#durationMs ?? this.ageMs,
+      outcome,
+      mayBeBilled: this.#mayBeBilled(outcome),
+      decision: this.#decision,
+    };
+  }
+
+  /** The attempt as a trace shows it. */
+  get timing(): AttemptTiming {
+    const { candidate } = this;
+    const end = this.#end;
+    const answeredAt = this.#answeredAt;
+    return {
+      ...this.note,
+      upstreamModel: candidate.target.model,
+      provider: candidate.upstream.adapter.provider,
+      url: this.#url,
+      firstEventMs: answeredAt === undefined ? undefined : answeredAt - this.call.receivedAt,
+      status: typeof end === "object" ? end.status : undefined,
+    };
+  }
+
+  #mayBeBilled(outcome: AttemptOutcome): boolean {
+    // The answer served the call and is billed as such.
+    if (outcome === "answered") return false;
+    if (outcome === "given-up") return this.#wasSent;
+    return mayBeBilled(outcome, this.#answeredAt !== undefined);
   }
 }
 
-/** Sends a request and resolves when the first events of its answer are decoded. */
-export async function attemptStream(
-  exchange: EncodedStreamRequest<ChatEvent>,
-  candidate: Destination,
-  context: AttemptContext,
-): Promise<OpenStream<ChatEvent>> {
-  const answer = await sendTo(exchange, candidate, context);
-  const { malformedEvents, answerLimitBytes, chatAnswerValues } = context.call.snapshot.settings;
-  const decoder = exchange.newDecoder({
-    malformedEvents,
-    answerLimitBytes: answerLimitBytes[candidate.model.kind],
-    answerValues: chatAnswerValues,
-  });
-  const onMalformed = malformedReporter(candidate, context);
-  const rest = new EventReader({ answer, decoder, onMalformed });
-  const first = await nextOf(rest);
-  if (first === undefined) throw brokenAnswer("the answer had no content");
-  return { first, rest };
+/** How the attempt that serves a call ends with it. */
+export function attemptEndOf(outcome: CallOutcome, error: GatewayError | undefined): AttemptEnd {
+  if (outcome === "completed") return "answered";
+  return error?.cause instanceof UpstreamFailure ? error.cause.details : "given-up";
 }
 
-/** Outside `attemptStream`, whose closures would keep the request in memory (see `watchdogOf`). */
-function malformedReporter(
-  candidate: Destination,
-  { call, services }: AttemptContext,
-): (count: number) => void {
-  return (count) => services.onMalformedEvents(call, candidate, count);
-}
-
-function sendTo(
-  exchange: EncodedRequest<unknown> | EncodedEmbeddingRequest | EncodedStreamRequest<unknown>,
-  candidate: Destination,
-  { call, services, place, onAdjusted, onSent, span }: AttemptContext,
-): Promise<UpstreamAnswer> {
-  const { request: encoded, adjusted } = exchange;
-  if (adjusted !== undefined) onAdjusted?.(adjusted);
-  // A request that belongs to no attempt, such as one that counts tokens, is answered at once.
-  const isWhole = "newDecoder" in exchange ? exchange.isAnsweredWhole : place !== undefined;
-  const timeouts = isWhole ? wholeTimeouts(timeoutsOf(candidate)) : timeoutsOf(candidate);
-  const options = {
-    upstream: candidate.upstream,
-    timeouts,
-    endsAt: call.receivedAt + timeouts.totalMs,
-    clock: services.clock,
-    transport: services.transport,
-    callerSignal: call.signal,
-    memory: call.memory,
-    places: place ?? services.capacity.requestPlaces(candidate.upstream, { isBound: true }),
-  };
-  const { hooks, signal } = call;
-  const traced = withTrace(encoded, candidate, { origin: call.origin, span });
-  if (hooks === undefined) return send(traced, options);
-  return untilEnded(hooks.beforeSend(traced, candidate), signal).then((request) => {
-    onSent?.();
-    return send(request, options);
-  });
-}
-
-/**
- * Includes the caller's own request id, and the trace context of the attempt or else of the caller,
- * if the upstream accepts them.
- */
-function withTrace(
-  request: UpstreamRequest,
-  { upstream: { adapter } }: Destination,
-  { origin, span }: Pick<Call, "origin"> & Pick<AttemptContext, "span">,
-): UpstreamRequest {
-  span?.onUrl(request.url);
-  const headers = traceHeadersFor(origin?.trace, adapter.traceHeaders, span?.traceparent);
-  return headers === undefined
-    ? request
-    : { ...request, headers: { ...request.headers, ...headers } };
-}
-
-interface AttemptSpan {
-  readonly traceparent: string;
-  /** Called with the address of each request. */
-  readonly onUrl: (url: string) => void;
-}
-
-/** The span of an attempt; undefined where no traces are sent. */
-export function spanOf({ id, origin }: Call, attempt: RunningAttempt): AttemptSpan | undefined {
-  const spans = origin?.spans;
-  if (spans === undefined) return undefined;
-  const onUrl = (url: string): void => attempt.sentTo(url);
-  return { traceparent: traceparentOf(id, spans, attempt.number), onUrl };
+function healthOf(end: AttemptEnd): Parameters<AttemptWatch["ended"]>[0] {
+  if (end === "answered") return "ok";
+  return end === "given-up" ? "left" : end;
 }

@@ -11,7 +11,7 @@ import {
   type TargetGroup,
 } from "../../routing/candidates.ts";
 import type { InputSize, OutputExpectation } from "../../admission/estimate/estimate.ts";
-import type { AttemptContext } from "./attempt.ts";
+import type { Attempt, AttemptContext } from "./attempt.ts";
 
 interface CandidateSearch {
   readonly call: Call;
@@ -181,7 +181,10 @@ export interface CallWork<Answer> {
   /** Refuses, with 400, a request that this model cannot serve. */
   check(model: Model): void;
   /** The exact number of input tokens, if it can be counted without an answer. */
-  countInput?(model: Model, context: AttemptContext): Promise<number | undefined>;
+  countInput?(model: Model, context: CountContext): Promise<number | undefined>;
   /** Resolves once the answer, or its first event, is decoded. */
-  attempt(candidate: Candidate, context: AttemptContext): Promise<Answer>;
+  attempt(attempt: Attempt): Promise<Answer>;
 }
+
+/** What counting the input of a call needs; it is no attempt. */
+export type CountContext = Pick<AttemptContext, "call" | "meter" | "services">;

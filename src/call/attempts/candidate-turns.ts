@@ -10,7 +10,7 @@ import {
 import { atLimit, noTarget } from "./failed-attempt.ts";
 import { describeOut } from "../../routing/target-view.ts";
 import type { Candidate } from "../../routing/candidates.ts";
-import { RunningAttempt } from "./running-attempt.ts";
+import { Attempt } from "./attempt.ts";
 import { whenKnown, whyEnded } from "../../domain/waiting/wait.ts";
 import type { AttemptWatch } from "../../routing/health/target-health.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
@@ -21,7 +21,7 @@ import type { CallServices } from "../services.ts";
 import type { CallWork } from "./call-candidates.ts";
 
 /** A promise only where another process gives places, or has the budget of retries. */
-type Beginning = RunningAttempt | undefined | Promise<RunningAttempt | undefined>;
+type Beginning = Attempt | undefined | Promise<Attempt | undefined>;
 
 const nowhere = { place: undefined, at: -1 };
 
@@ -121,11 +121,11 @@ export class CandidateTurns {
   }
 
   /** The first attempt: lists again if targets filled up in between, and waits if all are busy. */
-  first(): RunningAttempt | Promise<RunningAttempt> {
+  first(): Attempt | Promise<Attempt> {
     return whenKnown(this.next(), (attempt) => attempt ?? this.#firstLater());
   }
 
-  async #firstLater(): Promise<RunningAttempt> {
+  async #firstLater(): Promise<Attempt> {
     return (this.foundBusy ? undefined : await this.#relisted()) ?? (await this.#queue());
   }
 
@@ -158,7 +158,7 @@ export class CandidateTurns {
   }
 
   /** Begins at this candidate, whether it has its turn left or not. */
-  async begin(candidate: Candidate, terms: Terms): Promise<RunningAttempt | undefined> {
+  async begin(candidate: Candidate, terms: Terms): Promise<Attempt | undefined> {
     return this.#beginAt([candidate], await this.#enter([candidate], 0), terms);
   }
 
@@ -210,15 +210,11 @@ export class CandidateTurns {
     return undefined;
   }
 
-  #running(candidate: Candidate, place: Place, watch: AttemptWatch): RunningAttempt {
-    const { call, meter, services } = this.#plan;
-    const { receivedAt, hooks } = call;
-    const about = { receivedAt, number: this.#attempts, hasHooks: hooks !== undefined };
-    const { clock } = services;
-    const attempt = new RunningAttempt({ candidate, place, watch, clock, ...about });
+  #running(candidate: Candidate, place: Place, watch: AttemptWatch): Attempt {
+    const attempt = new Attempt(this.#plan, { candidate, place, watch, number: this.#attempts });
     this.#attempts += 1;
     this.#triesAt.set(candidate.target.id, this.triesAt(candidate) + 1);
-    meter.path.began(attempt);
+    this.#plan.meter.path.began(attempt);
     return attempt;
   }
 
@@ -253,7 +249,7 @@ export class CandidateTurns {
   }
 
   /** Waits for a place at any of the candidates, all of which were busy. */
-  async #queue(): Promise<RunningAttempt> {
+  async #queue(): Promise<Attempt> {
     const { call, admission, meter, services } = this.#plan;
     const { clock } = services;
     const startedAt = clock.monotonic();
@@ -302,8 +298,8 @@ interface TurnsOptions {
   readonly call: Call;
   readonly admission: Admission;
   readonly work: Pick<CallWork<unknown>, "isStreamed">;
-  readonly meter: Pick<Meter, "path">;
-  readonly services: Pick<CallServices, "capacity" | "health" | "budget" | "clock">;
+  readonly meter: Meter;
+  readonly services: CallServices;
 }
 
 /** Conditions of an attempt. */

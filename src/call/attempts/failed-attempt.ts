@@ -2,14 +2,14 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
-import type { RunningAttempt } from "./running-attempt.ts";
+import type { Attempt } from "./attempt.ts";
 
 /** An attempt whose end was recorded; the loop decides what follows. */
 export class FailedAttempt extends Error {
   readonly failure: UpstreamFailure;
-  readonly attempt: RunningAttempt;
+  readonly attempt: Attempt;
 
-  constructor(failure: UpstreamFailure, attempt: RunningAttempt) {
+  constructor(failure: UpstreamFailure, attempt: Attempt) {
     super(failure.message, { cause: failure });
     this.failure = failure;
     this.attempt = attempt;
@@ -61,7 +61,7 @@ export function noTarget({ alias }: Pick<Model, "alias">): GatewayError {
 }
 
 /** Whether the other of two attempts would fail the same way. */
-export function isFinal(error: unknown, other: RunningAttempt): boolean {
+export function isFinal(error: unknown, other: Attempt): boolean {
   if (!(error instanceof FailedAttempt)) return true;
   const { kind } = error.failure.details;
   if (kind !== "context-overflow") return lastingKinds.has(kind);

@@ -1,7 +1,7 @@
 import { type ChatRequest, type ChatResult, isOwnCap } from "../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
-import type { AttemptContext } from "../attempts/attempt.ts";
+import type { Attempt } from "../attempts/attempt.ts";
 import { CallImages } from "../images/call-images.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { Candidate } from "../../routing/candidates.ts";
@@ -109,22 +109,21 @@ function lengthOf(choice: ChatResult["choices"][number]): number {
 type OpenAnswer = Pick<MeteredStreamOptions, "open" | "caller" | "drain">;
 
 /** Applies the plan's cap if the caller set none. */
-function capped(request: ChatRequest, { outputCap }: AttemptContext): ChatRequest {
+function capped(request: ChatRequest, { outputCap }: Attempt): ChatRequest {
   if (outputCap === undefined) return request;
   return { ...request, max_completion_tokens: outputCap, [isOwnCap]: true };
 }
 
 /** Opens a streamed answer, which may be drained after its caller has left. */
-async function openAnswer(attempt: ChatAttempt): Promise<OpenAnswer> {
-  const { request, codec, candidate, context } = attempt;
-  const caller = new CallerSignal(context.call.signal);
-  const call = { ...context.call, signal: caller.signal };
+async function openAnswer(asked: ChatAttempt): Promise<OpenAnswer> {
+  const { request, codec, attempt } = asked;
+  const caller = new CallerSignal(attempt.signal);
   // A drain must not send the requests of further choices.
   const isOneRequest = choiceCount(request) === 1 || codec.takesChoiceCount;
-  const { capacity } = context.services;
-  const drain = isOneRequest ? capacity.draining(candidate.upstream) : undefined;
+  const { capacity } = attempt.services;
+  const drain = isOneRequest ? capacity.draining(attempt.candidate.upstream) : undefined;
   try {
-    const open = await attemptChatStream({ ...attempt, context: { ...context, call } });
+    const open = await attemptChatStream(asked, caller.signal);
     return { open, caller, drain };
   } catch (error) {
     caller.release();
@@ -177,13 +176,12 @@ function workOf<Answer>(
           : { tokens: texts.sumFor(contextWindow), isCounted: false };
       checkContextWindow(length, model);
     },
-    async attempt(candidate, context) {
-      const target = { codec: chatCodec(candidate), candidate };
-      const preparing = images.requestFor(target, context);
+    async attempt(attempt) {
+      const codec = chatCodec(attempt.candidate);
+      const preparing = images.requestFor(codec, attempt);
       const prepared = preparing instanceof Promise ? await preparing : preparing;
-      const asked = capped(prepared, context);
-      const answer = await ask({ ...target, request: asked, context });
-      context.meter.answering();
+      const answer = await ask({ request: capped(prepared, attempt), codec, attempt });
+      attempt.meter.answering();
       return answer;
     },
   };

@@ -3,9 +3,9 @@ import type { ChatChoice, ChatEvent, ChatRequest, ChatResult } from "../../domai
 import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Model } from "../../domain/model.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
-import { type AttemptContext, attemptStream, attemptWhole } from "../attempts/attempt.ts";
+import { attemptStream, attemptWhole } from "../attempts/ask-upstream.ts";
+import { type Attempt, partOf } from "../attempts/attempt.ts";
 import type { Call } from "../../snapshot/call.ts";
-import type { Candidate } from "../../routing/candidates.ts";
 import type { OpenStream } from "../../upstream-client/event-reader.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
@@ -13,15 +13,11 @@ import { MergedChoices } from "./merged-choices.ts";
 import { possibleTargets } from "../attempts/call-candidates.ts";
 import { AnsweredParts } from "../answered-parts.ts";
 
-export interface ChatTarget {
-  readonly codec: ChatCodec;
-  readonly candidate: Candidate;
-}
-
 /** A chat request to one target. */
-export interface ChatAttempt extends ChatTarget {
+export interface ChatAttempt {
   readonly request: ChatRequest;
-  readonly context: AttemptContext;
+  readonly codec: ChatCodec;
+  readonly attempt: Attempt;
 }
 
 /** Limit on parallel requests for the choices of one call. */
@@ -48,54 +44,53 @@ export function inputReadings(
  * Returns the whole answer, with one request per choice where the upstream requires it. `progress`
  * keeps finished choices when this throws.
  */
-export function attemptChat(attempt: ChatAttempt, progress: ChoiceProgress): Promise<ChatResult> {
-  const { request, codec, candidate, context } = attempt;
+export function attemptChat(asked: ChatAttempt, progress: ChoiceProgress): Promise<ChatResult> {
+  const { request, codec, attempt } = asked;
   const choices = choiceCount(request);
   const isOneRequest =
     choices === 1 || (codec.takesChoiceCount && progress.missing().length === choices);
   if (isOneRequest) {
-    return attemptWhole(codec.encode(request, candidate.target.model), candidate, context);
+    return attemptWhole(codec.encode(request, attempt.candidate.target.model), attempt);
   }
-  return attemptChoices(attempt, progress);
+  return attemptChoices(asked, progress);
 }
 
-async function attemptChoices(attempt: ChatAttempt, progress: ChoiceProgress): Promise<ChatResult> {
+async function attemptChoices(asked: ChatAttempt, progress: ChoiceProgress): Promise<ChatResult> {
   try {
-    if (attempt.codec.takesChoiceCount) await sendTogether(attempt, progress);
-    else await sendSeparately(attempt, progress);
+    if (asked.codec.takesChoiceCount) await sendTogether(asked, progress);
+    else await sendSeparately(asked, progress);
     return progress.result();
   } finally {
     // Choices answered before another failed have used their tokens.
-    attempt.context.meter.reportedPart(progress.reportedUsage);
+    asked.attempt.meter.reportedPart(progress.reportedUsage);
   }
 }
 
 async function sendTogether(
-  { request, codec, candidate, context }: ChatAttempt,
+  { request, codec, attempt }: ChatAttempt,
   progress: ChoiceProgress,
 ): Promise<void> {
   const missing = progress.missing();
-  const exchange = codec.encode({ ...request, n: missing.length }, candidate.target.model);
-  const own = { ...context, share: progress.unanswered() };
-  progress.addResult(missing, await attemptWhole(exchange, candidate, own));
+  const exchange = codec.encode({ ...request, n: missing.length }, attempt.candidate.target.model);
+  const own = partOf(attempt, attempt.signal, progress.unanswered());
+  progress.addResult(missing, await attemptWhole(exchange, own));
 }
 
-async function sendSeparately(attempt: ChatAttempt, progress: ChoiceProgress): Promise<void> {
-  const { request, codec, candidate, context } = attempt;
-  const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
+async function sendSeparately(asked: ChatAttempt, progress: ChoiceProgress): Promise<void> {
+  const { request, codec, attempt } = asked;
+  const exchange = codec.encode({ ...request, n: null }, attempt.candidate.target.model);
   const missing = progress.missing();
-  const limit = await atOnce(missing.length, context);
-  const work = { count: missing.length, limit, signal: context.call.signal };
+  const limit = await atOnce(missing.length, attempt);
+  const work = { count: missing.length, limit, signal: attempt.signal };
   let failed: unknown;
   await inParallel(work, async (order, signal) => {
-    const share = 1 / choiceCount(request);
-    const own = { ...context, share, call: { ...context.call, signal } };
-    const startedAt = context.services.clock.monotonic();
+    const own = partOf(attempt, signal, 1 / choiceCount(request));
+    const startedAt = attempt.services.clock.monotonic();
     try {
-      const result = await attemptWhole(exchange, candidate, own);
+      const result = await attemptWhole(exchange, own);
       progress.addResult(missing.slice(order, order + 1), result);
     } catch (error) {
-      if (failed !== undefined) countOther(attempt, { failed, error, startedAt });
+      if (failed !== undefined) countOther(asked, { failed, error, startedAt });
       failed ??= error;
       throw error;
     }
@@ -114,12 +109,12 @@ interface OtherChoice {
  * it can have generated until it was aborted. A failure without usage stands for all of them.
  */
 function countOther(
-  { request, context }: ChatAttempt,
+  { request, attempt }: ChatAttempt,
   { failed, error, startedAt }: OtherChoice,
 ): void {
-  const { meter, services, call } = context;
+  const { meter, services, signal } = attempt;
   const isKnown = failed instanceof UpstreamFailure && failed.details.usage !== undefined;
-  if (!isKnown || call.signal.aborted) return;
+  if (!isKnown || signal.aborted) return;
   const isOwn = error instanceof UpstreamFailure;
   const details = isOwn ? error.details : ({ kind: "connection-lost", message: "" } as const);
   const choices = choiceCount(request);
@@ -128,20 +123,21 @@ function countOther(
   meter.attemptFailed(details, { share: 1 / choices, elapsedMs });
 }
 
-/** Like `attemptChat`, until the first events of the answer. */
-export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStream<ChatEvent>> {
-  const { request, codec, candidate, context } = attempt;
+/** Like `attemptChat`, until the first events of the answer, which ends with the signal. */
+export async function attemptChatStream(
+  { request, codec, attempt }: ChatAttempt,
+  signal: EndSignal,
+): Promise<OpenStream<ChatEvent>> {
+  const { model } = attempt.candidate.target;
   const choices = choiceCount(request);
   if (choices === 1 || codec.takesChoiceCount) {
-    return attemptStream(codec.encodeStream(request, candidate.target.model), candidate, context);
+    return attemptStream(codec.encodeStream(request, model), partOf(attempt, signal));
   }
-  const exchange = codec.encodeStream({ ...request, n: null }, candidate.target.model);
-  const { signal } = context.call;
-  const limit = await atOnce(choices, context);
-  const open = (_: number, own: EndSignal) =>
-    attemptStream(exchange, candidate, { ...context, call: { ...context.call, signal: own } });
+  const exchange = codec.encodeStream({ ...request, n: null }, model);
+  const limit = await atOnce(choices, attempt);
+  const open = (_: number, own: EndSignal) => attemptStream(exchange, partOf(attempt, own));
   const opened = await openTogether({ count: limit, limit, signal }, open);
-  const onAllOpen = context.call.memory?.keep() ?? (() => undefined);
+  const onAllOpen = attempt.call.memory?.keep() ?? (() => undefined);
   const rest = new MergedChoices({ choices, opened, open, onAllOpen, signal });
   const first = await nextOf(rest);
   if (first === undefined) throw noChoice();
@@ -172,9 +168,8 @@ async function openTogether(
 /**
  * Places are taken for all of them at once, so that the choices of a call do not block each other.
  */
-async function atOnce(choices: number, { place }: AttemptContext): Promise<number> {
-  const wanted = Math.min(choicesAtOnce, choices);
-  return place?.extend(wanted) ?? wanted;
+async function atOnce(choices: number, { place }: Attempt): Promise<number> {
+  return place.extend(Math.min(choicesAtOnce, choices));
 }
 
 /** The finished choices of a call. */

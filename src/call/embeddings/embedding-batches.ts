@@ -10,37 +10,36 @@ import {
 } from "../../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
-import { type AttemptContext, attemptVectors } from "../attempts/attempt.ts";
-import type { Candidate } from "../../routing/candidates.ts";
+import { attemptVectors } from "../attempts/ask-upstream.ts";
+import { type Attempt, type AttemptContext, partOf } from "../attempts/attempt.ts";
 import type { AnsweredParts } from "../answered-parts.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { timeoutsOf } from "../../upstream-client/transport.ts";
 import { wait, whyEnded } from "../../domain/waiting/wait.ts";
 
 /** An embeddings request to one target. */
-interface EmbeddingAttempt {
+interface AskedEmbeddings {
   readonly request: EmbeddingRequest;
   /** The inputs in a form that the target accepts. */
   readonly inputs: readonly EmbeddingInput[];
   readonly progress: AnsweredParts<EmbeddingVector>;
   readonly codec: EmbeddingCodec;
-  readonly candidate: Candidate;
-  readonly context: AttemptContext;
+  readonly attempt: Attempt;
 }
 
 /**
  * Sends the missing inputs in as many requests as the target needs, as many at a time as `FanOut`
  * and free places at the upstream allow. Finished inputs are kept when this throws.
  */
-export async function sendMissing(attempt: EmbeddingAttempt): Promise<void> {
-  const { request, inputs, progress, codec, candidate, context } = attempt;
+export async function sendMissing(asked: AskedEmbeddings): Promise<void> {
+  const { request, inputs, progress, codec, attempt } = asked;
+  const { call, candidate, meter, place, signal } = attempt;
   const missing = progress.missing();
   const batches = splitIntoBatches(missing, codec.batchLimit(request, candidate.target.model));
   const [only] = batches;
   if (missing.length === inputs.length && batches.length === 1 && only !== undefined) {
-    return sendBatch(attempt, only);
+    return sendBatch(asked, only, attempt);
   }
-  const { call } = context;
   const deadline = call.receivedAt + timeoutsOf(candidate).totalMs;
   // One call leaves half of the places to others.
   const mostPlaces = Math.ceil(candidate.upstream.maxInFlight / 2);
@@ -48,18 +47,18 @@ export async function sendMissing(attempt: EmbeddingAttempt): Promise<void> {
   let left = batches.length;
   const limit = (): number | Promise<number> => {
     const wanted = Math.min(fanOut.width, left);
-    return context.place?.extend(wanted) ?? wanted;
+    return place.extend(wanted);
   };
-  const work = { count: batches.length, limit, signal: call.signal };
+  const work = { count: batches.length, limit, signal };
   try {
-    await inParallel(work, async (index, signal) => {
-      const own = { ...attempt, context: { ...context, call: { ...call, signal } } };
-      await sendWithRetries(own, { batch: batches[index] ?? [], deadline, fanOut });
+    await inParallel(work, async (index, ended) => {
+      const context = partOf(attempt, ended);
+      await sendWithRetries(asked, { batch: batches[index] ?? [], context, deadline, fanOut });
       left -= 1;
     });
   } finally {
     // Batches answered before another failed have used their tokens.
-    context.meter.reportedPart(progress.reportedUsage);
+    meter.reportedPart(progress.reportedUsage);
   }
 }
 
@@ -76,24 +75,25 @@ function splitIntoBatches(
 
 interface OneOfBatches {
   readonly batch: readonly number[];
+  readonly context: AttemptContext;
   readonly deadline: number;
   readonly fanOut: FanOut;
 }
 
 /** Retries one batch while the others go on. */
 async function sendWithRetries(
-  attempt: EmbeddingAttempt,
-  { batch, deadline, fanOut }: OneOfBatches,
+  asked: AskedEmbeddings,
+  { batch, context, deadline, fanOut }: OneOfBatches,
 ): Promise<void> {
-  const { candidate, context } = attempt;
-  const { services, call } = context;
+  const { hasOther } = asked.attempt;
+  const { candidate, services, call, signal } = context;
   for (let tries = 1; ;) {
     try {
-      return await fanOut.send(() => sendBatch(attempt, batch));
+      return await fanOut.send(() => sendBatch(asked, batch, context));
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       const isTooWide = isThrottle(error) && fanOut.throttled();
-      if (context.hasOther === true && !isTooWide) throw error;
+      if (hasOther && !isTooWide) throw error;
       const waitMs = waitBeforeItemRetry(error.details, tries, services.random());
       if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
       const { retries } = services.budget;
@@ -101,8 +101,8 @@ async function sendWithRetries(
       const isPaid = isTooWide || retries.tryTake(candidate.target.id, call.caller.key.id);
       if (!isPaid) throw error;
       services.onAttemptFailed(call, candidate, error);
-      await wait(waitMs, call.signal, services.clock);
-      if (call.signal.aborted) throw whyEnded(call.signal);
+      await wait(waitMs, signal, services.clock);
+      if (signal.aborted) throw whyEnded(signal);
       if (!isTooWide) tries += 1;
     }
   }
@@ -113,12 +113,15 @@ function isThrottle({ details: { kind, isOwn } }: UpstreamFailure): boolean {
   return kind === "throttled" || (kind === "overloaded" && isOwn !== true);
 }
 
-async function sendBatch(attempt: EmbeddingAttempt, batch: readonly number[]): Promise<void> {
-  const { request, progress, codec, candidate, context } = attempt;
-  const inputs = batch.map((index) => attempt.inputs[index] ?? "");
-  const exchange = codec.encode({ ...request, inputs }, candidate.target.model);
-  const reading = { inputs: inputs.length, callInputs: attempt.inputs.length, context };
-  const result = await attemptVectors(exchange, candidate, reading);
+async function sendBatch(
+  { request, inputs: all, progress, codec, attempt }: AskedEmbeddings,
+  batch: readonly number[],
+  context: AttemptContext,
+): Promise<void> {
+  const inputs = batch.map((index) => all[index] ?? "");
+  const exchange = codec.encode({ ...request, inputs }, attempt.candidate.target.model);
+  const reading = { inputs: inputs.length, callInputs: all.length };
+  const result = await attemptVectors(exchange, context, reading);
   checkVectors(result, {
     count: inputs.length,
     dimensions: request.dimensions,

@@ -68,11 +68,11 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
       const tokens = texts.mostFor(model.contextWindow);
       checkContextWindow({ tokens, isCounted: false }, model);
     },
-    async attempt(candidate, context) {
-      const codec = embeddingCodec(candidate);
+    async attempt(attempt) {
+      const codec = embeddingCodec(attempt.candidate);
       const inputs = await acceptableInputs(embedding, codec);
-      await sendMissing({ request, inputs, progress, codec, candidate, context });
-      context.meter.answering();
+      await sendMissing({ request, inputs, progress, codec, attempt });
+      attempt.meter.answering();
       return { vectors: progress.all, usage: progress.usage };
     },
   };

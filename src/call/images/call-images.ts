@@ -1,8 +1,8 @@
 import type { ChatRequest } from "../../domain/chat/chat.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { retryHeaders } from "../../domain/limits/headers.ts";
-import type { AttemptContext } from "../attempts/attempt.ts";
-import type { ChatTarget } from "../chat/choices.ts";
+import type { Attempt } from "../attempts/attempt.ts";
+import type { ChatCodec } from "../../upstreams/adapter.ts";
 import { withCheckedAddresses } from "./handed-on-images.ts";
 import { ImageFailure } from "./image-address.ts";
 import type { MemoryHold } from "../../domain/waiting/memory-gate.ts";
@@ -41,18 +41,18 @@ export class CallImages implements Disposable {
    * The request in the form the target accepts. Images are fetched only once the target is known to
    * accept the request. Throws like `encode`, `readImages` and `withCheckedAddresses`.
    */
-  requestFor(target: ChatTarget, context: AttemptContext): ChatRequest | Promise<ChatRequest> {
+  requestFor(codec: ChatCodec, attempt: Attempt): ChatRequest | Promise<ChatRequest> {
     const request = this.#request;
-    const { codec, candidate } = target;
+    const { candidate } = attempt;
     const params = (this.#params ??= findAddresses(request));
     if (params.size === 0) return request;
-    if (codec.takesImageUrls) return (this.#checked ??= this.#check(params, context));
+    if (codec.takesImageUrls) return (this.#checked ??= this.#check(params, attempt));
     if (this.#inlined === undefined) {
       codec.encode(
         replaceAddresses(request, () => placeholderImage),
         candidate.target.model,
       );
-      this.#inlined = this.#inline(params, context);
+      this.#inlined = this.#inline(params, attempt);
     }
     return this.#inlined;
   }
@@ -63,9 +63,9 @@ export class CallImages implements Disposable {
 
   #check(
     params: ReadonlyMap<string, string>,
-    { call, services }: AttemptContext,
+    { call, signal, services }: Attempt,
   ): Promise<ChatRequest> {
-    const { signal, snapshot } = call;
+    const { snapshot } = call;
     const { imageFetch: settings } = snapshot.settings;
     const { resolveHost } = services;
     const check = { params, settings, resolveHost, signal };
@@ -74,9 +74,9 @@ export class CallImages implements Disposable {
 
   async #inline(
     params: ReadonlyMap<string, string>,
-    { call, services }: AttemptContext,
+    { call, signal, services }: Attempt,
   ): Promise<ChatRequest> {
-    const { signal, snapshot } = call;
+    const { snapshot } = call;
     const { imageFetch: settings } = snapshot.settings;
     checkAllowed(params, settings);
     const limitBytes = settings.maxBytes * Math.min(params.size, largestImagesPerCall);
@@ -84,7 +84,7 @@ export class CallImages implements Disposable {
     const ownBytes = allBytes / 2;
     const { id: name, accountId: account } = call.caller.key;
     const memory = imageMemory.hold(
-      { name, account, request: call, full: memoryFull },
+      { name, account, request: { signal }, full: memoryFull },
       { allBytes, ownBytes, waitMs: settings.timeoutMs, queue: mostWaiting },
     );
     this.#memory = memory;

@@ -10,7 +10,7 @@ import { admit } from "../../admission/admit.ts";
 import { TokenEstimator } from "../../admission/estimate/estimate.ts";
 import type { Call } from "../../snapshot/call.ts";
 import { Meter } from "./meter.ts";
-import { RunningAttempt } from "../attempts/running-attempt.ts";
+import { Attempt } from "../attempts/attempt.ts";
 import { minuteScopes } from "../../domain/limits/limit-scope.ts";
 
 async function setUp({ takes = true } = {}) {
@@ -46,13 +46,19 @@ async function setUp({ takes = true } = {}) {
   ledger.takes = takes;
   const failure = await meter.admitted(admission);
   expect(failure?.message).toBe(takes ? undefined : "no room");
-  if (takes) meter.path.began(attemptOf(call, model, clock));
+  if (takes) meter.path.began(attemptOf(meter, { call, model, clock }));
   const used = (): number =>
     1_000_000 - limits.peek(minuteScopes("key:key_a", call.caller.limits)).remainingTokens;
   return { meter, ledger, records: ledger.closed, ended, used, clock };
 }
 
-function attemptOf(call: Call, model: Model, clock: ManualClock): RunningAttempt {
+interface AttemptedCall {
+  readonly call: Call;
+  readonly model: Model;
+  readonly clock: ManualClock;
+}
+
+function attemptOf(meter: Meter, { call, model, clock }: AttemptedCall): Attempt {
   const { services } = pipelineOf({ clock });
   const [target] = model.targets;
   const upstream = target && call.snapshot.upstreams.get(target.upstream);
@@ -75,7 +81,8 @@ function attemptOf(call: Call, model: Model, clock: ManualClock): RunningAttempt
     whenOpen: () => Promise.resolve(true),
     close: () => undefined,
   };
-  return new RunningAttempt({ candidate, place, watch, clock, receivedAt: call.receivedAt });
+  const admission = { outputCap: undefined };
+  return new Attempt({ call, admission, meter, services }, { candidate, place, watch, number: 0 });
 }
 
 const usage = { inputTokens: 90, outputTokens: 7, cachedInputTokens: 5, reasoningTokens: 0 };

@@ -26,7 +26,7 @@ import type {
 import { mayBeBilled } from "../../routing/retry.ts";
 import { CallPath, timingOf } from "../call-path.ts";
 import { CallUsage, type CountedUsage, sourceOf } from "./call-usage.ts";
-import { attemptEndOf } from "../attempts/running-attempt.ts";
+import { attemptEndOf } from "../attempts/attempt.ts";
 
 export interface MeterServices {
   readonly clock: Clock;

@@ -17,7 +17,6 @@ function keyCallOf(allowedModels: Key["allowedModels"], parameter = ""): KeyCall
       environment: { name: "test", models },
       caller: { ...caller, key: { ...caller.key, allowedModels } },
     }),
-    signal: new AbortController().signal,
     request: new Request("http://a.example/v1/models"),
     parameter,
     readBody: () => Promise.reject(new Error("there is no body")),

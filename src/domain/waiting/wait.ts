@@ -37,13 +37,16 @@ interface DeadlineCall {
   readonly options: { readonly deadlineAt: number | undefined };
 }
 
-/** Calls `end` with the error once the deadline of a call has passed; returns how to cancel it. */
+/**
+ * Calls `end` with the error once the deadline of a call has passed; returns how to cancel it,
+ * undefined without a deadline.
+ */
 export function atDeadline(
   { receivedAt, options: { deadlineAt } }: DeadlineCall,
   clock: Pick<Clock, "schedule" | "monotonic">,
   end: (error: GatewayError) => void,
-): () => void {
-  if (deadlineAt === undefined) return () => undefined;
+): (() => void) | undefined {
+  if (deadlineAt === undefined) return undefined;
   const leftMs = Math.max(0, deadlineAt - clock.monotonic());
   return clock.schedule(() => end(deadlineExceeded(deadlineAt - receivedAt)), leftMs);
 }

@@ -1,5 +1,6 @@
 import type { CountedRequest } from "../../domain/limits/limit-scope.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { endingWith } from "../../domain/waiting/end-signal.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import { readTrace } from "../../domain/request-trace.ts";
 import { spanIdsOf } from "../../domain/tracing.ts";
@@ -102,7 +103,7 @@ function serve(
   counted: CountedRequest | undefined,
 ): Reply | Promise<Reply> {
   const { id, request, receivedAt } = context;
-  const { headers, signal } = request;
+  const { headers } = request;
   const { sampling } = snapshot.settings;
   context.trace = readTrace(headers);
   context.spans = sampling && spanIdsOf(id, context.trace, sampling);
@@ -112,7 +113,7 @@ function serve(
     id,
     request,
     headers,
-    signal,
+    signal: endingWith(request.signal),
     receivedAt,
     parameter,
     caller,

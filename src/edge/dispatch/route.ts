@@ -19,9 +19,8 @@ export interface PublicCall {
 }
 
 /** A request with a valid key of the environment its host names. */
-export interface KeyCall extends PublicCall, Call {
+export interface KeyCall extends Omit<PublicCall, "signal">, Call {
   readonly id: string;
-  readonly signal: AbortSignal;
   readonly receivedAt: number;
   readonly dialect: Dialect;
   /** Reads the body; only once, only on POST. */

@@ -85,7 +85,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     running,
     overload: new OverloadGuard({ clock, random, ...options.overload }),
     onCallEnded(record, about) {
-      running.leave(record);
+      running.leave(record.id);
       events.callEnded(record, about);
       const { error } = about;
       const refusal = error && refusalOfStream(record, error, clock.now());
