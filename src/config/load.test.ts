@@ -97,7 +97,7 @@ describe("a valid file", () => {
       },
       shutdown: { preStopMs: 5000, drainTimeoutMs: 30_000 },
       auth: { peppers: [] },
-      ledger: { batchRows: 500, flushIntervalMs: 1000 },
+      ledger: { batchRows: 2000, flushIntervalMs: 1000 },
       telemetry: { logLevel: "info", logFormat: "text" },
       upstreamRequests: 8192,
       processes: 1,

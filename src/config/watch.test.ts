@@ -215,7 +215,7 @@ telemetry: { log_level: debug }`;
       auth: { peppers: [] },
       streams: { writeTimeoutMs: 1000 },
       limits: { store: "memory", defaultOutputTokens: 1024 },
-      ledger: { batchRows: 500 },
+      ledger: { batchRows: 2000 },
       telemetry: { logLevel: "info" },
     });
   });

@@ -13,7 +13,7 @@ import {
   snapshotPath,
   whyUnreadable,
 } from "../ledger/spool/segment-files.ts";
-import type { Delivered } from "../ledger/spool/spool-record.ts";
+import { readCall, readDelivered, type Delivered } from "../ledger/spool/spool-record.ts";
 import { parseGivenLimits } from "./hand-over.ts";
 import type { GivenLimits, OwnLimits } from "./own-limits.ts";
 import type { NamedScope, ScopeUse } from "../store/limits/window.ts";
@@ -235,12 +235,13 @@ function laterCalls(folder: string, number: number, keptAt: number): Iterable<La
     if (segment.number < number || whyUnreadable(segment.path) !== undefined) continue;
     const reader = new RecordReader(segment.path);
     for (let record = reader.next(true); record !== undefined; record = reader.next(true)) {
-      if (record.kind === "open") {
+      if (record.kind === "close") at(record.record.id).ended = record.record;
+      else if (record.kind === "open") {
+        const opened = readCall(record.line);
         // Records are written in the order of admissions.
-        latest = Math.max(latest, record.call.startedAt);
-        Object.assign(at(record.call.id), { opened: record.call, admittedAt: latest });
-      } else if (record.kind === "checkpoint") at(record.id).delivered = record.delivered;
-      else at(record.record.id).ended = record.record;
+        latest = Math.max(latest, opened?.startedAt ?? 0);
+        Object.assign(at(record.id), { opened, admittedAt: latest });
+      } else at(record.id).delivered = readDelivered(record.line);
     }
     reader.close();
   }

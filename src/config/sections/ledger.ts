@@ -53,7 +53,7 @@ const ledgerEventsSchema = z
 
 export const ledgerSchema = z
   .strictObject({
-    batch_rows: wholeNumber(500, [1, 10_000]).describe(
+    batch_rows: wholeNumber(2000, [1, 10_000]).describe(
       "Maximum usage records per database transaction.",
     ),
     flush_interval: duration("1s", ["10ms", "1m"]).describe(

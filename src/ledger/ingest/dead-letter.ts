@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { oddKind } from "../../domain/system-files.ts";
-import type { PoisonRow } from "./batch-store.ts";
+import type { PoisonRow } from "./store-rows.ts";
 
 /** Opening a FIFO without a reader fails instead of blocking. */
 const appendNonBlocking =

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { errorCode } from "../../domain/system-files.ts";
-import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { limitHistoryMs } from "../../domain/limits/slots.ts";
 import { releaseFolder } from "../spool/process-folder.ts";
 import { FolderLock } from "../spool/folder-lock.ts";
@@ -14,9 +14,8 @@ import {
   type SegmentFile,
 } from "../spool/segment-files.ts";
 import { retireFile, type SpoolFiles } from "../spool/spool-files.ts";
-import type { Delivered } from "../spool/spool-record.ts";
+import { readCall, readDelivered } from "../spool/spool-record.ts";
 import type { Progress } from "../spool/spool.ts";
-import { interruptedCall } from "./interrupted-call.ts";
 import { RecordReader } from "./record-reader.ts";
 
 /** What was found in the folder of an ended process. */
@@ -54,10 +53,11 @@ interface ReadSegment extends SegmentFile {
   successor: ReadSegment | undefined;
 }
 
+/** The lines of an open call, which are read only if it turns out to be interrupted. */
 interface OpenCall {
-  readonly call: OpenedCall;
+  readonly line: string;
   readonly segment: ReadSegment;
-  delivered: Delivered | undefined;
+  checkpoint: string | undefined;
 }
 
 /** Reads the spool of one process in order, and removes its files once they are stored. */
@@ -241,11 +241,11 @@ export class FolderReader {
     const record = this.#reader.next(isSealed);
     switch (record?.kind) {
       case "open":
-        this.#opened(record.call, segment);
+        this.#opened(record.id, record.line, segment);
         return true;
       case "checkpoint": {
         const open = this.#open.get(record.id);
-        if (open !== undefined) open.delivered = record.delivered;
+        if (open !== undefined) open.checkpoint = record.line;
         return true;
       }
       case "close":
@@ -260,19 +260,20 @@ export class FolderReader {
     }
   }
 
-  #opened(call: OpenedCall, segment: ReadSegment): void {
-    const before = this.#open.get(call.id)?.segment;
-    this.#ended(call.id);
+  #opened(callId: string, line: string, segment: ReadSegment): void {
+    const before = this.#ended(callId);
     if (before !== undefined && before !== segment) before.successor = segment;
-    this.#open.set(call.id, { call, segment, delivered: undefined });
+    this.#open.set(callId, { line, segment, checkpoint: undefined });
     segment.open += 1;
   }
 
-  #ended(callId: string): void {
+  /** The file in which the call was open, if it was. */
+  #ended(callId: string): ReadSegment | undefined {
     const open = this.#open.get(callId);
-    if (open === undefined) return;
+    if (open === undefined) return undefined;
     open.segment.open -= 1;
     this.#open.delete(callId);
+    return open.segment;
   }
 
   #isSpent(segment: ReadSegment): boolean {
@@ -294,11 +295,14 @@ export class FolderReader {
   }
 
   #takeInterrupted(rows: UsageRecord[], limit: number): boolean {
-    for (const [id, { call, delivered }] of this.#open) {
+    for (const [id, open] of this.#open) {
       if (rows.length >= limit) return true;
       this.#ended(id);
       this.#replayed.interrupted += 1;
-      rows.push(interruptedCall(call, delivered));
+      const record = interruptedCall(open);
+      if (record !== undefined) rows.push(record);
+      // Its file is kept for the operator.
+      else open.segment.skippedBytes += Buffer.byteLength(open.line);
     }
     return false;
   }
@@ -323,4 +327,25 @@ export class FolderReader {
     this.#lock = undefined;
     this.#isFinished = true;
   }
+}
+
+/** The row of a call that was open when its process ended; undefined: it cannot be read. */
+function interruptedCall({ line, checkpoint }: OpenCall): UsageRecord | undefined {
+  const call = readCall(line);
+  if (call === undefined) return undefined;
+  const { startedAt } = call;
+  const { outputTokens, at } = readDelivered(checkpoint) ?? { outputTokens: 0, at: startedAt };
+  return {
+    ...call,
+    target: undefined,
+    outputTokens,
+    cachedInputTokens: 0,
+    usageSource: "estimated",
+    outcome: "interrupted",
+    status: 500,
+    code: "gateway_interrupted",
+    attempts: 1,
+    firstEventMs: undefined,
+    durationMs: Math.max(0, at - startedAt),
+  };
 }

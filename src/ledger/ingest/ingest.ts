@@ -5,7 +5,7 @@ import type { UsageStore } from "../../store/store.ts";
 import { listProcessFolders } from "../spool/process-folder.ts";
 import { systemFiles, type SpoolFiles } from "../spool/spool-files.ts";
 import type { Progress } from "../spool/spool.ts";
-import { BatchStore } from "./batch-store.ts";
+import { storeRows } from "./store-rows.ts";
 import { writeDeadLetter } from "./dead-letter.ts";
 import { FolderReader, type FolderEvents } from "./folder-reader.ts";
 
@@ -39,6 +39,8 @@ export interface IngestEvents extends FolderEvents {
 
 /** Longest pause between two attempts while the database fails. */
 const longestPauseMs = 5_000;
+/** After as many failures in a row, a row may be at fault even if the error does not blame one. */
+const persistentFailures = 5;
 /** Records of any kind read in one step, so that a step stays short. */
 const recordsAtOnce = 200;
 /** Most rows stored by the pass at the end; a longer backlog is left to the next start. */
@@ -50,7 +52,6 @@ const rowsAtEnd = 100_000;
  */
 export class Ingest {
   readonly #options: IngestOptions;
-  readonly #store: BatchStore;
   /** Folders by path. */
   readonly #folders = new Map<string, FolderReader>();
   /** Folders that were kept after everything in them was stored. */
@@ -63,19 +64,18 @@ export class Ingest {
   #isStarted = false;
   #isStopping = false;
   #isWoken = false;
+  /** Whether the pass stores what is less than a batch, too. */
+  #isWhole = false;
+  /** How often the store has failed in a row. */
+  #failures = 0;
   #hasFailed = false;
   /** Why a file could not be opened in this pass. */
   #unreadable: Error | undefined;
 
   /** Throws when the folder is unusable. */
   constructor(options: IngestOptions) {
-    const { root, store, clock, on } = options;
     this.#options = options;
-    this.#store = new BatchStore(store, ({ record, error }) => {
-      writeDeadLetter(root, { record, error }, clock.now());
-      on.deadLettered(record.id, error);
-    });
-    mkdirSync(root, { recursive: true, mode: 0o700 });
+    mkdirSync(options.root, { recursive: true, mode: 0o700 });
     this.#look();
   }
 
@@ -98,20 +98,20 @@ export class Ingest {
   /** Begins by storing what is there, because limits and reports count only stored rows. */
   start(): void {
     this.#isStarted = true;
-    void this.#pass();
+    void this.#pass(true);
   }
 
-  /** Begins the next pass now, unless the database fails. */
+  /** Stores whole batches now, unless the database fails; the rest waits for its time. */
   wake(): void {
-    if (this.#store.failures > 0) return;
+    if (this.#failures > 0 || !this.#isStarted) return;
     this.#isWoken = true;
-    if (this.#passing === undefined) this.#schedule(0);
+    if (this.#passing === undefined) void this.#pass(false);
   }
 
   /** Stores everything written before. Rejects as soon as the store fails. */
   async flush(): Promise<void> {
     await this.#passing;
-    const failure = await this.#pass();
+    const failure = await this.#pass(true);
     if (failure !== undefined) throw failure;
   }
 
@@ -127,41 +127,38 @@ export class Ingest {
     this.#resume?.();
     await this.#passing;
     // A start that was refused must not change anything.
-    if (wasStarted) await this.#pass();
+    if (wasStarted) await this.#pass(true);
     for (const folder of this.#folders.values()) folder.abandon();
   }
 
-  #add(path: string): void {
-    const { files = systemFiles, on, settings } = this.#options;
-    const { sync } = settings;
-    this.#folders.set(path, new FolderReader({ path, sync, files, on }));
-  }
-
   #look(): void {
-    for (const path of listProcessFolders(this.#options.root)) {
-      if (!this.#folders.has(path) && !this.#finished.has(path)) this.#add(path);
+    const { root, files = systemFiles, on, settings } = this.#options;
+    const { sync } = settings;
+    for (const path of listProcessFolders(root)) {
+      if (this.#folders.has(path) || this.#finished.has(path)) continue;
+      this.#folders.set(path, new FolderReader({ path, sync, files, on }));
     }
     for (const folder of this.#folders.values()) folder.look();
   }
 
-  #schedule(pauseMs: number): void {
-    if (!this.#isStarted) return;
+  #schedule(): void {
     this.#cancelTimer?.();
-    this.#cancelTimer = this.#options.clock.schedule(() => void this.#pass(), pauseMs);
-  }
-
-  get #pauseMs(): number {
-    const { flushIntervalMs } = this.#options.settings;
-    const { failures } = this.#store;
-    if (failures === 0) return this.#isWoken ? 0 : flushIntervalMs;
-    return Math.min(longestPauseMs, flushIntervalMs * 2 ** Math.min(failures, 10));
+    if (!this.#isStarted) return;
+    const { clock, settings } = this.#options;
+    const { flushIntervalMs } = settings;
+    const longerMs = Math.min(longestPauseMs, flushIntervalMs * 2 ** Math.min(this.#failures, 10));
+    const pauseMs = this.#failures === 0 ? flushIntervalMs : longerMs;
+    this.#cancelTimer = clock.schedule(() => void this.#pass(true), pauseMs);
   }
 
   /** Never rejects; resolves to the failure, if any. */
-  #pass(): Promise<Error | undefined> {
+  #pass(isWhole: boolean): Promise<Error | undefined> {
+    this.#isWhole ||= isWhole;
     this.#passing ??= this.#tryAll().finally(() => {
       this.#passing = undefined;
-      this.#schedule(this.#pauseMs);
+      if (this.#isWhole || this.#failures > 0) this.#schedule();
+      this.#isWhole = false;
+      if (this.#isWoken) this.wake();
     });
     return this.#passing;
   }
@@ -187,7 +184,7 @@ export class Ingest {
   async #storeAll(): Promise<void> {
     this.#unreadable = undefined;
     this.#look();
-    let stored = await this.#storeBatch();
+    let stored = 0;
     for (let hasMore = true; hasMore;) {
       hasMore = false;
       for (const folder of this.#folders.values()) {
@@ -201,7 +198,7 @@ export class Ingest {
       // A process may end while another one writes faster than rows are stored.
       if (hasMore) this.#look();
     }
-    await this.#storeBatch();
+    if (this.#isWhole) await this.#storeBatch();
   }
 
   /** A folder with an unreadable file does not delay the others. */
@@ -217,7 +214,7 @@ export class Ingest {
 
   async #storeBatch(): Promise<number> {
     const { length } = this.#rows;
-    if (length > 0) await this.#store.store(this.#rows);
+    if (length > 0) await this.#storeRows();
     this.#rows = [];
     for (const [path, folder] of this.#folders) {
       await folder.stored();
@@ -226,6 +223,18 @@ export class Ingest {
       if (existsSync(path)) this.#finished.add(path);
     }
     return length;
+  }
+
+  /** Throws when they must be stored again. Rows that the database never takes are put aside. */
+  async #storeRows(): Promise<void> {
+    const { store, root, clock, on } = this.#options;
+    this.#failures += 1;
+    const isPersistent = this.#failures > persistentFailures;
+    for (const { record, error } of await storeRows(this.#rows, store, isPersistent)) {
+      writeDeadLetter(root, { record, error }, clock.now());
+      on.deadLettered(record.id, error);
+    }
+    this.#failures = 0;
   }
 
   /** Lets the process do other work between two steps. */

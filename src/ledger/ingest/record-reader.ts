@@ -8,10 +8,10 @@ export class RecordReader {
   readonly #reader: SegmentReader;
   readonly #path: string;
   #isOpen = false;
-  /** The lines of the last frame that are still to be read, the next one last. */
-  #lines: string[] = [];
+  /** The lines of the last frame, and where the next one begins. */
+  #text = "";
+  #at = 0;
   #unreadableBytes = 0;
-  #readBytes = 0;
   #hasFailed = false;
 
   constructor(path: string) {
@@ -20,11 +20,10 @@ export class RecordReader {
   }
 
   get skippedBytes(): number {
-    const bytes = this.#hasFailed
-      ? (statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0)
-      : 0;
-    const unread = this.#hasFailed ? Math.max(1, bytes - this.#readBytes) : 0;
-    return this.#reader.skippedBytes + this.#unreadableBytes + unread;
+    const known = this.#reader.skippedBytes + this.#unreadableBytes;
+    if (!this.#hasFailed) return known;
+    const { size } = statSync(this.#path, { throwIfNoEntry: false }) ?? { size: 0 };
+    return known + Math.max(1, size - this.#reader.readBytes);
   }
 
   /**
@@ -34,17 +33,18 @@ export class RecordReader {
   next(isSealed: boolean): SpoolRecord | undefined {
     this.#open();
     for (;;) {
-      const line = this.#lines.pop();
-      if (line === undefined) {
-        const payload = this.#nextPayload(isSealed);
-        if (payload === undefined) return undefined;
-        this.#lines = payload.toString().split("\n").reverse();
-        this.#readBytes += payload.length;
-      } else if (line !== "") {
-        const record = readRecord(line);
-        if (record !== undefined) return record;
-        this.#unreadableBytes += Buffer.byteLength(line);
+      if (this.#at >= this.#text.length) {
+        const text = this.#nextText(isSealed);
+        if (text === undefined) return undefined;
+        [this.#text, this.#at] = [text, 0];
       }
+      const end = this.#text.indexOf("\n", this.#at);
+      const line = this.#text.slice(this.#at, end === -1 ? undefined : end);
+      this.#at += line.length + 1;
+      if (line === "") continue;
+      const record = readRecord(line);
+      if (record !== undefined) return record;
+      this.#unreadableBytes += Buffer.byteLength(line);
     }
   }
 
@@ -64,7 +64,7 @@ export class RecordReader {
   }
 
   /** After a read error the rest of a sealed file counts as damaged; other files are still read. */
-  #nextPayload(isSealed: boolean): Buffer | undefined {
+  #nextText(isSealed: boolean): string | undefined {
     if (this.#hasFailed) return undefined;
     try {
       return this.#reader.next(isSealed);

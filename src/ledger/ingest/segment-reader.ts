@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { decodeFrame, headerBytes, magic } from "../spool/frame.ts";
+import { endOfFrame, headerBytes, magic } from "../spool/frame.ts";
 
-const pieceBytes = 64 * 1024;
+const pieceBytes = 256 * 1024;
 
 /**
  * Reads the frames of one spool file from its start, in constant memory. Damage is skipped up to
@@ -24,32 +24,38 @@ export class SegmentReader {
     return this.#skippedBytes;
   }
 
+  /** Bytes before the next frame. */
+  get readBytes(): number {
+    return this.#position - this.#buffer.length + this.#offset;
+  }
+
   /** Throws system errors; may be retried. */
   open(): void {
     this.#file ??= openSync(this.#path, "r");
   }
 
   /**
-   * The payload of the next intact frame; undefined at the end. A file that is not sealed may grow:
-   * the next call reads what follows its last intact frame again. Throws read errors.
+   * The text of the next intact frame; undefined at the end. A file that is not sealed may grow: the
+   * next call reads what follows its last intact frame again. Throws read errors.
    */
-  next(isSealed: boolean): Buffer | undefined {
-    const start = this.#position - this.#buffer.length + this.#offset;
-    const gap = new Gap();
+  next(isSealed: boolean): string | undefined {
+    const start = this.readBytes;
+    let gap: Gap | undefined;
     for (;;) {
-      const frame = decodeFrame(this.#buffer, this.#offset);
-      if (frame.type === "whole") {
-        this.#skippedBytes += gap.bytes;
-        this.#offset += headerBytes + frame.payload.length;
-        return frame.payload;
+      const end = endOfFrame(this.#buffer, this.#offset);
+      if (typeof end === "number") {
+        const text = this.#buffer.toString("utf8", this.#offset + headerBytes, end);
+        this.#skippedBytes += gap?.bytes ?? 0;
+        this.#offset = end;
+        return text;
       }
-      if (frame.type === "incomplete" && this.#fill()) continue;
-      if (frame.type === "incomplete" && !isSealed) return this.#returnTo(start);
+      if (end === "incomplete" && this.#fill()) continue;
+      if (end === "incomplete" && !isSealed) return this.#returnTo(start);
       if (this.#offset >= this.#buffer.length) {
-        this.#skippedBytes += gap.isTornWrite ? 0 : gap.bytes;
+        if (gap?.isTornWrite === false) this.#skippedBytes += gap.bytes;
         return undefined;
       }
-      this.#skipToMagic(gap, frame.type === "incomplete");
+      this.#skipToMagic((gap ??= new Gap()), end === "incomplete");
     }
   }
 

@@ -20,24 +20,20 @@ export function sealFrame(frame: Buffer): Buffer {
   return frame;
 }
 
-export type DecodedFrame =
-  | { readonly type: "whole"; readonly payload: Buffer }
-  /** Possibly the start of a frame that is not complete. */
-  | { readonly type: "incomplete" }
-  | { readonly type: "damaged" };
-
-/** Decodes the frame at an offset. The payload is a part of the buffer. */
-export function decodeFrame(buffer: Buffer, offset: number): DecodedFrame {
+/**
+ * The end of the frame at an offset, after its payload. `incomplete`: this may be the start of a
+ * frame whose rest is missing.
+ */
+export function endOfFrame(buffer: Buffer, offset: number): number | "incomplete" | "damaged" {
   const available = buffer.length - offset;
-  for (let index = 0; index < Math.min(available, magic.length); index += 1) {
-    if (buffer[offset + index] !== magic[index]) return { type: "damaged" };
+  for (let index = 0; index < magic.length && index < available; index += 1) {
+    if (buffer[offset + index] !== magic[index]) return "damaged";
   }
-  if (available < headerBytes) return { type: "incomplete" };
+  if (available < headerBytes) return "incomplete";
   const length = buffer.readUInt32LE(offset + lengthAt);
-  if (length > longestPayloadBytes) return { type: "damaged" };
+  if (length > longestPayloadBytes) return "damaged";
   const end = offset + headerBytes + length;
-  if (end > buffer.length) return { type: "incomplete" };
-  const covered = buffer.subarray(offset + lengthAt, end);
-  if (Bun.hash.crc32(covered) !== buffer.readUInt32LE(offset + crcAt)) return { type: "damaged" };
-  return { type: "whole", payload: buffer.subarray(offset + headerBytes, end) };
+  if (end > buffer.length) return "incomplete";
+  const crc = Bun.hash.crc32(buffer.subarray(offset + lengthAt, end));
+  return crc === buffer.readUInt32LE(offset + crcAt) ? end : "damaged";
 }

@@ -1,7 +1,14 @@
 import { expect, test } from "bun:test";
 import { closedCall, randomOf } from "../../../test/support/ledger-fixtures.ts";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
-import { readRecord, writeRecord, type SpoolRecord } from "./spool-record.ts";
+import {
+  readCall,
+  readDelivered,
+  readRecord,
+  writeCheckpoint,
+  writeClose,
+  writeOpen,
+} from "./spool-record.ts";
 
 const attempt = {
   target: "a/b",
@@ -20,7 +27,7 @@ function anyCall(random: () => number, id: number): OpenedCall {
     values[Math.floor(random() * values.length)] ?? (values[0] as Value);
   const text = (): string => one(texts);
   return {
-    id: `req_${id}_${text()}`,
+    id: `req_${id}`,
     startedAt: one(numbers),
     environment: text(),
     accountId: text(),
@@ -60,27 +67,36 @@ function anyRecord(random: () => number, id: number): UsageRecord {
   };
 }
 
+function isOneLine(line: string): boolean {
+  return line.indexOf("\n") === line.length - 1;
+}
+
 test("any record is one line, and is read as it was recorded", () => {
   const random = randomOf(7);
-  for (let id = 0; id < 1_000; id += 1) {
-    const draw = random();
-    const delivered = { outputTokens: 7, at: 1_700_000_000_123 };
-    const record: SpoolRecord =
-      draw < 0.4
-        ? { kind: "open", call: anyCall(random, id) }
-        : draw < 0.8
-          ? { kind: "close", record: anyRecord(random, id) }
-          : { kind: "checkpoint", id: `req_${id}`, delivered };
-    const line = writeRecord(record);
-    expect(line.indexOf("\n")).toBe(line.length - 1);
-    expect(readRecord(line)).toEqual(record);
+  for (let number = 0; number < 1_000; number += 1) {
+    const call = anyCall(random, number);
+    const opened = writeOpen(call);
+    expect([isOneLine(opened), readCall(opened)]).toEqual([true, call]);
+    expect(readRecord(opened)).toEqual({ kind: "open", id: call.id, line: opened });
+    const record = anyRecord(random, number);
+    const closed = writeClose(record);
+    expect(isOneLine(closed)).toBe(true);
+    expect(readRecord(closed)).toEqual({ kind: "close", record });
   }
+});
+
+test("a checkpoint is one line, and is read as it was recorded", () => {
+  const delivered = { outputTokens: 7, at: 1_700_000_000_123 };
+  const line = writeCheckpoint("req_7", delivered);
+  expect(isOneLine(line)).toBe(true);
+  expect(readRecord(line)).toEqual({ kind: "checkpoint", id: "req_7", line });
+  expect(readDelivered(line)).toMatchObject(delivered);
 });
 
 test("the routing of a call with very many attempts has a bounded length", () => {
   const attempts = Array.from({ length: 100_000 }, () => attempt);
   const record = closedCall("req_1", { routing: { candidates: [], attempts } });
-  expect(writeRecord({ kind: "close", record }).length).toBeLessThan(4_000);
+  expect(writeClose(record).length).toBeLessThan(4_000);
 });
 
 test("an unreadable routing is dropped, and fields of later versions do no harm", () => {

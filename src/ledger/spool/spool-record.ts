@@ -2,11 +2,13 @@ import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import { keptRouting, readRouting } from "../../domain/usage/call-routing.ts";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 
-/** One record of a call in the spool: a line of JSON. */
+/**
+ * One record of a call in the spool: a line of JSON. Almost every open call is closed, and its first
+ * records are then never needed: they stay text until `readCall` and `readDelivered` are asked.
+ */
 export type SpoolRecord =
   /** Everything needed to bill the call if it is interrupted. */
-  | { readonly kind: "open"; readonly call: OpenedCall }
-  | { readonly kind: "checkpoint"; readonly id: string; readonly delivered: Delivered }
+  | { readonly kind: "open" | "checkpoint"; readonly id: string; readonly line: string }
   /** Complete in itself, because the record of the open call may be damaged. */
   | { readonly kind: "close"; readonly record: UsageRecord };
 
@@ -16,40 +18,50 @@ export interface Delivered {
   readonly at: number;
 }
 
-/** The line of a record, with its end. */
-export function writeRecord(record: SpoolRecord): string {
-  return `${JSON.stringify(valueOf(record))}\n`;
+/** The line that opens a call, with its end. */
+export function writeOpen(call: OpenedCall): string {
+  return `{"open":${JSON.stringify(call)}}\n`;
 }
+
+export function writeCheckpoint(id: string, { outputTokens, at }: Delivered): string {
+  return `{"checkpoint":${JSON.stringify({ id, outputTokens, at })}}\n`;
+}
+
+export function writeClose(record: UsageRecord): string {
+  const { routing } = record;
+  const kept = routing === undefined ? record : { ...record, routing: keptRouting(routing) };
+  return `{"close":${JSON.stringify(kept)}}\n`;
+}
+
+const openStart = '{"open":{"id":"';
+const checkpointStart = '{"checkpoint":{"id":"';
 
 /** Reads the line of a record; its frame has a checksum. Undefined for text that is none. */
 export function readRecord(line: string): SpoolRecord | undefined {
-  const { open, close, checkpoint } = parse(line);
-  if (isCall(open)) return { kind: "open", call: open };
-  if (isCall(checkpoint)) {
-    const { id, outputTokens, at } = checkpoint;
-    return { kind: "checkpoint", id, delivered: { outputTokens, at } };
-  }
+  if (line.startsWith(openStart)) return unread("open", line, openStart.length);
+  if (line.startsWith(checkpointStart)) return unread("checkpoint", line, checkpointStart.length);
+  const { close } = parse(line);
   if (!isUsage(close)) return undefined;
+  if (close.routing === undefined) return { kind: "close", record: close };
   // An unreadable one is dropped: it only explains the row.
   return { kind: "close", record: { ...close, routing: readRouting(close.routing) } };
 }
 
-function valueOf(record: SpoolRecord): unknown {
-  switch (record.kind) {
-    case "open":
-      return { open: record.call };
-    case "checkpoint":
-      return { checkpoint: { id: record.id, ...record.delivered } };
-    case "close": {
-      const { routing } = record.record;
-      if (routing === undefined) return { close: record.record };
-      return { close: { ...record.record, routing: keptRouting(routing) } };
-    }
-  }
+/** Ids of calls are letters and digits, which JSON does not escape. */
+function unread(kind: "open" | "checkpoint", line: string, idAt: number): SpoolRecord {
+  return { kind, id: line.slice(idAt, line.indexOf('"', idAt)), line };
 }
 
-interface WrittenCheckpoint extends Delivered {
-  readonly id: string;
+/** The call that a line has opened; undefined for a line that a later version writes otherwise. */
+export function readCall(line: string): OpenedCall | undefined {
+  const { open } = parse(line);
+  return isCall(open) ? open : undefined;
+}
+
+export function readDelivered(line: string | undefined): Delivered | undefined {
+  if (line === undefined) return undefined;
+  const { checkpoint } = parse(line);
+  return isCall(checkpoint) ? checkpoint : undefined;
 }
 
 function parse(line: string): JsonObject {
@@ -61,7 +73,7 @@ function parse(line: string): JsonObject {
   }
 }
 
-function isCall(value: unknown): value is OpenedCall & WrittenCheckpoint {
+function isCall(value: unknown): value is OpenedCall & Delivered {
   return isObject(value) && typeof value["id"] === "string";
 }
 

@@ -98,7 +98,7 @@ export class Spool {
 
   /** Size of the files that ingest has not removed. */
   get bytes(): number {
-    return this.#sealedBytes + (this.#active?.bytes ?? 0) + this.#turn.bytes;
+    return this.#sealedBytes + (this.#active?.bytes ?? 0) + this.#turn.length;
   }
 
   get isWritable(): boolean {

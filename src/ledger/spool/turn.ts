@@ -1,14 +1,14 @@
 import type { RecordFailure } from "../../domain/usage/usage.ts";
 import type { CallEntry } from "./segment.ts";
 import { headerBytes, longestPayloadBytes, sealFrame } from "./frame.ts";
-import { writeRecord, type Delivered, type SpoolRecord } from "./spool-record.ts";
+import { writeCheckpoint, writeClose, writeOpen, type Delivered } from "./spool-record.ts";
 
 /** Calls a function once, at the end of the current turn of the event loop. */
 export type AtTurnEnd = (write: () => void) => void;
 
 /** The records of a turn, which form one frame and are written or lost together. */
 export interface TurnRecords {
-  /** Valid until the next record is added. */
+  /** Valid until the next turn is taken. */
   readonly frame: Uint8Array;
   /** Calls whose open record is in the frame, and ended ones. */
   readonly opened: readonly CallEntry[];
@@ -17,15 +17,18 @@ export interface TurnRecords {
   readonly resolve: (failure: RecordFailure) => void;
 }
 
-const mostBytesPerUnit = 3;
-/** A turn with more bytes is written in several parts. */
-const longestTurnBytes = 256 * 1024;
+/** The most bytes that a unit of a text takes. */
+const bytesPerUnit = 3;
+/** A turn with more text is written in several parts. */
+const longestTurn = 256 * 1024;
 
 /** The records of one turn of the event loop, until they are written at its end. */
 export class Turn {
-  readonly #frame = new TurnFrame();
   readonly #atTurnEnd: AtTurnEnd;
   readonly #write: () => void;
+  /** The lines of its records. */
+  #text = "";
+  #frame = Buffer.alloc(64 * 1024);
   #opened: CallEntry[] = [];
   #ended: CallEntry[] = [];
   #written: PromiseWithResolvers<RecordFailure> | undefined;
@@ -41,8 +44,9 @@ export class Turn {
     this.#write = write;
   }
 
-  get bytes(): number {
-    return this.#frame.bytes;
+  /** The length of its text, which is in bytes but for names in other scripts. */
+  get length(): number {
+    return this.#text.length;
   }
 
   /** Ended calls that are not written yet. */
@@ -57,18 +61,18 @@ export class Turn {
   add(entry: CallEntry): Promise<RecordFailure> {
     const { call, delivered, record } = entry;
     if (record !== undefined) {
-      this.#frame.add({ kind: "close", record });
+      this.#add(writeClose(record));
       this.#ended.push(entry);
     } else if (call !== undefined) {
-      this.#frame.add({ kind: "open", call });
+      this.#add(writeOpen(call));
       this.#opened.push(entry);
-      if (delivered !== undefined) this.#add(call.id, delivered);
+      if (delivered !== undefined) this.#add(writeCheckpoint(call.id, delivered));
     }
     return this.#awaitEnd();
   }
 
   checkpoint(callId: string, delivered: Delivered): void {
-    this.#add(callId, delivered);
+    this.#add(writeCheckpoint(callId, delivered));
     void this.#awaitEnd();
   }
 
@@ -76,61 +80,37 @@ export class Turn {
   take(): TurnRecords | undefined {
     const written = this.#written;
     if (written === undefined) return undefined;
-    const [opened, ended] = [this.#opened, this.#ended];
+    const [text, opened, ended] = [this.#text, this.#opened, this.#ended];
+    this.#text = "";
     this.#opened = [];
     this.#ended = [];
     this.#written = undefined;
-    return { frame: this.#frame.take(), opened, ended, resolve: written.resolve };
+    return { frame: this.#frameOf(text), opened, ended, resolve: written.resolve };
   }
 
-  #add(id: string, delivered: Delivered): void {
-    this.#frame.add({ kind: "checkpoint", id, delivered });
+  #add(line: string): void {
+    const most = (this.#text.length + line.length) * bytesPerUnit;
+    if (most > longestPayloadBytes && Buffer.byteLength(this.#text + line) > longestPayloadBytes) {
+      throw new RangeError(`a record of ${line.length} characters`);
+    }
+    this.#text += line;
+  }
+
+  #frameOf(text: string): Uint8Array {
+    const most = headerBytes + text.length * bytesPerUnit;
+    if (most > this.#frame.length) this.#frame = Buffer.alloc(most);
+    const end = headerBytes + this.#frame.write(text, headerBytes);
+    return sealFrame(this.#frame.subarray(0, end));
   }
 
   #awaitEnd(): Promise<RecordFailure> {
     const { promise } = (this.#written ??= Promise.withResolvers());
-    if (this.#frame.bytes > longestTurnBytes) {
+    if (this.#text.length > longestTurn) {
       this.#write();
     } else if (!this.#isEndAwaited) {
       this.#isEndAwaited = true;
       this.#atTurnEnd(this.#atEnd);
     }
     return promise;
-  }
-}
-
-/** The frame of the current turn. The lines of its records are put into one buffer as they arrive. */
-class TurnFrame {
-  #buffer = Buffer.alloc(64 * 1024);
-  #end = headerBytes;
-
-  get bytes(): number {
-    return this.#end === headerBytes ? 0 : this.#end;
-  }
-
-  /** Throws a `RangeError` for a record that readers would reject. */
-  add(record: SpoolRecord): void {
-    const line = writeRecord(record);
-    this.#reserve(line.length * mostBytesPerUnit);
-    const end = this.#end + this.#buffer.write(line, this.#end);
-    if (end - headerBytes > longestPayloadBytes) {
-      throw new RangeError(`a record that would make a frame of ${end - headerBytes} bytes`);
-    }
-    this.#end = end;
-  }
-
-  /** Returns the whole frame, valid until the next record is added, and begins the next one. */
-  take(): Uint8Array {
-    const frame = sealFrame(this.#buffer.subarray(0, this.#end));
-    this.#end = headerBytes;
-    return frame;
-  }
-
-  #reserve(bytes: number): void {
-    const needed = this.#end + bytes;
-    if (needed <= this.#buffer.length) return;
-    const larger = Buffer.alloc(needed * 2);
-    larger.set(this.#buffer.subarray(0, this.#end));
-    this.#buffer = larger;
   }
 }

@@ -59,3 +59,8 @@ export function writeLimits(limits: Limits | undefined): LimitsColumns {
 export function storableText(text: string): string {
   return text.toWellFormed().replaceAll("\0", "\ufffd");
 }
+
+/** Whether a database returns the text as it was given. */
+export function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes("\0");
+}

@@ -1,9 +1,10 @@
 import { sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
+import { callColumns } from "../repositories/usage/usage-row.ts";
 import { openStores as openIn, type StoreOptions } from "../repositories/open-stores.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 import { isFaultOfData } from "./connection/sqlite-trouble.ts";
-import { insertCalls } from "./insert-calls.ts";
+import { runForEach } from "./connection/session.ts";
 
 /** Short, because the wait of a statement blocks the event loop and with it every stream. */
 const busyTimeoutMs = 10;
@@ -17,7 +18,7 @@ export function openStores(path: string, clock: Clock, options: StoreOptions = {
     clock,
     isFaultOfData,
     onDropped,
-    insertNew: insertCalls,
+    insertNew: (queries, rows) => runForEach(queries, insertCall, rows),
     // All processes are on one machine.
     now: () => sql<number>`${clock.now()}`,
     // Nobody announces changes in a file.
@@ -25,3 +26,7 @@ export function openStores(path: string, clock: Clock, options: StoreOptions = {
   });
   return { connection, ...stores };
 }
+
+const names = Object.keys(callColumns);
+const insertCall = `insert into usage (${names.join(", ")}) values (${names.map(() => "?").join(", ")})
+  on conflict (id) do nothing`;

@@ -6,7 +6,7 @@ import type { Queries, UsageSum } from "../tables.ts";
 import { all, callConditions, dimensionColumns, sumConditions } from "./usage-filter.ts";
 import { type RangePiece, stepLengthsMs, stepStart } from "./usage-range.ts";
 import type { TimeSpan } from "./usage-calls.ts";
-import { type CountedCall, sumOfCall } from "./usage-sums.ts";
+import { addCall, addSum, columnOf, type CountedCall, counts, sumOfNone } from "./usage-sums.ts";
 
 export interface SumQuestion extends Pick<TotalsQuery, "filter" | "by"> {
   /** The step of the sums; undefined: one sum of each group, at 0. */
@@ -42,7 +42,7 @@ export async function readSums(
   const selected = [
     `${step === undefined ? "0" : at} as step_at`,
     ...dimensions,
-    ...(isRanking ? countsOnly : allSums),
+    ...(isRanking ? ["sum(calls) as calls"] : allSums),
   ];
   const grouped = [step === undefined ? [] : ["1"], by.map((_, index) => `${index + 2}`)].flat();
   // `cross join` makes SQLite go from the sums of the time to their groups, not the other way round.
@@ -56,76 +56,39 @@ export async function readSums(
     ${sql.raw(grouped.length === 0 ? "having count(*) > 0" : `group by ${grouped.join(", ")}`)}`.execute(
     withRawRows(queries),
   );
-  return rows.map((row) => ({
-    ...groupOf(by, row),
-    at: row.step_at,
-    sum: isRanking ? { ...nothing, calls: row.calls } : sumOf(row),
-  }));
+  return rows.map((row) => {
+    const sum = sumOfNone();
+    if (isRanking) sum.calls = row.calls;
+    else addSum(sum, row);
+    return { ...groupOf(by, row), at: row.step_at, sum };
+  });
 }
 
 function startOf(column: string, step: UsageStep): string {
   return `${column} - ${column} % ${stepLengthsMs[step]}`;
 }
 
-const countsOnly = ["sum(calls) as calls"];
-
 // Quoted, because PostgreSQL would make the names lower case.
 const allSums = [
-  ...countsOnly,
-  'sum(failed_calls) as "failedCalls"',
-  'sum(abandoned_calls) as "abandonedCalls"',
-  'sum(input_tokens) as "inputTokens"',
-  'sum(output_tokens) as "outputTokens"',
-  'sum(cached_input_tokens) as "cachedInputTokens"',
-  'sum(cache_write_tokens) as "cacheWriteTokens"',
-  'sum(estimated_tokens) as "estimatedTokens"',
+  ...counts.map((name) => `sum(${columnOf(name)}) as "${name}"`),
   "string_agg(durations, '') as durations",
   `string_agg(first_events, '') as "firstEvents"`,
 ];
-
-const nothing: UsageSum = {
-  calls: 0,
-  failedCalls: 0,
-  abandonedCalls: 0,
-  inputTokens: 0,
-  outputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  estimatedTokens: 0,
-  durations: "",
-  firstEvents: "",
-};
-
-/** The row without its other columns. */
-function sumOf(row: SumRow): UsageSum {
-  return {
-    calls: row.calls,
-    failedCalls: row.failedCalls,
-    abandonedCalls: row.abandonedCalls,
-    inputTokens: row.inputTokens,
-    outputTokens: row.outputTokens,
-    cachedInputTokens: row.cachedInputTokens,
-    cacheWriteTokens: row.cacheWriteTokens,
-    estimatedTokens: row.estimatedTokens,
-    durations: row.durations,
-    firstEvents: row.firstEvents,
-  };
-}
 
 type CallRow = Omit<CountedCall, "firstEventMs"> &
   DimensionValues & { readonly startedAt: number; readonly firstEventMs: number | null };
 
 const countedColumns = [
-  'started_at as "startedAt"',
+  "startedAt",
   "outcome",
-  'input_tokens as "inputTokens"',
-  'output_tokens as "outputTokens"',
-  'cached_input_tokens as "cachedInputTokens"',
-  'cache_write_tokens as "cacheWriteTokens"',
-  'usage_source as "usageSource"',
-  'first_event_ms as "firstEventMs"',
-  'duration_ms as "durationMs"',
-];
+  "inputTokens",
+  "outputTokens",
+  "cachedInputTokens",
+  "cacheWriteTokens",
+  "usageSource",
+  "firstEventMs",
+  "durationMs",
+].map((name) => `${columnOf(name)} as "${name}"`);
 
 /** Reads the single calls of a short range, each as a sum of its own. */
 export async function readCallSums(
@@ -142,11 +105,12 @@ export async function readCallSums(
       sql`started_at >= ${since} and started_at < ${until}`,
       ...callConditions(filter),
     ])}`.execute(withRawRows(queries));
-  return rows.map((row) => ({
-    ...groupOf(by, row),
-    at: step === undefined ? 0 : stepStart(row.startedAt, step),
-    sum: sumOfCall({ ...row, firstEventMs: row.firstEventMs ?? undefined }),
-  }));
+  return rows.map((row) => {
+    const sum = sumOfNone();
+    addCall(sum, { ...row, firstEventMs: row.firstEventMs ?? undefined });
+    const at = step === undefined ? 0 : stepStart(row.startedAt, step);
+    return { ...groupOf(by, row), at, sum };
+  });
 }
 
 function groupOf(

@@ -1,7 +1,7 @@
 import { type CallRouting, keptRouting, readRouting } from "../../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
-import { present, storableText } from "../row.ts";
+import { isStorable, present, storableText } from "../row.ts";
 import type { UsageRow } from "../tables.ts";
 import type { ColumnTypes } from "./row-set.ts";
 
@@ -34,37 +34,53 @@ export const callColumns = {
   reserved_tokens: "bigint",
 } as const satisfies ColumnTypes;
 
+const counts = [
+  "startedAt",
+  "inputTokens",
+  "outputTokens",
+  "status",
+  "cachedInputTokens",
+  "attempts",
+] as const;
+const texts = [
+  "id",
+  "environment",
+  "accountId",
+  "applicationId",
+  "application",
+  "keyId",
+  "model",
+] as const;
+
 /**
  * The call as the database will return it, in texts that every database can store. Throws
  * `RefusedRows` for a value that no column can hold.
  */
 export function storable(record: UsageRecord): UsageRecord {
-  const { target, code, firstEventMs, reservedTokens, cacheWriteTokens = 0 } = record;
-  const counts = [record.startedAt, record.inputTokens, record.outputTokens, record.status];
-  const others = [record.cachedInputTokens, record.attempts, cacheWriteTokens, reservedTokens ?? 0];
-  if (![...counts, ...others].every((count) => Number.isSafeInteger(count) && count >= 0)) {
+  const { target = "", code = "", firstEventMs = 0 } = record;
+  const { cacheWriteTokens = 0, reservedTokens = 0, durationMs } = record;
+  const areCounts = isCount(cacheWriteTokens) && isCount(reservedTokens);
+  if (!areCounts || !counts.every((field) => isCount(record[field]))) {
     throw new RefusedRows("a count of a call is not a whole number");
   }
-  if (!Number.isFinite(record.durationMs) || !Number.isFinite(firstEventMs ?? 0)) {
+  if (!Number.isFinite(durationMs) || !Number.isFinite(firstEventMs)) {
     throw new RefusedRows("a duration of a call is not a number");
   }
-  return {
-    ...record,
-    id: textOf(record.id),
-    environment: textOf(record.environment),
-    accountId: textOf(record.accountId),
-    applicationId: textOf(record.applicationId),
-    application: textOf(record.application),
-    keyId: textOf(record.keyId),
-    model: textOf(record.model),
-    target: target === undefined ? undefined : textOf(target),
-    code: code === undefined ? undefined : textOf(code),
-  };
+  if (!texts.every((field) => typeof record[field] === "string")) {
+    throw new RefusedRows("a call lacks a text");
+  }
+  if (isStorable(target) && isStorable(code) && texts.every((field) => isStorable(record[field]))) {
+    return record;
+  }
+  const stored: { -readonly [Field in keyof UsageRecord]: UsageRecord[Field] } = { ...record };
+  for (const field of texts) stored[field] = storableText(record[field]);
+  stored.target &&= storableText(stored.target);
+  stored.code &&= storableText(stored.code);
+  return stored;
 }
 
-function textOf(value: unknown): string {
-  if (typeof value === "string") return storableText(value);
-  throw new RefusedRows("a call lacks a text");
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
 }
 
 /** Values in the order of `callColumns`. */

@@ -8,11 +8,11 @@ import { stepStart } from "./usage-range.ts";
 import { callColumns, storable, toValues } from "./usage-row.ts";
 import { addToSums } from "./usage-sums.ts";
 
-/** Inserts rows of `callColumns` whose ids are not stored yet; returns the ids of those. */
+/** Inserts rows of `callColumns` whose ids are not stored yet; returns the places of those. */
 export type InsertNew = (
   queries: Queries,
   rows: readonly (readonly (string | number | null)[])[],
-) => Promise<readonly string[]>;
+) => Promise<readonly number[]>;
 
 export interface UsageStoreOptions {
   /** Whether the database refused a statement because of the values in it. */
@@ -65,20 +65,22 @@ async function insertBatch(
   insertNew: InsertNew,
 ): Promise<DroppedRows> {
   const erased = await findErased(queries, records);
-  const kept = records.filter(({ accountId }) => !erased.has(accountId));
   const { call: callsSince, hour: hoursSince } = await readHorizons(queries);
-  // Whether a call of a time whose calls were removed is new cannot be told any more.
-  const old = kept.filter(({ startedAt }) => startedAt < callsSince);
-  const stored = old.length === 0 ? new Set() : await findStored(queries, old);
   const young = new Map<string, UsageRecord>();
-  for (const record of kept) {
-    if (record.startedAt >= callsSince && !young.has(record.id)) young.set(record.id, record);
+  const old: UsageRecord[] = [];
+  for (const record of records) {
+    if (erased.has(record.accountId)) continue;
+    // Whether a call of a time whose calls were removed is new cannot be told any more.
+    if (record.startedAt < callsSince) old.push(record);
+    else if (!young.has(record.id)) young.set(record.id, record);
   }
-  const ids = young.size === 0 ? [] : await insertNew(queries, [...young.values()].map(toValues));
-  const inserted = ids.flatMap((id) => young.get(id) ?? []);
+  const calls = [...young.values()];
+  const places = calls.length === 0 ? [] : await insertNew(queries, calls.map(toValues));
+  const inserted = places.flatMap((place) => calls[place] ?? []);
   if (inserted.length > 0) await addToSums(queries, inserted, hoursSince);
+  const stored = old.length === 0 ? new Set() : await findStored(queries, old);
   return {
-    ofErasedAccounts: records.length - kept.length,
+    ofErasedAccounts: records.filter(({ accountId }) => erased.has(accountId)).length,
     tooOld: old.filter(({ id }) => !stored.has(id)).length,
   };
 }
@@ -116,7 +118,8 @@ const insertAtOnce: InsertNew = async (queries, rows) => {
   const inserted = await sql<{ id: string }>`
     insert into usage (${columns}) select ${columns} from ${rowsOf(callColumns, rows)} where true
     on conflict (id) do nothing returning id`.execute(queries);
-  return inserted.rows.map(({ id }) => id);
+  const ids = new Set<unknown>(inserted.rows.map(({ id }) => id));
+  return rows.flatMap(([id], place) => (ids.has(id) ? place : []));
 };
 
 /** The times before which calls and the sums of hours were removed. */

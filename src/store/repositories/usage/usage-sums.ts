@@ -4,7 +4,7 @@ import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { withRawRows } from "../session.ts";
 import type { Queries, UsageSum } from "../tables.ts";
 import { type ColumnTypes, namesOf, rowsOf } from "./row-set.ts";
-import { type Grain, grains, stepStart } from "./usage-range.ts";
+import { type Grain, stepStart } from "./usage-range.ts";
 
 export type CountedCall = Pick<
   UsageRecord,
@@ -18,33 +18,64 @@ export type CountedCall = Pick<
   | "firstEventMs"
 >;
 
-export function sumOfCall(call: CountedCall): UsageSum {
-  const { outcome, inputTokens, outputTokens, firstEventMs } = call;
+/** What is counted of calls. */
+export const counts = [
+  "calls",
+  "failedCalls",
+  "abandonedCalls",
+  "inputTokens",
+  "outputTokens",
+  "cachedInputTokens",
+  "cacheWriteTokens",
+  "estimatedTokens",
+] as const;
+
+/** The name of a field in the database. */
+export function columnOf(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+export function sumOfNone(): UsageSum {
   return {
-    calls: 1,
-    failedCalls: outcome === "completed" ? 0 : 1,
-    abandonedCalls: outcome === "abandoned" ? 1 : 0,
-    inputTokens,
-    outputTokens,
-    cachedInputTokens: call.cachedInputTokens,
-    cacheWriteTokens: call.cacheWriteTokens ?? 0,
-    estimatedTokens: call.usageSource === "upstream" ? 0 : inputTokens + outputTokens,
-    durations: outcome === "completed" ? encodeLatency(call.durationMs) : "",
-    firstEvents: firstEventMs === undefined ? "" : encodeLatency(firstEventMs),
+    calls: 0,
+    failedCalls: 0,
+    abandonedCalls: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    estimatedTokens: 0,
+    durations: "",
+    firstEvents: "",
   };
 }
 
+export function addCall(sum: UsageSum, call: CountedCall): void {
+  const { outcome, inputTokens, outputTokens, firstEventMs, cacheWriteTokens = 0 } = call;
+  const isCompleted = outcome === "completed";
+  sum.calls += 1;
+  sum.failedCalls += isCompleted ? 0 : 1;
+  sum.abandonedCalls += outcome === "abandoned" ? 1 : 0;
+  sum.inputTokens += inputTokens;
+  sum.outputTokens += outputTokens;
+  sum.cachedInputTokens += call.cachedInputTokens;
+  sum.cacheWriteTokens += cacheWriteTokens;
+  sum.estimatedTokens += call.usageSource === "upstream" ? 0 : inputTokens + outputTokens;
+  if (isCompleted) sum.durations += encodeLatency(call.durationMs);
+  if (firstEventMs !== undefined) sum.firstEvents += encodeLatency(firstEventMs);
+}
+
 export function addSum(sum: UsageSum, other: Readonly<UsageSum>): void {
-  sum.calls += other.calls;
-  sum.failedCalls += other.failedCalls;
-  sum.abandonedCalls += other.abandonedCalls;
-  sum.inputTokens += other.inputTokens;
-  sum.outputTokens += other.outputTokens;
-  sum.cachedInputTokens += other.cachedInputTokens;
-  sum.cacheWriteTokens += other.cacheWriteTokens;
-  sum.estimatedTokens += other.estimatedTokens;
+  for (const name of counts) sum[name] += other[name];
   sum.durations += other.durations;
   sum.firstEvents += other.firstEvents;
+}
+
+/** Calls of one group in one hour. */
+interface HourSum {
+  readonly group: Group;
+  readonly at: number;
+  readonly sum: UsageSum;
 }
 
 /**
@@ -57,20 +88,32 @@ export async function addToSums(
   records: readonly UsageRecord[],
   hoursSince: number,
 ): Promise<void> {
-  const groups = await findGroups(queries, records);
+  const hours = new Map<string, HourSum>();
+  for (const record of records) {
+    const at = stepStart(record.startedAt, "hour");
+    const group = groupOf(record);
+    // No text in the database has the separator.
+    const name = `${group.join("\0")}\0${at}`;
+    let hour = hours.get(name);
+    if (hour === undefined) hours.set(name, (hour = { group, at, sum: sumOfNone() }));
+    addCall(hour.sum, record);
+  }
+  const all = [...hours.values()];
+  const ids = await findGroups(
+    queries,
+    all.map(({ group }) => group),
+  );
   const sums = new Map<string, PlacedSum>();
-  for (const [index, record] of records.entries()) {
-    const groupId = groups[index];
+  for (const [place, { at: hour, sum }] of all.entries()) {
+    const groupId = ids[place];
     if (groupId === undefined) throw new Error("a group of usage has no id");
-    const added = sumOfCall(record);
-    for (const grain of grains) {
-      if (grain === "hour" && record.startedAt < hoursSince) continue;
-      const at = stepStart(record.startedAt, grain);
-      const name = `${grain} ${at} ${groupId}`;
-      const known = sums.get(name);
-      if (known === undefined) sums.set(name, { grain, at, groupId, sum: { ...added } });
-      else addSum(known.sum, added);
-    }
+    const placed = { grain: "hour", at: hour, groupId, sum } as const;
+    if (hour >= hoursSince) sums.set(`hour ${hour} ${groupId}`, placed);
+    const at = stepStart(hour, "day");
+    const name = `day ${at} ${groupId}`;
+    const day = sums.get(name);
+    if (day !== undefined) addSum(day.sum, sum);
+    else sums.set(name, { grain: "day", at, groupId, sum: { ...sum } });
   }
   await writeSums(queries, [...sums.values()]);
 }
@@ -90,7 +133,7 @@ const groupColumns = {
 } as const satisfies ColumnTypes;
 
 /** Values in the order of `groupColumns`; absent texts are empty. */
-function groupOf(record: UsageRecord): readonly (string | number)[] {
+function groupOf(record: UsageRecord): Group {
   return [
     record.accountId,
     record.keyId,
@@ -105,43 +148,36 @@ function groupOf(record: UsageRecord): readonly (string | number)[] {
   ];
 }
 
-/** Finds or creates the groups of calls; returns their ids in the order of the calls. */
+type Group = readonly (string | number)[];
+
+/** Finds or creates groups, some of them equal; returns their ids in their order. */
 async function findGroups(
   queries: Queries,
-  records: readonly UsageRecord[],
+  groups: readonly Group[],
 ): Promise<readonly (number | undefined)[]> {
-  const groups = new Map<string, readonly (string | number)[]>();
-  const names = records.map((record) => {
-    const values = groupOf(record);
-    const name = JSON.stringify(values);
-    groups.set(name, values);
-    return name;
-  });
-  const ids = new Map<string, number>();
-  await readIds(queries, groups, ids);
-  const missing = new Map([...groups].filter(([name]) => !ids.has(name)));
-  if (missing.size > 0) {
-    const columns = namesOf(groupColumns);
-    const rows = rowsOf(groupColumns, [...missing.values()]);
-    await sql`insert into usage_groups (${columns}) select ${columns} from ${rows}`.execute(
-      queries,
-    );
-    await readIds(queries, missing, ids);
+  const ids = await readIds(queries, groups);
+  const missing = new Map<string, Group>();
+  for (const [place, group] of groups.entries()) {
+    if (ids[place] === undefined) missing.set(JSON.stringify(group), group);
   }
-  return names.map((name) => ids.get(name));
+  if (missing.size === 0) return ids;
+  const columns = namesOf(groupColumns);
+  const rows = rowsOf(groupColumns, [...missing.values()]);
+  await sql`insert into usage_groups (${columns}) select ${columns} from ${rows}`.execute(queries);
+  return readIds(queries, groups);
 }
 
 async function readIds(
   queries: Queries,
-  groups: ReadonlyMap<string, readonly (string | number)[]>,
-  ids: Map<string, number>,
-): Promise<void> {
-  const names = [...groups.keys()];
-  const wanted = [...groups.values()].map((values, place) => [...values, place]);
+  groups: readonly Group[],
+): Promise<readonly (number | undefined)[]> {
+  const wanted = groups.map((values, place) => [...values, place]);
   const { rows } = await sql<{ id: number; place: number }>`
     select groups.id, given.place from ${rowsOf({ ...groupColumns, place: "bigint" }, wanted)}
     join usage_groups as groups using (${namesOf(groupColumns)})`.execute(queries);
-  for (const { id, place } of rows) ids.set(names[place] ?? "", id);
+  const ids = Array<number | undefined>(groups.length);
+  for (const { id, place } of rows) ids[place] = id;
+  return ids;
 }
 
 interface PlacedSum {
@@ -152,25 +188,16 @@ interface PlacedSum {
 }
 
 const keyColumns = { grain: "text", at: "bigint", group_id: "bigint" } as const;
-const countColumns = {
-  calls: "bigint",
-  failed_calls: "bigint",
-  abandoned_calls: "bigint",
-  input_tokens: "bigint",
-  output_tokens: "bigint",
-  cached_input_tokens: "bigint",
-  cache_write_tokens: "bigint",
-  estimated_tokens: "bigint",
-} as const;
-const sumColumns = {
+const countColumns = counts.map(columnOf);
+const sumColumns: ColumnTypes = {
   ...keyColumns,
-  ...countColumns,
+  ...Object.fromEntries(countColumns.map((column) => [column, "bigint"] as const)),
   durations: "text",
   first_events: "text",
-} as const;
+};
 
 const additions = [
-  ...Object.keys(countColumns).map((column) => `${column} = stored.${column} + excluded.${column}`),
+  ...countColumns.map((column) => `${column} = stored.${column} + excluded.${column}`),
   "durations = excluded.durations",
   "first_events = excluded.first_events",
 ].join(", ");
@@ -181,14 +208,7 @@ async function writeSums(queries: Queries, sums: readonly PlacedSum[]): Promise<
     grain,
     at,
     groupId,
-    sum.calls,
-    sum.failedCalls,
-    sum.abandonedCalls,
-    sum.inputTokens,
-    sum.outputTokens,
-    sum.cachedInputTokens,
-    sum.cacheWriteTokens,
-    sum.estimatedTokens,
+    ...counts.map((name) => sum[name]),
     compactLatencies(sum.durations),
     compactLatencies(sum.firstEvents),
   ]);

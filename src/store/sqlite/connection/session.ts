@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import {
-  type CompiledQuery,
+  CompiledQuery,
   type Kysely,
   type QueryResult,
   SqliteAdapter,
@@ -59,20 +59,40 @@ export function inSession<Result>(
   return inSqlSession({ dialect, run }, work);
 }
 
-function execute<Row>(database: Database, { sql, parameters }: CompiledQuery): QueryResult<Row> {
+/**
+ * Runs a statement for each row, in place of its values; returns the places of those it changed. In
+ * SQLite, where a statement is no round trip, this takes half the time of one for many rows.
+ */
+export async function runForEach(
+  queries: Queries,
+  statement: string,
+  rows: readonly (readonly SqlValue[])[],
+): Promise<readonly number[]> {
+  // Without parameters, because kysely would freeze them, which takes as long as storing them.
+  const query = { ...CompiledQuery.raw(statement), parameters: rows };
+  return (await queries.withoutPlugins().executeQuery<number>(query)).rows;
+}
+
+function execute<Row>(database: Database, { sql, parameters }: CompiledQuery): QueryResult<Row>;
+function execute(database: Database, { sql, parameters }: CompiledQuery): QueryResult<unknown> {
   // Outside the transaction, a statement would not be rolled back with the others.
   if (!database.inTransaction) throw new StorageUnavailable("the transaction was rolled back");
   try {
-    return runStatement(database, sql, parameters.map(toValue));
+    const statement = database.query<unknown, SqlValue[]>(sql);
+    if (areRows(parameters)) {
+      const changes = (values: SqlValue[]): number => statement.run(...values).changes;
+      return { rows: parameters.flatMap((values, place) => (changes(values) > 0 ? place : [])) };
+    }
+    const values = parameters.map(toValue);
+    if (statement.columnNames.length > 0) return { rows: statement.all(...values) };
+    return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
   } catch (error) {
     throw meaningOf(error);
   }
 }
 
-function runStatement<Row>(database: Database, sql: string, values: SqlValue[]): QueryResult<Row> {
-  const statement = database.query<Row, SqlValue[]>(sql);
-  if (statement.columnNames.length > 0) return { rows: statement.all(...values) };
-  return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
+function areRows(parameters: readonly unknown[]): parameters is readonly SqlValue[][] {
+  return Array.isArray(parameters[0]);
 }
 
 function toValue(parameter: unknown): SqlValue {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { closedCall, FallibleStore } from "../../../test/support/ledger-fixtures.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { RefusedRows, StorageUnavailable } from "../../store/errors.ts";
-import { storeRows } from "./batch-store.ts";
+import { storeRows } from "./store-rows.ts";
 
 const rows = Array.from({ length: 37 }, (_, index) => closedCall(`req_${index}`));
 
