@@ -26,6 +26,8 @@ export class ChatChunkWriter implements ChatWriter {
   readonly #customCalls = new Set<string>();
   #head: string;
   readonly #tail: string;
+  /** What stands around the text in the frames of a choice, from its second delta on. */
+  #plain: PlainFrame | undefined;
   #tokenDetails: TokenDetails | undefined;
   #lateExtra: ExtraFields | undefined;
 
@@ -86,6 +88,7 @@ export class ChatChunkWriter implements ChatWriter {
         return this.#finish(event);
       case "answer-start":
         this.#head = this.#makeHead(event.systemFingerprint, event.serviceTier);
+        this.#plain = undefined;
         return "";
       case "usage-report":
         this.#tokenDetails = event.details;
@@ -95,11 +98,23 @@ export class ChatChunkWriter implements ChatWriter {
   }
 
   #textDelta({ choice, text, logprobs, extra }: TextDelta): string {
-    const content = `"content":${writeJsonText(text)}`;
-    if (logprobs === undefined && extra === undefined) return this.#delta(choice, content);
+    const json = writeJsonText(text);
+    const content = `"content":${json}`;
+    if (logprobs === undefined && extra === undefined) {
+      const plain = this.#plain ?? this.#learn(choice);
+      if (plain?.choice === choice) return plain.before + json + plain.after;
+      return this.#delta(choice, content);
+    }
     const written = logprobs && `{"content":${JSON.stringify(logprobs)},"refusal":null}`;
     const delta = extra === undefined ? content : content + fieldsAfter(extra.message);
     return this.#delta(choice, delta, { logprobs: written, extra });
+  }
+
+  /** Undefined before the first delta of the choice, which has its role. */
+  #learn(choice: number): PlainFrame | undefined {
+    if (!this.#choicesWithRole.has(choice)) return undefined;
+    const [before = "", after = ""] = this.#delta(choice, `"content":${noText}`).split(noText);
+    return (this.#plain = { choice, before, after });
   }
 
   #delta(choice: number, delta: string, beside = nothingBeside): string {
@@ -165,9 +180,17 @@ export class ChatChunkWriter implements ChatWriter {
   }
 }
 
+/** JSON has no such character. */
+const noText = "\0";
 const emptyText = '"content":"","refusal":null';
 
 const nothingBeside: BesideDelta = {};
+
+interface PlainFrame {
+  readonly choice: number;
+  readonly before: string;
+  readonly after: string;
+}
 
 interface BesideDelta {
   /** As JSON. */

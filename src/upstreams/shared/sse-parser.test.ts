@@ -35,6 +35,30 @@ test("events are the same byte by byte, and for any split", () => {
   fc.assert(fc.property(cuts, (at) => expect(parseInPieces(bytes, at)).toEqual(expected)));
 });
 
+test("reads that are one event, or nearly one, are read as their bytes are one by one", () => {
+  const line = fc.constantFrom(
+    "data: a",
+    "data:b",
+    "data:  c",
+    "data: ",
+    "data",
+    ": d",
+    "event: error",
+    "",
+  );
+  const end = fc.constantFrom("\n", "\r\n", "\r\r\n");
+  const read = fc.array(fc.tuple(line, end), { maxLength: 3 });
+  fc.assert(
+    fc.property(fc.array(read, { maxLength: 5 }), (reads) => {
+      const texts = reads.map((lines) => lines.flat().join(""));
+      const parser = new SseParser(1_000);
+      const found = [...texts.flatMap((text) => parser.push(bytesOf(text))), ...parser.end()];
+      const bytes = bytesOf(texts.join(""));
+      expect(found).toEqual(parseInPieces(bytes, Array.from(bytes.keys())));
+    }),
+  );
+});
+
 test("an event without its last empty line is found at the end", () => {
   expect(parseInPieces(bytesOf("data: last"), [])).toEqual(["last"]);
   expect(parseInPieces(bytesOf("data: last\n"), [])).toEqual(["last"]);

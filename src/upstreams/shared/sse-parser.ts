@@ -23,7 +23,9 @@ export class SseParser {
 
   /** The data of every event that these bytes complete. Throws when one exceeds the limit. */
   push(bytes: Uint8Array): readonly string[] {
-    const text = this.#decoder.decode(bytes, { stream: true });
+    const text = this.#decoder.decode(bytes, inPieces);
+    const only = this.#rest === "" && this.#data === undefined ? onlyEventOf(text) : undefined;
+    if (only !== undefined) return [only];
     const found: string[] = [];
     // Only new text is searched: a long line must not be searched again with each of its pieces.
     if (!text.includes("\n")) {
@@ -72,6 +74,16 @@ export class SseParser {
     const value = line.charCodeAt(5) === space ? line.slice(6) : line.slice(5);
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
   }
+}
+
+const inPieces = { stream: true };
+
+/** The data of a text that is one event of one line, as nearly all reads of a stream are. */
+function onlyEventOf(text: string): string | undefined {
+  const end = text.length - 2;
+  const isOne = text.startsWith("data: ") && text.endsWith("\n\n") && text.indexOf("\n") === end;
+  if (!isOne || text.charCodeAt(end - 1) === carriageReturn) return undefined;
+  return text.slice(6, end);
 }
 
 const errorName = /^event: ?error$/;
