@@ -10,7 +10,6 @@ import {
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Principal } from "../domain/principal.ts";
 import { recordOf } from "../../test/contracts/usage-fixtures.ts";
-import { Download } from "./operation/download.ts";
 
 /** Part of every name of the second account and of no name of the first. */
 const mark = "secondparty";
@@ -158,8 +157,7 @@ function attacks(): Record<string, FixtureRequest[]> {
 async function attempt(operationId: string, request: FixtureRequest): Promise<string> {
   try {
     const { body } = await admin.result(operationId, request);
-    if (!(body instanceof Download)) return JSON.stringify(body);
-    return (await Array.fromAsync(body.chunks)).join("");
+    return body instanceof Response ? await body.text() : JSON.stringify(body);
   } catch (error) {
     if (error instanceof GatewayError) return `refused with ${error.status}: ${error.message}`;
     throw error;

@@ -1,12 +1,15 @@
-import { invalidField, fromStorageError } from "./operation/refusals.ts";
+import { invalidField } from "./operation/refusals.ts";
 import type { AdminCall, Route } from "../edge/dispatch/route.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 import { parseStrictJson } from "../edge/body/strict-json.ts";
-import { Download, streamDownload } from "./operation/download.ts";
 import { openApiDocument } from "./openapi/openapi.ts";
 import type { Operation } from "./operation/operation.ts";
 import { referencePage } from "./openapi/reference-page.ts";
-import { createRunOperation, type RunOperation, type Answered } from "./operation/run-operation.ts";
+import {
+  createRunOperation,
+  type OperationAnswer,
+  type RunOperation,
+} from "./operation/run-operation.ts";
 import type { RunServices } from "./services.ts";
 import { signInDescriptions } from "./sign-in/descriptions.ts";
 
@@ -32,14 +35,14 @@ export function operationRoute(operation: Operation, run: RunOperation): Route {
     scope,
     async handle(call) {
       const { id, principal, signal, address, parameters } = call;
-      const result = await run(operation, {
+      const answer = await run(operation, {
         call: { id, principal, signal, address },
         parameters,
         query: readQuery(call.query),
         body: method === "GET" ? undefined : await readJson(call),
         idempotencyKey: call.request.headers.get("idempotency-key"),
       });
-      return toReply(result);
+      return toReply(answer);
     },
   };
 }
@@ -57,28 +60,12 @@ async function readJson(call: AdminCall): Promise<unknown> {
   return bytes.byteLength === 0 ? undefined : parseStrictJson(bytes);
 }
 
-async function toReply(result: Answered): Promise<Reply> {
-  const { status, body, isReplayed } = result;
-  if (body instanceof Download) {
-    return {
-      status,
-      headers: {
-        "content-type": body.contentType,
-        "content-disposition": `attachment; filename="${body.fileName}"`,
-      },
-      body: await streamDownload(body).catch((error: unknown) => {
-        throw fromStorageError(error, undefined);
-      }),
-    };
+function toReply({ status, body, isReplayed }: OperationAnswer): Reply {
+  if (body instanceof Response) {
+    return { status, headers: Object.fromEntries(body.headers), body: body.body };
   }
-  return {
-    status,
-    headers: {
-      "content-type": "application/json",
-      ...(isReplayed ? { "idempotent-replayed": "true" } : {}),
-    },
-    body: JSON.stringify(body),
-  };
+  const replayed = isReplayed ? { "idempotent-replayed": "true" } : {};
+  return { ...jsonReply(body, replayed), status };
 }
 
 /** Generated on the first request, because it takes a fifth as long as a start. */

@@ -7,7 +7,7 @@ import { adminOperations } from "../../src/control/operations.ts";
 import {
   createRunOperation,
   type OperationRequest,
-  type Answered,
+  type OperationAnswer,
 } from "../../src/control/operation/run-operation.ts";
 import type {
   AdminServices,
@@ -124,7 +124,7 @@ export class AdminFixture implements AsyncDisposable {
     return found;
   }
 
-  result(operationId: string, request: FixtureRequest = {}): Promise<Answered> {
+  result(operationId: string, request: FixtureRequest = {}): Promise<OperationAnswer> {
     return this.runOperation(this.operation(operationId), requestOf(request));
   }
 

@@ -1,4 +1,3 @@
-import { Download } from "../../control/operation/download.ts";
 import type { OperationCall } from "../../control/operation/operation.ts";
 import { adminOperations } from "../../control/operations.ts";
 import { createRunOffline } from "../../control/operation/run-offline.ts";
@@ -44,10 +43,9 @@ export async function createOfflineClient(config: Config, io: CommandIo): Promis
     isOffline: true,
     request: (method, path, details = {}) => ask(method, path, details),
     async *stream(path, query) {
-      const download = await ask("GET", path, { query });
-      if (!(download instanceof Download)) throw new CommandError(`${path} is no download`);
-      const encoder = new TextEncoder();
-      for await (const text of download.chunks) yield encoder.encode(text);
+      const answer = await ask("GET", path, { query });
+      if (!(answer instanceof Response)) throw new CommandError(`${path} is no download`);
+      yield* answer.body ?? [];
     },
     [Symbol.asyncDispose]: () => stores.connection.close(),
   };

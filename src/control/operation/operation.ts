@@ -2,7 +2,6 @@ import { z } from "zod";
 import type { AdminCall } from "../../edge/dispatch/route.ts";
 import type { Role, Scope } from "../../domain/principal.ts";
 import type { ControlTransaction } from "../../store/repositories/control-store.ts";
-import { Download } from "./download.ts";
 import { fieldError } from "./refusals.ts";
 
 /**
@@ -29,7 +28,7 @@ export interface Operation {
   readonly answer: z.ZodType;
   /** Whether the answer holds a secret, so that it is never cached and only briefly replayed. */
   readonly hasSecret?: boolean;
-  /** Content types of a long text, for which `run` returns a `Download`. */
+  /** Content types of a long text, for which `run` returns a `Response`. */
   readonly downloads?: readonly string[];
   /** Parses query and body, does the work and returns what the answer's schema allows. */
   run(input: OperationInput): Promise<unknown>;
@@ -105,7 +104,7 @@ export interface OperationDefinition<
   readonly answer: Answer;
   run(
     input: TypedInput<z.output<Query>, z.output<Body>>,
-  ): Promise<z.input<Answer>> | z.input<Answer> | Download;
+  ): Promise<z.input<Answer>> | z.input<Answer> | Response | Promise<Response>;
 }
 
 export interface TypedInput<Query, Body> {
@@ -129,7 +128,7 @@ export function defineOperation<
       const typedBody = readFields(definition.body, body);
       const input = { call, parameters, query: typedQuery, body: typedBody };
       const answer: unknown = await definition.run(input);
-      return answer instanceof Download ? answer : definition.answer.parse(answer);
+      return answer instanceof Response ? answer : definition.answer.parse(answer);
     },
   };
 }

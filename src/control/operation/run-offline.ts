@@ -3,7 +3,11 @@ import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import { operationRoute } from "../admin-routes.ts";
 import type { RunServices } from "../services.ts";
 import type { Operation } from "./operation.ts";
-import { createRunOperation, type OperationRequest } from "./run-operation.ts";
+import {
+  createRunOperation,
+  type OperationAnswer,
+  type OperationRequest,
+} from "./run-operation.ts";
 
 export interface OfflineRequest extends Pick<OperationRequest, "call" | "idempotencyKey"> {
   readonly method: string;
@@ -13,11 +17,8 @@ export interface OfflineRequest extends Pick<OperationRequest, "call" | "idempot
   readonly body?: unknown;
 }
 
-export interface OfflineAnswer {
-  readonly status: number;
-  /** The JSON body that HTTP would send, errors included, or a `Download`. */
-  readonly body: unknown;
-}
+/** As over HTTP, errors included. */
+export type OfflineAnswer = Pick<OperationAnswer, "status" | "body">;
 
 /** Runs requests of the control plane without a listener, for example for the command line. */
 export function createRunOffline(services: RunServices, operations: readonly Operation[]) {

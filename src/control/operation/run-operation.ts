@@ -19,7 +19,10 @@ export interface OperationRequest extends OperationInput {
 }
 
 /** Throws `GatewayError` for errors that the caller can act on. */
-export type RunOperation = (operation: Operation, request: OperationRequest) => Promise<Answered>;
+export type RunOperation = (
+  operation: Operation,
+  request: OperationRequest,
+) => Promise<OperationAnswer>;
 
 /**
  * Runs operations, with or without HTTP: checks the permission, then runs once for each idempotency
@@ -77,8 +80,9 @@ export interface RepeatableRequest extends OperationInput {
   readonly operation: Operation;
 }
 
-export interface Answered {
+export interface OperationAnswer {
   readonly status: number;
+  /** A JSON value, or the `Response` of a long text. */
   readonly body: unknown;
   readonly isReplayed: boolean;
 }
@@ -94,7 +98,7 @@ export async function runOnce(
   request: RepeatableRequest,
   work: Work,
   services: RunServices,
-): Promise<Answered> {
+): Promise<OperationAnswer> {
   const { operation } = request;
   const named = { operation, names: namesOf(request, services), services };
   const known = await services.store.read((view) => findReply(view, named));
@@ -109,7 +113,7 @@ interface NamedRequest {
   readonly services: RunServices;
 }
 
-async function changeOnce(named: NamedRequest, work: Work): Promise<Answered> {
+async function changeOnce(named: NamedRequest, work: Work): Promise<OperationAnswer> {
   const { operation, services } = named;
   let isKept = false;
   const keeper: ReplyKeeper = {
@@ -148,9 +152,9 @@ class AnsweredBefore extends Error {
  */
 async function withReceipt(
   { answer }: Operation,
-  answered: Answered,
+  answered: OperationAnswer,
   services: RunServices,
-): Promise<Answered> {
+): Promise<OperationAnswer> {
   const { body } = answered;
   const isTold = answer instanceof z.ZodObject && "applied" in answer.shape;
   if (!isTold || !isObject(body) || "applied" in body) return answered;
@@ -186,7 +190,7 @@ async function findReply(
   return undefined;
 }
 
-function replay(reply: StoredReply, { names: all, services }: NamedRequest): Answered {
+function replay(reply: StoredReply, { names: all, services }: NamedRequest): OperationAnswer {
   const names = namesOfReply(reply, all);
   if (names === undefined) {
     throw new GatewayError("idempotency_key_reused", {

@@ -7,7 +7,6 @@ import {
   type OperationCall,
   permissions,
 } from "../operation/operation.ts";
-import { Download } from "../operation/download.ts";
 import type { AdminServices } from "../services.ts";
 import { usageFilter } from "./usage-filter.ts";
 
@@ -31,15 +30,16 @@ export function exportUsage({ reports, clock }: AdminServices): Operation {
     query: exportQuerySchema,
     answer: callRowSchema,
     downloads: ["text/csv", "application/x-ndjson"],
-    run({ call, query }) {
+    async run({ call, query }) {
       const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
       const pages = isEmpty ? noPages() : readPages(reports, filter, call);
       const isCsv = query.format === "csv";
-      return new Download(
-        isCsv ? "text/csv; charset=utf-8" : "application/x-ndjson",
-        `sluice-usage.${query.format}`,
-        isCsv ? writeCsv(pages) : writeLines(pages),
-      );
+      return new Response(await streamOf(isCsv ? writeCsv(pages) : writeLines(pages)), {
+        headers: {
+          "content-type": isCsv ? "text/csv; charset=utf-8" : "application/x-ndjson",
+          "content-disposition": `attachment; filename="sluice-usage.${query.format}"`,
+        },
+      });
     },
   });
 }
@@ -85,4 +85,27 @@ function cell(value: string | number | boolean | null): string {
   if (typeof value !== "string") return String(value);
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/**
+ * Made as it is read; the work stops when reading stops. The first piece is made before the answer
+ * begins, so that an early failure is a proper error; a later one breaks the connection.
+ */
+async function streamOf(pieces: AsyncGenerator<string>): Promise<ReadableStream<Uint8Array>> {
+  const encoder = new TextEncoder();
+  let first: IteratorResult<string, unknown> | undefined = await pieces.next();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const result = first ?? (await pieces.next());
+        first = undefined;
+        if (result.done === true) controller.close();
+        else controller.enqueue(encoder.encode(result.value));
+      },
+      async cancel() {
+        await pieces.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
