@@ -1,5 +1,4 @@
 import { apiKeyPattern } from "./keys/api-key.ts";
-import type { RandomBytes } from "./keys/base62.ts";
 
 /** In order of precedence; only one of them is used. */
 const callerIdHeaders = ["x-client-request-id", "x-request-id"] as const;
@@ -70,29 +69,3 @@ function readTracestate(headers: Pick<Headers, "get">): string | undefined {
 /** Version, trace id, parent id and flags, of which neither id may be zero. */
 const traceparentPattern =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
-
-const idBytes = 16;
-const timeBytes = 6;
-const countBytes = 2;
-const lastCount = 2 ** (8 * countBytes) - 1;
-
-/**
- * Makes ids of `req_` and 32 hexadecimal digits: the time in milliseconds, a count within that
- * millisecond, then 64 random bits. Time and count first keep ledger rows in index order, so that a
- * batch changes few pages of the database, and list the calls of one process in the order of their
- * arrival.
- */
-export function requestIds(now: () => number, random: RandomBytes): () => string {
-  let timeMs = -1;
-  let count = 0;
-  return () => {
-    const nowMs = Math.floor(now());
-    count = nowMs === timeMs ? Math.min(count + 1, lastCount) : 0;
-    timeMs = nowMs;
-    const bytes = Buffer.alloc(idBytes);
-    random(bytes);
-    bytes.writeUIntBE(timeMs, 0, timeBytes);
-    bytes.writeUIntBE(count, timeBytes, countBytes);
-    return `req_${bytes.toString("hex")}`;
-  };
-}

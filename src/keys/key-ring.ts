@@ -1,6 +1,6 @@
 import type { UnitHoldings } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
-import { Coalesced } from "../domain/waiting/in-parallel.ts";
+import { Coalesced } from "../domain/waiting/coalesced.ts";
 import { nextTurn } from "../domain/waiting/wait.ts";
 import type { KeyStore } from "../store/store.ts";
 import { KeyTable, type EndedSecret, type LiveSecret } from "./key-table.ts";

@@ -20,7 +20,6 @@ import { type ControlPort, StartProblem } from "./control-client.ts";
 import type { ProcessLimits } from "./wiring/open-valkey-limits.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import type { Config } from "../config/config.ts";
-import { requestIds } from "../domain/request-trace.ts";
 import type { EdgeSettings, KeyedAccess } from "../edge/dispatch/dispatch-options.ts";
 import { RouteTable } from "../edge/dispatch/route-table.ts";
 import type { Listener, PortUse } from "../edge/listen.ts";
@@ -42,6 +41,7 @@ import {
   type Replaced,
 } from "./wiring/build-snapshot.ts";
 import { startListener } from "./wiring/start-listener.ts";
+import { requestIds } from "./request-ids.ts";
 
 /** Replacements for tests, and additions of the command line. */
 export interface ProcessOverrides {

@@ -8,10 +8,10 @@ import { type Attempt, partOf } from "../attempts/attempt.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { OpenStream } from "../../upstream-client/event-reader.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
-import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { MergedChoices } from "./merged-choices.ts";
 import { possibleTargets } from "../attempts/call-candidates.ts";
 import { AnsweredParts } from "../answered-parts.ts";
+import { inParallel } from "../in-parallel.ts";
 
 /** A chat request to one target. */
 export interface ChatAttempt {

@@ -13,9 +13,9 @@ import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
 import { attemptVectors } from "../attempts/ask-upstream.ts";
 import { type Attempt, type AttemptContext, partOf } from "../attempts/attempt.ts";
 import type { AnsweredParts } from "../answered-parts.ts";
-import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { timeoutsOf } from "../../upstream-client/transport.ts";
 import { wait, whyEnded } from "../../domain/waiting/wait.ts";
+import { inParallel } from "../in-parallel.ts";
 
 /** An embeddings request to one target. */
 interface AskedEmbeddings {

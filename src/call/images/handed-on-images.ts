@@ -10,8 +10,8 @@ import {
   parseImageUrl,
   type ResolveHost,
 } from "./image-address.ts";
-import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { replaceAddresses } from "./inline-images.ts";
+import { inParallel } from "../in-parallel.ts";
 
 export interface AddressCheck {
   /** Addresses of the images in the request, at least one, and the field of each. */

@@ -4,7 +4,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { fetchImage, type ImageFetch } from "./fetch-image.ts";
 import { ImageFailure } from "./image-address.ts";
-import { inParallel } from "../../domain/waiting/in-parallel.ts";
+import { inParallel } from "../in-parallel.ts";
 
 /** Limit on parallel image fetches of one call. */
 const imagesAtOnce = 4;

@@ -4,7 +4,6 @@ import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failur
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { CallTiming } from "../../domain/tracing.ts";
 import type { Model } from "../../domain/model.ts";
-import { boundedUsage } from "../../domain/usage/read-counts.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type {
   CallLedger,
@@ -27,6 +26,7 @@ import { mayBeBilled } from "../../routing/retry.ts";
 import { CallPath, timingOf } from "../call-path.ts";
 import { CallUsage, type CountedUsage, sourceOf } from "./call-usage.ts";
 import { attemptEndOf } from "../attempts/attempt.ts";
+import { boundedUsage } from "./bounded-usage.ts";
 
 export interface MeterServices {
   readonly clock: Clock;

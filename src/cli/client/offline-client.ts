@@ -10,7 +10,6 @@ import { platformOf } from "../../process/control/admin-plane.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { WrongDatabase } from "../../store/errors.ts";
-import { requestIds } from "../../domain/request-trace.ts";
 import {
   readRefusal,
   textsOf,
@@ -19,6 +18,7 @@ import {
   type AdminRequestDetails,
 } from "./admin-client.ts";
 import { CommandError, type CommandIo, reasonOf } from "../command.ts";
+import { requestIds } from "../../process/request-ids.ts";
 
 /** Runs the operations of the control plane in this process. */
 export async function createOfflineClient(config: Config, io: CommandIo): Promise<AdminClient> {

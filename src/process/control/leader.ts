@@ -4,7 +4,6 @@ import type { AdminServices } from "../../control/services.ts";
 import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
-import { requestIds } from "../../domain/request-trace.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import type { Listener, PortUse } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
@@ -17,6 +16,7 @@ import { buildEdge } from "../wiring/build-snapshot.ts";
 import { AdminPlane } from "./admin-plane.ts";
 import type { LeaderJobs } from "../wiring/open-storage.ts";
 import { startListener } from "../wiring/start-listener.ts";
+import { requestIds } from "../request-ids.ts";
 
 export interface LeaderOptions {
   readonly config: Config;

@@ -7,7 +7,7 @@ import { isRunning } from "../../domain/system-files.ts";
 import { createKeyDigest, type Peppers } from "../../domain/keys/peppers.ts";
 import type { ProcessRow, OwnProcessRow } from "../../store/process-row.ts";
 import { isLive, processDifferences } from "../../control/platform/process-differences.ts";
-import { Coalesced } from "../../domain/waiting/in-parallel.ts";
+import { Coalesced } from "../../domain/waiting/coalesced.ts";
 import { hasSettledWithin, wait } from "../../domain/waiting/wait.ts";
 import { identityOfValkey } from "../../domain/addresses.ts";
 import { StorageUnavailable } from "../../store/errors.ts";

@@ -4,7 +4,7 @@ import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../domain/clock.ts";
 import { createKeyDigest, type KeyDigest, type Peppers } from "../../domain/keys/peppers.ts";
-import { Coalesced } from "../../domain/waiting/in-parallel.ts";
+import { Coalesced } from "../../domain/waiting/coalesced.ts";
 import { StorageUnavailable, UnusableDatabase } from "../errors.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../store.ts";
 

@@ -1,5 +1,5 @@
 import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { readCounts } from "../../domain/usage/read-counts.ts";
+import { readCounts } from "./read-counts.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import {
   countOf,

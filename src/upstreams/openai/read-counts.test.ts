@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { boundedUsage, readCounts, type ProviderCounts } from "./read-counts.ts";
+import { readCounts, type ProviderCounts } from "./read-counts.ts";
 
 type Count = number | undefined;
 
@@ -64,25 +64,4 @@ test("counts are never below the provider's, and details never above their count
       },
     ),
   );
-});
-
-test("usage beyond the bounds is limited and marked; other usage stays as it is", () => {
-  const bounds = { inputTokens: 1_000, outputTokens: 10, reasoningTokens: 500 };
-  const usage = { inputTokens: 900, outputTokens: 110, cachedInputTokens: 0, reasoningTokens: 100 };
-  expect(boundedUsage(usage, bounds)).toBe(usage);
-  const absurd = {
-    inputTokens: 1e9,
-    outputTokens: 1e9,
-    cachedInputTokens: 1e9,
-    reasoningTokens: 0,
-  };
-  expect(boundedUsage(absurd, bounds)).toEqual({
-    inputTokens: 1_000,
-    outputTokens: 10,
-    cachedInputTokens: 1_000,
-    reasoningTokens: 0,
-    isBounded: true,
-  });
-  const thoughts = { ...absurd, reasoningTokens: 1e9 };
-  expect(boundedUsage(thoughts, bounds)).toMatchObject({ outputTokens: 500, reasoningTokens: 500 });
 });

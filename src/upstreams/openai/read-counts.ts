@@ -1,4 +1,4 @@
-import type { TokenUsage } from "./usage.ts";
+import type { TokenUsage } from "../../domain/usage/usage.ts";
 
 /** Token counts as a provider reports them; undefined: not reported. */
 export interface ProviderCounts {
@@ -46,38 +46,5 @@ export function readCounts(counts: ProviderCounts): TokenUsage | undefined {
     // Only reasoning is counted in a total and in neither of its parts.
     reasoningTokens: Math.min(Math.max(reasoning, output - (counts.output ?? 0)), output),
     ...((apart > input || reasoning > output) && { isBounded: true }),
-  };
-}
-
-/** The most that a call can have used. */
-export interface UsageBounds {
-  readonly inputTokens: number;
-  /** Without reasoning, which some providers do not hold to the caller's cap. */
-  readonly outputTokens: number;
-  readonly reasoningTokens: number;
-}
-
-/** The same usage, limited to what is possible, and marked if it was more. */
-export function boundedUsage(usage: TokenUsage, bounds: UsageBounds): TokenUsage {
-  const inputTokens = Math.min(usage.inputTokens, bounds.inputTokens);
-  const reasoningTokens = Math.min(usage.reasoningTokens, bounds.reasoningTokens);
-  const most = Math.max(bounds.outputTokens, bounds.reasoningTokens);
-  const outputTokens = Math.min(usage.outputTokens, bounds.outputTokens + reasoningTokens, most);
-  const isSame =
-    inputTokens === usage.inputTokens &&
-    outputTokens === usage.outputTokens &&
-    reasoningTokens === usage.reasoningTokens;
-  if (isSame) return usage;
-  const cachedInputTokens = Math.min(usage.cachedInputTokens, inputTokens);
-  const written = usage.cacheWriteTokens;
-  return {
-    inputTokens,
-    outputTokens,
-    cachedInputTokens,
-    ...(written !== undefined && {
-      cacheWriteTokens: Math.min(written, inputTokens - cachedInputTokens),
-    }),
-    reasoningTokens: Math.min(reasoningTokens, outputTokens),
-    isBounded: true,
   };
 }
