@@ -61,10 +61,13 @@ export class RepeatableCalls {
   }
 
   /** `run` makes the call. Throws `GatewayError`. */
-  async whole(asked: AskedCall, run: () => Promise<Reply>): Promise<Reply> {
+  whole(asked: AskedCall, run: () => Promise<Reply>): Promise<Reply> {
     const marked = this.#mark(asked);
-    if (marked === undefined) return run();
-    const taken = await this.#claims.take(marked.names, asked.call);
+    return marked === undefined ? run() : this.#wholeOnce(marked, run);
+  }
+
+  async #wholeOnce(marked: MarkedCall, run: () => Promise<Reply>): Promise<Reply> {
+    const taken = await this.#claims.take(marked.names, marked.call);
     if ("answer" in taken) return this.#replay(marked, taken.answer);
     const { claim } = taken;
     try {

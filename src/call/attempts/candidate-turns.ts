@@ -32,7 +32,8 @@ const nowhere = { place: undefined, at: -1 };
 export class CandidateTurns {
   readonly #plan: TurnsOptions;
   readonly #request: PlaceRequest;
-  readonly #count: number;
+  /** Those of the beginning. */
+  readonly #all: readonly Candidate[];
   #candidates: readonly Candidate[];
   /** Targets that were tried, or found busy, since the last reset. */
   readonly #tried = new Set<string>();
@@ -50,8 +51,7 @@ export class CandidateTurns {
     const { capacityClass, reservedTokens: tokens } = admission;
     this.#plan = options;
     this.#request = { callId: call.id, keyId, accountId, capacityClass, provisionedPool, tokens };
-    this.#candidates = candidates;
-    this.#count = new Set(candidates.map(({ target }) => target.id)).size;
+    this.#all = this.#candidates = candidates;
   }
 
   /** Attempts of this call at all candidates. */
@@ -61,7 +61,7 @@ export class CandidateTurns {
 
   /** Number of targets when the call began. */
   get count(): number {
-    return this.#count;
+    return new Set(this.#all.map(({ target }) => target.id)).size;
   }
 
   triesAt({ target }: Candidate): number {
@@ -140,8 +140,10 @@ export class CandidateTurns {
     const fit = this.#candidates.filter(
       (candidate) => !this.#tried.has(candidate.target.id) && terms.isFit(candidate),
     );
-    return whenKnown(this.#nextOf(fit, terms), (attempt) => {
-      if (attempt !== undefined || !terms.keepsTurn) return attempt;
+    const beginning = this.#nextOf(fit, terms);
+    if (!terms.keepsTurn) return beginning;
+    return whenKnown(beginning, (attempt) => {
+      if (attempt !== undefined) return attempt;
       for (const { target } of fit) this.#tried.delete(target.id);
       return undefined;
     });
@@ -149,12 +151,17 @@ export class CandidateTurns {
 
   #nextOf(fit: readonly Candidate[], terms: Terms): Beginning {
     if (fit.length === 0) return undefined;
-    return whenKnown(this.#enter(fit, 0), (entered) =>
-      whenKnown(this.#beginAt(fit, entered, terms), (attempt) => {
-        if (attempt !== undefined || !("place" in entered) || !terms.isWanted()) return attempt;
-        return this.#nextOf(fit.slice(entered.at + 1), terms);
-      }),
-    );
+    const entered = this.#enter(fit, 0);
+    return entered instanceof Promise
+      ? entered.then((late) => this.#beginOrNext(fit, late, terms))
+      : this.#beginOrNext(fit, entered, terms);
+  }
+
+  /** A place without an attempt at it goes back; the candidates after it are asked then. */
+  #beginOrNext(fit: readonly Candidate[], entered: EnterResult, terms: Terms): Beginning {
+    const attempt = this.#beginAt(fit, entered, terms);
+    if (attempt !== undefined || !("place" in entered) || !terms.isWanted()) return attempt;
+    return this.#nextOf(fit.slice(entered.at + 1), terms);
   }
 
   /** Begins at this candidate, whether it has its turn left or not. */
@@ -169,7 +176,11 @@ export class CandidateTurns {
   }
 
   /** Begins at the candidate that gave a place, and notes why those before it gave none. */
-  #beginAt(candidates: readonly Candidate[], entered: EnterResult, terms: Terms): Beginning {
+  #beginAt(
+    candidates: readonly Candidate[],
+    entered: EnterResult,
+    terms: Terms,
+  ): Attempt | undefined {
     const { signal } = this.#plan.call;
     const { place, at } = "place" in entered ? entered : nowhere;
     // The caller may have left while the limiter or the queue took time.
@@ -196,7 +207,7 @@ export class CandidateTurns {
   }
 
   /** Begins an attempt with the place, or gives it back. */
-  #attempt(candidate: Candidate, place: Place, terms: Terms): Beginning {
+  #attempt(candidate: Candidate, place: Place, terms: Terms): Attempt | undefined {
     const watch = this.#watch(candidate);
     // The other attempt may have answered while a place was asked for.
     const mayBegin =
@@ -269,8 +280,7 @@ export class CandidateTurns {
       }
       this.#busy = undefined;
       // The target may be out since the wait began.
-      const attempt =
-        (await this.#beginAt(candidates, entered, anyTerms)) ?? (await this.#relisted());
+      const attempt = this.#beginAt(candidates, entered, anyTerms) ?? (await this.#relisted());
       if (attempt !== undefined) return attempt;
     }
   }
