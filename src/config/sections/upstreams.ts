@@ -9,7 +9,7 @@ import { buildConnections, connectionsSchema, upstreamTls } from "./upstream-con
 import { kindNamed, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
 
 /** Timeouts of a kind: first byte and idle differ by kind. */
-function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {
+function timeoutsSchema({ firstByte, idle }: UpstreamKind["answerTimes"]) {
   return z
     .strictObject({
       connect: duration("3s", ["10ms", "1h"]).describe(
@@ -34,7 +34,7 @@ const mostInFlight = wholeNumber(4096, [1, 65_336]).describe(
   "Maximum concurrent requests to this upstream.",
 );
 
-const drain = z
+const drainSchema = z
   .strictObject({
     timeout: duration("5s", ["100ms", "5s"]).describe(
       "How long reading of an abandoned answer continues.",
@@ -62,41 +62,25 @@ export function upstreamsSchema(kinds: readonly UpstreamKind[]) {
 }
 
 /** The common fields of upstreams and those of the kind. */
-function upstreamSchema(kind: UpstreamKind, kindAbout: string) {
+function upstreamSchema(ofKind: UpstreamKind, kindAbout: string) {
   return z
     .strictObject({
-      kind: z.literal(kind.name).describe(kindAbout),
-      ...kind.fields,
-      timeouts: timeouts(kind.answerTimes),
-      connections: connectionsSchema(kind.idleConnections),
+      kind: z.literal(ofKind.name).describe(kindAbout),
+      ...ofKind.fields,
+      timeouts: timeoutsSchema(ofKind.answerTimes),
+      connections: connectionsSchema(ofKind.idleConnections),
       tls: upstreamTls,
       max_in_flight: mostInFlight,
-      drain,
+      drain: drainSchema,
     })
     .superRefine((upstream, context) => {
-      for (const problem of kind.contradictions?.(upstream) ?? []) {
+      for (const problem of ofKind.contradictions?.(upstream) ?? []) {
         context.addIssue({ code: "custom", path: [...problem.path], message: problem.message });
       }
     })
-    .transform(
-      ({
-        kind: name,
-        timeouts: times,
-        connections,
-        tls,
-        max_in_flight,
-        drain: drained,
-        ...fields
-      }) => ({
-        kind: name,
-        timeouts: times,
-        connections,
-        tls,
-        max_in_flight,
-        drain: drained,
-        fields,
-      }),
-    );
+    .transform(({ kind, timeouts, connections, tls, max_in_flight, drain, ...fields }) => {
+      return { kind, timeouts, connections, tls, max_in_flight, drain, fields };
+    });
 }
 
 export type UpstreamsFile = z.output<ReturnType<typeof upstreamsSchema>>;
@@ -131,21 +115,21 @@ export function buildUpstreams(
 }
 
 function buildShared({
-  timeouts: times,
+  timeouts,
   connections,
   tls,
   max_in_flight: maxInFlight,
-  drain: drained,
+  drain,
 }: UpstreamsFile[string]): Omit<UpstreamSettings, "name" | "kind" | "settings"> {
   return {
     timeouts: {
-      connectMs: times.connect,
-      firstByteMs: times.first_byte,
-      idleMs: times.idle,
-      totalMs: times.total,
+      connectMs: timeouts.connect,
+      firstByteMs: timeouts.first_byte,
+      idleMs: timeouts.idle,
+      totalMs: timeouts.total,
     },
     connections: buildConnections(connections, tls),
     maxInFlight,
-    drain: drained && { timeoutMs: drained.timeout, limit: drained.limit },
+    drain: drain && { timeoutMs: drain.timeout, limit: drain.limit },
   };
 }

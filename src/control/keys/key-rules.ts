@@ -4,7 +4,7 @@ import { isNetwork } from "../../domain/network.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
-import { invalidField, wrongState } from "../operation/refusals.ts";
+import { invalidField, notPermitted, wrongState } from "../operation/refusals.ts";
 import { unknownName } from "../operation/known-names.ts";
 import type { WantedSettings } from "../contract/keys.ts";
 import type { KeySettings } from "./issue-key.ts";
@@ -76,21 +76,16 @@ function checkAccountHolder(wanted: WantedSettings, account: Account): void {
   if (wanted.provisioned_pool !== undefined) throw operatorsOnly("provisioned_pool");
   if (wanted.plan === undefined || account.plans.includes(wanted.plan)) return;
   const plans = account.plans.join(", ");
-  throw new GatewayError("not_permitted", {
-    message:
-      plans === ""
-        ? "Your account has no plans to issue keys on. Ask an operator to add some (`accounts " +
-          "update ACCOUNT --plans ...`)."
-        : `Your account can issue keys on: ${plans}. Ask an operator for other plans.`,
-    param: "plan",
-  });
+  const message =
+    plans === ""
+      ? "Your account has no plans to issue keys on. Ask an operator to add some (`accounts " +
+        "update ACCOUNT --plans ...`)."
+      : `Your account can issue keys on: ${plans}. Ask an operator for other plans.`;
+  throw notPermitted(message, "plan");
 }
 
 function operatorsOnly(param: string): GatewayError {
-  return new GatewayError("not_permitted", {
-    message: `Only operators can set '${param}'. Omit it, or ask an operator.`,
-    param,
-  });
+  return notPermitted(`Only operators can set '${param}'. Omit it, or ask an operator.`, param);
 }
 
 function checkPlan(settings: KeySettings, platform: Platform): void {

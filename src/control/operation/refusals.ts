@@ -79,6 +79,11 @@ export function wrongState(message: string): GatewayError {
   return new GatewayError("wrong_state", { message });
 }
 
+/** The caller's role, account or scopes do not allow it. */
+export function notPermitted(message: string, param: string | null = null): GatewayError {
+  return new GatewayError("not_permitted", { message, param });
+}
+
 type Answer = GatewayErrorDetails & {
   readonly thrown: abstract new (...parts: never[]) => Error;
   readonly name: GatewayErrorName;

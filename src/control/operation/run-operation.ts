@@ -1,5 +1,5 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { invalidField, fromStorageError } from "./refusals.ts";
+import { fromStorageError, invalidField, notPermitted } from "./refusals.ts";
 import type { Operation, OperationInput, ReplyKeeper } from "./operation.ts";
 import type { RunServices } from "../services.ts";
 import { z } from "zod";
@@ -51,14 +51,10 @@ export function createRunOperation(services: RunServices): RunOperation {
 function checkPermission({ roles, scope }: Operation, { call }: OperationRequest): void {
   const { role, scopes } = call.principal;
   if (!roles.includes(role)) {
-    throw new GatewayError("not_permitted", {
-      message: `Your role, ${role}, does not allow this. Required: ${roles.join(", ")}.`,
-    });
+    throw notPermitted(`Your role, ${role}, does not allow this. Required: ${roles.join(", ")}.`);
   }
   if (!scopes.includes(scope)) {
-    throw new GatewayError("not_permitted", {
-      message: `Your token does not have the scope '${scope}'.`,
-    });
+    throw notPermitted(`Your token does not have the scope '${scope}'.`);
   }
 }
 

@@ -1,4 +1,5 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { notPermitted } from "./refusals.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { Page, PageRequest } from "../../store/control-store.ts";
 import type { Key } from "../../domain/keys/key.ts";
@@ -35,9 +36,7 @@ export function maySee(principal: Principal, accountId: string | undefined): boo
 /** Requires a principal that sees all accounts. Throws 403. */
 export function requireUnbound(principal: Principal): void {
   if (principal.accountId === undefined) return;
-  throw new GatewayError("not_permitted", {
-    message: "This covers all accounts, but you can see only one. Ask an operator.",
-  });
+  throw notPermitted("This covers all accounts, but you can see only one. Ask an operator.");
 }
 
 export function notFound(what: string): GatewayError {
@@ -81,10 +80,8 @@ export function disablingAfter(
     return { disabledAt: disabledAt ?? now, disabledBy: by };
   }
   if (isOperators && !isOperator) {
-    throw new GatewayError("not_permitted", {
-      message: "An operator disabled it, so only an operator can enable it. Ask one.",
-      param: "disabled",
-    });
+    const message = "An operator disabled it, so only an operator can enable it. Ask one.";
+    throw notPermitted(message, "disabled");
   }
   return { disabledAt: undefined, disabledBy: undefined };
 }

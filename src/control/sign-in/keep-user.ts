@@ -5,7 +5,7 @@ import { AlreadyExists } from "../../store/errors.ts";
 import type { ControlTransaction, ControlView } from "../../store/repositories/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
-import { invalidField } from "../operation/refusals.ts";
+import { invalidField, wrongState } from "../operation/refusals.ts";
 import { userSchema, type UserView } from "../contract/access.ts";
 import { viewAs } from "../values/api-form.ts";
 import type { User } from "../../store/entities.ts";
@@ -99,9 +99,7 @@ async function requireOtherOperator(transaction: ControlTransaction, user: User)
     if (page.items.some((other) => other.id !== user.id && isEnabledOperator(other))) return;
     after = page.next;
   } while (after !== undefined);
-  throw new GatewayError("wrong_state", {
-    message: "This is the last enabled operator. Make another user an operator first.",
-  });
+  throw wrongState("This is the last enabled operator. Make another user an operator first.");
 }
 
 async function orEmailTaken(insertion: Promise<void>): Promise<void> {

@@ -12,7 +12,7 @@ import {
   newTokenSchema,
   tokenQuerySchema,
 } from "../contract/access.ts";
-import { invalidField } from "../operation/refusals.ts";
+import { invalidField, notPermitted } from "../operation/refusals.ts";
 import { type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { notFound } from "../operation/scope.ts";
@@ -136,10 +136,8 @@ function isOperator({ role }: Principal): boolean {
 
 function requireOwnScopes(principal: Principal, wanted: ReadonlySet<Scope>): void {
   if (wanted.isSubsetOf(new Set(principal.scopes))) return;
-  throw new GatewayError("not_permitted", {
-    message: `A token can only create tokens with its own scopes: ${principal.scopes.join(", ")}.`,
-    param: "scopes",
-  });
+  const own = principal.scopes.join(", ");
+  throw notPermitted(`A token can only create tokens with its own scopes: ${own}.`, "scopes");
 }
 
 async function requireUser(

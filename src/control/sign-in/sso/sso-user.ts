@@ -3,6 +3,7 @@ import type { RandomBytes } from "../../../domain/keys/base62.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { roles, type Role } from "../../../domain/principal.ts";
 import type { ControlView } from "../../../store/repositories/control-store.ts";
+import { notPermitted } from "../../operation/refusals.ts";
 import type { Change } from "../../operation/change.ts";
 import { emailSchema } from "../../contract/access.ts";
 import { insertUser, newUser, updateUser } from "../keep-user.ts";
@@ -27,7 +28,7 @@ export async function keepSignOnUser(
     await insertUser(change, user);
     return user;
   }
-  if (before.disabledAt !== undefined) throw notPermitted("This user is disabled.");
+  if (before.disabledAt !== undefined) throw askOperator("This user is disabled.");
   const { issuer, subject } = signOn;
   const isSame = before.role === role && before.accountId === accountId;
   if (isSame && before.identity !== undefined) return before;
@@ -50,11 +51,11 @@ async function findUser(view: ControlView, signOn: SignOnClaims): Promise<User |
   const [user] = items;
   if (user === undefined) return undefined;
   if (user.identity !== undefined) {
-    throw notPermitted("The email address belongs to a user of another identity.");
+    throw askOperator("The email address belongs to a user of another identity.");
   }
   // Otherwise anybody could become that user by entering the address in a profile.
   if (claims.email_verified !== true) {
-    throw notPermitted(
+    throw askOperator(
       "A user with this email address exists, and the provider has not verified it.",
     );
   }
@@ -65,9 +66,9 @@ async function findUser(view: ControlView, signOn: SignOnClaims): Promise<User |
 function describeUser({ issuer, subject, claims }: SignOnClaims) {
   const email = readEmail(claims);
   if (email === undefined) {
-    throw notPermitted("The identity provider did not send an email address.");
+    throw askOperator("The identity provider did not send an email address.");
   }
-  if (claims.email_verified === false) throw notPermitted("The email address is not verified.");
+  if (claims.email_verified === false) throw askOperator("The email address is not verified.");
   const name = typeof claims.name === "string" ? claims.name.slice(0, 100) : "";
   return { email, name, identity: { issuer, subject } };
 }
@@ -78,7 +79,7 @@ function readRole(claims: SignOnClaims["claims"], settings: SsoSettings): Role {
   const held = new Set(readTexts(claims[settings.roleClaim]).map((value) => byValue.get(value)));
   const role = roles.find((candidate) => held.has(candidate));
   if (role !== undefined) return role;
-  throw notPermitted(`Nothing in the claim '${settings.roleClaim}' gives you a role.`);
+  throw askOperator(`Nothing in the claim '${settings.roleClaim}' gives you a role.`);
 }
 
 /**
@@ -95,13 +96,13 @@ async function readAccount(
   const values: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
   const [name] = values;
   if (typeof name !== "string" || values.length > 1) {
-    throw notPermitted(`The claim '${settings.accountClaim}' does not name exactly one account.`);
+    throw askOperator(`The claim '${settings.accountClaim}' does not name exactly one account.`);
   }
   const byId = await view.accounts.get(name);
   if (byId !== undefined) return byId.id;
   const { items } = await view.accounts.list({ name }, { limit: 1 });
   if (items[0] !== undefined) return items[0].id;
-  throw notPermitted(`The account in the claim '${settings.accountClaim}' does not exist.`);
+  throw askOperator(`The account in the claim '${settings.accountClaim}' does not exist.`);
 }
 
 function readEmail(claims: SignOnClaims["claims"]): string | undefined {
@@ -113,6 +114,6 @@ function readTexts(value: unknown): readonly string[] {
   return values.filter((text) => typeof text === "string");
 }
 
-function notPermitted(what: string): GatewayError {
-  return new GatewayError("not_permitted", { message: `${what} Ask an operator.` });
+function askOperator(what: string): GatewayError {
+  return notPermitted(`${what} Ask an operator.`);
 }
