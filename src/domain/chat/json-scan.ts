@@ -68,6 +68,7 @@ export class JsonScan {
   readonly #costLimit: number;
   #depth = 0;
   #cost = 0;
+  #hasBegun = false;
   #isInText = false;
   /** Whether the last chunk ended between a backslash and the character it escapes. */
   #isEscaped = false;
@@ -80,6 +81,16 @@ export class JsonScan {
   /** Of all values so far. */
   get cost(): number {
     return this.#cost;
+  }
+
+  /** Whether an object or a list has begun, and all that began have ended. */
+  get isComplete(): boolean {
+    return this.#hasBegun && this.#depth === 0;
+  }
+
+  /** Whether an object, a list or a text has begun and not ended. */
+  get isOpen(): boolean {
+    return this.#depth > 0 || this.#isInText;
   }
 
   push(bytes: Uint8Array): void {
@@ -111,13 +122,14 @@ export class JsonScan {
           break;
         case openBracket:
         case openBrace:
+          this.#hasBegun = true;
           this.#depth += 1;
           if (this.#depth > this.#depthLimit) throw tooDeep(this.#depthLimit);
           this.#add(valueCosts.container);
           break;
         case closeBracket:
         case closeBrace:
-          this.#depth -= 1;
+          if (this.#depth > 0) this.#depth -= 1;
           break;
         default:
       }

@@ -3,50 +3,6 @@ import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-fail
 import type { DecoderLimits, StreamDecoder } from "../adapter.ts";
 import { WholeBody } from "./whole-body.ts";
 
-/** Length of the pieces in characters: small enough to look like a stream, and not too many. */
-const pieceCharacters = 512;
-
-/** The events of a whole answer as a stream has them: long texts in pieces. */
-export function inPieces(events: readonly ChatEvent[]): readonly ChatEvent[] {
-  return events.flatMap(cutEvent);
-}
-
-function cutEvent(event: ChatEvent): readonly ChatEvent[] {
-  switch (event.type) {
-    case "text-delta":
-    case "refusal-delta":
-    case "reasoning-delta": {
-      const { type, choice } = event;
-      const [text = "", ...rest] = cut(event.text);
-      // Fields beside the text belong to all of it, and go out once.
-      return [{ ...event, text }, ...rest.map((piece) => ({ type, choice, text: piece }))];
-    }
-    case "tool-call-delta": {
-      const { type, choice, call } = event;
-      const [first = "", ...rest] = cut(event.arguments);
-      const pieces = rest.map((piece) => ({ type, choice, call, arguments: piece }));
-      return [{ ...event, arguments: first }, ...pieces];
-    }
-    case "function-call-delta":
-      return cut(event.arguments).map((piece) => ({ ...event, arguments: piece }));
-    case "reasoning-block":
-    case "tool-call-start":
-    case "function-call-start":
-    case "choice-finish":
-    case "usage-report":
-    case "answer-start":
-      return [event];
-  }
-}
-
-function cut(text: string): readonly string[] {
-  const pieces: string[] = [];
-  for (let start = 0; start < text.length; start += pieceCharacters) {
-    pieces.push(text.slice(start, start + pieceCharacters));
-  }
-  return pieces;
-}
-
 /**
  * What the decoders of all kinds do alike: nothing is read after the end or a failure, a whole
  * answer in place of a stream is replayed, and malformed events are counted.
@@ -101,7 +57,7 @@ export abstract class AnswerDecoder implements StreamDecoder<ChatEvent> {
 
   /** Of an answer that is not whole, nothing is replayed: another target can still answer. */
   #replay(json: string): readonly ChatEvent[] {
-    const events = inPieces(this.readWhole(json));
+    const events = this.readWhole(json);
     this.#isDone = true;
     return events;
   }

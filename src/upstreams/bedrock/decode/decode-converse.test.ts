@@ -164,15 +164,6 @@ test("deeply nested input is a failure or its JSON, and nothing else is thrown",
   expect([undefined, "broken-answer"]).toContain(failureOf(nested));
 });
 
-test("a long answer is replayed in pieces", () => {
-  const content = [{ text: `x${"👋🏽 é".repeat(2_000)}` }];
-  const { events } = replay([new TextEncoder().encode(answerOf(content))]);
-  const pieces = events.filter((event) => event.type === "text-delta").map(({ text }) => text);
-  expect(pieces.length).toBeGreaterThan(5);
-  expect(pieces.join("")).toBe(content[0]?.text ?? "");
-  for (const piece of pieces) expect(piece.length).toBeLessThanOrEqual(512);
-});
-
 test("the events of a replay are the same for any split of the body", () => {
   const bytes = new TextEncoder().encode(
     answerOf([

@@ -1,3 +1,4 @@
+import { JsonScan } from "../../../domain/chat/json-scan.ts";
 import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
 import type {
   ChatEvent,
@@ -36,7 +37,7 @@ interface OpenCall {
   /** Arguments and fields that arrived before the name, or empty arguments before others. */
   pending: string;
   extra: ToolCallExtra | undefined;
-  readonly progress: JsonProgress;
+  readonly progress: JsonScan;
   /** The number of the list in which its name came last. */
   namedIn: number;
   /** Whether its name came again after complete arguments: it, or the head of another call. */
@@ -157,7 +158,7 @@ export class ToolCallTracker {
       hasStarted: false,
       pending: "",
       extra: undefined,
-      progress: new JsonProgress(),
+      progress: newProgress(),
       namedIn: 0,
       isNamedAgain: false,
       wholeText: "",
@@ -175,7 +176,7 @@ export class ToolCallTracker {
       open.namedIn = this.#lists;
       if (open.name === "") open.name = name;
     }
-    open.progress.push(text);
+    open.progress.push(Buffer.from(text));
     if (text === "" || open.wholeText === undefined) return;
     const isLong = open.wholeText.length + text.length > mostComparedCharacters;
     open.wholeText = isLong ? undefined : open.wholeText + text;
@@ -286,58 +287,7 @@ function nameTooLate(): UpstreamFailure {
   );
 }
 
-/** Follows a JSON text in pieces, to see where its object or list is complete, in linear time. */
-class JsonProgress {
-  #depth = 0;
-  #hasBegun = false;
-  #isInText = false;
-  #isEscaped = false;
-
-  /** Whether an object or a list has begun and ended. Other values never are. */
-  get isComplete(): boolean {
-    return this.#hasBegun && this.#depth === 0;
-  }
-
-  /** Whether an object, a list or a text has begun and not ended. */
-  get isOpen(): boolean {
-    return this.#depth > 0 || this.#isInText;
-  }
-
-  push(text: string): void {
-    for (let at = 0; at < text.length; at += 1) {
-      if (this.#isInText) at = this.#endOfText(text, at);
-      else this.#readStructure(text.charCodeAt(at));
-    }
-  }
-
-  /** The position of the quote that ends a text, or the end. */
-  #endOfText(text: string, start: number): number {
-    for (let at = start; at < text.length; at += 1) {
-      const code = text.charCodeAt(at);
-      if (this.#isEscaped) this.#isEscaped = false;
-      else if (code === backslash) this.#isEscaped = true;
-      else if (code === quote) {
-        this.#isInText = false;
-        return at;
-      }
-    }
-    return text.length;
-  }
-
-  #readStructure(code: number): void {
-    if (code === quote) this.#isInText = true;
-    else if (code === openBrace || code === openBracket) {
-      this.#hasBegun = true;
-      this.#depth += 1;
-    } else if ((code === closeBrace || code === closeBracket) && this.#depth > 0) {
-      this.#depth -= 1;
-    }
-  }
+/** To see where the object or list of the arguments is complete; other values never are. */
+function newProgress(): JsonScan {
+  return new JsonScan({ jsonDepth: Infinity, jsonValues: Infinity });
 }
-
-const quote = 0x22;
-const openBracket = 0x5b;
-const backslash = 0x5c;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
