@@ -1,6 +1,7 @@
 import type { FinishReason } from "../../domain/chat/chat.ts";
 import { brokenAnswer, type UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { cleanCode } from "./failure-reply.ts";
+import { anyOf, cleanCode } from "./failure-reply.ts";
+import table from "./finish-words.json" with { type: "json" };
 
 /**
  * What a server's word for the end of an answer means: one of OpenAI's reasons, an answer that was
@@ -14,10 +15,21 @@ export function readFinishWord(word: string): FinishMeaning {
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, "")
     .replace(/^(?:finish|stop)?reason/, "");
-  const known = words.get(folded);
+  const known = meanings.get(folded);
   if (known !== undefined) return known;
   if (interruptedWords.test(folded)) return "interrupted";
   return moderationWords.test(folded) ? "content_filter" : "unknown";
+}
+
+/**
+ * OpenAI's reason. Agents stop at `stop`, so an answer with a call that must be answered never has
+ * it, and one without a call never has the reason of one.
+ */
+export function finishReasonOf(
+  meaning: Exclude<FinishMeaning, "interrupted">,
+  calls: "tool_calls" | "function_call" | undefined,
+): FinishReason {
+  return meaning === "length" || meaning === "content_filter" ? meaning : (calls ?? "stop");
 }
 
 /** Whether a server says so that an answer goes on: some write it out instead of null. */
@@ -31,29 +43,15 @@ const noFinish = /^\s*(?:|null|none|not_?finished)\s*$/i;
  * Words of OpenAI, Anthropic, Gemini, Bedrock, Cohere, Mistral, DeepSeek, Zhipu, xAI, Hugging Face,
  * vLLM, SGLang and llama.cpp, folded.
  */
-const words: ReadonlyMap<string, FinishMeaning> = new Map<string, FinishMeaning>([
-  ...of("stop", "stop stopped endturn stopsequence stopword stoptoken eos eostoken eot endoftext"),
-  ...of("stop", "endofsequence end ended complete completed done finish finished success normal"),
-  ...of("stop", "pauseturn"),
-  ...of("length", "length maxtokens maxoutputtokens maxcompletiontokens maxnewtokens tokenlimit"),
-  ...of("length", "maxlength maxlen modellength maxcontext limit contextlength truncated"),
-  ...of("length", "modelcontextwindowexceeded contextwindowexceeded contextlengthexceeded"),
-  ...of("length", "lengthexceeded lengthlimit maxtokensreached maxtokensexceeded maxoutputreached"),
-  ...of("tool_calls", "toolcalls toolcall tooluse tools"),
-  ...of("function_call", "functioncall functioncalls function"),
-  ...of("content_filter", "contentfilter contentfiltered language errortoxic"),
-  ...of("interrupted", "load unload killed oom"),
-]);
-
-function of(meaning: FinishMeaning, list: string): readonly (readonly [string, FinishMeaning])[] {
-  return list.split(" ").map((word) => [word, meaning]);
-}
+const meanings: ReadonlyMap<string, FinishMeaning> = new Map(
+  (["stop", "length", "tool_calls", "function_call", "content_filter", "interrupted"] as const)
+    .map((meaning) => table[meaning].map((word) => [word, meaning] as const))
+    .flat(),
+);
 
 /** An open set is never read as success: anything that sounds like a failure is one. */
-const interruptedWords =
-  /error|abort|cancel|time(?:d?out|limit)|deadline|overload|unavailable|exhaust|insufficient|fail|malformed|unexpected|interrupt|disconnect|exception|crash|preempt|evict|ratelimit|throttl|outofmemory|incomplete|missing|died|shutdown|restart|terminated|lost$|nocapacity|cachefull|pending|inprogress|stalled|maxtime/;
-const moderationWords =
-  /contentfilter|safety|sensitive|moderat|recitation|prohibited|blocked|blocklist|spii|refus|guardrail|toxic|policy|harmful|censor|unsafe|nsfw|inappropriate|violation|flagged|^hate|selfharm|^sexual|rejected/;
+const interruptedWords = anyOf(table["sounds-interrupted"]);
+const moderationWords = anyOf(table["sounds-moderated"]);
 
 /** The failure of an answer that ended with such a word before it was whole. */
 export function interruptedAnswer(word: string): UpstreamFailure {

@@ -43,6 +43,11 @@ export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
+/** The keys of a table that is known when it is written, such as a file of facts. */
+export function keysOf<Key extends string>(object: Readonly<Record<Key, unknown>>): readonly Key[] {
+  return Object.keys(object).filter((key): key is Key => key in object);
+}
+
 /**
  * Far more than any answer has: a larger count is nonsense, and would spoil every sum it is added
  * to.

@@ -1,3 +1,4 @@
+import keywords from "./keywords.json" with { type: "json" };
 import { isObject, type JsonObject, listOf, objectOf, textOf } from "../../shared/json-fields.ts";
 
 /**
@@ -136,37 +137,9 @@ function isCompound(value: unknown): boolean {
 const kindKeywords = ["type", "enum", "const", "anyOf", "$ref", "properties"] as const;
 
 /** Beside the bounds of numbers and lengths. */
-const refused: ReadonlySet<string> = new Set([
-  "uniqueItems",
-  "contains",
-  "minContains",
-  "maxContains",
-  "prefixItems",
-  "additionalItems",
-  "unevaluatedItems",
-  "propertyNames",
-  "unevaluatedProperties",
-  "dependencies",
-  "dependentRequired",
-  "dependentSchemas",
-  "not",
-  "if",
-  "then",
-  "else",
-]);
+const refused: ReadonlySet<string> = new Set(keywords.refused);
 
-const formats: ReadonlySet<string> = new Set([
-  "date-time",
-  "time",
-  "date",
-  "duration",
-  "email",
-  "hostname",
-  "uri",
-  "ipv4",
-  "ipv6",
-  "uuid",
-]);
+const formats: ReadonlySet<string> = new Set(keywords.formats);
 
 const largestRepetition = 100;
 

@@ -14,6 +14,7 @@ import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { checkToolCallCount } from "../../shared/collect-answer.ts";
 import { isObject, type JsonObject, nonEmpty, objectOf } from "../../shared/json-fields.ts";
 import {
+  finishReasonOf,
   interruptedAnswer,
   type OnUnknownFinish,
   readFinishWord,
@@ -248,9 +249,8 @@ interface EndedAnswer {
 }
 
 /**
- * OpenAI's reason for a `stopReason`. Agents stop at `stop`, so an answer with a call that must be
- * answered never has it, and one without a call never has `tool_calls`. Throws `UpstreamFailure`
- * for a missing reason, for reasons that mean a failure, and for an unknown one without content.
+ * OpenAI's reason for a `stopReason`. Throws `UpstreamFailure` for a missing reason, for reasons that
+ * mean a failure, and for an unknown one without content.
  */
 function readStopReason(
   stopReason: string | undefined,
@@ -261,22 +261,13 @@ function readStopReason(
     throw brokenAnswer("the upstream's answer does not say why it ended");
   }
   const meaning = readFinishWord(stopReason);
-  switch (meaning) {
-    case "length":
-    case "content_filter":
-      return meaning;
-    case "stop":
-    case "tool_calls":
-    case "function_call":
-      return callsFinish ?? "stop";
-    case "interrupted":
-      throw interruptedAnswer(stopReason);
+  if (meaning === "interrupted") throw interruptedAnswer(stopReason);
+  if (meaning === "unknown") {
     // A new reason must not make callers lose their answers.
-    case "unknown":
-      onUnknown(stopReason);
-      if (!hasContent) throw brokenAnswer("the upstream's answer ended empty");
-      return callsFinish ?? "stop";
+    onUnknown(stopReason);
+    if (!hasContent) throw brokenAnswer("the upstream's answer ended empty");
   }
+  return finishReasonOf(meaning, callsFinish);
 }
 
 /** Whether the answer is not the model's own. */

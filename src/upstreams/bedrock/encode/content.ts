@@ -1,16 +1,17 @@
 import type { ContentPart } from "../../../domain/chat/chat.ts";
 import { invalidRequest, isBlank, unsupported } from "./adjustments.ts";
-import type {
-  ContentBlock,
-  DocumentBlock,
-  DocumentFormat,
-  ImageBlock,
-  ImageFormat,
-  ResultBlock,
-  Turn,
+import {
+  type ContentBlock,
+  type DocumentBlock,
+  type ImageBlock,
+  type ImageFormat,
+  type ResultBlock,
+  type Turn,
+  type DocumentFormat,
+  documentFormats as formats,
 } from "./converse-body.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { type JsonObject, textOf } from "../../shared/json-fields.ts";
+import { type JsonObject, keysOf, textOf } from "../../shared/json-fields.ts";
 
 /**
  * One part of a user's or a tool's message; undefined if it is empty. `path` is the part's path.
@@ -111,7 +112,7 @@ function encodeDocument(
     );
   }
   const filename = textOf(file["filename"]) ?? "";
-  const data = read(fileData);
+  const data = readFile(fileData);
   if (data === undefined) {
     throw invalidRequest(path, `${path}: file_data is not a data URL with valid base64 data.`);
   }
@@ -132,53 +133,24 @@ function encodeDocument(
 }
 
 /** Plain base64, without a `data:` address, is also common. */
-function read(fileData: string): DataUrl | undefined {
+function readFile(fileData: string): DataUrl | undefined {
   if (/^data:/i.test(fileData)) return parseDataUrl(fileData);
   const base64 = soundBase64(fileData);
   return base64 === undefined ? undefined : { mediaType: "", base64 };
 }
 
+/** For plain text the extension decides first: Markdown and CSV are often sent as plain text. */
 function formatOf(mediaType: string, filename: string): DocumentFormat | undefined {
   const dot = filename.lastIndexOf(".");
   const extension = dot < 0 ? "" : filename.slice(dot + 1).toLowerCase();
-  return byMediaType.get(mediaType) ?? byExtension.get(extension) ?? ofText(mediaType);
+  // Source code and similar text, which the model reads as it is.
+  const isText = mediaType.startsWith("text/") || mediaType === "application/json";
+  return (
+    keysOf(formats).find((name) => formats[name].types.some((type) => type === mediaType)) ??
+    keysOf(formats).find((name) => formats[name].extensions.includes(extension)) ??
+    (isText ? "txt" : undefined)
+  );
 }
-
-/** Source code and similar text, which the model reads as it is. */
-function ofText(mediaType: string): DocumentFormat | undefined {
-  return mediaType.startsWith("text/") || mediaType === "application/json" ? "txt" : undefined;
-}
-
-const office = "application/vnd.openxmlformats-officedocument";
-
-const byMediaType: ReadonlyMap<string, DocumentFormat> = new Map<string, DocumentFormat>([
-  ["application/pdf", "pdf"],
-  ["text/csv", "csv"],
-  ["application/msword", "doc"],
-  [`${office}.wordprocessingml.document`, "docx"],
-  ["application/vnd.ms-excel", "xls"],
-  [`${office}.spreadsheetml.sheet`, "xlsx"],
-  ["text/html", "html"],
-  ["text/markdown", "md"],
-]);
-
-/** For plain text the extension decides first: Markdown and CSV are often sent as plain text. */
-const byExtension: ReadonlyMap<string, DocumentFormat> = new Map<string, DocumentFormat>([
-  ["pdf", "pdf"],
-  ["csv", "csv"],
-  ["doc", "doc"],
-  ["docx", "docx"],
-  ["xls", "xls"],
-  ["xlsx", "xlsx"],
-  ["html", "html"],
-  ["htm", "html"],
-  ["txt", "txt"],
-  ["text", "txt"],
-  ["log", "txt"],
-  ["json", "txt"],
-  ["md", "md"],
-  ["markdown", "md"],
-]);
 
 /**
  * Names of a request's documents. The provider accepts letters, digits, single white space,
@@ -262,7 +234,8 @@ export class AttachmentLimits {
  * an image with a wrong one.
  */
 function imageFormatOf({ base64, mediaType }: DataUrl): ImageFormat | undefined {
-  return formatOfBytes(base64) ?? formatsByType.get(mediaType);
+  const type = mediaType === "image/jpg" ? "image/jpeg" : mediaType;
+  return formatOfBytes(base64) ?? imageFormats.find((format) => type === `image/${format}`);
 }
 
 function formatOfBytes(base64: string): ImageFormat | undefined {
@@ -276,14 +249,6 @@ const firstBytes: readonly (readonly [string, ImageFormat])[] = [
   ["/9j/", "jpeg"],
   ["R0lGOD", "gif"],
 ];
-
-const formatsByType: ReadonlyMap<string, ImageFormat> = new Map([
-  ["image/png", "png"],
-  ["image/jpeg", "jpeg"],
-  ["image/jpg", "jpeg"],
-  ["image/gif", "gif"],
-  ["image/webp", "webp"],
-]);
 
 /** The content of a `data:` address. */
 interface DataUrl {

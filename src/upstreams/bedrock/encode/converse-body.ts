@@ -1,3 +1,4 @@
+import documentFormats from "./document-formats.json" with { type: "json" };
 import type { JsonObject } from "../../shared/json-fields.ts";
 
 /**
@@ -78,9 +79,10 @@ export type ContentBlock =
   | DocumentBlock
   | ReasoningContentBlock;
 
+/** With the media types and extensions of files by which they are known. */
+export { documentFormats };
+export type DocumentFormat = keyof typeof documentFormats;
 export type ImageFormat = "png" | "jpeg" | "gif" | "webp";
-export type DocumentFormat =
-  "pdf" | "csv" | "doc" | "docx" | "xls" | "xlsx" | "html" | "txt" | "md";
 
 export interface InferenceConfig {
   readonly maxTokens?: number;

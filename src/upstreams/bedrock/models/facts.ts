@@ -6,6 +6,7 @@ import {
 } from "../config/capabilities.ts";
 import { suggest } from "../../../domain/suggest.ts";
 import type { SettingProblem } from "../../../settings/values.ts";
+import { keysOf } from "../../shared/json-fields.ts";
 import facts from "./facts.json" with { type: "json" };
 
 /** What is known of the provider's models and regions, with its sources, is in `facts.json`. */
@@ -152,7 +153,3 @@ export function endOfLifeOf(identifier: string): EndOfLife | undefined {
 }
 
 const namedByArn = /^arn:[^:]*:bedrock:[^:]*:[^:]*:(?:foundation-model|inference-profile)\/(.+)$/;
-
-function keysOf<Key extends string>(object: Readonly<Record<Key, unknown>>): readonly Key[] {
-  return Object.keys(object).filter((key): key is Key => key in object);
-}

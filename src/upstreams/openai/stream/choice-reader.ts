@@ -5,6 +5,7 @@ import type {
   FinishReason,
 } from "../../../domain/chat/chat.ts";
 import {
+  finishReasonOf,
   interruptedAnswer,
   isNoFinishWord,
   readFinishWord,
@@ -133,7 +134,8 @@ export class ChoiceReader {
   #finish({ word, meaning }: Finish, events: ChatEvent[]): void {
     this.#tools?.finish(events);
     if (meaning === "unknown") this.#checkUnknown(word);
-    this.#finishReason = this.#reasonOf(meaning);
+    const calls = this.#hasFunctionCall ? "function_call" : undefined;
+    this.#finishReason = finishReasonOf(meaning, this.#hasToolCall() ? "tool_calls" : calls);
     const extra = this.#takeExtra(undefined);
     const event = {
       type: "choice-finish",
@@ -149,21 +151,6 @@ export class ChoiceReader {
     this.#shared.services.onUnknownFinish(word);
     const hasContent = this.#hasText || this.#hasCall();
     if (!hasContent || this.#tools?.hasHalfCall === true) throw interruptedAnswer(word);
-  }
-
-  /** Agents stop at `stop`, so a choice with a call that must be answered never has it. */
-  #reasonOf(meaning: Finish["meaning"]): FinishReason {
-    switch (meaning) {
-      case "length":
-      case "content_filter":
-        return meaning;
-      case "stop":
-      case "tool_calls":
-      case "function_call":
-      case "unknown":
-        if (this.#hasToolCall()) return "tool_calls";
-        return this.#hasFunctionCall ? "function_call" : "stop";
-    }
   }
 
   #hasCall(): boolean {
