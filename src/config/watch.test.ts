@@ -62,7 +62,7 @@ function start(path: string, text = fileText(10)): ConfigWatch {
     env: {},
     current: readText(text),
     text,
-    debounceMs: 5,
+    intervalMs: 5,
     now: () => Date.parse("2026-11-23"),
     onConfig: (config) => heard.add(`depth ${config.http.jsonDepth}`, config),
     onProblems: (problems) => heard.add(`problems ${problems}`),
@@ -220,9 +220,15 @@ telemetry: { log_level: debug }`;
     });
   });
 
-  test("reports that it cannot watch a missing directory", () => {
-    start(join(directory, "none", "sluice.yaml"));
-    expect(heard.events[0]).toContain("changes cannot be detected (ENOENT)");
+  test("reports a missing directory, and reads the file once it is there", async () => {
+    const path = join(directory, "none", "sluice.yaml");
+    start(path);
+    await heard.next(1);
+    expect(heard.events[0]).toContain("cannot be read (ENOENT)");
+    mkdirSync(join(directory, "none"));
+    writeFileSync(path, fileText(11));
+    await heard.next(2);
+    expect(heard.events[1]).toBe("depth 11");
   });
 
   test("is silent once disposed", () => {

@@ -1,5 +1,4 @@
-import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { readFileSync, statSync } from "node:fs";
 import { errorCode, oddKind } from "../domain/system-files.ts";
 import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
@@ -11,18 +10,18 @@ export interface WatchOptions {
   readonly path: string;
   readonly env: Environment;
   readonly current: Config;
-  /** The text of `current`; by default the file when watching begins. */
-  readonly text?: string;
-  /** Quiet time after a change before the file is read. */
-  readonly debounceMs?: number;
+  /** The text of `current`. */
+  readonly text: string;
+  /** Time between two looks at the file. */
+  readonly intervalMs?: number;
   /** Wall clock, ms. */
   readonly now: () => number;
   /** `isWhole`: all settings of the text are in use, none waits for a restart. */
   readonly onConfig: (config: Config, text: string, isWhole: boolean) => void;
   /** Called for a file that is invalid or unreadable; the current configuration stays. */
   readonly onProblems: (text: string) => void;
-  /** Called for warnings, for settings that need a restart, and when watching fails. */
-  readonly onNotice?: (text: string) => void;
+  /** Called for warnings, and for settings that need a restart. */
+  readonly onNotice: (text: string) => void;
 }
 
 export interface ConfigWatch extends Disposable {
@@ -30,32 +29,37 @@ export interface ConfigWatch extends Disposable {
   reload(): void;
 }
 
-const defaultDebounceMs = 100;
+const defaultIntervalMs = 250;
 
 /** Watches a configuration file: passes on valid changes and reports invalid ones. */
 export function watchConfig(options: WatchOptions): ConfigWatch {
   return new FileConfigWatch(options);
 }
 
+/**
+ * Looks at what the path leads to, and reads it once it has been the same for two looks. So it does
+ * not matter how the file is changed: written, replaced, or behind a link that is swapped.
+ */
 class FileConfigWatch implements ConfigWatch {
   readonly #options: WatchOptions;
-  readonly #watchers = new Map<string, FSWatcher>();
   #current: Config;
   /** The text that was read last; undefined if none could be read. */
   #text: string | undefined;
   #isUnreadable = false;
   /** Whether the text that was read last is invalid. */
   #isRefused = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The version of the file at the last look, and the one that was read last. */
+  #seen = "";
+  #taken = "";
+  readonly #timer: ReturnType<typeof setInterval>;
   #isClosed = false;
 
   constructor(options: WatchOptions) {
     this.#options = options;
     this.#current = options.current;
-    this.#text = options.text ?? this.#read();
-    this.#watchDirectories();
-    // The file may have changed between being read and being watched.
-    this.#schedule();
+    this.#text = options.text;
+    this.#timer = setInterval(() => this.#look(), options.intervalMs ?? defaultIntervalMs);
+    this.#timer.unref();
   }
 
   reload(): void {
@@ -64,25 +68,30 @@ class FileConfigWatch implements ConfigWatch {
     this.#readAgain();
   }
 
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    this.#isClosed = true;
+  }
+
+  #look(): void {
+    const version = versionOf(this.#options.path);
+    const isQuiet = version === this.#seen;
+    this.#seen = version;
+    if (!isQuiet || version === this.#taken) return;
+    this.#taken = version;
+    this.#readAgain();
+  }
+
   #readAgain(): void {
     if (this.#isClosed) return;
-    clearTimeout(this.#timer);
-    this.#watchDirectories();
     const text = this.#read();
     if (text === undefined || text === this.#text) return;
     this.#text = text;
     this.#apply(text);
   }
 
-  [Symbol.dispose](): void {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    for (const watcher of this.#watchers.values()) watcher.close();
-    this.#watchers.clear();
-  }
-
   #apply(text: string): void {
-    const { path, env, now, onConfig, onProblems } = this.#options;
+    const { path, env, now, onConfig, onProblems, onNotice } = this.#options;
     const result = parseConfig(text, { name: path, env });
     this.#isRefused = !result.ok;
     if (!result.ok) {
@@ -94,15 +103,10 @@ class FileConfigWatch implements ConfigWatch {
     const { config, pending } = keepRestartSettings(this.#current, result.config);
     this.#current = config;
     if (pending.length > 0) {
-      this.#notice(`${path}: changes that take effect only after a restart: ${pending.join(", ")}`);
+      onNotice(`${path}: changes that take effect only after a restart: ${pending.join(", ")}`);
     }
-    for (const warning of configWarnings(config, now())) this.#notice(warning);
+    for (const warning of configWarnings(config, now())) onNotice(warning);
     onConfig(config, text, pending.length === 0);
-  }
-
-  #notice(text: string): void {
-    const { onNotice, onProblems } = this.#options;
-    (onNotice ?? onProblems)(text);
   }
 
   #read(): string | undefined {
@@ -125,53 +129,14 @@ class FileConfigWatch implements ConfigWatch {
     }
     this.#isUnreadable = true;
   }
+}
 
-  #schedule(): void {
-    if (this.#isClosed) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(
-      () => this.#readAgain(),
-      this.#options.debounceMs ?? defaultDebounceMs,
-    );
-    this.#timer.unref();
-  }
-
-  /**
-   * Watches directories, because the watch of a file ends when an editor replaces it: the directory
-   * of the path and that of a symbolic link's target, since either may change.
-   */
-  #watchDirectories(): void {
-    const wanted = new Set([dirname(resolve(this.#options.path)), ...this.#goalDirectory()]);
-    for (const [directory, watcher] of this.#watchers) {
-      if (wanted.has(directory)) continue;
-      watcher.close();
-      this.#watchers.delete(directory);
-    }
-    for (const directory of wanted) {
-      if (!this.#watchers.has(directory)) this.#watchDirectory(directory);
-    }
-  }
-
-  #goalDirectory(): readonly string[] {
-    try {
-      return [dirname(realpathSync(this.#options.path))];
-    } catch {
-      return [];
-    }
-  }
-
-  #watchDirectory(directory: string): void {
-    try {
-      const watcher = watch(directory, { persistent: false }, () => this.#schedule());
-      watcher.on("error", () => {
-        watcher.close();
-        this.#watchers.delete(directory);
-      });
-      this.#watchers.set(directory, watcher);
-    } catch (error) {
-      this.#notice(
-        `${directory}: changes cannot be detected (${errorCode(error) ?? "unknown error"}); reload it with SIGHUP`,
-      );
-    }
+/** Differs after each change of what a path leads to. */
+function versionOf(path: string): string {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(" ");
+  } catch (error) {
+    return errorCode(error) ?? "unknown error";
   }
 }
