@@ -24,7 +24,8 @@ import {
   type PoolUnits,
 } from "./pool-bounds.ts";
 import { HeldPlace, PlaceTurn, PoolGate, type Spot, type Waited } from "./pool-gate.ts";
-import type { SharedSlots, SlotUser } from "./shared/shared-slots.ts";
+import type { SharedSlots } from "./shared/shared-slots.ts";
+import type { UpstreamSlots } from "./shared/upstream-slots.ts";
 import { UpstreamPlaces } from "./upstream-places.ts";
 import { type RequestTerms, UpstreamRequests } from "./upstream-requests.ts";
 
@@ -57,10 +58,10 @@ interface PoolEntry {
 
 interface UpstreamEntry {
   readonly places: UpstreamPlaces;
+  /** Where several processes share them. */
+  readonly slots: UpstreamSlots | undefined;
   /** For answers that are drained after their callers have left. */
   readonly readingOn: UpstreamPlaces;
-  /** The newest configuration. */
-  bounds: UpstreamBounds | undefined;
   /** The gate of its targets without a pool; undefined until one is tried. */
   gate: PoolGate | undefined;
   draining: Draining | undefined;
@@ -82,7 +83,6 @@ export class Capacity implements CapacityGate {
 
   constructor(options: CapacityOptions) {
     this.#options = options;
-    options.shared?.attach(this);
   }
 
   enter(ask: PlaceAsk): Entered | Promise<Entered> {
@@ -119,7 +119,7 @@ export class Capacity implements CapacityGate {
     }
     for (const [name, entry] of this.#upstreams) {
       const upstream = snapshot.upstreams.get(name);
-      if (upstream !== undefined) this.#setLimits(name, entry, upstream);
+      if (upstream !== undefined) this.#setLimits(entry, upstream);
       else if (isUnused(entry)) this.#upstreams.delete(name);
     }
     for (const { gate } of this.#upstreams.values()) gate?.gate.serve();
@@ -129,23 +129,6 @@ export class Capacity implements CapacityGate {
   /** Serves waiting calls at once after units of a pool were sold or given back. */
   unitsChanged(): void {
     for (const { gate } of this.#pools.values()) gate.gate.serve();
-  }
-
-  /** Serves waiting calls after the part of this process has changed. */
-  partChanged({ kind, name }: PoolName): void {
-    const entry = kind === "pool" ? this.#pools.get(name) : this.#upstreams.get(name);
-    if (entry === undefined) return;
-    if ("bounds" in entry && entry.bounds !== undefined) {
-      this.#setLimits(name, entry, entry.bounds);
-    }
-    entry.gate?.gate.serve();
-  }
-
-  /** What calls of this process hold and wait for. */
-  partUse({ kind, name }: PoolName): ReturnType<SlotUser["partUse"]> {
-    if (kind === "pool") return { gate: this.#pools.get(name)?.gate, upstream: undefined };
-    const { gate, places } = this.#upstreams.get(name) ?? {};
-    return { gate, upstream: places };
   }
 
   views(): readonly PoolView[] {
@@ -204,72 +187,107 @@ export class Capacity implements CapacityGate {
     const known = this.#spots.get(target);
     if (known !== undefined) return known;
     if (this.#newest === undefined) this.follow(snapshot);
-    const { upstream: name, pool: poolName } = target;
+    const { upstream: name } = target;
     const upstream =
       this.#upstreams.get(name) ?? this.#addUpstream(name, snapshot.upstreams.get(name));
     const pool =
-      (poolName === undefined ? undefined : this.#poolAt(poolName, snapshot)) ??
-      (upstream.gate ??= this.#newGate({ kind: "upstream", name }, () => boundsOfUpstream));
+      this.#poolAt(target.pool, snapshot) ?? (upstream.gate ??= this.#newGate(name, upstream));
     const spot = { pool, upstream: upstream.places, target: this.#options.limitOf(target.id) };
     this.#spots.set(target, spot);
     return spot;
   }
 
-  #poolAt(name: string, snapshot: ConfiguredPlaces): PoolGate | undefined {
+  #poolAt(name: string | undefined, snapshot: ConfiguredPlaces): PoolGate | undefined {
+    if (name === undefined) return undefined;
     const known = this.#pools.get(name);
     if (known !== undefined) return known.gate;
     // A call keeps the snapshot it began with, which may have pools that the newest lacks.
     const source = this.#newest?.pools.get(name) ?? snapshot.pools.get(name);
-    if (source === undefined) return undefined;
-    const { units, shared } = this.#options;
-    const entry: PoolEntry = {
-      source,
-      gate: this.#newGate({ kind: "pool", name }, () => {
-        const whole = boundsOfPool(entry.source, units);
-        return shared?.ofPool(entry.source, whole) ?? whole;
-      }),
+    return source && this.#addPool(source);
+  }
+
+  #addPool(source: Pool): PoolGate {
+    const { name } = source;
+    const { units, shared: sharing } = this.#options;
+    const shared = sharing?.pool(name);
+    const bounds = (): PoolBounds => {
+      const whole = boundsOfPool(entry.source, units);
+      return shared?.follow(whole) ?? whole;
     };
+    const unitsOf = (keyId: string): number => units.unitsOf(name, keyId);
+    const gate = new PoolGate({
+      ...this.#gateOptions("pool", name),
+      pool: name,
+      bounds,
+      unitsOf,
+      shared,
+    });
+    const entry = { source, gate };
+    if (shared !== undefined) shared.pool = gate;
     this.#pools.set(name, entry);
-    return entry.gate;
+    return gate;
   }
 
   #addUpstream(name: string, called: UpstreamBounds | undefined): UpstreamEntry {
+    const { shared } = this.#options;
+    const slots = shared?.upstream(name);
+    const places = new UpstreamPlaces(
+      0,
+      shared &&
+        slots && {
+          askMore: () => shared.askMore(slots),
+          leaving: () => slots.set.leaving(),
+          left: () => slots.set.left(),
+        },
+    );
+    if (slots !== undefined) slots.places = places;
     const entry: UpstreamEntry = {
-      places: new UpstreamPlaces(0, this.#options.shared?.at({ kind: "upstream", name })),
+      places,
+      slots,
       readingOn: new UpstreamPlaces(0),
-      bounds: undefined,
       gate: undefined,
       draining: undefined,
     };
     const upstream = this.#newest?.upstreams.get(name) ?? called;
-    if (upstream !== undefined) this.#setLimits(name, entry, upstream);
+    if (upstream !== undefined) this.#setLimits(entry, upstream);
     this.#upstreams.set(name, entry);
     return entry;
   }
 
-  #setLimits(name: string, entry: UpstreamEntry, bounds: UpstreamBounds): void {
-    const { maxInFlight, drain } = bounds;
-    const drained = drain?.limit ?? 0;
-    const { shared } = this.#options;
-    entry.bounds = bounds;
-    entry.readingOn.limit = shared?.ofDraining(drained) ?? drained;
-    entry.places.limit = shared?.ofUpstream(name, maxInFlight) ?? maxInFlight;
+  #setLimits(
+    { places, slots, readingOn }: UpstreamEntry,
+    { maxInFlight, drain }: UpstreamBounds,
+  ): void {
+    readingOn.limit = Math.floor((drain?.limit ?? 0) / this.#processes);
+    if (slots === undefined) places.limit = maxInFlight;
+    else slots.follow(maxInFlight);
   }
 
-  #newGate(place: PoolName, bounds: () => PoolBounds): PoolGate {
-    const { clock, limits, settings, units, onWaited, shared } = this.#options;
-    return new PoolGate({
+  /** The gate of the targets of an upstream that name no pool. */
+  #newGate(name: string, { slots }: UpstreamEntry): PoolGate {
+    const gate = new PoolGate(this.#gateOptions("upstream", name));
+    if (slots !== undefined) slots.pool = gate;
+    return gate;
+  }
+
+  #gateOptions(kind: PoolName["kind"], name: string) {
+    const { clock, limits, settings, onWaited } = this.#options;
+    return {
       clock,
       limits,
-      scopeId: `${place.kind}:${place.name}`,
-      processes: () => shared?.processes ?? 1,
-      bounds,
-      unitsOf: (keyId) => (place.kind === "pool" ? units.unitsOf(place.name, keyId) : 0),
+      scopeId: `${kind}:${name}`,
+      processes: () => this.#processes,
+      pool: undefined,
+      bounds: () => boundsOfUpstream,
+      unitsOf: () => 0,
       queueLimit: () => settings().queueLimit,
-      onWaited: (waited) => onWaited?.(place, waited),
-      pool: place.kind === "pool" ? place.name : undefined,
-      shared: shared?.at(place),
-    });
+      onWaited: (waited: Waited) => onWaited?.({ kind, name }, waited),
+      shared: undefined,
+    };
+  }
+
+  get #processes(): number {
+    return this.#options.shared?.processes ?? 1;
   }
 }
 

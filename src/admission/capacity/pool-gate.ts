@@ -16,7 +16,7 @@ import {
 import { boundsOfUpstream, type PoolBounds } from "./pool-bounds.ts";
 import { PoolPlaces } from "./pool-places.ts";
 import { PoolTokens, type PoolTokensOptions, type Reservation } from "./tokens/pool-tokens.ts";
-import type { SharedPlaces, UpstreamPlaces } from "./upstream-places.ts";
+import type { UpstreamPlaces } from "./upstream-places.ts";
 import { UpstreamRequests } from "./upstream-requests.ts";
 
 /** Where a call takes a place: at a target, its pool and its upstream, together. */
@@ -43,7 +43,8 @@ interface PoolGateOptions extends PoolTokensOptions {
   /** Most calls of one lane that wait. */
   readonly queueLimit: () => number;
   readonly onWaited: (waited: Waited) => void;
-  readonly shared: SharedPlaces | undefined;
+  /** Where several processes share the places of the pool: one was given back. */
+  readonly shared: { leaving(): void; left(): void } | undefined;
 }
 
 type Refused = Extract<LimitDecision, { readonly isAdmitted: false }>;

@@ -1,12 +1,12 @@
 import type { Clock } from "../../domain/clock.ts";
 import { Gate, WaitingGates } from "../../domain/waiting/gate.ts";
 
-/** Where several processes share the places of a pool or an upstream. */
-export interface SharedPlaces {
-  askMore(): Promise<void> | undefined;
+/** Where several processes share the places. */
+interface SharedPlaces {
+  readonly askMore: () => Promise<void> | undefined;
   /** A place was given back: called before those that wait for it are served, and after. */
-  leaving(): void;
-  left(): void;
+  readonly leaving: () => void;
+  readonly left: () => void;
 }
 
 /** Most further requests of running attempts that wait at one upstream. */

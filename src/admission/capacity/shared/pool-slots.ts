@@ -1,15 +1,6 @@
-import type { PlaceRequest } from "../place.ts";
 import type { PoolBounds } from "../pool-bounds.ts";
 import type { PoolGate } from "../pool-gate.ts";
-import type { CapacityClass } from "../../../domain/usage/usage.ts";
-import type { Demand, SlotSet, SlotSetTerms } from "./slot-set.ts";
-
-export interface PoolSlotsOptions {
-  readonly name: string;
-  readonly newSet: (terms: SlotSetTerms) => SlotSet;
-  /** Undefined before the first call. */
-  readonly use: () => PoolGate | undefined;
-}
+import { type Demand, type SlotServices, SlotSet } from "./slot-set.ts";
 
 /**
  * This process's slots of a pool, of three sorts: those that units guarantee to a key, by key; the
@@ -17,20 +8,21 @@ export interface PoolSlotsOptions {
  * a place to others that a key is guaranteed.
  */
 export class PoolSlots {
-  readonly #options: PoolSlotsOptions;
+  /** Its state in this process. */
+  pool: PoolGate | undefined;
+  readonly #name: string;
+  readonly #services: SlotServices;
   readonly #own = new Map<string, SlotSet>();
   readonly #rest: SlotSet;
   /** How many of the rest calls without a guarantee may hold. */
   readonly #open: SlotSet;
   #whole: PoolBounds | undefined;
 
-  constructor(options: PoolSlotsOptions) {
-    this.#options = options;
-    const { name, newSet } = options;
-    const rest = { bound: `pool ${name}`, demand: () => this.#restDemand() };
-    const open = { bound: `pool ${name} open`, demand: () => this.#openDemand() };
-    this.#rest = newSet({ ...rest, leastShare: 1 });
-    this.#open = newSet({ ...open, leastShare: 1 });
+  constructor(name: string, services: SlotServices) {
+    this.#name = name;
+    this.#services = services;
+    this.#rest = this.#newSet("", 1, () => this.#restDemand());
+    this.#open = this.#newSet(" open", 1, () => this.#openDemand());
   }
 
   /** The bounds of this process, given those of all. */
@@ -44,7 +36,7 @@ export class PoolSlots {
     // Without sales, all of the rest is open, and one count is enough.
     open.limit = whole.openPlaces < rest.limit ? whole.openPlaces : Infinity;
     this.#claimOwn();
-    const held = this.#options.use()?.places;
+    const held = this.pool?.places;
     let ownPlaces = 0;
     let unusedOwn = 0;
     for (const [keyId, own] of this.#own) {
@@ -63,12 +55,12 @@ export class PoolSlots {
   }
 
   /** What a call lacks that found the pool full. */
-  lacking({ keyId }: PlaceRequest, capacityClass: CapacityClass): SlotSet[] {
+  lacking(keyId: string, isGuaranteed: boolean): SlotSet[] {
     if (this.#whole === undefined || this.#whole.places === Infinity) return [];
     const rest = this.#rest;
     const open = this.#open;
     const lacking = rest.hasRoom ? [] : [rest];
-    if (capacityClass !== "provisioned") return open.hasRoom ? lacking : [...lacking, open];
+    if (!isGuaranteed) return open.hasRoom ? lacking : [...lacking, open];
     const ownLimit = this.#ownLimit(keyId);
     if (ownLimit === 0) return lacking;
     const own = this.#ownOf(keyId);
@@ -104,19 +96,23 @@ export class PoolSlots {
 
   /** A key's call may have taken one of the rest while its own places were with other processes. */
   #claimOwn(): void {
-    for (const [keyId, held] of this.#options.use()?.places.keys ?? []) {
+    for (const [keyId, held] of this.pool?.places.keys ?? []) {
       if (this.#ownLimit(keyId) === 0) continue;
       const own = this.#ownOf(keyId);
       if (held > own.places) own.plan();
     }
   }
 
+  #newSet(of: string, leastShare: 0 | 1, demand: () => Demand): SlotSet {
+    const bound = `pool ${this.#name}${of}`;
+    const onChanged = (): void => this.pool?.gate.serve();
+    return new SlotSet({ ...this.#services, bound, demand, leastShare, onChanged });
+  }
+
   #ownOf(keyId: string): SlotSet {
     let own = this.#own.get(keyId);
     if (own === undefined) {
-      const { name, newSet } = this.#options;
-      const bound = `pool ${name} key ${keyId}`;
-      own = newSet({ bound, demand: () => this.#ownDemand(keyId), leastShare: 0 });
+      own = this.#newSet(` key ${keyId}`, 0, () => this.#ownDemand(keyId));
       this.#own.set(keyId, own);
     }
     own.limit = this.#ownLimit(keyId);
@@ -129,7 +125,7 @@ export class PoolSlots {
   }
 
   #ownDemand(keyId: string): Demand {
-    const pool = this.#options.use();
+    const { pool } = this;
     const held = pool?.places.ofKey(keyId) ?? 0;
     const used = Math.min(held, this.#own.get(keyId)?.places ?? 0);
     return {
@@ -140,7 +136,7 @@ export class PoolSlots {
 
   /** Provisioned places beyond what is granted to their keys, and all open ones. */
   #restUsed(): number {
-    const pool = this.#options.use();
+    const { pool } = this;
     let used = pool?.places.all ?? 0;
     for (const [keyId, own] of this.#own) {
       used -= Math.min(pool?.places.ofKey(keyId) ?? 0, own.places);
@@ -149,19 +145,19 @@ export class PoolSlots {
   }
 
   #restDemand(): Demand {
-    const waiting = this.#options.use()?.gate.open.size ?? 0;
+    const waiting = this.pool?.gate.open.size ?? 0;
     return { used: this.#restUsed(), waiting: this.#waitingBeyondOwn() + waiting };
   }
 
   #openDemand(): Demand {
-    const pool = this.#options.use();
+    const { pool } = this;
     return { used: pool?.places.open ?? 0, waiting: pool?.gate.open.size ?? 0 };
   }
 
   /** Waiting calls within guarantees whose keys have no more places of their own. */
   #waitingBeyondOwn(): number {
     let waiting = 0;
-    for (const [keyId, { size }] of this.#options.use()?.gate.guaranteed.groups ?? []) {
+    for (const [keyId, { size }] of this.pool?.gate.guaranteed.groups ?? []) {
       const own = this.#own.get(keyId);
       const hasAll = own === undefined || own.places >= this.#ownLimit(keyId);
       if (hasAll || own.isRefused) waiting += size;

@@ -1,4 +1,5 @@
 import type { Clock } from "../../../domain/clock.ts";
+import { Coalesced } from "../../../domain/waiting/in-parallel.ts";
 import type { SlotStore } from "../../../store/slots.ts";
 
 /** What calls of this process hold of a bound, and what they wait for. */
@@ -14,13 +15,13 @@ export interface SlotSetTerms {
   readonly demand: () => Demand;
   /** The least share of a process in a loss; 0 for the slots of a key, which has others, too. */
   readonly leastShare: 0 | 1;
-}
-
-export interface SlotSetOptions extends SlotSetTerms {
-  readonly clock: Clock;
-  readonly store: SlotStore;
   /** There are more or fewer slots than before. */
   readonly onChanged: () => void;
+}
+
+export interface SlotServices {
+  readonly clock: Clock;
+  readonly store: SlotStore;
 }
 
 /** How soon calls that wait ask again, and how long a slot stays that no call uses. */
@@ -31,7 +32,7 @@ const fairMs = 100;
 /** The slots of one bound that this process may use without asking. */
 export class SlotSet {
   limit = Infinity;
-  readonly #options: SlotSetOptions;
+  readonly #options: SlotSetTerms & SlotServices;
   #held = 0;
   #heldUntilMs = -Infinity;
   /** What it leaves to others that have too few, and until when that is known. */
@@ -44,12 +45,11 @@ export class SlotSet {
   #refusedAtMs = -Infinity;
   /** Most slots in use since the last look. */
   #most = 0;
-  #current: Promise<void> | undefined;
-  #next: Promise<void> | undefined;
   #isPlanned = false;
   #isClosed = false;
+  readonly #exchanges = new Coalesced(() => this.#exchange());
 
-  constructor(options: SlotSetOptions) {
+  constructor(options: SlotSetTerms & SlotServices) {
     this.#options = options;
   }
 
@@ -83,11 +83,10 @@ export class SlotSet {
 
   /** For a call without a slot. Resolves after one round trip; undefined: asking is in vain. */
   ask(): Promise<void> | undefined {
-    const { store } = this.#options;
-    if (this.limit === Infinity || !store.decides) return undefined;
+    if (this.limit === Infinity || !this.#options.store.decides) return undefined;
     if (this.isRefused || this.#held >= this.limit) return undefined;
     this.#asking += 1;
-    return this.#exchange().finally(() => {
+    return this.#exchanges.run().finally(() => {
       this.#asking -= 1;
     });
   }
@@ -109,7 +108,7 @@ export class SlotSet {
     const { used } = this.#options.demand();
     if (this.limit === Infinity || used >= this.#held) return;
     this.#most = used;
-    void this.#exchange();
+    void this.#exchanges.run();
   }
 
   /** Looks soon whether to ask for more, or to give back. */
@@ -127,13 +126,13 @@ export class SlotSet {
     if (this.limit === Infinity || this.isUnused) return;
     // In a loss its share may have changed; the server hears what is held all the same.
     if (!this.#options.store.decides) this.#options.onChanged();
-    void this.#exchange();
+    void this.#exchanges.run();
   }
 
   /** Gives back everything that no call uses. */
   close(): Promise<void> {
     this.#isClosed = true;
-    return this.limit === Infinity || this.#held === 0 ? Promise.resolve() : this.#exchange();
+    return this.limit === Infinity || this.#held === 0 ? Promise.resolve() : this.#exchanges.run();
   }
 
   #look(): void {
@@ -142,34 +141,17 @@ export class SlotSet {
     const { used, waiting } = this.#options.demand();
     const isLacking = waiting > 0 || used > this.#held;
     const isIdle = Math.max(used, Math.min(this.#most, this.#part)) < this.#held;
-    if (isLacking || isIdle) void this.#exchange();
+    if (isLacking || isIdle) void this.#exchanges.run();
     else if (used < this.#held) {
       this.#most = used;
       this.plan();
     }
   }
 
-  /** An exchange that begins now, or after the one under way. */
-  #exchange(): Promise<void> {
-    if (this.#current === undefined) {
-      // Not before `#current` is set: what it gives back may let calls ask again.
-      const run = Promise.resolve().then(() => this.#run());
-      this.#current = run.finally(() => {
-        this.#current = undefined;
-        this.#options.onChanged();
-        const { used, waiting } = this.#options.demand();
-        if (waiting > 0 || used < this.#held) this.plan();
-      });
-      return this.#current;
-    }
-    this.#next ??= this.#current.then(() => {
-      this.#next = undefined;
-      return this.#exchange();
-    });
-    return this.#next;
-  }
-
-  async #run(): Promise<void> {
+  /** Tells the store what it keeps, and takes more. */
+  async #exchange(): Promise<void> {
+    // What it gives back may let calls ask again, which then share the next exchange.
+    await Promise.resolve();
     const { clock, store, demand, bound, onChanged } = this.#options;
     const { used, waiting } = demand();
     const { limit, isRefused } = this;
@@ -192,15 +174,15 @@ export class SlotSet {
       this.#fairUntilMs = clock.monotonic() + fairMs;
       this.#held = held + granted;
       this.#heldUntilMs = sentAtMs + store.lifeMs;
-      if (granted > 0) {
-        // The calls that asked take them in a later turn.
-        this.#most = this.#held;
-        this.plan();
-      }
+      // The calls that asked take them in a later turn.
+      if (granted > 0) this.#most = this.#held;
       if (granted < more) this.#refusedAtMs = clock.monotonic();
     } catch {
       // Whether it decides is the store's to know.
       if (!isRefused) this.#refusedAtMs = clock.monotonic();
     }
+    onChanged();
+    const now = demand();
+    if (now.waiting > 0 || now.used < this.#held) this.plan();
   }
 }

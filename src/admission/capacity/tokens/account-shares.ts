@@ -20,7 +20,7 @@ const mostAccounts = 10_000;
  * a minute in its first second, so an account above its share must leave some to the others. It
  * must leave fewer as the time approaches when used tokens are free again, so no tokens go to
  * waste. Counts only what this process granted and decides only whose turn it is: the limit store
- * enforces the limit. Where several processes grant, `SharedPoolTokens` asks it for the shares too.
+ * enforces the limit. Where several processes grant, `PoolTokens` asks it for the shares too.
  */
 export class AccountShares {
   readonly #all: SlidingSum;
@@ -49,8 +49,7 @@ export class AccountShares {
   /** What an account must leave to others that has used that much, by when it comes back. */
   keptBy(used: number, tokensPerMinute: number, nowMs: number): number {
     this.#advance(nowMs);
-    const kept = Math.min(Math.ceil(tokensPerMinute * keptShare), used);
-    const untilBackMs = slotLifeMs(this.#all.slotFreeing(kept), nowMs);
+    const { kept, untilBackMs } = this.#keptOf(used, tokensPerMinute, nowMs);
     return Math.floor(kept * Math.min(1, untilBackMs / countedMs));
   }
 
@@ -60,12 +59,10 @@ export class AccountShares {
     // The store refuses requests that never fit.
     if (tokens > tokensPerMinute || this.isLight(request, nowMs)) return 0;
     const used = this.#all.sum;
-    const spare = tokensPerMinute - used - tokens;
+    const spare = Math.max(0, tokensPerMinute - used - tokens);
     // The others have only these tokens until more come back.
-    const kept = Math.min(Math.ceil(tokensPerMinute * keptShare), used);
-    if (spare >= kept || kept === 0) return 0;
-    const untilBackMs = slotLifeMs(this.#all.slotFreeing(kept), nowMs);
-    return Math.max(0, untilBackMs - countedMs * (Math.max(0, spare) / kept));
+    const { kept, untilBackMs } = this.#keptOf(used, tokensPerMinute, nowMs);
+    return spare >= kept ? 0 : Math.max(0, untilBackMs - countedMs * (spare / kept));
   }
 
   /** Counts granted tokens; returns their slot, for `adjust`. */
@@ -85,6 +82,11 @@ export class AccountShares {
   adjust(accountId: string, difference: number, slot: number): void {
     this.#all.change(slot, difference);
     this.#accounts.peek(accountId)?.change(slot, difference);
+  }
+
+  #keptOf(used: number, tokensPerMinute: number, nowMs: number) {
+    const kept = Math.min(Math.ceil(tokensPerMinute * keptShare), used);
+    return { kept, untilBackMs: slotLifeMs(this.#all.slotFreeing(kept), nowMs) };
   }
 
   #shareOf(accountId: string, tokensPerMinute: number): number {

@@ -4,6 +4,25 @@ import type { Clock } from "../../../domain/clock.ts";
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { slotAt, slotMs } from "../../../domain/limits/slots.ts";
 
+export interface PoolTokensOptions {
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly limits: TokenLimits;
+  /** The store's scope of the tokens. */
+  readonly scopeId: string;
+  /** How many processes grant them. */
+  readonly processes: () => number;
+}
+
+/** Tokens of a pool's minute that are reserved for a call. */
+export interface Reservation {
+  /** Its id in the limit store. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly tokens: number;
+  /** The second in which it was granted. */
+  slot: number | undefined;
+}
+
 /** What a call asks for. */
 type TokenWish = Pick<Reservation, "accountId" | "tokens">;
 
@@ -11,26 +30,29 @@ type TokenWish = Pick<Reservation, "accountId" | "tokens">;
 export class PoolTokens {
   readonly #options: PoolTokensOptions;
   readonly #shares: AccountShares;
-  readonly #shared: SharedPoolTokens;
+  /** Accounts that the store has found to have more than their share, in this slot. */
+  readonly #yielding = new Set<string>();
+  #slot = Number.NEGATIVE_INFINITY;
   #reservations = 0;
 
   constructor(options: PoolTokensOptions) {
     this.#options = options;
     this.#shares = new AccountShares(options.clock.monotonic());
-    this.#shared = new SharedPoolTokens(options, this.#shares);
   }
 
   isLight({ accountId, tokens }: TokenWish, tokensPerMinute: number): boolean {
-    if (this.#shared.yieldMs(accountId) > 0) return false;
-    const now = this.#options.clock.monotonic();
+    const now = this.#advance();
+    if (this.#yielding.has(accountId)) return false;
     return this.#shares.isLight({ accountId, tokens, tokensPerMinute }, now);
   }
 
   /** How long a request has to wait so that enough is left for lighter accounts. */
   yieldMs({ accountId, tokens }: TokenWish, tokensPerMinute: number): number {
-    const now = this.#options.clock.monotonic();
+    const now = this.#advance();
     const waitMs = this.#shares.waitMs({ accountId, tokens, tokensPerMinute }, now);
-    return Math.max(waitMs, this.#shared.yieldMs(accountId));
+    // The store is asked again each second.
+    const restMs = this.#yielding.has(accountId) ? (this.#slot + 1) * slotMs - now : 0;
+    return Math.max(waitMs, restMs);
   }
 
   /** Each has its own id: a call may ask several pools, and one pool several times. */
@@ -49,7 +71,7 @@ export class PoolTokens {
     const { limits, scopeId, processes } = this.#options;
     const { id: callId, tokens } = reservation;
     try {
-      if (processes() > 1) return this.#shared.ask(reservation, tokensPerMinute);
+      if (processes() > 1) return this.#askByAccount(reservation, tokensPerMinute);
       return limits.acquire({ callId, scopes: [poolScope(scopeId, tokensPerMinute)], tokens });
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
@@ -67,66 +89,23 @@ export class PoolTokens {
     Promise.resolve(this.#options.limits.settle(id, usedTokens)).catch(() => undefined);
     if (slot !== undefined) this.#shares.adjust(accountId, usedTokens - tokens, slot);
   }
-}
 
-/** Tokens of a pool's minute that are reserved for a call. */
-export interface Reservation {
-  /** Its id in the limit store. */
-  readonly id: string;
-  readonly accountId: string;
-  readonly tokens: number;
-  /** The second in which it was granted. */
-  slot: number | undefined;
-}
-
-export interface PoolTokensOptions {
-  readonly clock: Pick<Clock, "monotonic">;
-  readonly limits: TokenLimits;
-  /** The store's scope of the tokens. */
-  readonly scopeId: string;
-  /** How many processes grant them. */
-  readonly processes: () => number;
-}
-
-/** The tokens of a pool; excess use expires with the second of its admission. */
-function poolScope(id: string, limit: number): LimitScope {
-  return { id, unit: "tokens", window: "minute", limit, isShared: true };
-}
-
-/**
- * The tokens of a pool that several processes grant. The limit store counts the use of each account
- * as well. What is beyond an account's share is asked for with a smaller limit of the pool, so that
- * it leaves as much to the others as it does where one process grants all.
- */
-class SharedPoolTokens {
-  readonly #options: PoolTokensOptions;
-  readonly #shares: AccountShares;
-  /** Accounts whose calls have to leave tokens to others in this slot. */
-  readonly #yielding = new Set<string>();
-  #slot = Number.NEGATIVE_INFINITY;
-
-  constructor(options: PoolTokensOptions, shares: AccountShares) {
-    this.#options = options;
-    this.#shares = shares;
-  }
-
-  /** How long an account's calls let those of others pass: the store is asked each second. */
-  yieldMs(accountId: string): number {
-    const now = this.#advance();
-    return this.#yielding.has(accountId) ? (this.#slot + 1) * slotMs - now : 0;
-  }
-
-  async ask(reservation: Reservation, tokensPerMinute: number): Promise<LimitDecision> {
+  /**
+   * Where several processes grant, the store counts the use of each account as well. What is beyond
+   * an account's share is asked for with a smaller limit of the pool, so that it leaves as much to
+   * the others as it does where one process grants all.
+   */
+  async #askByAccount(reservation: Reservation, tokensPerMinute: number): Promise<LimitDecision> {
     const { accountId, tokens } = reservation;
+    const { scopeId } = this.#options;
     const share = this.#shares.shareOf(accountId, tokensPerMinute, this.#advance());
     let used = share;
     if (tokens <= share && !this.#yielding.has(accountId)) {
       const decision = await this.#acquire(reservation, { pool: tokensPerMinute, own: share });
-      if (decision.isAdmitted || decision.scopeId === this.#options.scopeId) return decision;
+      if (decision.isAdmitted || decision.scopeId === scopeId) return decision;
       used = share - decision.state.remainingTokens;
     }
-    const kept = this.#shares.keptBy(used, tokensPerMinute, this.#advance());
-    const left = tokensPerMinute - kept;
+    const left = tokensPerMinute - this.#shares.keptBy(used, tokensPerMinute, this.#advance());
     const pool = tokens > left ? tokensPerMinute : left;
     const decision = await this.#acquire(reservation, { pool, own: tokensPerMinute });
     this.#advance();
@@ -139,9 +118,8 @@ class SharedPoolTokens {
     limits: { readonly pool: number; readonly own: number },
   ): Promise<LimitDecision> {
     const { limits: store, scopeId } = this.#options;
-    const own = poolScope(`${scopeId}/${accountId}`, limits.own);
-    const scopes = [poolScope(scopeId, limits.pool), { ...own, owner: scopeId }];
-    return store.acquire({ callId, scopes, tokens });
+    const own = { ...poolScope(`${scopeId}/${accountId}`, limits.own), owner: scopeId };
+    return store.acquire({ callId, scopes: [poolScope(scopeId, limits.pool), own], tokens });
   }
 
   #advance(): number {
@@ -151,4 +129,9 @@ class SharedPoolTokens {
     this.#slot = slot;
     return now;
   }
+}
+
+/** The tokens of a pool; excess use expires with the second of its admission. */
+function poolScope(id: string, limit: number): LimitScope {
+  return { id, unit: "tokens", window: "minute", limit, isShared: true };
 }
