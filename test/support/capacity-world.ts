@@ -8,10 +8,10 @@ import type {
   Place,
   PlaceCandidate,
   PlaceRequest,
+  Waited,
 } from "../../src/admission/capacity/place.ts";
 import type { PoolName } from "../../src/admission/capacity/pool-bounds.ts";
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
-import type { Waited } from "../../src/admission/capacity/pool-gate.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { TokenLimits } from "../../src/store/limits/limit-store.ts";

@@ -1,10 +1,7 @@
-import type { Clock } from "../../domain/clock.ts";
-import type { Pool } from "../../domain/limits/capacity.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import { Wait } from "../../domain/waiting/gate.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
-import type { TokenLimits } from "../../store/limits/limit-store.ts";
 import {
   busy,
   type BusyPool,
@@ -16,28 +13,16 @@ import {
   type PlaceCandidate,
   type UpstreamBounds,
 } from "./place.ts";
-import {
-  boundsOfPool,
-  boundsOfUpstream,
-  type PoolBounds,
-  type PoolName,
-  type PoolUnits,
-} from "./pool-bounds.ts";
-import { HeldPlace, PlaceTurn, PoolGate, type Spot, type Waited } from "./pool-gate.ts";
+import type { GateServices, PoolName } from "./pool-bounds.ts";
+import { HeldPlace, PlaceTurn, PoolGate, type PoolGateOptions, type Spot } from "./pool-gate.ts";
 import type { SharedSlots } from "./shared/shared-slots.ts";
 import type { UpstreamSlots } from "./shared/upstream-slots.ts";
 import { UpstreamPlaces } from "./upstream-places.ts";
 import { type RequestTerms, UpstreamRequests } from "./upstream-requests.ts";
 
-export interface CapacityOptions {
-  readonly clock: Clock;
-  readonly limits: TokenLimits;
-  readonly settings: () => { readonly queueLimit: number };
-  readonly units: PoolUnits;
+export interface CapacityOptions extends GateServices {
   /** The concurrency limit of a target; a new one only for a new snapshot. */
   readonly limitOf: (targetId: string) => ConcurrencyLimit;
-  /** A wait in the queue of a pool, or of an upstream, has ended. Must not throw. */
-  readonly onWaited?: (place: PoolName, waited: Waited) => void;
   /** What this process may use of bounds that several processes share; default: all. */
   readonly shared?: SharedSlots | undefined;
 }
@@ -49,12 +34,6 @@ export interface PoolView extends PoolName {
 
 type Entered = EnterResult<HeldPlace>;
 type NamedUpstream = UpstreamBounds & Pick<Upstream, "name">;
-
-/** A gate and the newest configuration of its pool. */
-interface PoolEntry {
-  readonly gate: PoolGate;
-  source: Pool;
-}
 
 interface UpstreamEntry {
   readonly places: UpstreamPlaces;
@@ -75,7 +54,7 @@ const none: readonly BusyPool[] = [];
  */
 export class Capacity implements CapacityGate {
   readonly #options: CapacityOptions;
-  readonly #pools = new Map<string, PoolEntry>();
+  readonly #pools = new Map<string, PoolGate>();
   readonly #upstreams = new Map<string, UpstreamEntry>();
   /** By target; anew for each snapshot. */
   #spots = new WeakMap<PlaceCandidate["target"], Spot>();
@@ -108,10 +87,10 @@ export class Capacity implements CapacityGate {
   follow(snapshot: ConfiguredPlaces): void {
     this.#newest = snapshot;
     this.#spots = new WeakMap();
-    for (const [name, entry] of this.#pools) {
-      const pool = snapshot.pools.get(name);
-      if (pool !== undefined) entry.source = pool;
-      else if (entry.gate.isIdle) this.#pools.delete(name);
+    for (const [name, pool] of this.#pools) {
+      const source = snapshot.pools.get(name);
+      if (source !== undefined) pool.source = source;
+      else if (pool.isIdle) this.#pools.delete(name);
     }
     // Raising a limit serves waiting calls at once, so all limits that become lower are set first.
     for (const [name, { places }] of this.#upstreams) {
@@ -128,12 +107,12 @@ export class Capacity implements CapacityGate {
 
   /** Serves waiting calls at once after units of a pool were sold or given back. */
   unitsChanged(): void {
-    for (const { gate } of this.#pools.values()) gate.gate.serve();
+    for (const { gate } of this.#pools.values()) gate.serve();
   }
 
   views(): readonly PoolView[] {
     const views: PoolView[] = [];
-    for (const [name, { gate }] of this.#pools) views.push(viewOf({ kind: "pool", name }, gate));
+    for (const [name, pool] of this.#pools) views.push(viewOf({ kind: "pool", name }, pool));
     for (const [name, { gate }] of this.#upstreams) {
       if (gate !== undefined) views.push(viewOf({ kind: "upstream", name }, gate));
     }
@@ -190,8 +169,7 @@ export class Capacity implements CapacityGate {
     const { upstream: name } = target;
     const upstream =
       this.#upstreams.get(name) ?? this.#addUpstream(name, snapshot.upstreams.get(name));
-    const pool =
-      this.#poolAt(target.pool, snapshot) ?? (upstream.gate ??= this.#newGate(name, upstream));
+    const pool = this.#poolAt(target.pool, snapshot) ?? this.#poolOf(name, upstream);
     const spot = { pool, upstream: upstream.places, target: this.#options.limitOf(target.id) };
     this.#spots.set(target, spot);
     return spot;
@@ -200,32 +178,22 @@ export class Capacity implements CapacityGate {
   #poolAt(name: string | undefined, snapshot: ConfiguredPlaces): PoolGate | undefined {
     if (name === undefined) return undefined;
     const known = this.#pools.get(name);
-    if (known !== undefined) return known.gate;
+    if (known !== undefined) return known;
     // A call keeps the snapshot it began with, which may have pools that the newest lacks.
     const source = this.#newest?.pools.get(name) ?? snapshot.pools.get(name);
-    return source && this.#addPool(source);
+    if (source === undefined) return undefined;
+    const slots = this.#options.shared?.pool(name);
+    const pool = this.#newGate({ kind: "pool", name }, { source, slots });
+    if (slots !== undefined) slots.pool = pool;
+    this.#pools.set(name, pool);
+    return pool;
   }
 
-  #addPool(source: Pool): PoolGate {
-    const { name } = source;
-    const { units, shared: sharing } = this.#options;
-    const shared = sharing?.pool(name);
-    const bounds = (): PoolBounds => {
-      const whole = boundsOfPool(entry.source, units);
-      return shared?.follow(whole) ?? whole;
-    };
-    const unitsOf = (keyId: string): number => units.unitsOf(name, keyId);
-    const gate = new PoolGate({
-      ...this.#gateOptions("pool", name),
-      pool: name,
-      bounds,
-      unitsOf,
-      shared,
-    });
-    const entry = { source, gate };
-    if (shared !== undefined) shared.pool = gate;
-    this.#pools.set(name, entry);
-    return gate;
+  /** The gate of the targets of an upstream that name no pool. */
+  #poolOf(name: string, entry: UpstreamEntry): PoolGate {
+    const pool = (entry.gate ??= this.#newGate({ kind: "upstream", name }));
+    if (entry.slots !== undefined) entry.slots.pool = pool;
+    return pool;
   }
 
   #addUpstream(name: string, called: UpstreamBounds | undefined): UpstreamEntry {
@@ -263,27 +231,8 @@ export class Capacity implements CapacityGate {
     else slots.follow(maxInFlight);
   }
 
-  /** The gate of the targets of an upstream that name no pool. */
-  #newGate(name: string, { slots }: UpstreamEntry): PoolGate {
-    const gate = new PoolGate(this.#gateOptions("upstream", name));
-    if (slots !== undefined) slots.pool = gate;
-    return gate;
-  }
-
-  #gateOptions(kind: PoolName["kind"], name: string) {
-    const { clock, limits, settings, onWaited } = this.#options;
-    return {
-      clock,
-      limits,
-      scopeId: `${kind}:${name}`,
-      processes: () => this.#processes,
-      pool: undefined,
-      bounds: () => boundsOfUpstream,
-      unitsOf: () => 0,
-      queueLimit: () => settings().queueLimit,
-      onWaited: (waited: Waited) => onWaited?.({ kind, name }, waited),
-      shared: undefined,
-    };
+  #newGate(place: PoolName, own: Pick<PoolGateOptions, "source" | "slots"> = {}): PoolGate {
+    return new PoolGate({ ...this.#options, ...own, place, processes: () => this.#processes });
   }
 
   get #processes(): number {

@@ -34,6 +34,11 @@ export function classAt(
   return isGuest ? "spillover" : capacityClass;
 }
 
+/** Whether the limits of upstreams apply: not to calls within the guarantees of a pool. */
+export function isBound({ capacityClass }: PlaceHolder, pool: string | undefined): boolean {
+  return capacityClass !== "provisioned" || pool === undefined;
+}
+
 /** The configured limits of an upstream's places. */
 export type UpstreamBounds = Pick<Upstream, "maxInFlight" | "drain">;
 
@@ -84,6 +89,13 @@ export interface Place extends AttemptRequests {
  * the tokens of the minute are used up; the queue is full; the wait timed out; the caller left.
  */
 export type BusyReason = "full" | "limit" | "tokens" | "queue-full" | "deadline" | "left";
+
+/** How the wait of a call ended. It is counted for the queue that ended it. */
+export interface Waited {
+  readonly capacityClass: CapacityClass;
+  readonly waitedMs: number;
+  readonly outcome: "served" | BusyReason;
+}
 
 export interface BusyPool {
   readonly busy: BusyReason;

@@ -1,5 +1,8 @@
+import type { Clock } from "../../domain/clock.ts";
 import { unitsIn, type Pool, type UnitHoldings } from "../../domain/limits/capacity.ts";
 import { arePlacesOversold, keptPlaces, keyPlaces, openPlaces, openTokens } from "./guarantee.ts";
+import type { TokenLimits } from "../../store/limits/limit-store.ts";
+import type { Waited } from "./place.ts";
 
 /** A configured pool, or the targets of an upstream that name none. */
 export interface PoolName {
@@ -25,10 +28,29 @@ export interface PoolBounds {
   readonly isOversold: boolean;
 }
 
+/** The part of one process, where several share a pool. */
+export interface SharedPool {
+  /** The bounds of this process, given those of all. */
+  follow(whole: PoolBounds): PoolBounds;
+  /** A place was given back: called before those that wait for it are served, and after. */
+  leaving(): void;
+  left(): void;
+}
+
 /** Units of pools that live keys have. Read for every decision. */
 export interface PoolUnits {
   readonly holdings: (pool: string) => UnitHoldings;
   readonly unitsOf: (pool: string, keyId: string) => number;
+}
+
+/** What the gates of a process have in common. */
+export interface GateServices {
+  readonly clock: Clock;
+  readonly limits: TokenLimits;
+  readonly settings: () => { readonly queueLimit: number };
+  readonly units: PoolUnits;
+  /** A wait in the queue of a pool, or of an upstream, has ended. Must not throw. */
+  readonly onWaited?: (place: PoolName, waited: Waited) => void;
 }
 
 /** The bounds of a configured pool. */

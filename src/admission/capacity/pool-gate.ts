@@ -1,21 +1,35 @@
-import type { Clock } from "../../domain/clock.ts";
+import type { Pool } from "../../domain/limits/capacity.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import { Gate, type Taking, Turn, type WaitEnd } from "../../domain/waiting/gate.ts";
+import {
+  Gate,
+  type Taking,
+  type Turn,
+  type Wait,
+  type WaitEnd,
+} from "../../domain/waiting/gate.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
-import type { LimitDecision } from "../../store/limits/limit-store.ts";
 import {
   busy,
   type BusyPool,
   type BusyReason,
   classAt,
   type EnterResult,
+  isBound,
   type Place,
   type PlaceHolder,
   type PlaceRequest,
+  type Waited,
 } from "./place.ts";
-import { boundsOfUpstream, type PoolBounds } from "./pool-bounds.ts";
+import {
+  boundsOfPool,
+  boundsOfUpstream,
+  type GateServices,
+  type PoolBounds,
+  type PoolName,
+  type SharedPool,
+} from "./pool-bounds.ts";
 import { PoolPlaces } from "./pool-places.ts";
-import { PoolTokens, type PoolTokensOptions, type Reservation } from "./tokens/pool-tokens.ts";
+import { PoolTokens, type Refused, type Reservation } from "./tokens/pool-tokens.ts";
 import type { UpstreamPlaces } from "./upstream-places.ts";
 import { UpstreamRequests } from "./upstream-requests.ts";
 
@@ -26,28 +40,18 @@ export interface Spot {
   readonly target: ConcurrencyLimit;
 }
 
-/** How the wait of a call ended. It is counted for the queue that ended it. */
-export interface Waited {
-  readonly capacityClass: CapacityClass;
-  readonly waitedMs: number;
-  readonly outcome: "served" | BusyReason;
+export interface PoolGateOptions {
+  readonly place: PoolName;
+  /** Undefined for the targets of an upstream that name no pool. */
+  readonly source?: Pool;
+  /** How many processes share the pool. */
+  readonly processes: () => number;
+  /** Where several do: what this process may use of it. */
+  readonly slots?: SharedPool | undefined;
 }
 
-interface PoolGateOptions extends PoolTokensOptions {
-  readonly clock: Clock;
-  /** Its name; undefined for the targets of an upstream that name none. */
-  readonly pool: string | undefined;
-  /** Read for each newcomer, and each time that waiting calls are served. */
-  readonly bounds: () => PoolBounds;
-  readonly unitsOf: (keyId: string) => number;
-  /** Most calls of one lane that wait. */
-  readonly queueLimit: () => number;
-  readonly onWaited: (waited: Waited) => void;
-  /** Where several processes share the places of the pool: one was given back. */
-  readonly shared: { leaving(): void; left(): void } | undefined;
-}
-
-type Refused = Extract<LimitDecision, { readonly isAdmitted: false }>;
+/** A place, or why the call gets no tokens: it has to wait so that enough is left for others. */
+type Entered = HeldPlace | Refused | { readonly yieldMs: number };
 
 /** When a call that finds no place may try again: a place may come back at any time. */
 const busyRetryAfterMs = 1_000;
@@ -58,10 +62,13 @@ const limitedTarget = busy("limit", busyRetryAfterMs);
 
 /** One pool, or the targets of an upstream that name none: which call may have a place, and when. */
 export class PoolGate {
+  /** Undefined for the targets of an upstream that name no pool. */
   readonly name: string | undefined;
+  /** The newest configuration. */
+  source: Pool | undefined;
   readonly gate: Gate;
   readonly places = new PoolPlaces();
-  readonly #options: PoolGateOptions;
+  readonly #options: PoolGateOptions & GateServices;
   readonly #tokens: PoolTokens;
   /** For the calls that wait. */
   #bounds: PoolBounds = boundsOfUpstream;
@@ -74,20 +81,27 @@ export class PoolGate {
   /** Whether something happened since that request that may change the answer. */
   #isAnswerOld = false;
 
-  constructor(options: PoolGateOptions) {
-    const { clock, bounds, queueLimit: limit, unitsOf: weightOf, pool } = options;
+  constructor(options: PoolGateOptions & GateServices) {
+    const { clock, place, source, settings, units } = options;
     this.#options = options;
-    this.name = pool;
-    this.#tokens = new PoolTokens(options);
-    const heldBy = (keyId: string): number => this.places.ofKey(keyId);
-    const onServe = (): void => {
-      this.#bounds = bounds();
-      this.#isHeldUp = this.#isAsking;
-      this.#isAnswerOld = this.#isAsking;
-      this.#yieldMs = Infinity;
-      if (!this.#isAsking) this.gate.freeAtMs = 0;
-    };
-    this.gate = new Gate({ clock, limit, shares: { weightOf, heldBy }, onServe });
+    this.source = source;
+    this.name = source?.name;
+    this.#tokens = new PoolTokens({ ...options, scopeId: `${place.kind}:${place.name}` });
+    this.gate = new Gate({
+      clock,
+      limit: () => settings().queueLimit,
+      shares: {
+        weightOf: (keyId) => units.unitsOf(place.name, keyId),
+        heldBy: (keyId) => this.places.ofKey(keyId),
+      },
+      onServe: () => {
+        this.#bounds = this.#boundsNow();
+        this.#isHeldUp = this.#isAsking;
+        this.#isAnswerOld = this.#isAsking;
+        this.#yieldMs = Infinity;
+        if (!this.#isAsking) this.gate.freeAtMs = 0;
+      },
+    });
   }
 
   get isIdle(): boolean {
@@ -102,7 +116,7 @@ export class PoolGate {
     const nowMs = this.#options.clock.monotonic();
     // If a limit of the target has ended, calls that wait for it go first.
     spot.target.limitAt(nowMs);
-    const bounds = this.#options.bounds();
+    const bounds = this.#boundsNow();
     const { keyId } = request;
     const place = new HeldPlace(spot, { keyId, capacityClass: classAt(request, this.name) });
     const full = this.#whatIsFull(place, spot, bounds);
@@ -111,13 +125,9 @@ export class PoolGate {
       const waitMs = this.gate.freeAtMs - nowMs;
       return waitMs > 0 ? busy("tokens", waitMs) : fullPool;
     }
-    const { openTokens } = bounds;
-    if (place.capacityClass === "provisioned" || openTokens === undefined) return place.take();
-    const yieldMs = this.#tokens.yieldMs(request, openTokens);
-    if (yieldMs > 0) return busy("tokens", yieldMs);
-    const reserved = this.#reserve(place, request, openTokens);
-    if (!(reserved instanceof Promise)) return placeOrBusy(reserved);
-    return reserved.then((result) => {
+    const entered = this.#enter(place, request, bounds);
+    if (!(entered instanceof Promise)) return placeOrBusy(entered);
+    return entered.then((result) => {
       // A call may have come to wait for this place in the meantime.
       if (!(result instanceof HeldPlace)) this.gate.serve();
       return placeOrBusy(result);
@@ -146,23 +156,29 @@ export class PoolGate {
 
   /** The waiting calls are served once all places are back, so that they find them together. */
   leave(place: HeldPlace): void {
-    const { shared } = this.#options;
+    const { slots } = this.#options;
     this.places.giveBack(place);
-    shared?.leaving();
+    slots?.leaving();
     place.release();
     this.gate.serve();
-    shared?.left();
+    slots?.left();
   }
 
   onWaited(waited: Waited): void {
-    this.#options.onWaited(waited);
+    this.#options.onWaited?.(this.#options.place, waited);
+  }
+
+  #boundsNow(): PoolBounds {
+    if (this.source === undefined) return boundsOfUpstream;
+    const whole = boundsOfPool(this.source, this.#options.units);
+    return this.#options.slots?.follow(whole) ?? whole;
   }
 
   #whatIsFull(holder: PlaceHolder, { upstream, target }: Spot, bounds: PoolBounds) {
     const isGuaranteed = holder.capacityClass === "provisioned";
     if (!isGuaranteed && bounds.isDedicated) return onlyGuaranteed;
     if (!this.places.hasFree(holder, bounds)) return fullPool;
-    if (upstream.free === 0 && isBound(holder, this)) return fullUpstream;
+    if (upstream.free === 0 && isBound(holder, this.name)) return fullUpstream;
     const nowMs = this.#options.clock.monotonic();
     return isGuaranteed || target.hasRoom(holder.keyId, nowMs) ? undefined : limitedTarget;
   }
@@ -181,42 +197,33 @@ export class PoolGate {
   }
 
   #takeAt(spot: Spot, turn: PlaceTurn): Taking {
-    const { request } = turn;
-    const { openTokens } = this.#bounds;
-    const place = new HeldPlace(spot, turn);
-    if (turn.capacityClass === "provisioned" || openTokens === undefined) {
-      return turn.served(place.take());
-    }
-    const yieldMs = this.#tokens.yieldMs(request, openTokens);
-    if (yieldMs > 0) {
-      this.#yieldMs = Math.min(yieldMs, this.#yieldMs);
-      return this.#holdUp("skip", this.#yieldMs);
-    }
-    const reserved = this.#reserve(place, request, openTokens);
-    if (!(reserved instanceof Promise)) return this.#decide(turn, reserved);
-    this.#answerLater(turn, reserved);
+    const entered = this.#enter(new HeldPlace(spot, turn), turn.request, this.#bounds);
+    if (!(entered instanceof Promise)) return this.#decide(turn, entered);
+    this.#answerLater(turn, entered);
     return this.#holdUp("stop");
   }
 
-  /** Takes the place, and keeps it if the store grants the tokens. */
-  #reserve(
+  /** Takes the place, and keeps it if it needs no tokens or gets them. */
+  #enter(
     place: HeldPlace,
     request: PlaceRequest,
-    openTokens: number,
-  ): HeldPlace | Refused | Promise<HeldPlace | Refused> {
+    { openTokens }: PoolBounds,
+  ): Entered | Promise<Entered> {
+    const hasToAsk = place.capacityClass !== "provisioned" && openTokens !== undefined;
+    const yieldMs = hasToAsk ? this.#tokens.yieldMs(request, openTokens) : 0;
+    if (yieldMs > 0) return { yieldMs };
     place.take();
-    const reservation = this.#tokens.newReservation(request);
-    const asked = this.#tokens.ask(reservation, openTokens);
-    const finish = (decision: LimitDecision): HeldPlace | Refused => {
-      if (decision.isAdmitted) {
-        this.#tokens.granted(reservation);
-        place.reservation = reservation;
+    if (!hasToAsk) return place;
+    const finish = (reserved: Reservation | Refused): Entered => {
+      if ("id" in reserved) {
+        place.reservation = reserved;
         return place;
       }
       this.places.giveBack(place);
       place.release();
-      return decision;
+      return reserved;
     };
+    const asked = this.#tokens.reserve(request, openTokens);
     if (!(asked instanceof Promise)) return finish(asked);
     return asked.then(finish, (error: unknown) => {
       place.leave();
@@ -224,7 +231,7 @@ export class PoolGate {
     });
   }
 
-  #answerLater(turn: PlaceTurn, answer: Promise<HeldPlace | Refused>): void {
+  #answerLater(turn: PlaceTurn, answer: Promise<Entered>): void {
     this.#isAsking = true;
     answer.then(
       (reserved) => {
@@ -241,16 +248,20 @@ export class PoolGate {
     );
   }
 
-  #decide(turn: PlaceTurn, reserved: HeldPlace | Refused): Taking {
+  #decide(turn: PlaceTurn, entered: Entered): Taking {
     const isOver = turn.wait?.isOver === true;
-    if (reserved instanceof HeldPlace) {
-      if (!isOver) return turn.served(reserved);
-      reserved.leave();
+    if (entered instanceof HeldPlace) {
+      if (!isOver) return turn.served(entered);
+      entered.leave();
       return "next";
     }
+    if ("yieldMs" in entered) {
+      this.#yieldMs = Math.min(entered.yieldMs, this.#yieldMs);
+      return this.#holdUp("skip", this.#yieldMs);
+    }
     // A request that never fits must not keep others waiting.
-    if (reserved.freeAfterMs === undefined) return turn.refuse("tokens");
-    return this.#holdUp(isOver ? "next" : "stop", reserved.freeAfterMs);
+    if (entered.freeAfterMs === undefined) return turn.refuse("tokens");
+    return this.#holdUp(isOver ? "next" : "stop", entered.freeAfterMs);
   }
 
   /** Calls behind the one in turn have to wait, possibly until tokens are free. */
@@ -261,14 +272,12 @@ export class PoolGate {
   }
 }
 
-/** Whether the limits of upstreams apply: not to calls within the guarantees of a pool. */
-function isBound({ capacityClass }: PlaceHolder, { name }: PoolGate): boolean {
-  return capacityClass !== "provisioned" || name === undefined;
-}
-
-function placeOrBusy(reserved: HeldPlace | Refused): HeldPlace | BusyPool {
-  if (reserved instanceof HeldPlace) return reserved;
-  return busy("tokens", reserved.retryAfterMs ?? Infinity);
+function placeOrBusy(entered: Entered): HeldPlace | BusyPool {
+  if (entered instanceof HeldPlace) return entered;
+  return busy(
+    "tokens",
+    "yieldMs" in entered ? entered.yieldMs : (entered.retryAfterMs ?? Infinity),
+  );
 }
 
 /** A place at a pool and a target, and at their upstream one for each request. */
@@ -283,19 +292,18 @@ export class HeldPlace extends UpstreamRequests implements Place, PlaceHolder {
   #isHeld = false;
 
   constructor(spot: Spot, holder: PlaceHolder) {
-    super(spot.upstream, isBound(holder, spot.pool), 1);
+    super(spot.upstream, isBound(holder, spot.pool.name), 1);
     this.spot = spot;
     this.capacityClass = holder.capacityClass;
     this.keyId = holder.keyId;
   }
 
-  take(): this {
+  take(): void {
     const { pool, target, upstream } = this.spot;
     pool.places.take(this);
     target.take(this.keyId);
     upstream.take();
     this.#isHeld = true;
-    return this;
   }
 
   override release(): void {
@@ -319,7 +327,12 @@ export class HeldPlace extends UpstreamRequests implements Place, PlaceHolder {
 }
 
 /** A call that waits at one of its pools. */
-export class PlaceTurn extends Turn implements PlaceHolder {
+export class PlaceTurn implements Turn, PlaceHolder {
+  readonly gate: Gate;
+  readonly capacityClass: CapacityClass;
+  readonly group: string;
+  position = 0;
+  wait: Wait | undefined;
   readonly request: PlaceRequest;
   readonly keyId: string;
   /** Where it can be served, best first, with the index of the candidate. */
@@ -336,15 +349,16 @@ export class PlaceTurn extends Turn implements PlaceHolder {
     end: PromiseWithResolvers<EnterResult<HeldPlace>>,
   ) {
     const { keyId, accountId } = request;
-    const capacityClass = classAt(request, pool.name);
-    super(pool.gate, { capacityClass, group: capacityClass === "provisioned" ? keyId : accountId });
+    this.gate = pool.gate;
+    this.capacityClass = classAt(request, pool.name);
+    this.group = this.capacityClass === "provisioned" ? keyId : accountId;
     this.request = request;
     this.keyId = keyId;
     this.#pool = pool;
     this.#end = end;
   }
 
-  override take(): Taking {
+  take(): Taking {
     return this.#pool.takeFor(this);
   }
 
@@ -365,7 +379,7 @@ export class PlaceTurn extends Turn implements PlaceHolder {
     this.wait?.end(this, "never");
   }
 
-  override ended(how: WaitEnd, waitedMs: number): void {
+  ended(how: WaitEnd, waitedMs: number): void {
     const { position, capacityClass } = this;
     const place = this.#place;
     const outcome = how === "never" ? this.#never : how;

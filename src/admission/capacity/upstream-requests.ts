@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { EndSignal } from "../../domain/waiting/end-signal.ts";
-import { type Gate, type Taking, Turn, Wait, type WaitEnd } from "../../domain/waiting/gate.ts";
+import { type Gate, type Turn, Wait } from "../../domain/waiting/gate.ts";
 import type { UpstreamPlaces } from "./upstream-places.ts";
 
 /** How a request waits for a place. */
@@ -64,12 +64,19 @@ export class UpstreamRequests {
     const gate = this.#upstream.requests(clock);
     this.#gate = gate;
     return new Promise((resolve) => {
-      const take = (): Taking => {
-        if (this.tryOpen()) return "taken";
-        this.#upstream.whenFree(gate);
-        return "next";
+      const turn: Turn = {
+        gate,
+        capacityClass: "on-demand",
+        group: "",
+        position: 0,
+        wait: undefined,
+        take: () => {
+          if (this.tryOpen()) return "taken";
+          this.#upstream.whenFree(gate);
+          return "next";
+        },
+        ended: (how) => resolve(how === "served"),
       };
-      const turn = new RequestTurn(gate, { take, onEnd: (how) => resolve(how === "served") });
       Wait.begin([turn], { clock, signal, waitMs });
     });
   }
@@ -97,27 +104,5 @@ export class UpstreamRequests {
     const isLeft = this.#isLeft;
     while (!isLeft && this.#taken < count && this.#upstream.tryTake()) this.#taken += 1;
     return Math.max(1, this.#taken);
-  }
-}
-
-interface RequestTurnOptions {
-  readonly take: () => Taking;
-  readonly onEnd: (how: WaitEnd) => void;
-}
-
-class RequestTurn extends Turn {
-  readonly #options: RequestTurnOptions;
-
-  constructor(gate: Gate, options: RequestTurnOptions) {
-    super(gate, { capacityClass: "on-demand", group: "" });
-    this.#options = options;
-  }
-
-  override take(): Taking {
-    return this.#options.take();
-  }
-
-  override ended(how: WaitEnd): void {
-    this.#options.onEnd(how);
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import type { CapacityClass } from "../usage/usage.ts";
-import { Gate, type Taking, Turn, Wait, type WaitEnd } from "./gate.ts";
+import { Gate, type Taking, type Turn, Wait, type WaitEnd } from "./gate.ts";
 
 const forever = new AbortController().signal;
 
@@ -45,16 +45,23 @@ class Slots {
   }
 }
 
-class TestTurn extends Turn {
+class TestTurn implements Turn {
+  readonly gate: Gate;
+  readonly capacityClass: CapacityClass;
+  readonly group: string;
+  position = 0;
+  wait: Wait | undefined;
   how: WaitEnd | undefined;
   readonly #slots: Slots;
 
-  constructor(slots: Slots, of: Pick<Turn, "capacityClass" | "group">) {
-    super(slots.gate, of);
+  constructor(slots: Slots, { capacityClass, group }: Pick<Turn, "capacityClass" | "group">) {
+    this.gate = slots.gate;
+    this.capacityClass = capacityClass;
+    this.group = group;
     this.#slots = slots;
   }
 
-  override take(): Taking {
+  take(): Taking {
     const { held, mayTake, free } = this.#slots;
     if (free === 0) return "stop";
     if (!mayTake(this)) return "next";
@@ -64,7 +71,7 @@ class TestTurn extends Turn {
     return "taken";
   }
 
-  override ended(how: WaitEnd): void {
+  ended(how: WaitEnd): void {
     this.how = how;
   }
 }

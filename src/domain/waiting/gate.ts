@@ -12,29 +12,22 @@ export type Taking = "taken" | "next" | "skip" | "stop";
 export type WaitEnd = "served" | "queue-full" | "deadline" | "left" | "never";
 
 /** One that waits at a gate. What waits at several gates has a turn at each. */
-export abstract class Turn {
+export interface Turn {
   readonly gate: Gate;
   readonly capacityClass: CapacityClass;
   /** Groups take turns: accounts, or keys within their guarantees. */
   readonly group: string;
-  /** In the queue, from 1. */
-  position = 0;
+  /** In the queue, from 1; 0 before. */
+  position: number;
+  /** Undefined before it waits. */
   wait: Wait | undefined;
-
-  constructor(gate: Gate, { capacityClass, group }: Pick<Turn, "capacityClass" | "group">) {
-    this.gate = gate;
-    this.capacityClass = capacityClass;
-    this.group = group;
-  }
-
   /** Takes its slots, if they are free for it. */
-  abstract take(): Taking;
-
+  take(): Taking;
   /**
    * The wait is over. Called at one turn of a wait: the one that was served, or the one that was
    * refused and may succeed soonest.
    */
-  abstract ended(how: WaitEnd, waitedMs: number): void;
+  ended(how: WaitEnd, waitedMs: number): void;
 }
 
 export interface GateOptions {

@@ -1,6 +1,6 @@
 import type { GatewayError } from "../errors/gateway-error.ts";
 import type { EndSignal } from "./end-signal.ts";
-import { Gate, type GateOptions, type Taking, Turn, Wait, type WaitEnd } from "./gate.ts";
+import { Gate, type GateOptions, type Taking, type Turn, Wait, type WaitEnd } from "./gate.ts";
 
 /** How much memory may be held. */
 export interface MemoryLimits {
@@ -104,7 +104,12 @@ function add(counts: Map<string, number>, name: string, bytes: number): void {
 }
 
 /** The memory reserved for one body, or the images of one call. */
-export class MemoryHold extends Turn {
+export class MemoryHold implements Turn {
+  readonly gate: Gate;
+  readonly capacityClass = "on-demand";
+  readonly group: string;
+  position = 0;
+  wait: Wait | undefined;
   readonly owner: MemoryOwner;
   readonly limits: MemoryLimits;
   readonly #memory: MemoryGate;
@@ -115,7 +120,8 @@ export class MemoryHold extends Turn {
   #grant: PromiseWithResolvers<void> | undefined;
 
   constructor(memory: MemoryGate, owner: MemoryOwner, limits: MemoryLimits) {
-    super(memory.gate, { capacityClass: "on-demand", group: owner.name });
+    this.gate = memory.gate;
+    this.group = owner.name;
     this.#memory = memory;
     this.owner = owner;
     this.limits = limits;
@@ -137,14 +143,14 @@ export class MemoryHold extends Turn {
     return this.#grant.promise;
   }
 
-  override take(): Taking {
+  take(): Taking {
     const bytes = this.#wantedBytes ?? 0;
     const taking = this.#memory.take(this, bytes);
     if (taking === "taken") this.#heldBytes = bytes;
     return taking;
   }
 
-  override ended(how: WaitEnd): void {
+  ended(how: WaitEnd): void {
     this.#memory.forgetFirst(this);
     if (how === "served") this.#grant?.resolve();
     else this.#grant?.reject(how === "left" ? this.owner.request.signal.reason : this.owner.full());

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../domain/clock.ts";
-import { Coalesced } from "../../../domain/waiting/in-parallel.ts";
+import { Coalesced } from "../../../domain/waiting/coalesced.ts";
 import type { SlotStore } from "../../../store/slots.ts";
 
 /** What calls of this process hold of a bound, and what they wait for. */

@@ -20,10 +20,13 @@ export interface Reservation {
   readonly accountId: string;
   readonly tokens: number;
   /** The second in which it was granted. */
-  slot: number | undefined;
+  readonly slot: number;
 }
 
-/** What a call asks for. */
+export type Refused = Extract<LimitDecision, { readonly isAdmitted: false }>;
+/** What is asked for under an id. */
+type Wish = Omit<Reservation, "slot">;
+
 type TokenWish = Pick<Reservation, "accountId" | "tokens">;
 
 /** The tokens of a pool that are not reserved for guarantees. */
@@ -55,39 +58,36 @@ export class PoolTokens {
     return Math.max(waitMs, restMs);
   }
 
-  /** Each has its own id: a call may ask several pools, and one pool several times. */
-  newReservation({
-    callId,
-    accountId,
-    tokens,
-  }: TokenWish & { readonly callId: string }): Reservation {
-    this.#reservations += 1;
-    const id = `${callId}/${this.#options.scopeId}/${this.#reservations}`;
-    return { id, accountId, tokens, slot: undefined };
-  }
-
   /** Errors are always rejections, so that giving back a place never throws. */
-  ask(reservation: Reservation, tokensPerMinute: number): LimitDecision | Promise<LimitDecision> {
+  reserve(
+    { callId, accountId, tokens }: TokenWish & { readonly callId: string },
+    tokensPerMinute: number,
+  ): Reservation | Refused | Promise<Reservation | Refused> {
     const { limits, scopeId, processes } = this.#options;
-    const { id: callId, tokens } = reservation;
+    this.#reservations += 1;
+    // A call may ask several pools, and one pool several times.
+    const id = `${callId}/${scopeId}/${this.#reservations}`;
+    const wish = { id, accountId, tokens };
+    const finish = (decision: LimitDecision): Reservation | Refused => {
+      if (!decision.isAdmitted) return decision;
+      return { ...wish, slot: this.#shares.charge(accountId, tokens, this.#advance()) };
+    };
     try {
-      if (processes() > 1) return this.#askByAccount(reservation, tokensPerMinute);
-      return limits.acquire({ callId, scopes: [poolScope(scopeId, tokensPerMinute)], tokens });
+      const scopes = [poolScope(scopeId, tokensPerMinute)];
+      const asked =
+        processes() > 1
+          ? this.#askByAccount(wish, tokensPerMinute)
+          : limits.acquire({ callId: id, scopes, tokens });
+      return asked instanceof Promise ? asked.then(finish) : finish(asked);
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  /** Called when the store has granted it. */
-  granted(reservation: Reservation): void {
-    const { accountId, tokens } = reservation;
-    reservation.slot = this.#shares.charge(accountId, tokens, this.#options.clock.monotonic());
-  }
-
   /** An unavailable store does not delay the end of a call. */
   settle({ id, accountId, tokens, slot }: Reservation, usedTokens: number): void {
     Promise.resolve(this.#options.limits.settle(id, usedTokens)).catch(() => undefined);
-    if (slot !== undefined) this.#shares.adjust(accountId, usedTokens - tokens, slot);
+    this.#shares.adjust(accountId, usedTokens - tokens, slot);
   }
 
   /**
@@ -95,26 +95,26 @@ export class PoolTokens {
    * an account's share is asked for with a smaller limit of the pool, so that it leaves as much to
    * the others as it does where one process grants all.
    */
-  async #askByAccount(reservation: Reservation, tokensPerMinute: number): Promise<LimitDecision> {
-    const { accountId, tokens } = reservation;
+  async #askByAccount(wish: Wish, tokensPerMinute: number): Promise<LimitDecision> {
+    const { accountId, tokens } = wish;
     const { scopeId } = this.#options;
     const share = this.#shares.shareOf(accountId, tokensPerMinute, this.#advance());
     let used = share;
     if (tokens <= share && !this.#yielding.has(accountId)) {
-      const decision = await this.#acquire(reservation, { pool: tokensPerMinute, own: share });
+      const decision = await this.#acquire(wish, { pool: tokensPerMinute, own: share });
       if (decision.isAdmitted || decision.scopeId === scopeId) return decision;
       used = share - decision.state.remainingTokens;
     }
     const left = tokensPerMinute - this.#shares.keptBy(used, tokensPerMinute, this.#advance());
     const pool = tokens > left ? tokensPerMinute : left;
-    const decision = await this.#acquire(reservation, { pool, own: tokensPerMinute });
+    const decision = await this.#acquire(wish, { pool, own: tokensPerMinute });
     this.#advance();
     if (!decision.isAdmitted) this.#yielding.add(accountId);
     return decision;
   }
 
   async #acquire(
-    { id: callId, accountId, tokens }: Reservation,
+    { id: callId, accountId, tokens }: Wish,
     limits: { readonly pool: number; readonly own: number },
   ): Promise<LimitDecision> {
     const { limits: store, scopeId } = this.#options;
