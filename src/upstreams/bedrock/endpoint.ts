@@ -1,3 +1,4 @@
+import facts from "./models/facts.json" with { type: "json" };
 import type { BedrockSettings } from "./settings.ts";
 
 /**
@@ -14,19 +15,10 @@ export function endpointOf({
   return `https://${service}.${region}.${domainOf(region)}`;
 }
 
-/** Regions with these prefixes are in partitions with their own domains. */
-const partitionDomains: readonly (readonly [prefix: string, domain: string])[] = [
-  ["cn-", "amazonaws.com.cn"],
-  ["eusc-", "amazonaws.eu"],
-  ["us-iso-", "c2s.ic.gov"],
-  ["us-isob-", "sc2s.sgov.gov"],
-  ["eu-isoe-", "cloud.adc-e.uk"],
-  ["us-isof-", "csp.hci.ic.gov"],
-];
-
+/** Regions with some prefixes are in partitions with their own domains. */
 function domainOf(region: string): string {
-  const found = partitionDomains.find(([prefix]) => region.startsWith(prefix));
-  return found?.[1] ?? "amazonaws.com";
+  const domains = Object.entries(facts.partition_domains);
+  return domains.find(([prefix]) => region.startsWith(prefix))?.[1] ?? "amazonaws.com";
 }
 
 /** A model's identifier as one segment of a path: `:` and the `/` of ARNs are encoded. */

@@ -1,3 +1,4 @@
+import facts from "./models/facts.json" with { type: "json" };
 import { foundationModelOf, knownRegions } from "./models/facts.ts";
 import { suggest } from "../../domain/suggest.ts";
 
@@ -13,11 +14,10 @@ export function fitToRegion(identifier: string, region: string): string | undefi
   }
   if (foundationModel === identifier) return identifier;
   const written = identifier.slice(0, -foundationModel.length - 1);
-  if (written === "global" || geographies[written]?.test(region) === true) return identifier;
-  const fitting = Object.keys(geographies).find(
-    (name) =>
-      geographies[name]?.test(region) === true &&
-      (!nationalInAsia.has(name) || hasNationalProfiles.test(foundationModel)),
+  const own = geographies.filter(([, regions]) => regions.test(region)).map(([name]) => name);
+  if (written === "global" || own.includes(written)) return identifier;
+  const fitting = own.find(
+    (name) => !nationalInAsia.has(name) || hasNationalProfiles.test(foundationModel),
   );
   return fitting === undefined ? undefined : `${fitting}.${foundationModel}`;
 }
@@ -30,19 +30,12 @@ export function regionOfArn(identifier: string): string | undefined {
 
 /**
  * Regions that profiles of a prefix are called from; the first that fits counts. From the
- * provider's list of inference profiles and its CDK's `CrossRegionInferenceProfileRegion`.
+ * provider's list of inference profiles and its CDK's `CrossRegionInferenceProfileRegion`. `in` is kept
+ * only if it is written: there is no list of the models that have it.
  */
-const geographies: Readonly<Record<string, RegExp>> = {
-  us: /^us-(?!gov-|iso)/,
-  "us-gov": /^us-gov-/,
-  eu: /^eu-(?!iso)/,
-  ca: /^ca-/,
-  jp: /^ap-northeast-[13]$/,
-  au: /^ap-southeast-[24]$/,
-  apac: /^(?:ap-|me-central-1$)/,
-  // Kept only if it is written: there is no list of the models that have it.
-  in: /^ap-south-/,
-};
+const geographies = Object.entries(facts.geographies).map(
+  ([name, regions]) => [name, new RegExp(regions)] as const,
+);
 
 /** Countries where older models use the profile of all of Asia and the Pacific. */
 const nationalInAsia: ReadonlySet<string> = new Set(["jp", "au"]);

@@ -1,55 +1,31 @@
 import type { ExtraFields, TokenDetails } from "../../domain/chat/chat.ts";
+import fields from "./answer-fields.json" with { type: "json" };
 import { countOf, type JsonObject, objectOf } from "../shared/json-fields.ts";
 
 type Names = Readonly<Record<string, true>>;
 
 /** As an object, because each chunk asks for each of its fields: a set takes twice as long. */
-function names(...list: readonly string[]): Names {
+function names(list: readonly string[]): Names {
   return Object.fromEntries(list.map((name) => [name, true]));
 }
 
-const inMessage = ["role", "content", "refusal", "reasoning_content", "tool_calls"];
-
-/** The fields that Sluice reads or writes itself, by their place in an answer. */
+/**
+ * The fields that Sluice reads or writes itself, by their place in an answer. `reasoning` is
+ * OpenRouter's and Ollama's name of thoughts, and Moonshot counts in a choice, too.
+ */
 export const knownFields = {
-  answer: names(
-    "id",
-    "object",
-    "created",
-    "model",
-    "choices",
-    "usage",
-    "error",
-    "system_fingerprint",
-    "service_tier",
-  ),
-  // Moonshot counts in a choice, too; the counts of an answer are in one place.
-  choice: names("index", "delta", "message", "finish_reason", "logprobs", "error", "usage"),
-  // `reasoning` is OpenRouter's and Ollama's name of the same thoughts.
-  message: names(...inMessage, "function_call", "error", "reasoning"),
-  call: names("index", "id", "type", "function", "custom"),
-  body: names("name", "arguments", "input"),
+  answer: names(fields.answer),
+  choice: names(fields.choice),
+  message: names(fields.message),
+  call: names(fields.call),
+  body: names(fields.body),
 };
 
 /**
  * Fields that stay here: names of the provider and of its own hosts, which aliases hide; the
  * operator's costs; padding; and a name that changes objects in JavaScript.
  */
-const withheld: ReadonlySet<string> = new Set([
-  "provider",
-  "native_finish_reason",
-  "model_id",
-  "deployment",
-  "api_base",
-  "kv_transfer_params",
-  "x_groq",
-  "nvext",
-  "cost",
-  "cost_details",
-  "is_byok",
-  "obfuscation",
-  "__proto__",
-]);
+const withheld: ReadonlySet<string> = new Set(fields.withheld);
 
 /** The fields of an object that are not known, unless they are empty; undefined if there are none. */
 export function extraFields(object: JsonObject, known: Names): ExtraFields | undefined {
@@ -72,20 +48,15 @@ function isNone(value: unknown): boolean {
 
 /** Counts in the details of usage that Sluice does not count itself, such as `audio_tokens`. */
 export function tokenDetails(usage: unknown): TokenDetails | undefined {
-  const fields = objectOf(usage);
-  if (fields === undefined) return undefined;
-  const input = otherCounts(objectOf(fields["prompt_tokens_details"]));
-  const output = otherCounts(objectOf(fields["completion_tokens_details"]));
+  const counts = objectOf(usage);
+  if (counts === undefined) return undefined;
+  const input = otherCounts(objectOf(counts["prompt_tokens_details"]));
+  const output = otherCounts(objectOf(counts["completion_tokens_details"]));
   if (input === undefined && output === undefined) return undefined;
   return { input: input ?? {}, output: output ?? {} };
 }
 
-const countedDetails: ReadonlySet<string> = new Set([
-  "cached_tokens",
-  "cache_write_tokens",
-  "cache_creation_tokens",
-  "reasoning_tokens",
-]);
+const countedDetails: ReadonlySet<string> = new Set(fields.counted);
 
 function otherCounts(
   details: JsonObject | undefined,

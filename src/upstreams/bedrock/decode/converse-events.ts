@@ -8,7 +8,6 @@ import {
   isTextOrNone,
   type JsonObject,
   listOf,
-  nonEmpty,
   objectOf,
   textOf,
 } from "../../shared/json-fields.ts";
@@ -16,6 +15,7 @@ import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { answerFailure } from "../../shared/answer-decoder.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
+import type { ToolInput } from "./tool-input.ts";
 import { parseExactly } from "../tools/tool-arguments.ts";
 import { failureInAnswer } from "../read-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
@@ -68,35 +68,100 @@ interface WholeText {
 
 function readAnswer(body: JsonObject, content: readonly unknown[], answer: AnswerEvents): void {
   answer.serviceTier(textOf(objectOf(body["serviceTier"])?.["type"]));
-  for (const block of content) if (isObject(block)) readBlock(block, answer);
+  const blocks = new ContentBlocks(answer);
+  for (const block of content) if (isObject(block)) readBlock(block, blocks);
   const { stopReason, trace, usage, additionalModelResponseFields: modelFields } = body;
   answer.finish(textOf(stopReason), { trace, usage: readUsage(usage, modelFields) });
 }
 
-/** A block has one of these fields; kinds of content that chat does not have are left out. */
-function readBlock(block: JsonObject, answer: AnswerEvents): void {
+/**
+ * As a stream has it. A block has one of these fields; kinds of content that chat does not have are
+ * left out.
+ */
+function readBlock(block: JsonObject, blocks: ContentBlocks): void {
   const { text, toolUse, reasoningContent, citationsContent } = block;
-  if (typeof text === "string") answer.text(text);
-  else if (text !== undefined && text !== null) {
-    throw brokenAnswer("a text of the answer is not text");
-  }
-  if (isObject(reasoningContent)) {
-    answer.reasoning(textOf(objectOf(reasoningContent["reasoningText"])?.["text"]) ?? "");
-    answer.reasoningBlock(wholeThought(reasoningContent));
+  if (!isTextOrNone(text)) throw brokenAnswer("a text of the answer is not text");
+  if (!isNoneOr(toolUse, () => true)) {
+    throw brokenAnswer("a tool call of the answer is not an object");
   }
   // If sources are cited, the text is here.
-  if (isObject(citationsContent)) readCitedText(citationsContent, answer);
-  if (toolUse === undefined || toolUse === null) return;
-  if (!isObject(toolUse)) throw brokenAnswer("a tool call of the answer is not an object");
-  const input = answer.toolUse(toolUse);
-  input.push(wellFormedJson(toolUse["input"] ?? {}));
-  input.end();
+  const cited = listOf(objectOf(citationsContent)?.["content"]) ?? [];
+  for (const piece of [text, ...cited.map((each) => objectOf(each)?.["text"])]) {
+    blocks.delta(0, { text: piece });
+  }
+  const thoughts = objectOf(reasoningContent);
+  blocks.delta(0, {
+    reasoningContent: thoughts && { ...thoughts, ...objectOf(thoughts["reasoningText"]) },
+  });
+  if (isObject(toolUse)) {
+    blocks.start(0, toolUse);
+    blocks.delta(0, { toolUse: { input: wellFormedJson(toolUse["input"] ?? {}) } });
+  }
+  blocks.end(0);
 }
 
-function readCitedText(citations: JsonObject, answer: AnswerEvents): void {
-  for (const piece of listOf(citations["content"]) ?? []) {
-    answer.text(textOf(objectOf(piece)?.["text"]) ?? "");
+/** The content of an answer, block by block, each by the service's index of it. */
+export class ContentBlocks {
+  readonly #answer: AnswerEvents;
+  /** Tool inputs that are incomplete. */
+  readonly #toolInputs = new Map<number | undefined, ToolInput>();
+  readonly #thoughts = new Map<number | undefined, Thought>();
+
+  constructor(answer: AnswerEvents) {
+    this.#answer = answer;
   }
+
+  /** Whether a tool call is incomplete. */
+  get isWithinCall(): boolean {
+    return this.#toolInputs.size > 0;
+  }
+
+  start(index: number | undefined, toolUse: JsonObject): void {
+    this.#toolInputs.set(index, this.#answer.toolUse(toolUse));
+  }
+
+  /** Citations and unknown kinds of content are left out. */
+  delta(index: number | undefined, { text, toolUse, reasoningContent }: JsonObject): void {
+    if (typeof text === "string") this.#answer.text(text);
+    if (isObject(reasoningContent)) this.#readThought(index, reasoningContent);
+    if (!isObject(toolUse)) return;
+    const input = this.#toolInputs.get(index);
+    if (input === undefined) throw brokenAnswer("the input of a tool has no beginning");
+    input.push(textOf(toolUse["input"]) ?? "");
+  }
+
+  end(index: number | undefined): void {
+    this.#toolInputs.get(index)?.end();
+    this.#toolInputs.delete(index);
+    const thought = this.#thoughts.get(index);
+    if (thought !== undefined) this.#answer.reasoningBlock(blockOf(thought));
+    this.#thoughts.delete(index);
+  }
+
+  endAll(): void {
+    for (const index of this.#thoughts.keys()) this.end(index);
+    for (const index of this.#toolInputs.keys()) this.end(index);
+  }
+
+  /** Throws `UpstreamFailure` when it is too long. */
+  #readThought(index: number | undefined, reasoning: JsonObject): void {
+    const thought = this.#thoughts.get(index) ?? { text: "", signature: "", data: "" };
+    this.#thoughts.set(index, thought);
+    const text = textOf(reasoning["text"]) ?? "";
+    thought.text += text;
+    thought.signature += textOf(reasoning["signature"]) ?? "";
+    thought.data += textOf(reasoning["redactedContent"]) ?? "";
+    const length = thought.text.length + thought.signature.length + thought.data.length;
+    if (length > longestThought) throw brokenAnswer("the thoughts are too long");
+    this.#answer.reasoning(text);
+  }
+}
+
+/** A block of thoughts, joined: it must be sent back whole. */
+interface Thought {
+  text: string;
+  signature: string;
+  data: string;
 }
 
 /**
@@ -125,35 +190,8 @@ export function readUsage(value: unknown, modelFields: unknown): TokenUsage | un
 /** Longest block of thoughts, in characters of all its parts; real ones are far shorter. */
 const longestThought = 4 * 1024 * 1024;
 
-/** Joins a streamed block of thoughts: it must be sent back whole. */
-export class StreamedThought {
-  #text = "";
-  #signature = "";
-  #data = "";
-
-  /** `reasoning`: the union of a `contentBlockDelta`. Throws `UpstreamFailure` when it is too long. */
-  push(reasoning: JsonObject): void {
-    this.#text += textOf(reasoning["text"]) ?? "";
-    this.#signature += textOf(reasoning["signature"]) ?? "";
-    this.#data += textOf(reasoning["redactedContent"]) ?? "";
-    const length = this.#text.length + this.#signature.length + this.#data.length;
-    if (length > longestThought) throw brokenAnswer("the thoughts are too long");
-  }
-
-  /** Undefined for thoughts without a signature: no model needs those back. */
-  block(): ReasoningBlock | undefined {
-    return blockOf(this.#text, this.#signature, this.#data);
-  }
-}
-
-/** `reasoning`: the union of a whole answer's `reasoningContent`. */
-function wholeThought(reasoning: JsonObject): ReasoningBlock | undefined {
-  const { text, signature } = objectOf(reasoning["reasoningText"]) ?? {};
-  const data = nonEmpty(reasoning["redactedContent"]) ?? "";
-  return blockOf(textOf(text) ?? "", textOf(signature) ?? "", data);
-}
-
-function blockOf(text: string, signature: string, data: string): ReasoningBlock | undefined {
+/** Undefined for thoughts without a signature: no model needs those back. */
+function blockOf({ text, signature, data }: Thought): ReasoningBlock | undefined {
   if (signature !== "") return { kind: "signed", text, signature };
   return data === "" ? undefined : { kind: "redacted", data };
 }

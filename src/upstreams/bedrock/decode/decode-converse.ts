@@ -6,7 +6,6 @@ import { collectAnswer, collectStream } from "../../shared/collect-answer.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { AnswerDecoder } from "../../shared/answer-decoder.ts";
 import {
-  isObject,
   type JsonObject,
   numberOf,
   objectOf,
@@ -16,15 +15,14 @@ import {
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import {
+  ContentBlocks,
   converseEvents,
   hasProperShape,
   type KnownEvent,
   readUsage,
-  StreamedThought,
 } from "./converse-events.ts";
 import { type Frame, FrameReader } from "./event-stream.ts";
 import { failureInAnswer, failureOfException } from "../read-failure.ts";
-import type { ToolInput } from "./tool-input.ts";
 
 interface ConverseReader {
   readonly context: AnswerContext;
@@ -59,10 +57,7 @@ export class ConverseStreamDecoder extends AnswerDecoder {
   readonly #text = new TextDecoder();
   readonly #reader: ConverseReader;
   readonly #answer: AnswerEvents;
-  /** Tool inputs that are incomplete, by the service's index of the block. */
-  readonly #toolInputs = new Map<number | undefined, ToolInput>();
-  /** Thoughts that are incomplete, by the same index. */
-  readonly #thoughts = new Map<number | undefined, StreamedThought>();
+  readonly #blocks: ContentBlocks;
   #stopReason: string | undefined;
   #modelFields: unknown;
   #hasMetadata = false;
@@ -74,6 +69,7 @@ export class ConverseStreamDecoder extends AnswerDecoder {
     super(limits);
     this.#reader = reader;
     this.#answer = new AnswerEvents(reader.context, reader.onUnknownFinish);
+    this.#blocks = new ContentBlocks(this.#answer);
   }
 
   get endedEarly(): boolean {
@@ -142,7 +138,7 @@ export class ConverseStreamDecoder extends AnswerDecoder {
       case "contentBlockStart":
         return this.#readBlockStart(event);
       case "contentBlockStop":
-        return this.#endBlock(blockIndexOf(event));
+        return this.#blocks.end(blockIndexOf(event));
       case "messageStop":
         this.#stopReason = textOf(event["stopReason"]);
         this.#modelFields = event["additionalModelResponseFields"];
@@ -157,42 +153,17 @@ export class ConverseStreamDecoder extends AnswerDecoder {
   #skip(event: JsonObject | undefined): void {
     const failure = event && failureInAnswer(event);
     if (failure !== undefined) throw failure;
-    this.skipMalformed({ mayGoOn: this.#answer.hasSpoken && this.#toolInputs.size === 0 });
+    this.skipMalformed({ mayGoOn: this.#answer.hasSpoken && !this.#blocks.isWithinCall });
   }
 
-  /** Citations and unknown kinds of content are left out. */
   #readDelta(event: JsonObject): void {
-    const delta = objectOf(event["delta"]) ?? {};
-    const { text, toolUse, reasoningContent } = delta;
-    if (typeof text === "string") {
-      this.#answer.text(text);
-      if (this.#answer.isCut) return this.#finishEarly();
-    }
-    if (isObject(reasoningContent)) this.#readThought(blockIndexOf(event), reasoningContent);
-    if (!isObject(toolUse)) return;
-    const input = this.#toolInputs.get(blockIndexOf(event));
-    if (input === undefined) throw brokenAnswer("the input of a tool has no beginning");
-    input.push(textOf(toolUse["input"]) ?? "");
-  }
-
-  #readThought(index: number | undefined, reasoning: JsonObject): void {
-    const thought = this.#thoughts.get(index) ?? new StreamedThought();
-    this.#thoughts.set(index, thought);
-    thought.push(reasoning);
-    this.#answer.reasoning(textOf(reasoning["text"]) ?? "");
+    this.#blocks.delta(blockIndexOf(event), objectOf(event["delta"]) ?? {});
+    if (this.#answer.isCut) this.#finishEarly();
   }
 
   #readBlockStart(event: JsonObject): void {
     const toolUse = objectOf(objectOf(event["start"])?.["toolUse"]);
-    if (toolUse === undefined) return;
-    this.#toolInputs.set(blockIndexOf(event), this.#answer.toolUse(toolUse));
-  }
-
-  #endBlock(index: number | undefined): void {
-    this.#toolInputs.get(index)?.end();
-    this.#toolInputs.delete(index);
-    this.#answer.reasoningBlock(this.#thoughts.get(index)?.block());
-    this.#thoughts.delete(index);
+    if (toolUse !== undefined) this.#blocks.start(blockIndexOf(event), toolUse);
   }
 
   #readMetadata(event: JsonObject): void {
@@ -216,8 +187,7 @@ export class ConverseStreamDecoder extends AnswerDecoder {
     if (this.#stopReason === undefined) {
       throw brokenAnswer("the upstream's stream ended before the answer was finished");
     }
-    for (const index of this.#thoughts.keys()) this.#endBlock(index);
-    for (const index of this.#toolInputs.keys()) this.#endBlock(index);
+    this.#blocks.endAll();
     this.#answer.serviceTier(this.#serviceTier);
     this.#answer.finish(this.#stopReason, { trace: this.#trace, usage: this.#usage });
     this.finish();

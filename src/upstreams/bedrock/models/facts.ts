@@ -115,7 +115,7 @@ export function foundationModelOf(identifier: string): string | undefined {
 }
 
 /** The prefix of system profiles' identifiers before the foundation model's. */
-const geography = /^(?:us-gov|us|eu|apac|jp|au|ca|in|global)\./;
+const geography = new RegExp(`^(?:${Object.keys(facts.geographies).join("|")}|global)[.]`);
 
 /** Foundation models that are named often, to recognise misspelt ones. Others are as good. */
 export const oftenNamed: readonly string[] = facts.often_named;
