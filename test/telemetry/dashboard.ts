@@ -6,11 +6,7 @@ const source = z.strictObject({
   uid: z.literal("$" + "{datasource}"),
 });
 const place = z.strictObject({ h: z.number(), w: z.number(), x: z.number(), y: z.number() });
-const targetSchema = z.looseObject({
-  datasource: source,
-  expr: z.string(),
-  legendFormat: z.string(),
-});
+const targetSchema = z.looseObject({ expr: z.string(), legendFormat: z.string() });
 const panelSchema = z.looseObject({ id: z.number(), title: z.string(), gridPos: place });
 const dashboardSchema = z.looseObject({
   panels: z.array(
