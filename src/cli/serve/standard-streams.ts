@@ -52,7 +52,7 @@ export class StandardStreams {
   }
 
   print(line: string): void {
-    if (this.#outlivesReaders) this.log.print(line);
+    if (this.#outlivesReaders) this.log.write(line, standardOutput);
     else this.#queue.append(standardOutput, line, this.#onPrinted);
   }
 

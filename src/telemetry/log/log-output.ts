@@ -58,13 +58,9 @@ export class LogOutput implements LogSink {
     this.#settings = { ...this.#settings, ...settings };
   }
 
-  write(line: string): void {
-    this.#put(standardError, line);
-  }
-
-  /** Writes to standard output in the same way. */
-  print(line: string): void {
-    this.#put(standardOutput, line);
+  write(line: string, file = standardError): void {
+    if (this.#queue.waitingBytes + line.length >= this.#settings.limitBytes) this.#drop(1);
+    else this.#queue.append(file, line, this.#onWritten);
   }
 
   /** Reports dropped lines if that is possible now; does not retry. */
@@ -72,11 +68,6 @@ export class LogOutput implements LogSink {
     this.#hasEnded = true;
     this.#stopTimer?.();
     if (this.#dropped > this.#reported) this.#report();
-  }
-
-  #put(file: number, line: string): void {
-    if (this.#queue.waitingBytes + line.length >= this.#settings.limitBytes) this.#drop(1);
-    else this.#queue.append(file, line, this.#onWritten);
   }
 
   #drop(lines: number): void {
@@ -174,13 +165,13 @@ export class OutputQueue {
   append(file: number, line: string, onEnd: OnEnd): void {
     const bytes = Buffer.byteLength(line) + 1;
     const last = this.#batches[this.#batches.length - 1];
-    const isJoined =
-      last !== undefined &&
+    const isOfLast = last?.file === file && last.onEnd === onEnd;
+    // Less than the most, as the end of a line that was cut short may come before it.
+    if (
+      isOfLast &&
       typeof last.content === "string" &&
-      last.onEnd === onEnd &&
-      last.file === file &&
-      last.bytes + bytes < this.#mostBytes(file);
-    if (isJoined) {
+      last.bytes + bytes < this.#mostBytes(file)
+    ) {
       last.content += `${line}\n`;
       last.bytes += bytes;
     } else {
@@ -228,7 +219,6 @@ export class OutputQueue {
     });
   }
 
-  /** A batch may be preceded by the end of a line that was cut short. */
   #mostBytes(file: number): number {
     let most = this.#batchBytes.get(file);
     if (most === undefined) {
@@ -239,37 +229,24 @@ export class OutputQueue {
   }
 
   async #writeBatch({ file, content, bytes, onEnd }: Batch): Promise<void> {
-    const repair = this.#torn.delete(file) ? "\n" : "";
-    const encoded =
-      typeof content === "string"
-        ? Buffer.from(repair + content)
-        : Buffer.concat([Buffer.from(repair), content]);
-    const { written, error } = await this.#writeWhole(file, encoded);
-    this.#waitingBytes -= bytes;
-    if (error === undefined) return onEnd(undefined, 0);
-    this.#torn.add(file);
-    const lost = encoded.subarray(Math.max(written, repair.length));
-    onEnd(error, lost.filter((byte) => byte === lineEnd).length);
-  }
-
-  async #writeWhole(file: number, bytes: Uint8Array): Promise<Written> {
+    const repair = Buffer.from(this.#torn.delete(file) ? "\n" : "");
+    const text = typeof content === "string" ? Buffer.from(content) : content;
+    const whole = repair.length === 0 ? text : Buffer.concat([repair, text]);
     let written = 0;
-    while (written < bytes.length) {
+    let failure: unknown;
+    while (written < whole.length && failure === undefined) {
       try {
-        written += await this.#files.write(file, bytes.subarray(written));
+        written += await this.#files.write(file, whole.subarray(written));
       } catch (error) {
-        if (!isBusy(error)) return { written, error: error ?? new Error("unknown failure") };
-        await new Promise<void>((resolve) => void this.#clock.schedule(resolve, busyMs));
+        if (!isBusy(error)) failure = error ?? new Error("unknown failure");
+        else await new Promise<void>((resolve) => void this.#clock.schedule(resolve, busyMs));
       }
     }
-    return { written, error: undefined };
+    this.#waitingBytes -= bytes;
+    if (failure !== undefined) this.#torn.add(file);
+    const lost = whole.subarray(Math.max(written, repair.length));
+    onEnd(failure, lost.filter((byte) => byte === lineEnd).length);
   }
-}
-
-interface Written {
-  readonly written: number;
-  /** Why the write stopped at that point. */
-  readonly error: unknown;
 }
 
 const systemFiles: OutputFiles = {
