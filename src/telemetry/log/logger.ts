@@ -54,17 +54,18 @@ export function describeDropped(form: LineForm): (lines: number) => string {
 
 function formatOf({ format, clock }: LineForm): Format {
   const time = timeOf(clock);
-  return format === "text"
-    ? (level, message, fields) => {
-        const parts = [time(), level.toUpperCase().padEnd(5), message];
-        addFields(fields, parts);
-        return parts.join(" ");
-      }
-    : (level, message, fields) => {
-        const rest = JSON.stringify(fields);
-        const head = `{"time":"${time()}","level":"${level}","message":${JSON.stringify(message)}`;
-        return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
-      };
+  if (format === "text") {
+    return (level, message, fields) => {
+      const parts = [time(), level.toUpperCase().padEnd(5), message];
+      addFields(fields, parts);
+      return parts.join(" ");
+    };
+  }
+  return (level, message, fields) => {
+    const rest = JSON.stringify(fields);
+    const head = `{"time":"${time()}","level":"${level}","message":${JSON.stringify(message)}`;
+    return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
+  };
 }
 
 /** The time as ISO 8601; the text of a second is made once. */
@@ -82,12 +83,12 @@ function timeOf(clock: Pick<Clock, "now">): () => string {
   };
 }
 
-/** Without `Object.entries`, which would cost as much as all the rest. */
+/** Without `Object.entries`, which would cost as much as all the rest; joined once, as texts in texts do. */
 function addFields(fields: LogFields, parts: string[]): void {
   for (const name in fields) {
     const value = fields[name];
     if (value === undefined) continue;
-    parts.push(`${name}=${typeof value === "string" ? quote(value) : value}`);
+    parts.push(typeof value === "string" ? `${name}=${quote(value)}` : `${name}=${value}`);
   }
 }
 
