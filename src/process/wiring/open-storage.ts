@@ -1,19 +1,22 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
+import { viewCall } from "../../control/usage/call-row.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import { RotatedFile } from "../../ledger/events/rotated-file.ts";
+import { WebhookSender } from "../../ledger/events/webhook-sender.ts";
 import { Ingest } from "../../ledger/ingest/ingest.ts";
 import { spoolRoot } from "../../ledger/spool/process-folder.ts";
 import { DigestRenewal, LastUse } from "../../keys/last-use.ts";
 import { AuditCheckpoints, openCheckpointFile } from "../../store/audit-checkpoints.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
-import type { DatabaseOwner } from "../../store/store.ts";
+import type { DatabaseOwner, UsageStore } from "../../store/store.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
 import { refuseOddFiles } from "../../store/sqlite/connection/open-database.ts";
 import { openKeyFile } from "../../store/disk/key-file.ts";
 import { type DatabaseStores, openDatabaseStores } from "./database-stores.ts";
-import { openLedgerEvents } from "./open-events.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
 export interface StorageOptions {
@@ -104,10 +107,14 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
   const { usage: store, storedCalls: calls, control, replies } = stores;
   // The same after a restart, which goes on at once.
   const machine = `${hostname()}:${resolve(config.dataDir)}`;
-  const events = openLedgerEvents({ config, store, calls, holder: machine, clock, on });
+  const { file: fileSettings, webhook } = config.ledger.events;
+  const eventFile = fileSettings && new RotatedFile(fileSettings, () => clock.now());
+  const usage = eventFile === undefined ? store : withFile(store, eventFile);
+  const about = { calls, eventOf, holder: machine, clock, on };
+  const sender = webhook && new WebhookSender({ ...about, settings: webhook });
   const ingest = new Ingest({
     root: spoolRoot(config.dataDir),
-    store: events.usage,
+    store: usage,
     settings: config.ledger,
     clock,
     on,
@@ -144,12 +151,12 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
   });
   return {
     /** Takes rows, and makes events of them. */
-    usage: events.usage,
-    /** Stores the contents of the spools. */
+    usage,
     ingest,
     /** Starts them. They read all of the database. */
     start(): void {
-      events.start();
+      // Before rows are stored: the first delivery ever begins with the first of them.
+      sender?.start();
       ingest.start();
       retention.start();
       checkpoints.start();
@@ -158,11 +165,30 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
       await retention.stop();
       await checkpoints.stop();
       await ingest.stop();
-      await events.close();
+      await sender?.stop();
+      await eventFile?.close();
     },
   };
 }
 
 function throwUnlessUnavailable(error: unknown): void {
   if (!(error instanceof StorageUnavailable) || error instanceof UnusableDatabase) throw error;
+}
+
+const operator = { accountId: undefined };
+const eventOf = (call: UsageRecord): string => JSON.stringify(viewCall(call, operator));
+
+/** Rows leave the spool once the file has them, too: a crash in between repeats events. */
+function withFile(store: UsageStore, file: RotatedFile): UsageStore {
+  return {
+    async insert(records) {
+      await store.insert(records);
+      await file.append(records.map(eventOf)).catch((cause: unknown) => {
+        // No row is at fault, so all of them are tried again.
+        throw new StorageUnavailable("the events of the ledger cannot be written", { cause });
+      });
+    },
+    prune: (...about) => store.prune(...about),
+    erase: (...about) => store.erase(...about),
+  };
 }
