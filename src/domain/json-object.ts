@@ -70,3 +70,12 @@ const quote = 0x22;
 const backslash = 0x5c;
 const firstSurrogate = 0xd800;
 const lastSurrogate = 0xdfff;
+
+/** The names of files and of the admin API as code writes them: `maxTokens` for `max_tokens`. */
+export type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Text;
+
+export function camelCase(name: string): string {
+  return name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase());
+}

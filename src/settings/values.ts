@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type CamelCase, camelCase } from "../domain/json-object.ts";
 import { Secret } from "../domain/keys/secret.ts";
 
 /** The types of values in the configuration file. */
@@ -221,13 +222,7 @@ export type CamelCased<File extends object> = {
   readonly [Key in keyof File & string as CamelCase<Key>]: File[Key];
 };
 
-type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
-  ? `${Head}${Capitalize<CamelCase<Tail>>}`
-  : Text;
-
 export function camelCased<File extends object>(file: File): CamelCased<File>;
 export function camelCased(file: object): unknown {
-  const camelCase = (key: string): string =>
-    key.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase());
   return Object.fromEntries(Object.entries(file).map(([key, value]) => [camelCase(key), value]));
 }

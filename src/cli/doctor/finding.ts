@@ -11,22 +11,10 @@ export interface Finding {
 
 /** Makes the findings on a subject. */
 export function findingsOn(subject: string) {
-  return {
-    ok: (text: string): Finding => ({ state: "ok", subject, text }),
-    note: (text: string): Finding => ({ state: "note", subject, text }),
-    warning: (text: string, advice?: string): Finding => ({
-      state: "warning",
-      subject,
-      text,
-      advice,
-    }),
-    failed: (text: string, advice?: string): Finding => ({
-      state: "failed",
-      subject,
-      text,
-      advice,
-    }),
+  const of = (state: Finding["state"]) => {
+    return (text: string, advice?: string): Finding => ({ state, subject, text, advice });
   };
+  return { ok: of("ok"), note: of("note"), warning: of("warning"), failed: of("failed") };
 }
 
 const lineWidth = 80;

@@ -1,55 +1,37 @@
 import { type ErrorCode, stringify } from "yaml";
 import type { JsonObject } from "../../domain/json-object.ts";
 
+const alias = "text that begins with * or & needs quotes (else it is an alias or an anchor)";
+const tag = "tags such as !name are not supported";
+const invalid = "is not valid YAML here; text with special characters needs quotes";
+
 /** The parser's own texts may quote the file, which may contain secrets. */
-export function describeSyntaxError(code: ErrorCode): string {
-  switch (code) {
-    case "DUPLICATE_KEY":
-      return "duplicate key";
-    case "TAB_AS_INDENT":
-      return "a tab indents the line; use spaces";
-    case "MULTIPLE_DOCS":
-      return "a second document begins; the file must have one";
-    case "BAD_INDENT":
-      return "the indentation does not fit the lines above, or a bracket is not closed";
-    case "BLOCK_AS_IMPLICIT_KEY":
-      return "the value has a second ': ' (put it in quotes), or the next line is indented too much";
-    case "MULTILINE_IMPLICIT_KEY":
-      return "a key needs a colon and a space after it: write `key: value`";
-    case "BAD_SCALAR_START":
-      return "the value begins with a character that YAML reserves; put it in quotes";
-    case "BAD_DQ_ESCAPE":
-      return "the text in double quotes has an unknown escape; use single quotes";
-    case "MISSING_CHAR":
-      return "a quote, bracket, comma or colon is missing, here or above";
-    case "BLOCK_IN_FLOW":
-      return "a comma is missing in brackets, or text with ': ' needs quotes";
-    case "BAD_ALIAS":
-    case "ALIAS_PROPS":
-    case "MULTIPLE_ANCHORS":
-      return "text that begins with * or & needs quotes (else it is an alias or an anchor)";
-    case "TAG_RESOLVE_FAILED":
-    case "MULTIPLE_TAGS":
-    case "BAD_COLLECTION_TYPE":
-      return "tags such as !name are not supported";
-    case "NON_STRING_KEY":
-      return "a key must be text";
-    case "BAD_DIRECTIVE":
-      return "directives other than %YAML 1.2 are not supported";
-    case "KEY_OVER_1024_CHARS":
-      return "a key is too long";
-    case "RESOURCE_EXHAUSTION":
-      return "nests too deeply";
-    case "BAD_PROP_ORDER":
-    case "IMPOSSIBLE":
-    case "UNEXPECTED_TOKEN":
-      return "is not valid YAML here; text with special characters needs quotes";
-    default: {
-      const unknown: never = code;
-      return `is not valid YAML here${String(unknown)}`;
-    }
-  }
-}
+export const syntaxErrors: Readonly<Record<ErrorCode, string>> = {
+  DUPLICATE_KEY: "duplicate key",
+  TAB_AS_INDENT: "a tab indents the line; use spaces",
+  MULTIPLE_DOCS: "a second document begins; the file must have one",
+  BAD_INDENT: "the indentation does not fit the lines above, or a bracket is not closed",
+  BLOCK_AS_IMPLICIT_KEY:
+    "the value has a second ': ' (put it in quotes), or the next line is indented too much",
+  MULTILINE_IMPLICIT_KEY: "a key needs a colon and a space after it: write `key: value`",
+  BAD_SCALAR_START: "the value begins with a character that YAML reserves; put it in quotes",
+  BAD_DQ_ESCAPE: "the text in double quotes has an unknown escape; use single quotes",
+  MISSING_CHAR: "a quote, bracket, comma or colon is missing, here or above",
+  BLOCK_IN_FLOW: "a comma is missing in brackets, or text with ': ' needs quotes",
+  BAD_ALIAS: alias,
+  ALIAS_PROPS: alias,
+  MULTIPLE_ANCHORS: alias,
+  TAG_RESOLVE_FAILED: tag,
+  MULTIPLE_TAGS: tag,
+  BAD_COLLECTION_TYPE: tag,
+  NON_STRING_KEY: "a key must be text",
+  BAD_DIRECTIVE: "directives other than %YAML 1.2 are not supported",
+  KEY_OVER_1024_CHARS: "a key is too long",
+  RESOURCE_EXHAUSTION: "nests too deeply",
+  BAD_PROP_ORDER: invalid,
+  IMPOSSIBLE: invalid,
+  UNEXPECTED_TOKEN: invalid,
+};
 
 /** A map as YAML, with each comment as a line above it. */
 export function writeYaml(value: JsonObject, comments: readonly string[]): string {

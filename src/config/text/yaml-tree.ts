@@ -13,7 +13,7 @@ import { isObject } from "../../domain/json-object.ts";
 import { type HiddenPlaceholders, hidePlaceholders } from "./interpolate.ts";
 import type { ConfigPath } from "../../settings/values.ts";
 import type { ConfigProblem } from "../problems/problem.ts";
-import { describeSyntaxError } from "./yaml-syntax.ts";
+import { syntaxErrors } from "./yaml-syntax.ts";
 
 export interface Position {
   readonly line: number;
@@ -102,7 +102,7 @@ function syntaxProblems(
     const position = locate(error.pos[0]);
     const isConsequence = error.code === "UNEXPECTED_TOKEN" && byLine.size > 0;
     if (isConsequence || byLine.has(position.line) || byLine.size >= mostSyntaxProblems) continue;
-    byLine.set(position.line, { path: "", ...position, message: describeSyntaxError(error.code) });
+    byLine.set(position.line, { path: "", ...position, message: syntaxErrors[error.code] });
   }
   const version = document.directives?.yaml;
   if (version?.explicit === true && version.version !== "1.2") {

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { type CamelCase, camelCase } from "../../domain/json-object.ts";
 import type { AuditFields } from "../../store/audit.ts";
 
 /**
@@ -102,10 +103,6 @@ type EntityForm<Value> = Value extends undefined
         ? { [Name in keyof Value & string as CamelCase<Name>]: Value[Name] }
         : Value;
 
-type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
-  ? `${Head}${Capitalize<CamelCase<Tail>>}`
-  : Text;
-
 /** Converts a body or a query. Undefined fields are left out; null removes a value. */
 export function entityForm<Request extends object>(request: Request): EntityFields<Request>;
 export function entityForm(request: object): unknown {
@@ -123,8 +120,4 @@ function entityValue(value: unknown): unknown {
 
 function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-function camelCase(name: string): string {
-  return name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase());
 }
