@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Config } from "./config.ts";
 import { parseConfig } from "./load.ts";
-import { type ConfigWatch, watchConfig } from "./watch.ts";
+import { ConfigWatch } from "./watch.ts";
 
 function fileText(depth: number, extra = ""): string {
   return `http: { json_depth: ${depth} }
@@ -57,7 +57,7 @@ afterEach(() => {
 });
 
 function start(path: string, text = fileText(10)): ConfigWatch {
-  watched = watchConfig({
+  watched = new ConfigWatch({
     path,
     env: {},
     current: readText(text),
@@ -78,7 +78,7 @@ function startWithFile(): string {
   return path;
 }
 
-describe("watchConfig", () => {
+describe("the watch of the file", () => {
   test("warns of ended models that a change adds", () => {
     const path = startWithFile();
     const haiku = "us.anthropic.claude-3-5-haiku-20241022-v1:0";

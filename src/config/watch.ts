@@ -24,23 +24,14 @@ export interface WatchOptions {
   readonly onNotice: (text: string) => void;
 }
 
-export interface ConfigWatch extends Disposable {
-  /** Reads the file at once. What is wrong with it is reported again. */
-  reload(): void;
-}
-
 const defaultIntervalMs = 250;
 
-/** Watches a configuration file: passes on valid changes and reports invalid ones. */
-export function watchConfig(options: WatchOptions): ConfigWatch {
-  return new FileConfigWatch(options);
-}
-
 /**
- * Looks at what the path leads to, and reads it once it has been the same for two looks. So it does
- * not matter how the file is changed: written, replaced, or behind a link that is swapped.
+ * Watches a configuration file: passes on valid changes and reports invalid ones. It looks at what
+ * the path leads to, and reads it once it has been the same for two looks. So it does not matter
+ * how the file is changed: written, replaced, or behind a link that is swapped.
  */
-class FileConfigWatch implements ConfigWatch {
+export class ConfigWatch implements Disposable {
   readonly #options: WatchOptions;
   #current: Config;
   /** The text that was read last; undefined if none could be read. */
@@ -62,6 +53,7 @@ class FileConfigWatch implements ConfigWatch {
     this.#timer.unref();
   }
 
+  /** Reads the file at once. What is wrong with it is reported again. */
   reload(): void {
     this.#isUnreadable = false;
     if (this.#isRefused) this.#text = undefined;

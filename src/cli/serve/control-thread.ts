@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
-import { watchConfig } from "../../config/watch.ts";
+import { ConfigWatch } from "../../config/watch.ts";
 import { readServeArguments, withListeners, type ServeArguments } from "./serve-options.ts";
 import { parseServed, withDataDir } from "./load-settings.ts";
 import { issueDemoKey } from "./introduce-demo.ts";
@@ -104,7 +104,7 @@ function open({ start, args, config, fileConfig, link, log }: Opened): void {
   const file =
     path === undefined
       ? undefined
-      : watchConfig({
+      : new ConfigWatch({
           path,
           text,
           env: start.variables,

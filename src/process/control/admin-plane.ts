@@ -3,10 +3,7 @@ import { adminOperations } from "../../control/operations.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../control/services.ts";
 import { createAdminGate } from "../../control/sign-in/admin-gate.ts";
 import { Bootstrap, type BootstrapOptions } from "../../control/sign-in/bootstrap/bootstrap.ts";
-import {
-  createLocalAccess,
-  type LocalAccess,
-} from "../../control/sign-in/bootstrap/local-access.ts";
+import { LocalAccess } from "../../control/sign-in/bootstrap/local-access.ts";
 import { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { SignInServices } from "../../control/sign-in/services.ts";
 import { signInRoutes } from "../../control/sign-in/routes.ts";
@@ -47,7 +44,7 @@ export class AdminPlane {
     const { config, services, onBootstrapToken } = options;
     const { store, clock, random } = services;
     const { dataDir } = config;
-    this.#local = createLocalAccess({ dataDir, pid: options.pid, random });
+    this.#local = new LocalAccess({ dataDir, pid: options.pid, random });
     const token = config.admin.bootstrapToken;
     const hosts = adminHosts(config);
     this.#bootstrap = new Bootstrap({ store, clock, random, token, onBootstrapToken });

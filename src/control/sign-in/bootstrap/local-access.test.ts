@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLocalAccess, localAccessFile, readLocalAccess } from "./local-access.ts";
+import { LocalAccess, localAccessFile, readLocalAccess } from "./local-access.ts";
 
 let dataDir: string;
 const url = "http://127.0.0.1:8081";
@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 test("the file has the address and a token of this process", async () => {
-  const access = createLocalAccess({ ...options, dataDir });
+  const access = new LocalAccess({ ...options, dataDir });
   await access.write(leader);
   const found = await readLocalAccess(dataDir);
   expect(found?.url).toBe(url);
@@ -31,24 +31,24 @@ test("the file has the address and a token of this process", async () => {
 test("only the owner may read the file, also when an open one was there before", async () => {
   const path = join(dataDir, localAccessFile);
   await writeFile(path, "{}", { mode: 0o644 });
-  await createLocalAccess({ ...options, dataDir }).write(leader);
+  await new LocalAccess({ ...options, dataDir }).write(leader);
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   expect(await readdir(dataDir)).toEqual([localAccessFile]);
 });
 
 test("each start of a gateway has its own token, and the previous one is invalid", async () => {
-  const first = createLocalAccess({ ...options, dataDir });
+  const first = new LocalAccess({ ...options, dataDir });
   await first.write(leader);
   const old = await readLocalAccess(dataDir);
-  const second = createLocalAccess({ ...options, pid: 2, dataDir });
+  const second = new LocalAccess({ ...options, pid: 2, dataDir });
   await second.write(leader);
   expect(second.isToken(old?.token ?? "")).toBe(false);
 });
 
 test("the token stays valid when another process of the gateway leads", async () => {
-  await createLocalAccess({ ...options, dataDir }).write(leader);
+  await new LocalAccess({ ...options, dataDir }).write(leader);
   const before = await readLocalAccess(dataDir);
-  const second = createLocalAccess({ ...options, dataDir });
+  const second = new LocalAccess({ ...options, dataDir });
   expect(second.isToken(before?.token ?? "")).toBe(true);
   await second.write({ url: "http://127.0.0.1:8082", startedAt: 1 });
   expect(await readLocalAccess(dataDir)).toMatchObject({
@@ -58,9 +58,9 @@ test("the token stays valid when another process of the gateway leads", async ()
 });
 
 test("a process removes its own file, but not that of its successor", async () => {
-  const first = createLocalAccess({ ...options, dataDir });
+  const first = new LocalAccess({ ...options, dataDir });
   await first.write(leader);
-  const second = createLocalAccess({ ...options, dataDir });
+  const second = new LocalAccess({ ...options, dataDir });
   await second.write({ url, startedAt: 1 });
   await first.remove();
   expect(await readLocalAccess(dataDir)).toBeDefined();
@@ -77,7 +77,7 @@ test("a missing or broken file reads as no running gateway", async () => {
 
 test("an unwritable directory is an error, and no file is left behind", async () => {
   await writeFile(join(dataDir, "file"), "");
-  const access = createLocalAccess({ ...options, dataDir: join(dataDir, "file") });
+  const access = new LocalAccess({ ...options, dataDir: join(dataDir, "file") });
   expect(access.write(leader)).rejects.toThrow();
   expect(await readFile(join(dataDir, "file"), "utf8")).toBe("");
 });

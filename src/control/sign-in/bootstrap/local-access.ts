@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { type RandomBytes, randomBase62 } from "../../../domain/keys/base62.ts";
@@ -29,50 +29,49 @@ export interface LocalAccessOptions {
  * A file in the data directory with a token that is valid while the gateway runs, whichever of its
  * processes leads.
  */
-export interface LocalAccess {
-  isToken(text: string): boolean;
-  /**
-   * Writes the file, replacing that of an earlier process. `url`: where the control plane listens;
-   * `startedAt`: milliseconds since the epoch.
-   */
-  write(leader: { readonly url: string; readonly startedAt: number }): Promise<void>;
-  /** Removes the file, unless another process has written its own since. */
-  remove(): Promise<void>;
-}
+export class LocalAccess {
+  readonly #options: LocalAccessOptions;
+  readonly #path: string;
+  readonly #token: string;
+  readonly #digest: string;
+  #written: string | undefined;
 
-export function createLocalAccess({ dataDir, pid, random }: LocalAccessOptions): LocalAccess {
-  const path = join(dataDir, localAccessFile);
-  const before = readBefore(path);
-  const token = before?.pid === pid ? before.token : `slc-local_${randomBase62(43, random)}`;
-  const digest = sha256(token);
-  let written: string | undefined;
-  return {
-    isToken: (text) => isSameText(sha256(text), digest),
-    async write({ url, startedAt }) {
-      const text = `${JSON.stringify({ url, token, pid, startedAt })}\n`;
-      await mkdir(dataDir, { recursive: true });
-      // Unique, so that two starting processes do not write into one file.
-      const draft = `${path}.${randomBase62(8, random)}`;
-      try {
-        const file = await open(draft, "wx", 0o600);
-        try {
-          await file.writeFile(text);
-        } finally {
-          await file.close();
-        }
-        await rename(draft, path);
-        written = text;
-      } catch (error) {
-        await rm(draft, { force: true });
-        throw error;
-      }
-    },
-    async remove() {
-      if (written === undefined) return;
-      const found = await readFile(path, "utf8").catch(() => undefined);
-      if (found === written) await rm(path, { force: true });
-    },
-  };
+  constructor(options: LocalAccessOptions) {
+    const { dataDir, pid, random } = options;
+    this.#options = options;
+    this.#path = join(dataDir, localAccessFile);
+    const before = readBefore(this.#path);
+    this.#token = before?.pid === pid ? before.token : `slc-local_${randomBase62(43, random)}`;
+    this.#digest = sha256(this.#token);
+  }
+
+  isToken(text: string): boolean {
+    return isSameText(sha256(text), this.#digest);
+  }
+
+  /** Writes the file, replacing that of an earlier process. `url`: of the control plane. */
+  async write({ url, startedAt }: Pick<LocalAccessFile, "url" | "startedAt">): Promise<void> {
+    const { dataDir, pid, random } = this.#options;
+    const text = `${JSON.stringify({ url, token: this.#token, pid, startedAt })}\n`;
+    await mkdir(dataDir, { recursive: true });
+    // Unique, so that two starting processes do not write into one file.
+    const draft = `${this.#path}.${randomBase62(8, random)}`;
+    try {
+      await writeFile(draft, text, { flag: "wx", mode: 0o600 });
+      await rename(draft, this.#path);
+      this.#written = text;
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    }
+  }
+
+  /** Removes the file, unless another process has written its own since. */
+  async remove(): Promise<void> {
+    if (this.#written === undefined) return;
+    const found = await readFile(this.#path, "utf8").catch(() => undefined);
+    if (found === this.#written) await rm(this.#path, { force: true });
+  }
 }
 
 /** The file of a running gateway; undefined when there is none, or it is broken. */
