@@ -106,7 +106,6 @@ export const applicationSchema = z
     id: "Application",
     description: "A program of an account in one environment, which keys are issued to.",
   });
-export type ApplicationView = z.infer<typeof applicationSchema>;
 
 export const changedApplicationSchema = applicationSchema.extend(receiptFields).meta({
   id: "ChangedApplication",
