@@ -36,6 +36,9 @@ export function describeDecision(decision: RetryDecision): string {
   return where === "next-target" ? "tried the next target" : "tried the same target again";
 }
 
+/** A retry was decided, and no attempt began. */
+export const noPlace = "gave up: no target had a place for another attempt";
+
 /** Why a hedge was started. */
 export function describeSlowness(slowness: "slow" | "silent"): string {
   return slowness === "slow"

@@ -92,6 +92,8 @@ interface Scene {
   readonly own: readonly Script[];
   /** Targets of its fallbacks, one per model. */
   readonly fallbacks?: readonly Script[];
+  /** When the caller leaves, in milliseconds. Default: never. */
+  readonly leavesAfterMs?: number;
   /** Context windows of the fallbacks; the model's is 1,000. */
   readonly windows?: readonly number[];
   readonly options?: Partial<CallOptions>;
@@ -133,10 +135,13 @@ async function play(scene: Scene, calls = 1): Promise<Played> {
   const { model, models, snapshot, pipeline } = world(scene);
   let error: GatewayError | undefined;
   for (let time = 0; time < calls; time += 1) {
+    const { leavesAfterMs = Infinity } = scene;
+    const leaving = leavesAfterMs === Infinity ? [] : [AbortSignal.timeout(leavesAfterMs)];
     const call = callOf({
       id: `req_${time}`,
       environment: { name: "test", models },
       snapshot,
+      signal: AbortSignal.any(leaving),
       options: { ...plainCall, ...scene.options },
     });
     const { prompt = "hi" } = scene;
@@ -202,6 +207,12 @@ describe.each(passing)("%s at the only target", (kind) => {
       "up2: answered",
     ]);
   });
+});
+
+test("a retry that never began is not told as one", async () => {
+  const { attempts, error } = await play({ own: [["unavailable"]], leavesAfterMs: 10 });
+  expect(attempts).toEqual(["up0: unavailable, gave up: the caller had left"]);
+  expect(error?.code).toBe("caller_left");
 });
 
 test("every target may be tried once, even above the attempt limit", async () => {

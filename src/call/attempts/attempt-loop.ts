@@ -16,7 +16,12 @@ import type { Meter } from "../metering/meter.ts";
 import type { CallServices } from "../services.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { decideRetry, type RetryDecision } from "../../routing/retry.ts";
-import { decisionName, describeDecision, describeSlowness } from "../../routing/target-view.ts";
+import {
+  decisionName,
+  describeDecision,
+  describeSlowness,
+  noPlace,
+} from "../../routing/target-view.ts";
 import type { Attempt } from "./attempt.ts";
 import { timeoutsOf } from "../../upstream-client/transport.ts";
 import { wait, whyEnded } from "../../domain/waiting/wait.ts";
@@ -90,17 +95,28 @@ class AttemptLoop<Answer> {
     this.#turns.refresh();
     const decision = this.#decide(failed, this.#turns.hasOther(failed.attempt.candidate));
     if (decision.action === "give-up") return undefined;
-    const attempt = await this.#retry(decision, failed.attempt.candidate);
-    if (attempt !== undefined || decision.where === "same-target") return attempt;
+    const next = await this.#retry(decision, failed.attempt);
+    if (next !== undefined || decision.where === "same-target") return next;
     // None of the other targets started an attempt, so decide as if there were none.
     const rest = this.#decide(failed, false);
-    return rest.action === "give-up" ? undefined : this.#retry(rest, failed.attempt.candidate);
+    return rest.action === "give-up" ? undefined : this.#retry(rest, failed.attempt);
   }
 
-  async #retry({ where, waitMs }: Retry, candidate: Candidate): Promise<Attempt | undefined> {
+  async #retry(decision: Retry, failed: Attempt): Promise<Attempt | undefined> {
+    const { candidate } = failed;
     // Another target may be in service; the wait for this one's Retry-After was then skipped.
     const waitedFor = this.#turns.isOtherInService(candidate) ? undefined : candidate;
-    await this.#pause(waitMs);
+    await this.#pause(decision.waitMs, failed);
+    const next = await this.#begin(decision, candidate, waitedFor);
+    if (next === undefined) failed.decided(noPlace);
+    return next;
+  }
+
+  async #begin(
+    { where, waitMs }: Retry,
+    candidate: Candidate,
+    waitedFor: Candidate | undefined,
+  ): Promise<Attempt | undefined> {
     const terms = { ...anyTerms, isPaid: where === "same-target" };
     if (where === "next-target") {
       return this.#turns.next({ ...terms, isFit: this.#turns.betterThan(candidate) });
@@ -270,10 +286,12 @@ class AttemptLoop<Answer> {
     return Math.max(this.#plan.call.snapshot.routing.attempts, this.#turns.count);
   }
 
-  async #pause(waitMs: number): Promise<void> {
+  async #pause(waitMs: number, failed: Attempt): Promise<void> {
     const { call, services } = this.#plan;
     if (waitMs > 0) await wait(waitMs, call.signal, services.clock);
-    if (call.signal.aborted) throw whyEnded(call.signal);
+    if (!call.signal.aborted) return;
+    failed.decided(describeDecision({ action: "give-up", because: "caller-gone" }));
+    throw whyEnded(call.signal);
   }
 }
 

@@ -27,7 +27,7 @@ const recentPart = 1 / 8;
 
 /**
  * Counts failures of the attempts at one target and decides whether it is out, for one key or for
- * all. Failures of only one or two accounts never take it out for the others.
+ * all. Failures of one account never take it out for the others.
  */
 export class FailureTally {
   /** By account, as the row. */
