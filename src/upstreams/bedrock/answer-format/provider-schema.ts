@@ -94,7 +94,7 @@ function read(keyword: string, value: unknown): Reading {
     case "pattern":
       return isSimplePattern(textOf(value) ?? "") ? keep : describe;
     default:
-      return Object.hasOwn(numberWords, keyword) || refused.has(keyword) ? describe : keep;
+      return numberWords.has(keyword) || refused.has(keyword) ? describe : keep;
   }
 }
 
@@ -158,8 +158,10 @@ function isSimplePattern(pattern: string): boolean {
  * keywords: JSON Schema 2020-12, "Validation".
  */
 function constraintWords(keyword: string, value: unknown): string {
-  const count = typeof value === "number" ? numberWords[keyword] : undefined;
-  if (count !== undefined) return count(String(value));
+  if (typeof value === "number" && numberWords.has(keyword)) {
+    const [before = "", one = "", several = ""] = numberWords.get(keyword) ?? [];
+    return `${before} ${value} ${value === 1 ? one : several}`.trimEnd();
+  }
   if (typeof value === "string") {
     if (keyword === "pattern") return `matches the regular expression ${value}`;
     if (keyword === "format") return `in the format ${value}`;
@@ -178,23 +180,10 @@ function withWords(description: string | undefined, words: readonly string[]): s
   return `${description} (${joined})`;
 }
 
-const numberWords: Readonly<Record<string, ((number: string) => string) | undefined>> = {
-  minimum: (number) => `at least ${number}`,
-  maximum: (number) => `at most ${number}`,
-  exclusiveMinimum: (number) => `greater than ${number}`,
-  exclusiveMaximum: (number) => `less than ${number}`,
-  multipleOf: (number) => `a multiple of ${number}`,
-  minLength: (number) => `at least ${counted(number, "character", "characters")}`,
-  maxLength: (number) => `at most ${counted(number, "character", "characters")}`,
-  minItems: (number) => `at least ${counted(number, "item", "items")}`,
-  maxItems: (number) => `at most ${counted(number, "item", "items")}`,
-  minProperties: (number) => `at least ${counted(number, "property", "properties")}`,
-  maxProperties: (number) => `at most ${counted(number, "property", "properties")}`,
-};
-
-function counted(number: string, one: string, many: string): string {
-  return `${number} ${number === "1" ? one : many}`;
-}
+/** What stands before a number, and what is counted: one, or several. */
+const numberWords: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries(keywords.numbers),
+);
 
 /** Keywords whose value is schemas by name. The names are the caller's, not keywords. */
 const mapKeywords: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"]);

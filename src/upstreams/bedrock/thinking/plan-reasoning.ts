@@ -5,6 +5,7 @@ import type { Capabilities } from "../config/capabilities.ts";
 import { holdsResults } from "../encode/turns.ts";
 import type { ContentBlock, Turn } from "../encode/converse-body.ts";
 import { knownFamilies } from "../models/facts.ts";
+import facts from "../models/facts.json" with { type: "json" };
 
 /**
  * `reasoning_effort` in the model's own terms, or the operator's setting of thinking. Models that
@@ -27,13 +28,13 @@ export function planReasoning(
       return none;
     case "thinking-budget":
       if (effort === undefined || effort === "none") return none;
-      return planBudget(budgets[effort] ?? 0, circumstances);
+      return planBudget(effortIn(facts.efforts.thinking_budgets, effort) ?? 0, circumstances);
     case "adaptive":
       return planAdaptive(effort, capabilities, circumstances);
     case "effort-field":
       if (effort === undefined) return none;
       // Such a model always reasons; its lowest effort is the closest to none.
-      return planField(fieldEfforts[effort] ?? effort);
+      return planField(effortIn(facts.efforts.field, effort) ?? effort);
   }
 }
 
@@ -118,27 +119,16 @@ function mayThink({ isForced, turns }: ReasoningCircumstances): boolean {
 /** The provider's lower limit. */
 const leastBudget = 1_024;
 
-const budgets: Readonly<Record<string, number | undefined>> = {
-  minimal: 1_024,
-  low: 2_048,
-  medium: 8_192,
-  high: 16_384,
-  xhigh: 24_576,
-  max: 32_768,
-};
+/** What an effort of the caller's is in the model's own terms; undefined if it has none. */
+function effortIn<Value>(efforts: Readonly<Record<string, Value>>, effort: string) {
+  return Object.hasOwn(efforts, effort) ? efforts[effort] : undefined;
+}
 
 /** The models use OpenAI's names, as far as each supports the effort. */
 function effortOf(effort: string, { xhighEffort }: Capabilities): string {
   if (effort === "minimal") return "low";
   return effort === "xhigh" && !xhighEffort ? "high" : effort;
 }
-
-const fieldEfforts: Readonly<Record<string, string | undefined>> = {
-  none: "low",
-  minimal: "low",
-  xhigh: "high",
-  max: "high",
-};
 
 export interface ReasoningPlan {
   /** For `additionalModelRequestFields`. */
@@ -190,7 +180,10 @@ function planNovaEffort(
 
 function wantedEffort(request: ChatRequest, { settings }: BedrockModel): string | undefined {
   const configured = objectOf(settings.additionalFields["reasoningConfig"]);
-  if (configured === undefined) return efforts[request.reasoning_effort ?? "none"];
+  if (configured === undefined) {
+    // `none` and unknown ones request nothing.
+    return effortIn(facts.efforts.nova, request.reasoning_effort ?? "none");
+  }
   return configured["type"] === "enabled" ? textOf(configured["maxReasoningEffort"]) : undefined;
 }
 
@@ -202,16 +195,6 @@ function isCapped(request: ChatRequest, { capabilities, settings }: BedrockModel
 }
 
 const longestOfNova = knownFamilies.capabilitiesOf("nova-2").maxOutputTokens ?? 0;
-
-/** The model's own names; `none` and unknown ones request nothing. */
-const efforts: Readonly<Record<string, string | undefined>> = {
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "high",
-  max: "high",
-};
 
 /** The turns for a model that does not think in this request, which accepts no thoughts either. */
 export function withoutThoughts(turns: readonly Turn[]): readonly Turn[] {

@@ -108,13 +108,13 @@ export class AnswerReader {
    * Throws `UpstreamFailure` if it was cut.
    */
   end(events: ChatEvent[]): void {
-    const choices = [...this.#choices.values()];
-    if (choices.length === 0 || !choices.every(({ isFinished }) => isFinished)) {
+    if (!this.#isFinished) {
       const failure = brokenAnswer("the upstream's stream ended before the answer was finished");
       throw failure.withUsage(this.#usage?.usage);
     }
-    const finishes = this.#shared.unsureFinishes.splice(0);
+    const finishes = this.#shared.unsureFinishes;
     if (finishes.length === 0) return;
+    this.#shared.unsureFinishes = [];
     if (!this.#hasStarted) this.#start(events, events.length);
     events.push(...finishes);
     if (this.#usage !== undefined) events.push(this.#withLateExtra(this.#usage));
@@ -132,11 +132,9 @@ export class AnswerReader {
 
   #start(events: ChatEvent[], at: number): void {
     this.#hasStarted = true;
-    events.splice(at, 0, {
-      type: "answer-start",
-      systemFingerprint: this.#systemFingerprint,
-      serviceTier: this.#serviceTier,
-    });
+    const systemFingerprint = this.#systemFingerprint;
+    const serviceTier = this.#serviceTier;
+    events.splice(at, 0, { type: "answer-start", systemFingerprint, serviceTier });
   }
 
   /**
@@ -159,10 +157,14 @@ export class AnswerReader {
   /** Fields after the end of all choices, as xAI's citations, go with the usage they stand beside. */
   #withLateExtra(report: UsageReport): UsageReport {
     const { answerExtra: extra } = this.#shared;
-    const isOver = [...this.#choices.values()].every(({ isFinished }) => isFinished);
-    if (extra === undefined || !isOver) return report;
+    if (extra === undefined || !this.#isFinished) return report;
     this.#shared.answerExtra = undefined;
     return { ...report, extra };
+  }
+
+  get #isFinished(): boolean {
+    for (const { isFinished } of this.#choices.values()) if (!isFinished) return false;
+    return this.#choices.size > 0;
   }
 
   #choiceAt(index: number): ChoiceReader {

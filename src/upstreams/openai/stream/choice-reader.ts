@@ -26,7 +26,7 @@ export interface SharedParts {
   /** How many choices have fields that wait for an event. */
   choicesWithExtra: number;
   /** The ends of choices in unknown words: they count if the answer ends properly. */
-  readonly unsureFinishes: ChatEvent[];
+  unsureFinishes: ChatEvent[];
 }
 
 interface Finish {
