@@ -15,8 +15,19 @@ import type { Limits, Plan } from "../domain/limits/plan.ts";
 import { MemoryLimitStore } from "../store/limits/memory/limit-store.ts";
 import { refusedByShare } from "../store/limits/decision.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
-import { type AdmissionRequest, admit, canEverFit, countRequest } from "./admit.ts";
+import {
+  type Admission,
+  type AdmissionRequest,
+  admit as admitNow,
+  canEverFit,
+  countRequest,
+} from "./admit.ts";
 import { minuteScopes } from "../domain/limits/limit-scope.ts";
+
+/** Refusals are rejections, at once or later. */
+async function admit(...asked: Parameters<typeof admitNow>): Promise<Admission> {
+  return await admitNow(...asked);
+}
 
 function setUp(limits: Partial<Limits>) {
   const clock = new ManualClock({ wallMs: 1_000_000, monotonicMs: 70_000 });

@@ -7,7 +7,7 @@ import {
   minuteScopes,
   type RequestKind,
 } from "../domain/limits/limit-scope.ts";
-import type { CountDecision, LimitStore } from "../store/limits/limit-store.ts";
+import type { CountDecision, LimitDecision, LimitStore } from "../store/limits/limit-store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 import {
@@ -50,35 +50,68 @@ interface AdmissionServices {
  * Reserves what a call needs, in its guarantee or else under the plan of the key, or throws 429 or
  * 503 and reserves nothing. A call within the guarantee costs the plan neither tokens nor a request.
  */
-export async function admit(
+export function admit(
   request: AdmissionRequest,
   services: AdmissionServices,
-): Promise<Admission> {
-  const { call, model } = request;
+): Admission | Promise<Admission> {
   const guarantee = wantedGuarantee(request);
-  const used = guarantee && (await tryGuarantee(request, guarantee, services));
-  if (used !== undefined && "admission" in used) return used.admission;
-  const isGuaranteedAlone = call.options.capacity === "provisioned-only";
-  if (isGuaranteedAlone) {
-    throw used === undefined ? noGuarantee(request) : await refusalOf(used.refused, services);
+  if (guarantee !== undefined) return admitGuaranteed(request, guarantee, services);
+  if (request.call.options.capacity === "provisioned-only") throw noGuarantee(request);
+  return admitUnderPlan(request, services);
+}
+
+async function admitGuaranteed(
+  request: AdmissionRequest,
+  guarantee: Guarantee,
+  services: AdmissionServices,
+): Promise<Admission> {
+  const { call } = request;
+  const reservation = reservationUnder(guarantee.tokens, request);
+  const { tokens, mostTokens } = reservation;
+  const { scopes } = guarantee;
+  const decision = await services.limits.acquire({ callId: call.id, scopes, tokens, mostTokens });
+  if (decision.isAdmitted) {
+    if (call.counted !== undefined) await services.limits.uncount(call.counted);
+    return admissionOf(request, reservation, {
+      state: decision.state,
+      capacityClass: "provisioned",
+    });
   }
+  const now = services.clock.now();
+  const guaranteed = { request, guarantee, decision, askedTokens: tokens, now };
+  if (call.options.capacity === "provisioned-only") throw await refusalOf(guaranteed, services);
+  return admitUnderPlan(request, services, guaranteed);
+}
+
+/** `guaranteed`: why the call is not within its guarantee, if it has one. */
+function admitUnderPlan(
+  request: AdmissionRequest,
+  services: AdmissionServices,
+  guaranteed?: RefusedAdmission,
+): Admission | Promise<Admission> {
+  const { call } = request;
   const reservation = reservationUnder(call.caller.limits.tokensPerMinute, request);
   const { tokens, mostTokens } = reservation;
   const { counted } = call;
   const scopes = counted?.scopes ?? planScopes(call);
-  const decision = await services.limits.acquire({
+  const decide = (decision: LimitDecision): Admission | Promise<Admission> => {
+    if (decision.isAdmitted) {
+      const capacityClass = guaranteed === undefined ? "on-demand" : "spillover";
+      return admissionOf(request, reservation, { state: decision.state, capacityClass });
+    }
+    const refused = { request, decision, askedTokens: tokens, now: services.clock.now() };
+    return refusalOf(soonerOf(refused, guaranteed), services).then((error) => {
+      throw error;
+    });
+  };
+  const decision = services.limits.acquire({
     callId: call.id,
     scopes,
     tokens,
     mostTokens,
     counted,
   });
-  if (decision.isAdmitted) {
-    const capacityClass = used === undefined ? "on-demand" : "spillover";
-    return admissionOf(model, reservation, { capacityClass, state: decision.state });
-  }
-  const refused = { request, decision, askedTokens: tokens, now: services.clock.now() };
-  throw await refusalOf(soonerOf(refused, used?.refused), services);
+  return decision instanceof Promise ? decision.then(decide) : decide(decision);
 }
 
 /**
@@ -108,36 +141,12 @@ function soonerOf(plan: RefusedAdmission, guarantee: RefusedAdmission | undefine
   return guarantee !== undefined && waitOf(guarantee) < waitOf(plan) ? guarantee : plan;
 }
 
-async function tryGuarantee(
-  request: AdmissionRequest,
-  guarantee: Guarantee,
-  services: AdmissionServices,
-): Promise<{ readonly admission: Admission } | { readonly refused: RefusedAdmission }> {
-  const { call, model } = request;
-  const reservation = reservationUnder(guarantee.tokens, request);
-  const { tokens, mostTokens } = reservation;
-  const { scopes } = guarantee;
-  const decision = await services.limits.acquire({ callId: call.id, scopes, tokens, mostTokens });
-  if (!decision.isAdmitted) {
-    return {
-      refused: { request, guarantee, decision, askedTokens: tokens, now: services.clock.now() },
-    };
-  }
-  await uncount(call, services);
-  const { state } = decision;
-  return { admission: admissionOf(model, reservation, { capacityClass: "provisioned", state }) };
-}
-
 function admissionOf(
-  model: Model,
+  { model }: AdmissionRequest,
   { tokens: reservedTokens, outputCap }: TokenReservation,
-  granted: Pick<Admission, "capacityClass" | "state">,
+  { capacityClass, state }: Pick<Admission, "capacityClass" | "state">,
 ): Admission {
-  return { model, reservedTokens, outputCap, ...granted };
-}
-
-async function uncount({ counted }: Call, { limits }: AdmissionServices): Promise<void> {
-  if (counted !== undefined) await limits.uncount(counted);
+  return { model, reservedTokens, outputCap, capacityClass, state };
 }
 
 /** False when the request is larger than every limit it may be under: no waiting would help. */
@@ -166,11 +175,6 @@ function noGuarantee({ call, model }: AdmissionRequest): GatewayError {
 /** A request before its body is read. */
 type ArrivingRequest = Pick<Call, "caller" | "environment" | "snapshot">;
 
-interface CountServices {
-  readonly limits: LimitStore;
-  readonly clock: Clock;
-}
-
 /**
  * Counts a request of a key on arrival, independent of its outcome. Throws 429, or 503 when nobody
  * can decide. Undefined: the plan has no request left, but the key has provisioned throughput, whose
@@ -179,7 +183,7 @@ interface CountServices {
 export function countRequest(
   kind: RequestKind,
   request: ArrivingRequest,
-  services: CountServices,
+  services: AdmissionServices,
 ): CountedRequest | undefined | Promise<CountedRequest | undefined> {
   const isCall = kind === "call";
   const countedOf = (decision: CountDecision): CountedRequest | undefined => {
