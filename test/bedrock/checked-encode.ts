@@ -1,7 +1,7 @@
 import type { AdjustedFields, ChatRequest } from "../../src/domain/chat/chat.ts";
 import type { AnswerContext } from "../../src/upstreams/bedrock/encode/answer-context.ts";
 import {
-  resolveModel,
+  bedrockModelOf,
   type BedrockModel,
 } from "../../src/upstreams/bedrock/models/bedrock-model.ts";
 import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
@@ -29,7 +29,7 @@ export function modelWith(
   identifier: string,
   settings: Partial<BedrockModelSettings> = {},
 ): BedrockModel {
-  return resolveModel(identifier, { ...defaultModelSettings, ...settings });
+  return bedrockModelOf(identifier, { ...defaultModelSettings, ...settings });
 }
 
 /** Encodes, and throws unless the provider would take the body. */

@@ -17,7 +17,7 @@ import {
   encodeCountTokens,
 } from "./count-tokens.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
-import { type BedrockModel, resolveModel } from "./models/bedrock-model.ts";
+import { type BedrockModel, bedrockModelOf } from "./models/bedrock-model.ts";
 import { isEmbeddingFamily, ModelFamilies } from "./models/facts.ts";
 import { usageIn } from "../shared/json-fields.ts";
 import { readUsage } from "./decode/converse-events.ts";
@@ -178,7 +178,7 @@ class TargetModels {
   }
 
   #make(identifier: string, settings: BedrockModelSettings | undefined): TargetModel {
-    const model = resolveModel(identifier, settings, this.#families);
+    const model = bedrockModelOf(identifier, settings, this.#families);
     return {
       model,
       path: `/model/${encodePathSegment(identifier)}`,

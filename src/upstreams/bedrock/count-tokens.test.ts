@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { modelWith } from "../../../test/bedrock/checked-encode.ts";
-import { resolveModel } from "./models/bedrock-model.ts";
+import { bedrockModelOf } from "./models/bedrock-model.ts";
 import { countPathOf, decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
 
 test.each([
@@ -12,7 +12,7 @@ test.each([
   ["meta.llama3-1-70b-instruct-v1:0", undefined],
   ["arn:aws:bedrock:us-east-1:111122223333:provisioned-model/abc", undefined],
 ])("tokens for %s are counted at %p", (identifier, path) => {
-  expect(countPathOf(resolveModel(identifier, undefined))).toBe(path);
+  expect(countPathOf(bedrockModelOf(identifier, undefined))).toBe(path);
 });
 
 test("tokens for a profile's ARN are counted at its foundation model", () => {

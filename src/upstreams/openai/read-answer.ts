@@ -8,6 +8,7 @@ import {
   listOf,
   nonEmpty,
   objectOf,
+  parseJson,
 } from "../shared/json-fields.ts";
 import { errorIn, messageOf } from "./error-body.ts";
 import { classifyError } from "./read-failure.ts";
@@ -21,7 +22,7 @@ export function parseAnswer(text: string, field: "choices" | "data"): JsonObject
   // Google sends its errors in a list.
   const [first] = listOf(value) ?? [];
   if (isObject(first)) refuseError(first, field);
-  if (!isObject(value)) throw notAnAnswer();
+  if (!isObject(value)) throw brokenAnswer("the upstream's answer is not the expected JSON");
   refuseError(value, field);
   return value;
 }
@@ -68,18 +69,6 @@ export function readThoughts(content: unknown): string | undefined {
 
 function isTexts(values: readonly unknown[]): values is readonly string[] {
   return values.every((value) => typeof value === "string");
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw notAnAnswer(error);
-  }
-}
-
-function notAnAnswer(cause?: unknown): UpstreamFailure {
-  return brokenAnswer("the upstream's answer is not the expected JSON", cause);
 }
 
 /** Undefined when it has no count. */

@@ -28,7 +28,7 @@ export function createReadFailure(clock: Clock): (answer: FailedAnswer) => Upstr
 
 /** The error of a body: of its object, the first of its list, or its text. */
 function readError(text: string): unknown {
-  const value = parseJson(text);
+  const value = readWords(text);
   const first = listOf(value)?.[0] ?? value;
   return isObject(first) ? (errorIn(first) ?? first) : first;
 }
@@ -37,7 +37,7 @@ function readError(text: string): unknown {
  * Plain text is a message, but no page that a proxy has for browsers. Some servers refuse a stream
  * with an event.
  */
-function parseJson(text: string): unknown {
+function readWords(text: string): unknown {
   const event = /^(?:event:[^\n]*\n)?data:([^\n]*)/.exec(text)?.[1];
   try {
     return JSON.parse(event ?? text);

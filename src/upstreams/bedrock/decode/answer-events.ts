@@ -21,7 +21,7 @@ import {
 } from "../../shared/finish-words.ts";
 import { StopCutter } from "../../shared/stop-cutter.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
-import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./tool-input.ts";
+import { ignoredInput, JsonInput, FreeTextInput, type ToolInput } from "./tool-input.ts";
 
 /** What the service reports about a whole answer, apart from its content. */
 interface AnswerEnd {
@@ -235,7 +235,7 @@ export class AnswerEvents {
     const say = (text: string): void => {
       this.#events.push({ type: "tool-call-delta", choice, call, arguments: text });
     };
-    return isText ? new TextInput(say) : new JsonInput(say);
+    return isText ? new FreeTextInput(say) : new JsonInput(say);
   }
 }
 

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { TextInput } from "./tool-input.ts";
+import { FreeTextInput } from "./tool-input.ts";
 
 function read(pieces: readonly string[]): string[] {
   const said: string[] = [];
-  const input = new TextInput((text) => said.push(text));
+  const input = new FreeTextInput((text) => said.push(text));
   for (const piece of pieces) input.push(piece);
   input.end();
   return said;
@@ -63,7 +63,7 @@ test("JSON of another form is read as a whole at its end", () => {
 });
 
 test("JSON of another form is collected up to a limit", () => {
-  const reader = new TextInput(() => undefined);
+  const reader = new FreeTextInput(() => undefined);
   const piece = "x".repeat(1024 * 1024);
   expect(() => {
     for (let count = 0; count < 5; count += 1) reader.push(piece);

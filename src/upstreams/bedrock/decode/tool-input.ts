@@ -48,7 +48,7 @@ const longestOtherJson = 4 * 1024 * 1024;
  * Input of which the caller gets the text of one field, as it arrives: `{"input": "..."}`. JSON in
  * another format is a mistake of the model and becomes the text itself.
  */
-export class TextInput implements ToolInput {
+export class FreeTextInput implements ToolInput {
   readonly #emit: Emit;
   #state: "before" | "inside" | "after" | "other" = "before";
   /** JSON that is not read yet. */

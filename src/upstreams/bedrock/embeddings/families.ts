@@ -5,7 +5,7 @@ import {
   type InputSettings,
   inputsOf,
   inputTypeOf,
-  parseAnswer,
+  invokeAnswer,
   type ReadInput,
   type ReadPart,
   refuseOtherDimensions,
@@ -65,7 +65,7 @@ function titanInput(request: EmbeddingRequest): object {
 }
 
 function decodeTitan(whole: VectorAnswer): EmbeddingResult {
-  const answer = parseAnswer(whole, "embedding");
+  const answer = invokeAnswer(whole, "embedding");
   return resultOf([answer["embedding"]], whole, answer["inputTextTokenCount"]);
 }
 
@@ -117,7 +117,7 @@ function novaInput(request: EmbeddingRequest, { truncate }: InputSettings): obje
 const noInput: ReadInput = { text: "", images: [], parts: [] };
 
 function decodeNova(whole: VectorAnswer): EmbeddingResult {
-  const items = listOf(parseAnswer(whole, "embeddings")["embeddings"]);
+  const items = listOf(invokeAnswer(whole, "embeddings")["embeddings"]);
   if (items === undefined) throw brokenAnswer("the answer has no vectors");
   return resultOf(
     items.map((item) => objectOf(item)?.["embedding"]),
@@ -199,7 +199,7 @@ function dataUrlOf({ format, base64 }: ReadImage): string {
 }
 
 function decodeCohere(whole: VectorAnswer): EmbeddingResult {
-  const { embeddings } = parseAnswer(whole, "embeddings");
+  const { embeddings } = invokeAnswer(whole, "embeddings");
   // A list, or lists by type, depending on the version and the request.
   const vectors = listOf(isObject(embeddings) ? embeddings["float"] : embeddings);
   if (vectors === undefined) throw brokenAnswer("the answer has no vectors");

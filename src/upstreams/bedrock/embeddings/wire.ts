@@ -105,7 +105,7 @@ function readParts(content: readonly EmbeddingPart[], rules: ImageRules | undefi
 }
 
 /** An object with this field. Throws the failure that it contains instead. */
-export function parseAnswer({ headers, json }: VectorAnswer, field: string): JsonObject {
+export function invokeAnswer({ headers, json }: VectorAnswer, field: string): JsonObject {
   const answer = parseObject(json);
   if (answer === undefined) throw brokenAnswer("the answer is not JSON");
   const isEmpty = answer[field] === undefined || answer[field] === null;

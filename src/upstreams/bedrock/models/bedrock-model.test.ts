@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { resolveModel } from "./bedrock-model.ts";
+import { bedrockModelOf } from "./bedrock-model.ts";
 import { modelWith } from "../../../../test/bedrock/checked-encode.ts";
 import { knownFamilies } from "./facts.ts";
 
@@ -58,7 +58,7 @@ for (const [identifier, family] of families) {
 test("an ARN has no family, even if it names a model", () => {
   const arn = "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-3-haiku-20240307-v1:0";
   expect(knownFamilies.familyOf(arn)).toBeUndefined();
-  expect(resolveModel(arn, undefined).family).toBe("other-chat");
+  expect(bedrockModelOf(arn, undefined).family).toBe("other-chat");
   expect(modelWith(arn, { family: "claude-3" }).capabilities.maxOutputTokens).toBe(4_096);
 });
 
@@ -90,7 +90,7 @@ test("the operator's family overrides the identifier's", () => {
 });
 
 test("a target without settings has the usual ones", () => {
-  expect(resolveModel("amazon.titan-embed-text-v2:0", undefined)).toMatchObject({
+  expect(bedrockModelOf("amazon.titan-embed-text-v2:0", undefined)).toMatchObject({
     family: "titan-embed-v2",
     settings: { dropUnsupported: false, additionalFields: {}, truncate: "none" },
   });

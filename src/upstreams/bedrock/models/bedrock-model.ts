@@ -19,7 +19,7 @@ export interface BedrockModel {
 }
 
 /** Combines the identifier and the operator's settings of a model. Once per target. */
-export function resolveModel(
+export function bedrockModelOf(
   identifier: string,
   settings: BedrockModelSettings = defaultModelSettings,
   families = knownFamilies,

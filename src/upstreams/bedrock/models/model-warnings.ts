@@ -2,7 +2,7 @@ import type { Model } from "../../../domain/model.ts";
 import { suggest } from "../../../domain/suggest.ts";
 import type { ServedModels } from "../../kind.ts";
 import type { BedrockModelSettings, BedrockSettings } from "../settings.ts";
-import { resolveModel } from "./bedrock-model.ts";
+import { bedrockModelOf } from "./bedrock-model.ts";
 import {
   endOfLifeOf,
   foundationModelOf,
@@ -94,7 +94,7 @@ function unknownWarning(configured: ConfiguredModel): string | undefined {
 function outputWarning(configured: ConfiguredModel): string | undefined {
   const { model, identifier, settings, families } = configured;
   const allowed = model.maxOutputTokens;
-  const { family, capabilities, statedOutputTokens } = resolveModel(
+  const { family, capabilities, statedOutputTokens } = bedrockModelOf(
     identifier,
     { ...settings, maxOutputTokens: undefined },
     families,

@@ -12,7 +12,7 @@ import {
 import type { AnswerServices } from "../call-origin.ts";
 import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
 import { parseAnswer, readUsage } from "../read-answer.ts";
-import { ChoiceReader, type SharedParts } from "./choice-reader.ts";
+import { ChoiceReader, type AnswerParts } from "./choice-reader.ts";
 
 type UsageReport = Extract<ChatEvent, { type: "usage-report" }>;
 
@@ -23,7 +23,7 @@ type UsageReport = Extract<ChatEvent, { type: "usage-report" }>;
  */
 export class AnswerReader {
   readonly #choices = new Map<number, ChoiceReader>();
-  readonly #shared: SharedParts;
+  readonly #shared: AnswerParts;
   #systemFingerprint: string | undefined;
   #serviceTier: string | undefined;
   #hasStarted = false;

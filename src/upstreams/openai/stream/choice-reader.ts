@@ -18,7 +18,7 @@ import { readContent, readThoughts } from "../read-answer.ts";
 import { readArguments, ToolCallTracker } from "./tool-call-tracker.ts";
 
 /** What all choices of an answer share. */
-export interface SharedParts {
+export interface AnswerParts {
   readonly services: AnswerServices;
   readonly usedIds: Set<string>;
   /** Fields beside the choices that the next event takes along. */
@@ -37,7 +37,7 @@ interface Finish {
 /** Reads one choice of an answer: its deltas, or its message. */
 export class ChoiceReader {
   readonly #index: number;
-  readonly #shared: SharedParts;
+  readonly #shared: AnswerParts;
   /** Undefined until the first call. */
   #tools: ToolCallTracker | undefined;
   #hasText = false;
@@ -45,7 +45,7 @@ export class ChoiceReader {
   #choiceExtra: ExtraFields | undefined;
   #finishReason: FinishReason | undefined;
 
-  constructor(index: number, shared: SharedParts) {
+  constructor(index: number, shared: AnswerParts) {
     this.#index = index;
     this.#shared = shared;
   }
