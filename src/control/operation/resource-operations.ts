@@ -60,14 +60,26 @@ interface ListInput<Query> {
   readonly page: PageRequest;
 }
 
-interface ChangeInput<Entity, View, Body> {
+/** Slow work before the transaction of a change, which has its result. */
+interface SlowWork<Body extends z.ZodObject, Ready> {
+  prepare?(body: z.output<Body>): Promise<Ready>;
+}
+
+interface ChangeInput<Entity, View, Body, Ready> {
   readonly changing: Change;
+  /** What `prepare` resolved to. */
+  readonly ready: Ready | undefined;
   readonly call: OperationCall;
   readonly body: Body;
   readonly show: Show<Entity, View>;
 }
 
-interface EntityInput<Entity, View, Body> extends ChangeInput<Entity, View, Body> {
+interface EntityInput<Entity, View, Body, Ready = undefined> extends ChangeInput<
+  Entity,
+  View,
+  Body,
+  Ready
+> {
   readonly entity: Entity;
   readonly parameters: Readonly<Record<string, string>>;
 }
@@ -84,19 +96,25 @@ export class ResourceOperations<Each extends Kind, View> {
     this.#services = services;
   }
 
-  create<Body extends z.ZodObject, Answer extends z.ZodType>(
-    own: Omit<Own<Body, Answer, ChangeInput<Entities[Each], View, z.output<Body>>>, "method">,
+  create<Body extends z.ZodObject, Answer extends z.ZodType, Ready = undefined>(
+    own: Omit<
+      Own<Body, Answer, ChangeInput<Entities[Each], View, z.output<Body>, Ready>>,
+      "method"
+    > &
+      SlowWork<Body, Ready>,
   ): Operation {
     return defineOperation<Answer, NoFields, Body>({
       ...this.#at("", "changes"),
       ...own,
       method: "POST",
       status: 201,
-      run: ({ call, body }) =>
-        change(this.#services, call, (changing) => {
+      run: async ({ call, body }) => {
+        const ready = await own.prepare?.(body);
+        return change(this.#services, call, (changing) => {
           const show = this.#resource.show(changing.transaction);
-          return own.run({ changing, call, body, show });
-        }),
+          return own.run({ changing, call, body, show, ready });
+        });
+      },
     });
   }
 
@@ -142,21 +160,22 @@ export class ResourceOperations<Each extends Kind, View> {
   }
 
   /** Changes the entity that the path names; `below` is the rest of the path. */
-  change<Answer extends z.ZodType, Body extends z.ZodObject = NoFields>({
+  change<Answer extends z.ZodType, Body extends z.ZodObject = NoFields, Ready = undefined>({
     below = "",
     ...own
-  }: Own<Body, Answer, EntityInput<Entities[Each], View, z.output<Body>>> & {
-    readonly below?: string;
-  }): Operation {
+  }: Own<Body, Answer, EntityInput<Entities[Each], View, z.output<Body>, Ready>> &
+    SlowWork<Body, Ready> & { readonly below?: string }): Operation {
     return defineOperation<Answer, NoFields, Body>({
       ...this.#at(`/{id}${below}`, "changes"),
       ...own,
       run: async ({ call, parameters, body }) => {
+        const ready = await own.prepare?.(body);
         const { answer, applied } = await changeKeys(this.#services, call, async (changing) => {
-          const { find, show } = this.#resource;
+          const { find, show: begin } = this.#resource;
           const { transaction } = changing;
           const entity = await find(transaction, parameters["id"] ?? "", call.principal);
-          return own.run({ changing, call, body, entity, parameters, show: show(transaction) });
+          const show = begin(transaction);
+          return own.run({ changing, call, body, entity, parameters, show, ready });
         });
         return applied === undefined ? answer : Object.assign({}, answer, { applied });
       },

@@ -1,12 +1,12 @@
 import type { Role } from "../../domain/principal.ts";
-import { change } from "../operation/change.ts";
 import {
   userSchema,
   newUserSchema,
   userChangeSchema,
   userQuerySchema,
+  type UserView,
 } from "../contract/access.ts";
-import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
@@ -37,8 +37,26 @@ export function userOperations(services: UserServices): readonly Operation[] {
     },
     services,
   );
+  const hash: Hash = async (password) =>
+    password === undefined ? undefined : services.passwords.hash(password);
   return [
-    createUser(services),
+    users.create({
+      id: "createUser",
+      summary: "Create a user",
+      body: newUserSchema,
+      answer: userSchema,
+      prepare({ email, password }) {
+        if (password !== undefined) requireGoodPassword(password, email, "password");
+        return hash(password);
+      },
+      async run({ changing, body, show, ready: passwordHash }) {
+        const { email, name = "", role, account_id: accountId } = body;
+        const facts = { email, name, role, accountId: accountId ?? undefined, passwordHash };
+        const user = newUser(facts, changing.now, services.random);
+        await insertUser(changing, user);
+        return show(user);
+      },
+    }),
     users.list({
       id: "listUsers",
       summary: "List users, newest first",
@@ -47,7 +65,7 @@ export function userOperations(services: UserServices): readonly Operation[] {
         view.users.list({ accountId, role, email }, page),
     }),
     users.get({ id: "getUser", summary: "Show a user" }),
-    changeUser(services),
+    changeUser(users, hash),
     users.delete({
       id: "deleteUser",
       summary: "Remove a user, with their sessions and tokens",
@@ -56,69 +74,32 @@ export function userOperations(services: UserServices): readonly Operation[] {
   ];
 }
 
-const path = "/admin/v1/users";
-const managing = { resource: "Users", ...permissions.operate };
+type Hash = (password: string | undefined) => Promise<string | undefined>;
 
-function createUser(services: UserServices): Operation {
-  return defineOperation({
-    ...managing,
-    id: "createUser",
-    method: "POST",
-    path,
-    summary: "Create a user",
-    status: 201,
-    body: newUserSchema,
-    answer: userSchema,
-    async run({ call, body }) {
-      const { email, password } = body;
-      if (password !== undefined) requireGoodPassword(password, email, "password");
-      const passwordHash = password && (await services.passwords.hash(password));
-      return change(services, call, async (made) => {
-        const { name = "", role, account_id: accountId } = body;
-        const facts = { email, name, role, accountId: accountId ?? undefined, passwordHash };
-        const user = newUser(facts, made.now, services.random);
-        await insertUser(made, user);
-        return viewUser(user);
-      });
-    },
-  });
-}
-
-function changeUser(services: UserServices): Operation {
-  return defineOperation({
-    ...managing,
+function changeUser(users: ResourceOperations<"user", UserView>, hash: Hash): Operation {
+  return users.change({
     id: "updateUser",
     method: "PATCH",
-    path: `${path}/{id}`,
     summary: "Change a user",
     description:
       "A new role, account or password ends the user's sessions. Disabling also revokes the " +
       "user's tokens. The last enabled operator cannot be demoted or disabled.",
     body: userChangeSchema,
     answer: userSchema,
-    async run({ call, parameters, body }) {
-      const id = parameters.id ?? "";
+    prepare: ({ password }) => hash(password),
+    async run({ changing, body, entity: before, show, ready: passwordHash }) {
       const { password } = body;
-      if (password !== undefined) {
-        const found = await services.store.read((view) => view.users.get(id));
-        const { email } = requireVisible(found, call.principal, "user");
-        requireGoodPassword(password, email, "password");
-      }
-      const passwordHash = password && (await services.passwords.hash(password));
-      return change(services, call, async (made) => {
-        const found = await made.transaction.users.get(id);
-        const before = requireVisible(found, call.principal, "user");
-        const wanted: User = {
-          ...before,
-          name: body.name ?? before.name,
-          role: body.role ?? before.role,
-          accountId: newAccountId(before, body),
-          passwordHash: passwordHash ?? before.passwordHash,
-          disabledAt: disabledSince(before, body.disabled, made.now),
-          revision: body.revision,
-        };
-        return viewUser(await updateUser(made, before, wanted));
-      });
+      if (password !== undefined) requireGoodPassword(password, before.email, "password");
+      const wanted: User = {
+        ...before,
+        name: body.name ?? before.name,
+        role: body.role ?? before.role,
+        accountId: newAccountId(before, body),
+        passwordHash: passwordHash ?? before.passwordHash,
+        disabledAt: disabledSince(before, body.disabled, changing.now),
+        revision: body.revision,
+      };
+      return show(await updateUser(changing, before, wanted));
     },
   });
 }

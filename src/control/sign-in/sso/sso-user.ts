@@ -1,6 +1,6 @@
 import type { SsoSettings } from "../../../config/config.ts";
 import type { RandomBytes } from "../../../domain/keys/base62.ts";
-import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import type { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { roles, type Role } from "../../../domain/principal.ts";
 import type { ControlView } from "../../../store/repositories/control-store.ts";
 import { notPermitted } from "../../operation/refusals.ts";
