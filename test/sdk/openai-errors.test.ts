@@ -65,6 +65,16 @@ describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
       }
     });
 
+    test("of a request of 20 MB, with its length and in chunks", async () => {
+      const text = "x".repeat(20_000_000);
+      const messages = [{ role: "user" as const, content: text }];
+      const promise = clientWith("wrong").chat.completions.create({ ...hello, messages });
+      expect((await errorOf(promise, AuthenticationError)).status).toBe(401);
+      const body = new Blob([text]).stream();
+      const answer = await fetch(`${sdk.baseUrl}/chat/completions`, { method: "POST", body });
+      expect(answer.status).toBe(401);
+    });
+
     test("of a request without a key", async () => {
       const client = new OpenAI({
         baseURL: sdk.baseUrl,

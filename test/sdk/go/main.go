@@ -14,6 +14,7 @@ func main() {
 		{"models", checkModels},
 		{"401 of a revoked key", checkKey("SLUICE_REVOKED_KEY")},
 		{"401 of another environment's key", checkKey("SLUICE_OTHER_KEY")},
+		{"401 of a large body", checkLargeBody},
 		{"400 invalid_model", checkInvalidModel},
 		{"400 context_length_exceeded", checkContextLength},
 		{"400 of a field", checkField},

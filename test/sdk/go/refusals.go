@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
@@ -23,6 +27,23 @@ func checkKey(variable string) func() error {
 		_, err := client.Models.List(context.Background())
 		return expectError(err, wantedError{status: 401, code: "invalid_api_key", kind: invalidRequest})
 	}
+}
+
+// checkLargeBody sends 20 MB without a key, with their length and in chunks.
+func checkLargeBody() error {
+	url := os.Getenv("SLUICE_BASE_URL") + "/chat/completions"
+	text := strings.Repeat("x", 20_000_000)
+	for _, body := range []io.Reader{strings.NewReader(text), io.MultiReader(strings.NewReader(text))} {
+		response, err := http.Post(url, "application/json", body)
+		if err != nil {
+			return err
+		}
+		response.Body.Close()
+		if response.StatusCode != 401 {
+			return fmt.Errorf("status %d", response.StatusCode)
+		}
+	}
+	return nil
 }
 
 func checkInvalidModel() error {

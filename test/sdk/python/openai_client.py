@@ -5,6 +5,7 @@ import json
 import os
 import struct
 
+import httpx
 import openai
 from pydantic import BaseModel
 
@@ -259,6 +260,19 @@ def authentication_errors():
             **REFUSED,
         )
         assert error.request_id.startswith("req_")
+
+
+@check
+def authentication_error_of_a_large_request():
+    """AuthenticationError of a request of 20 MB, with its length and in chunks"""
+    wrong = client_with("sk-wrong")
+    expect_error(
+        lambda: wrong.chat.completions.create(model=MODEL, messages=[user("x" * 20_000_000)]),
+        openai.AuthenticationError,
+        status_code=401,
+    )
+    pieces = (b"x" * 100_000 for _ in range(200))
+    expect(httpx.post(f"{BASE_URL}/chat/completions", content=pieces).status_code, 401)
 
 
 @check
