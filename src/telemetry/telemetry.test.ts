@@ -3,60 +3,36 @@ import { generateApiKey } from "../domain/keys/api-key.ts";
 import { internalError } from "../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import { recordOf } from "../../test/contracts/usage-store-contract.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
-import { pageOf } from "../../test/support/metrics-page.ts";
-import { zeroGauges } from "../../test/support/zero-gauges.ts";
-import { TelemetryEvents } from "./events/events.ts";
-import { createLogger, describeError, type LogLevel } from "./log/logger.ts";
-import { Metrics } from "./metrics/metrics.ts";
-
-function setUp(
-  level: LogLevel = "debug",
-  format: "text" | "json" = "json",
-  logsUpstreamMessages = false,
-) {
-  const lines: string[] = [];
-  const write = (line: string): void => void lines.push(line);
-  const logger = createLogger({ level, format, clock: new ManualClock(), write });
-  const gauges = { ...zeroGauges, openRequests: () => 3, queuedUsageRows: () => 4 };
-  const metrics = new Metrics(gauges);
-  const options = {
-    logger,
-    metrics,
-    logsUpstreamMessages,
-    traces: { callEnded: () => undefined },
-    logsAccess: true,
-  };
-  return { lines, metrics, events: new TelemetryEvents(options) };
-}
+import { recordedTelemetry } from "../../test/support/recorded-telemetry.ts";
+import { describeError } from "./log/logger.ts";
 
 test("a finished call is counted by model, status and outcome, with its tokens", () => {
-  const { events, metrics } = setUp();
+  const { events, page } = recordedTelemetry();
   events.callEnded(recordOf("req_1"));
   events.callEnded(recordOf("req_2"));
-  const page = pageOf(metrics);
+  const text = page();
   const labels = 'environment="production",model="alpha-sonnet-4",status="200"';
-  expect(page).toContain(`sluice_calls_total{${labels},outcome="completed"} 2`);
+  expect(text).toContain(`sluice_calls_total{${labels},outcome="completed"} 2`);
   const input = 'model="alpha-sonnet-4",direction="input",source="upstream"';
-  expect(page).toContain(`sluice_tokens_total{${input}} 20`);
-  expect(page).toContain('sluice_call_duration_seconds_count{model="alpha-sonnet-4"');
-  expect(page).toContain("sluice_open_requests 3");
-  expect(page).toContain("sluice_ledger_queue_rows 4");
+  expect(text).toContain(`sluice_tokens_total{${input}} 20`);
+  expect(text).toContain('sluice_call_duration_seconds_count{model="alpha-sonnet-4"');
+  expect(text).toContain("sluice_open_requests 3");
+  expect(text).toContain("sluice_ledger_queue_rows 4");
 });
 
 test("lines below the level are not written, and off writes none", () => {
-  const quiet = setUp("warn");
+  const quiet = recordedTelemetry({ logLevel: "warn" });
   quiet.events.callEnded(recordOf("req_1"));
   expect(quiet.lines).toEqual([]);
   quiet.events.configRefused("line 3: no");
   expect(quiet.lines).toHaveLength(1);
-  const off = setUp("off");
+  const off = recordedTelemetry({ logLevel: "off" });
   off.events.configRefused("line 3: no");
   expect(off.lines).toEqual([]);
 });
 
 test("a text line stays one line for any field values", () => {
-  const { events, lines } = setUp("debug", "text");
+  const { events, lines } = recordedTelemetry({ logFormat: "text" });
   events.configRefused("first\nsecond line");
   expect(lines).toHaveLength(1);
   expect(lines[0]).not.toContain("\n");
@@ -64,7 +40,7 @@ test("a text line stays one line for any field values", () => {
 });
 
 test("an internal error is logged with its causes and the id sent to the caller", () => {
-  const { events, lines } = setUp();
+  const { events, lines } = recordedTelemetry();
   const error = internalError(new Error("outer", { cause: new Error("inner") }));
   const common = { id: "req_9", method: "POST", route: "/v1/embeddings", status: 500 };
   events.requestHandled({ ...common, durationMs: 1, error });
@@ -74,7 +50,7 @@ test("an internal error is logged with its causes and the id sent to the caller"
 });
 
 test("faults of the operator are errors, those of the provider warnings", () => {
-  const { events, lines } = setUp();
+  const { events, lines } = recordedTelemetry();
   const failure = (kind: "bad-credential" | "throttled"): UpstreamFailure =>
     new UpstreamFailure({ kind, message: "m" });
   events.attemptFailed("req_1", "up/model", failure("bad-credential"));
@@ -88,7 +64,7 @@ test("faults of the operator are errors, those of the provider warnings", () => 
 test("messages of an upstream are logged only when configured", () => {
   const failure = new UpstreamFailure({ kind: "invalid-request", message: "bad input: my secret" });
   for (const isAsked of [false, true]) {
-    const { events, lines } = setUp("debug", "json", isAsked);
+    const { events, lines } = recordedTelemetry({ logsUpstreamMessages: isAsked });
     events.attemptFailed("req_1", "up/model", failure);
     expect(lines[0]?.includes("my secret")).toBe(isAsked);
     expect(JSON.parse(lines[0] ?? "")).toMatchObject({ message: "attempt failed", level: "debug" });
