@@ -439,6 +439,16 @@ describe("places", () => {
       expect(isServed(waiting)).toBe(true);
     });
 
+    test("and has no tokens is asked again when they are back", () => {
+      const world = new CapacityWorld({ wrap: slowly(10) });
+      world.pass(500);
+      useElsewhere(world, 60_000);
+      const waiting = world.ask({ tokens: 50_000 }, { waitMs: 90_000 });
+      // The slot in which they were used is over, and the store answers.
+      world.pass(60_500 + 20);
+      expect(isServed(waiting)).toBe(true);
+    });
+
     test("and fails leaves no place taken", async () => {
       const world = new CapacityWorld({ wrap: slowly(10, true) });
       const entering = Promise.resolve(world.tryAsk());

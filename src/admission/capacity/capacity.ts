@@ -76,7 +76,8 @@ export class Capacity implements CapacityGate {
     const { drain } = upstream;
     if (drain === undefined) return undefined;
     const entry = this.at(upstream);
-    const { timeoutMs } = drain;
+    const { timeoutMs, limit } = drain;
+    entry.readingOn.limit = Math.floor(limit / this.#processes);
     if (entry.draining?.timeoutMs !== timeoutMs) {
       entry.draining = { timeoutMs, places: entry.readingOn };
     }
@@ -98,7 +99,7 @@ export class Capacity implements CapacityGate {
     }
     for (const [name, entry] of this.#upstreams) {
       const upstream = snapshot.upstreams.get(name);
-      if (upstream !== undefined) this.#setLimits(entry, upstream);
+      if (upstream !== undefined) this.#setLimit(entry, upstream);
       else if (isUnused(entry)) this.#upstreams.delete(name);
     }
     for (const { gate } of this.#upstreams.values()) gate?.gate.serve();
@@ -217,16 +218,12 @@ export class Capacity implements CapacityGate {
       draining: undefined,
     };
     const upstream = this.#newest?.upstreams.get(name) ?? called;
-    if (upstream !== undefined) this.#setLimits(entry, upstream);
+    if (upstream !== undefined) this.#setLimit(entry, upstream);
     this.#upstreams.set(name, entry);
     return entry;
   }
 
-  #setLimits(
-    { places, slots, readingOn }: UpstreamEntry,
-    { maxInFlight, drain }: UpstreamBounds,
-  ): void {
-    readingOn.limit = Math.floor((drain?.limit ?? 0) / this.#processes);
+  #setLimit({ places, slots }: UpstreamEntry, { maxInFlight }: UpstreamBounds): void {
     if (slots === undefined) places.limit = maxInFlight;
     else slots.follow(maxInFlight);
   }

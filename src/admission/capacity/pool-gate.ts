@@ -99,7 +99,6 @@ export class PoolGate {
         this.#isHeldUp = this.#isAsking;
         this.#isAnswerOld = this.#isAsking;
         this.#yieldMs = Infinity;
-        if (!this.#isAsking) this.gate.freeAtMs = 0;
       },
     });
   }
@@ -113,17 +112,16 @@ export class PoolGate {
     request: PlaceRequest,
     spot: Spot,
   ): HeldPlace | BusyPool | Promise<HeldPlace | BusyPool> {
-    const nowMs = this.#options.clock.monotonic();
     // If a limit of the target has ended, calls that wait for it go first.
-    spot.target.limitAt(nowMs);
+    spot.target.limitAt(this.#options.clock.monotonic());
     const bounds = this.#boundsNow();
     const { keyId } = request;
     const place = new HeldPlace(spot, { keyId, capacityClass: classAt(request, this.name) });
     const full = this.#whatIsFull(place, spot, bounds);
     if (full !== undefined) return full;
     if (this.gate.size > 0 && this.#isOthersTurn(request, place, bounds)) {
-      const waitMs = this.gate.freeAtMs - nowMs;
-      return waitMs > 0 ? busy("tokens", waitMs) : fullPool;
+      const { freeInMs } = this.gate;
+      return freeInMs > 0 ? busy("tokens", freeInMs) : fullPool;
     }
     const entered = this.#enter(place, request, bounds);
     if (!(entered instanceof Promise)) return placeOrBusy(entered);
@@ -267,7 +265,7 @@ export class PoolGate {
   /** Calls behind the one in turn have to wait, possibly until tokens are free. */
   #holdUp(taking: Taking, freeAfterMs = 0): Taking {
     this.#isHeldUp = true;
-    if (freeAfterMs > 0) this.gate.freeAtMs = this.#options.clock.monotonic() + freeAfterMs;
+    if (freeAfterMs > 0) this.gate.freeIn(freeAfterMs);
     return taking;
   }
 }

@@ -58,9 +58,9 @@ export class Gate {
   /** Turns within guarantees, which are served first. */
   readonly guaranteed: Lane;
   readonly open: Lane;
-  /** When slots will be free though nothing happens, in monotonic milliseconds. */
-  freeAtMs = 0;
   readonly #options: GateOptions;
+  /** When slots will be free though nothing happens, in monotonic milliseconds. */
+  #freeAtMs = 0;
   #isServing = false;
   #hasToServeAgain = false;
   #cancelPoll: (() => void) | undefined;
@@ -110,6 +110,7 @@ export class Gate {
     try {
       while (this.#hasToServeAgain && this.size > 0) {
         this.#hasToServeAgain = false;
+        this.#freeAtMs = 0;
         this.#options.onServe?.();
         this.#serveLane(this.guaranteed);
         if (this.guaranteed.size === 0) this.#serveLane(this.open);
@@ -118,6 +119,17 @@ export class Gate {
       this.#isServing = false;
       this.#plan();
     }
+  }
+
+  /** Slots will be free then though nothing happens, unless turns are served before. */
+  freeIn(waitMs: number): void {
+    this.#freeAtMs = this.#options.clock.monotonic() + waitMs;
+    if (!this.#isServing) this.#plan();
+  }
+
+  /** 0 or less if it is not known when slots will be free. */
+  get freeInMs(): number {
+    return this.#freeAtMs - this.#options.clock.monotonic();
   }
 
   #serveLane(lane: Lane): void {
@@ -142,8 +154,8 @@ export class Gate {
     this.#cancelPoll?.();
     this.#cancelPoll = undefined;
     if (this.size === 0) return;
-    const freeMs = this.freeAtMs - clock.monotonic();
-    const delayMs = freeMs > 0 ? Math.min(Math.max(freeMs, leastPollMs), pollMs) : pollMs;
+    const { freeInMs } = this;
+    const delayMs = freeInMs > 0 ? Math.min(Math.max(freeInMs, leastPollMs), pollMs) : pollMs;
     this.#cancelPoll = clock.schedule(() => this.serve(), delayMs);
   }
 }
