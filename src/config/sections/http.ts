@@ -34,7 +34,7 @@ export const httpSchema = z
       "How long a body or an answer waits unread for memory before the request gets 503.",
     ),
     body_memory_queue: wholeNumber(1_000, [0, 1_000_000]).describe(
-      "Maximum number of bodies waiting for memory; further ones get 503.",
+      "Maximum number of bodies waiting for memory. When more come, the key with most of them gets 503.",
     ),
     max_headers: wholeNumber(100, [16, 1000]).describe("Maximum number of headers of a request."),
     body_timeout: duration("30s", ["1s", "10m"]).describe(

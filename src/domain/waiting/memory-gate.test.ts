@@ -86,6 +86,19 @@ test("a body that waits too long, or finds the queue full, is refused as its own
   expect(memory.heldBytes).toBe(100);
 });
 
+test("in a full queue the newest body of the owner with most of them makes room for others", async () => {
+  const { granted, open, grow } = start();
+  const one = open("x");
+  void grow(one, 60, "x");
+  void grow(open("y"), 40, "y");
+  const waits = [1, 2, 3, 4].map((number) => grow(open("many"), 10, `many ${number}`));
+  const other = grow(open("other"), 10, "other");
+  expect(await waits[3]).toMatchObject({ status: 503, message: "full" });
+  one.release();
+  await other;
+  expect(granted).toContain("other");
+});
+
 test("a body that is given up while it waits holds nothing afterwards", async () => {
   const { memory, granted, open, grow } = start();
   const first = open("x");
