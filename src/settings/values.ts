@@ -103,14 +103,13 @@ export function requiredWholeNumber(range: Range<number>) {
 }
 
 /** True or false, or the text `true` or `false`, as environment variables provide it. */
-export function flag(about: string, initial: boolean) {
+export function flag(initial: boolean) {
   return z
     .preprocess(
       (value) => (value === "true" ? true : value === "false" ? false : value),
       z.boolean(),
     )
-    .prefault(initial)
-    .describe(about);
+    .prefault(initial);
 }
 
 export function text(about: string) {

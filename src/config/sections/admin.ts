@@ -38,10 +38,9 @@ const ssoSchema = z
       "Claim that holds the name or id of an account holder's or auditor's account.",
       "account",
     ),
-    auditors_see_all: flag(
+    auditors_see_all: flag(false).describe(
       "Whether an auditor without `account_claim` sees all accounts. Otherwise it may not " +
         "sign in.",
-      false,
     ),
   })
   .describe("OpenID Connect. Without it, users sign in with passwords only.")

@@ -10,10 +10,9 @@ const hostProblem = "must be a host name without port, such as images.example.co
 
 export const imageFetchSchema = z
   .strictObject({
-    enabled: flag(
+    enabled: flag(false).describe(
       "Fetches http(s) image URLs for models that accept only image data. Otherwise such " +
         "requests are refused.",
-      false,
     ),
     max_bytes: size("10MiB", ["1KiB", "100MiB"]).describe("Largest image."),
     timeout: duration("5s", ["100ms", "1m"]).describe(
@@ -37,11 +36,10 @@ export const imageFetchSchema = z
         "Exact hosts, without port, that images may come from; `[]` is any. Listed hosts may " +
           "use any port, others 80 and 443. Applies also to images that a model fetches itself.",
       ),
-    allow_private: flag(
+    allow_private: flag(false).describe(
       "Whether images may come from loopback and private addresses. Callers then reach the " +
         "network of the gateway or of a model's server. Link-local and metadata addresses are " +
         "always refused.",
-      false,
     ),
   })
   .prefault({})

@@ -18,15 +18,14 @@ const planSchema = z
     tokens_per_minute: requiredWholeNumber([1, mostPerMinute])
       .describe("Maximum tokens in any 60 seconds.")
       .optional(),
-    custom: flag("Whether each key of the plan has its own limits.", false),
-    provisioned: flag("Keys on this plan may buy provisioned throughput.", false),
+    custom: flag(false).describe("Whether each key of the plan has its own limits."),
+    provisioned: flag(false).describe("Keys on this plan may buy provisioned throughput."),
     queue_timeout: duration("0s", ["0s", "10m"]).describe(
       "How long a call waits if its pool or upstream is full; `0s`: not at all.",
     ),
-    idempotency: flag(
+    idempotency: flag(false).describe(
       "Whether repeats with the same `Idempotency-Key` get the stored answer. Answers are " +
         "stored, encrypted, for 24 hours.",
-      false,
     ),
     uncapped: z
       .enum(uncappedOutputs)

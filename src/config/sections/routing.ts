@@ -62,9 +62,8 @@ export const routingSchema = z
       "Maximum `retry-after` of a provider that is honoured. The gateway's own back-off, " +
         "at most as long, is added.",
     ),
-    target_header: flag(
+    target_header: flag(true).describe(
       "Whether answers name the upstream and the model that served, in `x-sluice-target`.",
-      true,
     ),
     queue_limit: wholeNumber(1000, [0, 1_000_000]).describe(
       "Maximum calls of one class waiting for one pool or upstream.",

@@ -164,10 +164,9 @@ export const authSchema = z
     snapshot_max_age: duration("15m", ["1s", "24h"]).describe(
       "How long known keys work while the database cannot be read.",
     ),
-    keep_snapshot: flag(
+    keep_snapshot: flag(true).describe(
       "Whether digests of the keys are kept in `data_dir` for a start while PostgreSQL cannot be " +
         "reached. SQLite needs no copy.",
-      true,
     ),
   })
   .prefault({})

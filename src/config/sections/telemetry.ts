@@ -21,7 +21,7 @@ const otlpSchema = z
     timeout: duration("10s", ["100ms", "1m"]).describe(
       "Longest time for sending one batch, retries included.",
     ),
-    traces: flag("Whether calls are sent as traces.", true),
+    traces: flag(true).describe("Whether calls are sent as traces."),
     sample_ratio: z
       .number()
       .min(0)
@@ -31,14 +31,13 @@ const otlpSchema = z
         "Share of the traces that are sent, from 0 to 1. Failed and slow calls always are.",
       ),
     slow_call: duration("30s", ["1ms", "24h"]).describe("Calls that take longer are always sent."),
-    trust_caller: flag(
+    trust_caller: flag(false).describe(
       "Whether the sampled flag of the caller's `traceparent` decides instead of `sample_ratio`.",
-      false,
     ),
     queue: wholeNumber(2048, [64, 65_536]).describe(
       "Finished calls waiting to be sent, in each process; further ones are dropped.",
     ),
-    metrics: flag("Whether the metrics are sent.", true),
+    metrics: flag(true).describe("Whether the metrics are sent."),
     metrics_interval: duration("1m", ["1s", "1h"]).describe("How often metrics are sent."),
   })
   .optional()
@@ -68,16 +67,14 @@ export const telemetrySchema = z
       .prefault("info")
       .describe("Minimum severity to log."),
     log_format: z.enum(["text", "json"]).prefault("text").describe("Format of log lines."),
-    access_log: flag(
+    access_log: flag(true).describe(
       "Whether requests of the API are logged at `info`; otherwise they are logged at `debug`.",
-      true,
     ),
     log_buffer: size("1MiB", ["64KiB", "1GiB"]).describe(
       "Buffer for a slow reader of the log; further lines are dropped and counted.",
     ),
-    upstream_messages: flag(
+    upstream_messages: flag(false).describe(
       "Whether to log the error messages of upstreams, which may quote prompts.",
-      false,
     ),
     otlp: otlpSchema,
   })

@@ -76,21 +76,16 @@ export function expandPlaceholders(text: string, environment: Environment): Expa
   return { text: expanded, problems };
 }
 
-export interface HiddenPlaceholders {
-  readonly text: string;
-  restore(text: string): string;
-}
-
 /**
  * YAML would parse the braces of an unquoted `{ key: ${NAME} }`. Other characters of the same
  * length replace them during parsing, so positions stay.
  */
-export function hidePlaceholders(text: string): HiddenPlaceholders {
+export function hidePlaceholders(text: string) {
   const open = "\uE000";
   const close = "\uE001";
-  if (text.includes(open) || text.includes(close)) return { text, restore: (part) => part };
+  if (text.includes(open) || text.includes(close)) return { text, restore: (part: string) => part };
   return {
     text: text.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*(?::-[^{}\n]*)?)\}/g, `$$${open}$1${close}`),
-    restore: (part) => part.replaceAll(open, "{").replaceAll(close, "}"),
+    restore: (part: string) => part.replaceAll(open, "{").replaceAll(close, "}"),
   };
 }

@@ -10,7 +10,7 @@ import {
   parseDocument,
 } from "yaml";
 import { isObject } from "../../domain/json-object.ts";
-import { type HiddenPlaceholders, hidePlaceholders } from "./interpolate.ts";
+import { hidePlaceholders } from "./interpolate.ts";
 import type { ConfigPath } from "../../settings/values.ts";
 import type { ConfigProblem } from "../problems/problem.ts";
 import { syntaxErrors } from "./yaml-syntax.ts";
@@ -81,7 +81,7 @@ function readDocument(text: string, { merge = false }: YamlOptions): YamlResult 
     return refuse("is empty");
   }
   const plain: unknown = document.toJS({ maxAliasCount: mostAliasedValues });
-  const value = new TreeCopy(hidden).copy(plain, 0);
+  const value = copyTree(plain, hidden.restore);
   if (!isObject(value)) return refuse("must be a map of keys and values, such as 'listen: ...'");
   return { ok: true, tree: { value, locate: (path) => locate(findOffset(document, path)) } };
 }
@@ -130,31 +130,22 @@ function refuse(message: string): YamlResult {
 
 class TreeTooLarge extends Error {}
 
-/** Copies the parsed tree and expands its aliases, within limits. */
-class TreeCopy {
-  readonly #hidden: HiddenPlaceholders;
-  #values = 0;
-
-  constructor(hidden: HiddenPlaceholders) {
-    this.#hidden = hidden;
-  }
-
-  copy(value: unknown, level: number): unknown {
-    this.#values += 1;
+/** Copies the parsed tree and expands its aliases, within limits; `restore` is for each text. */
+function copyTree(tree: unknown, restore: (text: string) => string): unknown {
+  let values = 0;
+  const copy = (value: unknown, level: number): unknown => {
+    values += 1;
     if (level > deepestLevel) {
       throw new TreeTooLarge("nests too deeply, or an alias contains itself");
     }
-    if (this.#values > mostValues) throw new TreeTooLarge("has too many values");
-    if (typeof value === "string") return this.#hidden.restore(value);
-    if (Array.isArray(value)) return value.map((item) => this.copy(item, level + 1));
+    if (values > mostValues) throw new TreeTooLarge("has too many values");
+    if (typeof value === "string") return restore(value);
+    if (Array.isArray(value)) return value.map((item) => copy(item, level + 1));
     if (!isObject(value)) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [
-        this.#hidden.restore(key),
-        this.copy(item, level + 1),
-      ]),
-    );
-  }
+    const fields = Object.entries(value);
+    return Object.fromEntries(fields.map(([key, item]) => [restore(key), copy(item, level + 1)]));
+  };
+  return copy(tree, 0);
 }
 
 /** Offset of the key or item at the end of a path, as far as the path leads. */

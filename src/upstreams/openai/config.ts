@@ -87,13 +87,14 @@ export const fields = {
     .enum(["system", "developer", "as_sent"])
     .prefault("as_sent")
     .describe("Role of instruction messages."),
-  flatten_text_parts: flag(
+  flatten_text_parts: flag(false).describe(
     "Joins content parts into one text if all are text, for servers without support for " +
       "parts.",
-    false,
   ),
-  stream_usage: flag("Requests usage of streams with `stream_options.include_usage`.", true),
-  takes_token_ids: flag("Whether embedding inputs may be token ids.", true),
+  stream_usage: flag(true).describe(
+    "Requests usage of streams with `stream_options.include_usage`.",
+  ),
+  takes_token_ids: flag(true).describe("Whether embedding inputs may be token ids."),
   embedding_batch_limit: wholeNumber(2048, [1, 100_000]).describe(
     "Maximum inputs per embedding request.",
   ),

@@ -13,27 +13,27 @@ import {
  * difference in the table of families comes from a refusal by a model.
  */
 const shape = {
-  system: flag("Supports system instructions; otherwise they precede the first message.", true),
-  tools: flag("Supports tools.", true),
-  streamingTools: flag(
-    "Supports tools in streams; otherwise the whole answer is replayed as a stream.",
-    true,
+  system: flag(true).describe(
+    "Supports system instructions; otherwise they precede the first message.",
   ),
-  toolChoice: flag("Supports forcing a tool call.", true),
+  tools: flag(true).describe("Supports tools."),
+  streamingTools: flag(true).describe(
+    "Supports tools in streams; otherwise the whole answer is replayed as a stream.",
+  ),
+  toolChoice: flag(true).describe("Supports forcing a tool call."),
   /** Without this, one of several tools is offered alone. */
-  namedToolChoice: flag("Supports forcing a named tool.", true),
-  toolResultsWithText: flag("Supports tool results and user text in one turn.", true),
-  singleToolCalls: flag("Supports `parallel_tool_calls: false`.", false),
-  temperature: flag("Supports `temperature`.", true),
-  topP: flag("Supports `top_p`.", true),
-  topPWithTemperature: flag("Supports `top_p` and `temperature` together.", true),
-  topK: flag("Supports `top_k`.", false),
-  stop: flag("Supports `stop`; otherwise the gateway cuts the text itself.", true),
-  prefill: flag("Supports conversations that end with an assistant message.", false),
-  images: flag("Supports images.", false),
-  toolResultImages: flag(
+  namedToolChoice: flag(true).describe("Supports forcing a named tool."),
+  toolResultsWithText: flag(true).describe("Supports tool results and user text in one turn."),
+  singleToolCalls: flag(false).describe("Supports `parallel_tool_calls: false`."),
+  temperature: flag(true).describe("Supports `temperature`."),
+  topP: flag(true).describe("Supports `top_p`."),
+  topPWithTemperature: flag(true).describe("Supports `top_p` and `temperature` together."),
+  topK: flag(false).describe("Supports `top_k`."),
+  stop: flag(true).describe("Supports `stop`; otherwise the gateway cuts the text itself."),
+  prefill: flag(false).describe("Supports conversations that end with an assistant message."),
+  images: flag(false).describe("Supports images."),
+  toolResultImages: flag(false).describe(
     "Supports images in tool results; otherwise they follow the results in the user's turn.",
-    false,
   ),
   // The provider leaves both to the models. The numbers are Claude's, the best known. Models with
   // lower limits refuse by themselves, and an operator can allow more.
@@ -41,17 +41,17 @@ const shape = {
   maxImageBytes: wholeNumber(5 * 1024 * 1024, [1, 1_000_000_000]).describe(
     "Maximum bytes of one decoded image.",
   ),
-  documents: flag("Supports documents.", true),
-  promptCaching: flag("Supports prompt cache points.", false),
+  documents: flag(true).describe("Supports documents."),
+  promptCaching: flag(false).describe("Supports prompt cache points."),
   /** Instead of five minutes. */
-  promptCacheHour: flag("Supports caching prompts for an hour.", false),
-  promptCacheTools: flag("Supports cache points among the tools.", true),
+  promptCacheHour: flag(false).describe("Supports caching prompts for an hour."),
+  promptCacheTools: flag(true).describe("Supports cache points among the tools."),
   /** An earlier point has no effect. For a family, this is the lowest number of its models. */
   promptCacheMinTokens: wholeNumber(1_024, [0, 100_000_000]).describe(
     "Minimum tokens of a cached prompt.",
   ),
   /** Includes the schema of a tool's input with `strict`. */
-  jsonSchema: flag("Supports JSON schemas for answers.", false),
+  jsonSchema: flag(false).describe("Supports JSON schemas for answers."),
   reasoning: z
     .enum(["none", "thinking-budget", "adaptive", "effort-field", "nova-effort"])
     .prefault("none")
@@ -61,15 +61,15 @@ const shape = {
     .prefault("omit")
     .describe("How thinking is turned off: by omission, by a type, or not at all."),
   /** An effort between `high` and `max`. */
-  xhighEffort: flag("Supports the effort `xhigh`.", false),
-  omitsThoughts: flag("Omits thoughts unless a summary is requested.", false),
+  xhighEffort: flag(false).describe("Supports the effort `xhigh`."),
+  omitsThoughts: flag(false).describe("Omits thoughts unless a summary is requested."),
   /** The cap if the caller sets none; undefined if only the model's configuration sets one. */
   maxOutputTokens: requiredWholeNumber([1, 100_000_000])
     .describe("Maximum output tokens that the model accepts; more is 400.")
     .optional(),
   /** Applies to the history. */
-  nineCharacterToolIds: flag("Requires tool call ids of nine letters and digits.", false),
-  countTokens: flag("Supports counting the tokens of a request.", false),
+  nineCharacterToolIds: flag(false).describe("Requires tool call ids of nine letters and digits."),
+  countTokens: flag(false).describe("Supports counting the tokens of a request."),
 };
 
 const capabilities = z.object(shape);

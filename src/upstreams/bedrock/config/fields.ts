@@ -28,7 +28,7 @@ export const fields = {
     .record(regionName("Region."), httpUrl("Address."))
     .prefault({})
     .describe("With `regions`: addresses instead of the regions' own, by region."),
-  fips: flag("Whether to use the region's FIPS endpoint.", false),
+  fips: flag(false).describe("Whether to use the region's FIPS endpoint."),
   api_key: credential(
     "API key, sent as Bearer. Without it and `access_key_id`, the provider's standard chain is " +
       "asked: environment, profile, web identity, container, instance.",
@@ -42,10 +42,9 @@ export const fields = {
   session_token: credential("Session token of a temporary `access_key_id`.").optional(),
   profile: text("Profile of the shared configuration files, for the standard chain.").optional(),
   assume_role: assumedRoleSchema,
-  count_tokens: flag(
+  count_tokens: flag(false).describe(
     "Counts an input that seems to exceed a key's limit before refusing it. Requires the " +
       "permission bedrock:CountTokens.",
-    false,
   ),
   families: familiesSchema.describe(
     "Families of chat models in addition to those that Sluice knows, or other values for these.",

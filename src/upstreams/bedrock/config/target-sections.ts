@@ -100,9 +100,8 @@ const chatSection = z
           "reserves the cap from your quota.",
       )
       .optional(),
-    drop_unsupported: flag(
+    drop_unsupported: flag(false).describe(
       "Drops request fields that the model does not support, instead of answering 400.",
-      false,
     ),
     conversation: z
       .enum(["repair", "strict"])
@@ -118,9 +117,8 @@ const chatSection = z
         "`auto` adds cache points after tools, instructions and the last user turns if " +
           "callers set none.",
       ),
-    validate_answers: flag(
+    validate_answers: flag(false).describe(
       "Checks answers against `response_format`. A mismatch is retried once, then an error.",
-      false,
     ),
     guardrail: guardrailSchema,
     request_metadata: requestMetadataSchema,
