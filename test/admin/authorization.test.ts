@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { AdminPlane } from "../../src/process/control/admin-plane.ts";
+import { createAdminPlane } from "../../src/process/control/admin-plane.ts";
 import type { Route } from "../../src/edge/dispatch/route.ts";
 import { adminRoutes } from "../../src/routes.ts";
 import { bearer, nobody, sendAs, type AdminAnswer, type Credential } from "./admin-caller.ts";
@@ -12,11 +12,12 @@ let sent = 0;
 beforeAll(async () => {
   world = await openWorld();
   const { app, config } = world.gateway;
-  const { routes: control } = new AdminPlane({
+  const { routes: control } = createAdminPlane({
     config,
     pid: process.pid,
     services: app.admin,
     events: app.events,
+    publicUrl: () => "",
     onBootstrapToken: () => undefined,
   });
   routes = adminRoutes({

@@ -1,33 +1,26 @@
 import { CorsPolicy } from "../../edge/cors.ts";
 import type { Config } from "../../config/config.ts";
+import { configWarnings } from "../../config/problems/warnings.ts";
 import type { AdminServices } from "../../control/services.ts";
-import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
-import type { Clock } from "../../domain/clock.ts";
-import type { RandomBytes } from "../../domain/keys/base62.ts";
+import { wait } from "../../domain/waiting/wait.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
-import type { Listener, PortUse } from "../../edge/listen.ts";
+import type { Listener } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import { adminRoutes } from "../../routes.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { ToControl, ToMain } from "../messages.ts";
-import type { ThreadLink } from "../thread-link.ts";
 import { buildEdge } from "../wiring/build-snapshot.ts";
-import { AdminPlane } from "./admin-plane.ts";
+import { createAdminPlane } from "./admin-plane.ts";
+import type { ControlPlaneOptions } from "./control-plane.ts";
 import type { LeaderJobs } from "../wiring/open-storage.ts";
 import { startListener } from "../wiring/start-listener.ts";
 import { requestIds } from "../request-ids.ts";
 
-export interface LeaderOptions {
+type Inherited = "link" | "clock" | "randomBytes" | "portUse" | "pid" | "passwords";
+
+export interface LeaderOptions extends Pick<ControlPlaneOptions, Inherited> {
   readonly config: Config;
-  readonly link: ThreadLink<ToMain, ToControl>;
   readonly telemetry: Telemetry;
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
-  readonly portUse: PortUse;
-  /** The process whose end ends the gateway. */
-  readonly pid: number;
-  readonly passwords?: Passwords | undefined;
   readonly shutdown: Shutdown;
   readonly services: AdminServices;
   readonly jobs: LeaderJobs;
@@ -39,6 +32,8 @@ export interface LeaderOptions {
   readonly howDegraded: () => string | undefined;
 }
 
+/** Delay before retrying what the database, or a full disk, does not allow. */
+const retryMs = 1_000;
 /** How long the listener of a process that no longer leads waits for its successor's. */
 const successionMs = 1_000;
 /** Longest wait for open requests once a successor listens. */
@@ -47,21 +42,20 @@ const lastRequestsMs = 5_000;
 /** What one process of a machine does for all: admin listener, ingest and the other jobs. */
 export class Leader {
   readonly #options: LeaderOptions;
-  readonly #plane: AdminPlane;
+  readonly #plane: ReturnType<typeof createAdminPlane>;
+  readonly #end = new AbortController();
   #config: Config;
   #listener: Listener | undefined;
   #hasStarted = false;
 
   constructor(options: LeaderOptions) {
+    const { config, telemetry, link } = options;
     this.#options = options;
-    this.#config = options.config;
-    const { config, services, pid, telemetry, passwords, link } = options;
-    this.#plane = new AdminPlane({
-      config,
-      services,
-      pid,
+    this.#config = config;
+    this.#plane = createAdminPlane({
+      ...options,
       events: telemetry.events,
-      passwords,
+      publicUrl: () => config.admin.publicUrl ?? this.url,
       onBootstrapToken: (token) => link.tell("bootstrap", token),
     });
   }
@@ -80,26 +74,47 @@ export class Leader {
 
   /** Throws when the address of the admin listener is taken. */
   async start(): Promise<void> {
-    const { clock, randomBytes, telemetry, shutdown, portUse, refusals, jobs } = this.#options;
+    const { clock, randomBytes, jobs, refusals, shutdown, portUse } = this.#options;
+    const { events } = this.#options.telemetry;
+    const { local, bootstrap, gate, routes: control } = this.#plane;
     // Pages from other origins must not use the control plane.
     const cors = new CorsPolicy([]);
     this.#listener = startListener({
       address: this.#config.listen.admin,
-      routes: this.#routes(),
-      gate: this.#plane.gate,
+      routes: new RouteTable(adminRoutes({ ...this.#options, control }), "admin"),
+      gate,
       edge: () => ({ ...buildEdge(this.#config), cors }),
       idleTimeoutMs: this.#config.http.idleTimeoutMs,
-      events: telemetry.events,
+      events,
       refusals,
-      clock,
-      newRequestId: requestIds(() => clock.now(), randomBytes),
       shutdown,
       portUse,
+      clock,
+      newRequestId: requestIds(() => clock.now(), randomBytes),
     });
     this.#hasStarted = true;
-    await this.#plane.start(this.url);
+    const startedAt = clock.now();
+    for (const warning of configWarnings(this.#config, startedAt)) events.configNotice(warning);
+    // Without the file, or with that of a process that has ended, no command reaches the gateway.
+    await this.#untilDone(
+      () => local.write({ url: this.url, startedAt }),
+      (error) => events.localAccessFailed(error),
+    );
     jobs.start();
-    await this.#plane.startBootstrap();
+    // The pollers of the database report its outage.
+    await this.#untilDone(() => bootstrap.start());
+  }
+
+  /** Tries once, and then each second until it works. `onFailed`: called the first time. */
+  async #untilDone(work: () => Promise<void>, onFailed?: (error: unknown) => void): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      onFailed?.(error);
+      const { signal } = this.#end;
+      const retry = (): unknown => signal.aborted || this.#untilDone(work);
+      void wait(retryMs, signal, this.#options.clock).then(retry);
+    }
   }
 
   /** Ends the jobs; the listener serves on for a moment, until another process has one. */
@@ -111,7 +126,7 @@ export class Leader {
   async stop(): Promise<void> {
     await this.#listener?.cut();
     await this.#options.jobs.stop();
-    await this.#end();
+    await this.#close();
     if (this.#hasStarted) this.#options.telemetry.events.stopped();
   }
 
@@ -121,20 +136,12 @@ export class Leader {
     if (listener === undefined) return;
     await listener.retire(successionMs);
     await shutdown.leave(() => listener.pendingRequests, lastRequestsMs);
-    await this.#end();
+    await this.#close();
   }
 
-  async #end(): Promise<void> {
+  async #close(): Promise<void> {
+    this.#end.abort();
     await this.#listener?.cut();
-    await this.#plane.stop();
-  }
-
-  #routes(): RouteTable {
-    const { renderMetrics, whyNotReady, howDegraded } = this.#options;
-    const { routes: control } = this.#plane;
-    return new RouteTable(
-      adminRoutes({ renderMetrics, whyNotReady, howDegraded, control }),
-      "admin",
-    );
+    await this.#plane.local.remove().catch(() => undefined);
   }
 }

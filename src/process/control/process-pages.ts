@@ -58,7 +58,11 @@ export class ProcessPages implements RefusalFinder {
         "/metrics": () => this.#ownLabelled(),
         "/keys-changed": () => followKeys().then(() => true),
         "/status": () => status(),
-        "/refusals": (query) => this.#ownList(filterOf(query), Number(query.get("limit"))),
+        "/refusals": (query) => {
+          const [keyId, accountId] = [query.get("keyId"), query.get("accountId")];
+          const filter = { keyId: keyId ?? undefined, accountId: accountId ?? undefined };
+          return this.#ownList(filter, Number(query.get("limit")));
+        },
         "/refusal": (query) => this.#ownFind(query.get("id") ?? ""),
         "/progress": (query) => progressOf(query.get("spool") ?? ""),
       });
@@ -102,7 +106,10 @@ export class ProcessPages implements RefusalFinder {
   }
 
   async list(filter: RefusalFilter, limit: number): Promise<readonly Refusal[]> {
-    const query = queryOf(filter, limit);
+    const { keyId, accountId } = filter;
+    const query = new URLSearchParams({ limit: String(limit) });
+    if (keyId !== undefined) query.set("keyId", keyId);
+    if (accountId !== undefined) query.set("accountId", accountId);
     const [own, others] = await Promise.all([
       this.#ownList(filter, limit),
       this.#ask(`/refusals?${query.toString()}`, z.array(refusalShape)),
@@ -157,18 +164,6 @@ export class ProcessPages implements RefusalFinder {
       return parsed.success ? [parsed.data] : [];
     });
   }
-}
-
-function queryOf({ keyId, accountId }: RefusalFilter, limit: number): URLSearchParams {
-  const query = new URLSearchParams({ limit: String(limit) });
-  if (keyId !== undefined) query.set("keyId", keyId);
-  if (accountId !== undefined) query.set("accountId", accountId);
-  return query;
-}
-
-function filterOf(query: URLSearchParams): RefusalFilter {
-  const [keyId, accountId] = [query.get("keyId"), query.get("accountId")];
-  return { keyId: keyId ?? undefined, accountId: accountId ?? undefined };
 }
 
 function hasField(value: unknown, name: string): boolean {

@@ -79,7 +79,6 @@ export class ProcessRows {
   #differing: ReadonlySet<string> = new Set();
   #watch: KeysWatch | undefined;
   #keysEpoch: number | undefined;
-  #digest = { text: "", digest: "" };
   #limitsDigest: string | undefined;
 
   constructor(options: ProcessRowsOptions) {
@@ -209,7 +208,7 @@ export class ProcessRows {
   }
 
   #factsOf({ loadedAt, text, main, notReady, adminUrl }: RowState): OwnProcessRow {
-    const { folder, limitStore, number } = this.#options;
+    const { folder, limitStore, number, peppers } = this.#options;
     this.#limitsDigest ??= digestOfLimits(limitStore, folder.readId());
     const known = [this.#keysEpoch, main?.keysGeneration].filter((epoch) => epoch !== undefined);
     return {
@@ -219,7 +218,8 @@ export class ProcessRows {
       version: packageJson.version,
       startedAt: this.#startedAt,
       configuredAt: loadedAt,
-      configDigest: text === undefined ? undefined : this.#digestOf(text),
+      // Keyed, because a file may contain secrets.
+      configDigest: text && shortDigest(peppers.first.digest(`configuration ${text}`)),
       limitsDigest: this.#limitsDigest,
       pepperMarks: this.#pepperMarks,
       keysEpoch: known.length === 0 ? undefined : Math.max(...known),
@@ -228,15 +228,10 @@ export class ProcessRows {
       degraded: main?.degraded,
     };
   }
+}
 
-  /** Keyed, because a file may contain secrets. */
-  #digestOf(text: string): string {
-    if (this.#digest.text !== text) {
-      const bytes = this.#options.peppers.first.digest(`configuration ${text}`);
-      this.#digest = { text, digest: Buffer.from(bytes).toString("hex").slice(0, digestLength) };
-    }
-    return this.#digest.digest;
-  }
+function shortDigest(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex").slice(0, digestLength);
 }
 
 function machineOf(id: string): string {
@@ -250,8 +245,8 @@ function digestOfLimits(
 ): string | undefined {
   if (store === "memory") return store;
   if (installation === undefined) return undefined;
-  const bytes = createKeyDigest(installation)(`limits ${identityOfValkey(store.url.reveal())}`);
-  return Buffer.from(bytes).toString("hex").slice(0, digestLength);
+  const digest = createKeyDigest(installation);
+  return shortDigest(digest(`limits ${identityOfValkey(store.url.reveal())}`));
 }
 
 /** Counts the processes that have all changes of keys up to an epoch. */
