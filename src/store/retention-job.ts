@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import type { Clock } from "../domain/clock.ts";
+import { systemClock, type Clock } from "../domain/clock.ts";
+import { wait } from "../domain/waiting/wait.ts";
 import type { ControlRetention } from "./control-store.ts";
 import type { ControlStore } from "./repositories/control-store.ts";
 import type { UsageRetention, UsageStore } from "./store.ts";
@@ -63,7 +63,7 @@ export class RetentionJob {
         if (rows === 0) return;
         removed += rows;
         // Half of the time is left for calls.
-        await rest(Math.min(clock.monotonic() - startedAt, longestRestMs), signal);
+        await wait(Math.min(clock.monotonic() - startedAt, longestRestMs), signal, systemClock);
       }
     };
     try {
@@ -81,11 +81,11 @@ export class RetentionJob {
   async #runAgainAndAgain(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (this.#options.isHeld?.() === true) {
-        await rest(heldMs, signal);
+        await wait(heldMs, signal, systemClock);
         continue;
       }
       await this.runOnce(signal);
-      await rest(this.#options.settings.intervalMs, signal);
+      await wait(this.#options.settings.intervalMs, signal, systemClock);
     }
   }
 }
@@ -105,13 +105,4 @@ function controlLimits(settings: RetentionSettings, now: number): ControlRetenti
     access: now,
     replies: now - repliesMs,
   };
-}
-
-/** Ends early when the signal fires. */
-async function rest(durationMs: number, signal: AbortSignal): Promise<void> {
-  try {
-    await sleep(durationMs, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
 }

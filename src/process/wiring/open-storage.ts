@@ -60,7 +60,7 @@ export function openStorage(options: StorageOptions) {
   const { connection, keys } = stores;
   const lastUse = new LastUse({ store: keys, intervalMs: lastUseIntervalMs, on: events.lastUse });
   const renewal = new DigestRenewal(keys);
-  const known = openKeyFile({
+  const keyFile = openKeyFile({
     config,
     clock,
     peppers: owner.peppers,
@@ -71,9 +71,9 @@ export function openStorage(options: StorageOptions) {
   return {
     ...stores,
     /** Those of the database, or those on disk while it is unavailable. */
-    keys: known.keys,
+    keys: keyFile ?? keys,
     /** Undefined if there is none. */
-    keyFile: known.file,
+    keyFile,
     lastUse,
     renewal,
     /** Undefined while the database can be used, or may recover by itself. */
@@ -92,7 +92,7 @@ export function openStorage(options: StorageOptions) {
     lead: () => openJobs(options, stores),
     /** Called after the last call has ended. */
     async close(): Promise<void> {
-      await known.file?.stop();
+      await keyFile?.stop();
       await lastUse.stop();
       await renewal.stop();
       await connection.close();

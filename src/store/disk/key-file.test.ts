@@ -6,7 +6,7 @@ import { AdminFixture } from "../../../test/support/admin-fixture.ts";
 import { testPeppers } from "../../../test/support/test-peppers.ts";
 import { StorageUnavailable, WrongDatabase } from "../errors.ts";
 import type { KeyStore } from "../store.ts";
-import { KeyFile, keyFileSeal, KnownKeys } from "./key-file.ts";
+import { KeyFile } from "./key-file.ts";
 
 const maxAgeMs = 900_000;
 
@@ -27,12 +27,16 @@ afterEach(async () => {
   await admin[Symbol.asyncDispose]();
 });
 
-function keyFile(): KeyFile {
+function keyFile(
+  store: Pick<KeyStore, "loadKeys"> = admin.stores.keys,
+  peppers = testPeppers(),
+): KeyFile {
   return new KeyFile({
     path,
-    store: admin.stores.keys,
+    store,
     clock: admin.clock,
-    digest: keyFileSeal(testPeppers().first),
+    peppers,
+    maxAgeMs,
     onFailed: (error) => void failures.push(error),
     onWritten: () => undefined,
   });
@@ -43,9 +47,8 @@ const away: Pick<KeyStore, "loadKeys"> = {
   loadKeys: () => Promise.reject(new StorageUnavailable("away")),
 };
 
-function known(store = away, peppers = testPeppers()): KnownKeys {
-  const digests = peppers.all.map(keyFileSeal);
-  return new KnownKeys({ store, path, clock: admin.clock, digests, maxAgeMs });
+function known(store = away, peppers = testPeppers()): KeyFile {
+  return keyFile(store, peppers);
 }
 
 /** Ids of the keys on disk that may be used. */

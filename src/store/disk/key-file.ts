@@ -10,9 +10,12 @@ import type { KeyChange, KeyChanges, KeyStore } from "../store.ts";
 
 interface KeyFileOptions {
   readonly path: string;
+  /** The keys in the database. */
   readonly store: Pick<KeyStore, "loadKeys">;
   readonly clock: Pick<Clock, "now">;
-  readonly digest: KeyDigest;
+  /** The first seals, all verify: the file may be from before a rotation. */
+  readonly peppers: Peppers;
+  readonly maxAgeMs: number;
   readonly onFailed: (error: unknown) => void;
   readonly onWritten: () => void;
 }
@@ -34,12 +37,19 @@ interface Written {
 
 const nothing: Written = { epoch: 0, at: 0, seal: "", bytes: 0, anewBytes: 0 };
 
+/** How far the clock may have gone back since the file was written. */
+const clockToleranceMs = 60_000;
+
 /**
- * Keeps the live keys in a file for a start without the database. Changes are appended, so that a
- * revocation among a million keys costs one line; a crash leaves at most an incomplete last line.
+ * The keys of the database, and a copy of them in a file for a start without it. Changes are appended,
+ * so that a revocation among a million keys costs one line; a crash leaves at most an incomplete last
+ * line.
  */
-export class KeyFile {
+export class KeyFile implements Pick<KeyStore, "loadKeys"> {
   readonly #options: KeyFileOptions;
+  readonly #digest: KeyDigest;
+  /** What was read from disk, in pages, until the database answers. */
+  #onDisk: readonly KeyLine[] = [];
   readonly #writing = new Coalesced(() => this.#write());
   /** Undefined before the first write, and after a failed one. */
   #written: Written | undefined;
@@ -47,6 +57,22 @@ export class KeyFile {
 
   constructor(options: KeyFileOptions) {
     this.#options = options;
+    this.#digest = sealUnder(options.peppers.first);
+  }
+
+  async loadKeys(since: number, limit: number): Promise<KeyChanges> {
+    try {
+      const page = await this.#options.store.loadKeys(since, limit);
+      this.#onDisk = [];
+      return page;
+    } catch (error) {
+      // A database that is the wrong one does not vouch for the keys of the right one.
+      if (!(error instanceof StorageUnavailable) || error instanceof UnusableDatabase) throw error;
+      if (since === 0) this.#onDisk = await this.#readFile();
+      const page = pageOf(this.#onDisk, since, this.#options.clock.now());
+      if (page === undefined) throw error;
+      return page;
+    }
   }
 
   /** The database has this epoch now. Never rejects. */
@@ -105,12 +131,22 @@ export class KeyFile {
     let last = since;
     for await (const line of this.#lines(since.epoch)) {
       if (line.epoch < last.epoch) return undefined;
-      const { text, seal } = writeKeyLine(line, last.seal, this.#options.digest);
+      const { text, seal } = writeKeyLine(line, last.seal, this.#digest);
       await file.write(text);
       last = { ...last, epoch: line.epoch, at: line.at, seal, bytes: last.bytes + text.length };
     }
     await file.datasync();
     return last;
+  }
+
+  async #readFile(): Promise<readonly KeyLine[]> {
+    const { path, clock, maxAgeMs, peppers } = this.#options;
+    // Without a file there is nothing to start from.
+    const text = await readFile(path, "utf8").catch(() => "");
+    const read = peppers.all.map((pepper) => readKeyLines(text, sealUnder(pepper)));
+    const lines = read.find((each) => each.length > 0) ?? [];
+    const ageMs = clock.now() - (lines.at(-1)?.at ?? -Infinity);
+    return ageMs <= maxAgeMs && ageMs >= -clockToleranceMs ? lines : [];
   }
 
   /** The changes since an epoch; at least one line. */
@@ -136,8 +172,8 @@ interface KeyLine {
   readonly changes: readonly KeyChange[];
 }
 
-/** The seals of a file, under a pepper, which is not in the database. */
-export function keyFileSeal(pepper: Peppers["first"]): KeyDigest {
+/** The seals of a file are under a pepper, which is not in the database. */
+function sealUnder(pepper: Peppers["first"]): KeyDigest {
   return createKeyDigest(pepper.digest("seal of the keys on disk"));
 }
 
@@ -184,54 +220,6 @@ function isSame(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
-interface KnownKeysOptions {
-  readonly store: Pick<KeyStore, "loadKeys">;
-  readonly path: string;
-  readonly clock: Pick<Clock, "now">;
-  /** One for each pepper: the file may be from before a rotation. */
-  readonly digests: readonly KeyDigest[];
-  readonly maxAgeMs: number;
-}
-
-/** How far the clock may have gone back since the file was written. */
-const clockToleranceMs = 60_000;
-
-/** The keys of the database; for a start without it, those of the file on disk. */
-export class KnownKeys implements Pick<KeyStore, "loadKeys"> {
-  readonly #options: KnownKeysOptions;
-  /** Kept until the database answers, because a file is read in pages. */
-  #lines: readonly KeyLine[] = [];
-
-  constructor(options: KnownKeysOptions) {
-    this.#options = options;
-  }
-
-  async loadKeys(since: number, limit: number): Promise<KeyChanges> {
-    try {
-      const page = await this.#options.store.loadKeys(since, limit);
-      this.#lines = [];
-      return page;
-    } catch (error) {
-      // A database that is the wrong one does not vouch for the keys of the right one.
-      if (!(error instanceof StorageUnavailable) || error instanceof UnusableDatabase) throw error;
-      if (since === 0) this.#lines = await this.#readFile();
-      const page = pageOf(this.#lines, since, this.#options.clock.now());
-      if (page === undefined) throw error;
-      return page;
-    }
-  }
-
-  async #readFile(): Promise<readonly KeyLine[]> {
-    const { path, digests, clock, maxAgeMs } = this.#options;
-    // Without a file there is nothing to start from.
-    const text = await readFile(path, "utf8").catch(() => "");
-    const read = digests.map((digest) => readKeyLines(text, digest));
-    const lines = read.find((each) => each.length > 0) ?? [];
-    const ageMs = clock.now() - (lines.at(-1)?.at ?? -Infinity);
-    return ageMs <= maxAgeMs && ageMs >= -clockToleranceMs ? lines : [];
-  }
-}
-
 /** Undefined if there is nothing after `since`. */
 function pageOf(lines: readonly KeyLine[], since: number, now: number): KeyChanges | undefined {
   const last = lines.at(-1);
@@ -245,33 +233,20 @@ function pageOf(lines: readonly KeyLine[], since: number, now: number): KeyChang
   return since === 0 ? { changes: [], epoch: 0, hasMore: false, ageMs } : undefined;
 }
 
-interface OpenKeyFileOptions extends Pick<KeyFileOptions, "onFailed" | "onWritten"> {
+interface OpenKeyFileOptions extends Omit<KeyFileOptions, "path" | "maxAgeMs"> {
   readonly config: {
     readonly auth: { readonly keepsSnapshot: boolean; readonly snapshotMaxAgeMs: number };
     readonly dataDir: string;
     readonly storage: { readonly backend: "sqlite" | "postgres" };
   };
-  readonly clock: Clock;
-  readonly peppers: Peppers;
-  /** The keys in the database. */
-  readonly store: Pick<KeyStore, "loadKeys">;
 }
 
-/** The keys with their copy on disk, if the database may be on another machine. */
-export function openKeyFile({ config, peppers, ...parts }: OpenKeyFileOptions) {
+/** Undefined if the database is on this machine, or nothing may be kept. */
+export function openKeyFile({ config, ...parts }: OpenKeyFileOptions): KeyFile | undefined {
   const { auth, dataDir, storage } = config;
-  const { store } = parts;
-  if (storage.backend === "sqlite") return { keys: store, file: undefined };
+  if (storage.backend === "sqlite") return undefined;
   const path = join(dataDir, "keys");
-  if (!auth.keepsSnapshot) {
-    rmSync(path, { force: true });
-    return { keys: store, file: undefined };
-  }
-  const { first, all } = peppers;
-  const digests = all.map(keyFileSeal);
-  const maxAgeMs = auth.snapshotMaxAgeMs;
-  return {
-    keys: new KnownKeys({ ...parts, path, digests, maxAgeMs }),
-    file: new KeyFile({ ...parts, path, digest: keyFileSeal(first) }),
-  };
+  if (auth.keepsSnapshot) return new KeyFile({ ...parts, path, maxAgeMs: auth.snapshotMaxAgeMs });
+  rmSync(path, { force: true });
+  return undefined;
 }

@@ -5,7 +5,6 @@ import {
   type AuditFields,
   type AuditLink,
   type AuditRecord,
-  type AuditValue,
   canonicalJson,
   firstDigest,
 } from "../audit.ts";
@@ -222,7 +221,7 @@ function readFields(json: string | undefined): AuditFields | undefined {
   if (json === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(json);
-    if (isObject(value)) return readObject(value);
+    if (isFields(value)) return value;
   } catch {
     // Treated like JSON that is not an object.
   }
@@ -230,16 +229,9 @@ function readFields(json: string | undefined): AuditFields | undefined {
   return { unreadable: json };
 }
 
-function readObject(value: object): AuditFields {
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, readValue(part)]));
-}
-
-function readValue(value: unknown): AuditValue {
-  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
-    return value;
-  }
-  if (Array.isArray(value)) return value.map(readValue);
-  return isObject(value) ? readObject(value) : null;
+/** All that JSON has is a value of a field. */
+function isFields(value: unknown): value is AuditFields {
+  return isObject(value);
 }
 
 function toRow({ actor, subject, before, after, ...record }: AuditRecord): AuditRow {

@@ -80,7 +80,7 @@ export class ControlStore {
 
   /** Counts what is live at a time, by the pepper that protects it. */
   pepperUse(now: number): Promise<PepperUse> {
-    return countPepperUse(this.#connection, now);
+    return this.#connection.read((queries) => countPepperUse(queries, now));
   }
 
   /** Removes at most `limit` rows of each table older than the given times; returns how many. */

@@ -64,7 +64,9 @@ async function insertBatch(
   records: readonly UsageRecord[],
   insertNew: InsertNew,
 ): Promise<DroppedRows> {
-  const erased = await findErased(queries, records);
+  // Calls of erased accounts may still be on their way; they are not stored any more.
+  const accounts = new Set(records.map(({ accountId }) => accountId));
+  const erased = await findIds(queries, "erased_accounts", accounts);
   const { call: callsSince, hour: hoursSince } = await readHorizons(queries);
   const young = new Map<string, UsageRecord>();
   const old: UsageRecord[] = [];
@@ -78,38 +80,26 @@ async function insertBatch(
   const places = calls.length === 0 ? [] : await insertNew(queries, calls.map(toValues));
   const inserted = places.flatMap((place) => calls[place] ?? []);
   if (inserted.length > 0) await addToSums(queries, inserted, hoursSince);
-  const stored = old.length === 0 ? new Set() : await findStored(queries, old);
+  const stored = await findIds(queries, "usage", new Set(old.map(({ id }) => id)));
   return {
     ofErasedAccounts: records.filter(({ accountId }) => erased.has(accountId)).length,
     tooOld: old.filter(({ id }) => !stored.has(id)).length,
   };
 }
 
-/** Calls of erased accounts may still be on their way; they are not stored any more. */
-async function findErased(
+/** Which of these ids a table has. */
+async function findIds(
   queries: Queries,
-  records: readonly UsageRecord[],
+  table: "erased_accounts" | "usage",
+  ids: ReadonlySet<string>,
 ): Promise<ReadonlySet<string>> {
-  const accounts = [...new Set(records.map(({ accountId }) => accountId))];
+  if (ids.size === 0) return ids;
   const wanted = rowsOf(
     { id: "text" },
-    accounts.map((id) => [id]),
+    [...ids].map((id) => [id]),
   );
   const { rows } = await sql<{ id: string }>`
-    select id from ${wanted} join erased_accounts using (id)`.execute(queries);
-  return new Set(rows.map(({ id }) => id));
-}
-
-async function findStored(
-  queries: Queries,
-  records: readonly UsageRecord[],
-): Promise<ReadonlySet<unknown>> {
-  const wanted = rowsOf(
-    { id: "text" },
-    records.map(({ id }) => [id]),
-  );
-  const { rows } = await sql<{ id: string }>`
-    select id from ${wanted} join usage using (id)`.execute(queries);
+    select id from ${wanted} join ${sql.table(table)} using (id)`.execute(queries);
   return new Set(rows.map(({ id }) => id));
 }
 
