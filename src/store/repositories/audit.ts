@@ -27,62 +27,58 @@ import { asRow, present, storableText } from "./row.ts";
 /** Few enough that a page blocks the event loop for only a few milliseconds. */
 const pageRows = 100;
 
-export class AuditLog {
-  readonly #queries: Queries;
+export function auditIn(queries: Queries) {
+  return {
+    /** Newest first. */
+    async list(filter: AuditFilter, { limit, after }: PageRequest): Promise<Page<AuditRecord>> {
+      const { accountId, actorId, action, subjectId, since, until } = filter;
+      const before = after === undefined ? undefined : decodeCursor(after).at;
+      const range = await rangeOf(queries, filter);
+      const rows = await queries
+        .selectFrom("audit")
+        .selectAll()
+        .where((eb) =>
+          eb.and([
+            ...Object.entries({ accountId, actorId, action, subjectId }).flatMap(
+              ([column, value]) => (value === undefined ? [] : [eb(sql.ref(column), "=", value)]),
+            ),
+            ...(since === undefined ? [] : [eb("at", ">=", since)]),
+            ...(until === undefined ? [] : [eb("at", "<", until)]),
+            ...(before === undefined ? [] : [eb("sequence", "<", before)]),
+            ...(range === undefined ? [] : [eb.between("sequence", range.first, range.last)]),
+          ]),
+        )
+        .orderBy("sequence", "desc")
+        .limit(limit + 1)
+        .execute();
+      return toPage(rows.map(readRecord), limit, ({ sequence }) =>
+        encodeCursor({ at: sequence, id: "" }),
+      );
+    },
 
-  constructor(queries: Queries) {
-    this.#queries = queries;
-  }
+    /** Continues from the last entry, which is never removed. */
+    async append(entry: AuditEntry): Promise<AuditRecord> {
+      const last = await lastLink(queries);
+      const stored = withStorableTexts(entry);
+      const sequence = last.sequence + 1;
+      const digest = auditDigest(stored, sequence, last.digest);
+      const record = { ...stored, sequence, previousDigest: last.digest, digest };
+      await queries.insertInto("audit").values(toRow(record)).execute();
+      return record;
+    },
+  };
+}
 
-  /** Newest first. */
-  async list(filter: AuditFilter, { limit, after }: PageRequest): Promise<Page<AuditRecord>> {
-    const { accountId, actorId, action, subjectId, since, until } = filter;
-    const before = after === undefined ? undefined : decodeCursor(after).at;
-    const range = await this.#rangeOf(filter);
-    const rows = await this.#queries
-      .selectFrom("audit")
-      .selectAll()
-      .where((eb) =>
-        eb.and([
-          ...Object.entries({ accountId, actorId, action, subjectId }).flatMap(([column, value]) =>
-            value === undefined ? [] : [eb(sql.ref(column), "=", value)],
-          ),
-          ...(since === undefined ? [] : [eb("at", ">=", since)]),
-          ...(until === undefined ? [] : [eb("at", "<", until)]),
-          ...(before === undefined ? [] : [eb("sequence", "<", before)]),
-          ...(range === undefined ? [] : [eb.between("sequence", range.first, range.last)]),
-        ]),
-      )
-      .orderBy("sequence", "desc")
-      .limit(limit + 1)
-      .execute();
-    return toPage(rows.map(readRecord), limit, ({ sequence }) =>
-      encodeCursor({ at: sequence, id: "" }),
-    );
-  }
-
-  /** The entries of a time, found by an index: a list by sequence would read all that are newer. */
-  async #rangeOf({ since, until }: AuditFilter) {
-    if (since === undefined && until === undefined) return undefined;
-    const range = await this.#queries
-      .selectFrom("audit")
-      .select((eb) => [eb.fn.min("sequence").as("first"), eb.fn.max("sequence").as("last")])
-      .where("at", ">=", since ?? 0)
-      .where("at", "<", until ?? Number.MAX_SAFE_INTEGER)
-      .executeTakeFirst();
-    return { first: range?.first ?? 0, last: range?.last ?? 0 };
-  }
-
-  /** Continues from the last entry, which is never removed. */
-  async append(entry: AuditEntry): Promise<AuditRecord> {
-    const last = await lastLink(this.#queries);
-    const stored = withStorableTexts(entry);
-    const sequence = last.sequence + 1;
-    const digest = auditDigest(stored, sequence, last.digest);
-    const record = { ...stored, sequence, previousDigest: last.digest, digest };
-    await this.#queries.insertInto("audit").values(toRow(record)).execute();
-    return record;
-  }
+/** The entries of a time, found by an index: a list by sequence would read all that are newer. */
+async function rangeOf(queries: Queries, { since, until }: AuditFilter) {
+  if (since === undefined && until === undefined) return undefined;
+  const range = await queries
+    .selectFrom("audit")
+    .select((eb) => [eb.fn.min("sequence").as("first"), eb.fn.max("sequence").as("last")])
+    .where("at", ">=", since ?? 0)
+    .where("at", "<", until ?? Number.MAX_SAFE_INTEGER)
+    .executeTakeFirst();
+  return { first: range?.first ?? 0, last: range?.last ?? 0 };
 }
 
 /** The first and the last entry, and whether the chain has `known`, or had it until retention. */

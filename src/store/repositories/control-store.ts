@@ -1,40 +1,27 @@
-import type { Application } from "../entities.ts";
 import type { AuditLink } from "../audit.ts";
 import type {
-  ApplicationFilter,
   AuditEnds,
   AuditExpectation,
   AuditVerdict,
   ControlRetention,
   PepperUse,
 } from "../control-store.ts";
-import { AuditLog, findAuditEnds, verifyAudit } from "./audit.ts";
-import type { Queries, SqlConnection, Tables } from "./tables.ts";
+import { auditIn, findAuditEnds, verifyAudit } from "./audit.ts";
+import type { Queries, SqlConnection } from "./tables.ts";
 import { Accounts } from "./control/accounts.ts";
 import { applicationSpec } from "./control/applications.ts";
 import { EntityTable } from "./entity-table.ts";
 import { Keys } from "./control/keys.ts";
-import { Replies } from "./control/replies.ts";
-import { Secrets } from "./control/secrets.ts";
-import { Sessions } from "./control/sessions.ts";
+import { repliesIn } from "./control/replies.ts";
+import { secretsIn } from "./control/secrets.ts";
+import { sessionsIn } from "./control/sessions.ts";
 import { Tokens } from "./control/tokens.ts";
 import { Users } from "./control/users.ts";
 import { countPepperUse } from "./pepper-use.ts";
 import { pruneControl } from "./prune-control.ts";
 
 /** All data of the control plane in one transaction. */
-export interface ControlTransaction {
-  readonly accounts: Accounts;
-  readonly applications: EntityTable<Application, Tables["applications"], ApplicationFilter>;
-  /** Every change of a key, its secrets, application or account reaches the key rings. */
-  readonly keys: Keys;
-  readonly secrets: Secrets;
-  readonly users: Users;
-  readonly sessions: Sessions;
-  readonly tokens: Tokens;
-  readonly audit: AuditLog;
-  readonly replies: Replies;
-}
+export type ControlTransaction = ReturnType<typeof tablesIn>;
 
 type OfKeys = "ofKey" | "countLive" | "soldUnits" | "freeLimitScope";
 type Reads = "get" | "list" | "findByIdentity" | "findByPublicId" | OfKeys;
@@ -57,7 +44,7 @@ export class ControlStore {
 
   /** Reads one consistent state of the data. Throws `StorageUnavailable`. */
   read<Result>(work: (view: ControlView) => Promise<Result>): Promise<Result> {
-    return this.#connection.read((queries) => work(this.#tables(queries)));
+    return this.#connection.read((queries) => work(tablesIn(queries)));
   }
 
   /**
@@ -65,7 +52,7 @@ export class ControlStore {
    * the transaction. Throws `StorageUnavailable`.
    */
   change<Result>(work: (transaction: ControlTransaction) => Promise<Result>): Promise<Result> {
-    return this.#connection.change((queries) => work(this.#tables(queries)));
+    return this.#connection.change((queries) => work(tablesIn(queries)));
   }
 
   /** Reads the whole audit in pages and checks the chain. */
@@ -87,18 +74,19 @@ export class ControlStore {
   prune(limits: ControlRetention, limit: number): Promise<number> {
     return pruneControl(this.#connection, limits, limit);
   }
+}
 
-  #tables(queries: Queries): ControlTransaction {
-    return {
-      accounts: new Accounts(queries),
-      applications: new EntityTable(applicationSpec, queries),
-      keys: new Keys(queries),
-      secrets: new Secrets(queries),
-      users: new Users(queries),
-      sessions: new Sessions(queries),
-      tokens: new Tokens(queries),
-      audit: new AuditLog(queries),
-      replies: new Replies(queries),
-    };
-  }
+function tablesIn(queries: Queries) {
+  return {
+    accounts: new Accounts(queries),
+    applications: new EntityTable(applicationSpec, queries),
+    /** Every change of a key, its secrets, application or account reaches the key rings. */
+    keys: new Keys(queries),
+    secrets: secretsIn(queries),
+    users: new Users(queries),
+    sessions: sessionsIn(queries),
+    tokens: new Tokens(queries),
+    audit: auditIn(queries),
+    replies: repliesIn(queries),
+  };
 }

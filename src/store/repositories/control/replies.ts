@@ -3,25 +3,21 @@ import { asRow, present } from "../row.ts";
 import type { Queries } from "../tables.ts";
 
 /** Replayable answers of the admin API. */
-export class Replies {
-  readonly #queries: Queries;
+export function repliesIn(queries: Queries) {
+  return {
+    async get(id: string): Promise<StoredReply | undefined> {
+      const query = queries.selectFrom("replies").selectAll().where("id", "=", id);
+      const row = await query.executeTakeFirst();
+      return row && present(row);
+    },
 
-  constructor(queries: Queries) {
-    this.#queries = queries;
-  }
-
-  async get(id: string): Promise<StoredReply | undefined> {
-    const query = this.#queries.selectFrom("replies").selectAll().where("id", "=", id);
-    const row = await query.executeTakeFirst();
-    return row && present(row);
-  }
-
-  async put(reply: StoredReply): Promise<void> {
-    const row = asRow(reply);
-    await this.#queries
-      .insertInto("replies")
-      .values(row)
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(row))
-      .execute();
-  }
+    async put(reply: StoredReply): Promise<void> {
+      const row = asRow(reply);
+      await queries
+        .insertInto("replies")
+        .values(row)
+        .onConflict((conflict) => conflict.column("id").doUpdateSet(row))
+        .execute();
+    },
+  };
 }

@@ -1,32 +1,28 @@
 import type { Queries } from "../tables.ts";
 import type { Session } from "../../entities.ts";
 
-export class Sessions {
-  readonly #queries: Queries;
+export function sessionsIn(queries: Queries) {
+  return {
+    get(id: string): Promise<Session | undefined> {
+      const query = queries.selectFrom("sessions").selectAll().where("id", "=", id);
+      return query.executeTakeFirst();
+    },
 
-  constructor(queries: Queries) {
-    this.#queries = queries;
-  }
+    async insert(session: Session): Promise<void> {
+      await queries.insertInto("sessions").values(session).execute();
+    },
 
-  get(id: string): Promise<Session | undefined> {
-    const query = this.#queries.selectFrom("sessions").selectAll().where("id", "=", id);
-    return query.executeTakeFirst();
-  }
+    async seen(id: string, at: number): Promise<void> {
+      const update = queries.updateTable("sessions").set({ lastSeenAt: at });
+      await update.where("id", "=", id).where("lastSeenAt", "<", at).execute();
+    },
 
-  async insert(session: Session): Promise<void> {
-    await this.#queries.insertInto("sessions").values(session).execute();
-  }
+    async delete(id: string): Promise<void> {
+      await queries.deleteFrom("sessions").where("id", "=", id).execute();
+    },
 
-  async seen(id: string, at: number): Promise<void> {
-    const update = this.#queries.updateTable("sessions").set({ lastSeenAt: at });
-    await update.where("id", "=", id).where("lastSeenAt", "<", at).execute();
-  }
-
-  async delete(id: string): Promise<void> {
-    await this.#queries.deleteFrom("sessions").where("id", "=", id).execute();
-  }
-
-  async deleteOf(userId: string): Promise<void> {
-    await this.#queries.deleteFrom("sessions").where("userId", "=", userId).execute();
-  }
+    async deleteOf(userId: string): Promise<void> {
+      await queries.deleteFrom("sessions").where("userId", "=", userId).execute();
+    },
+  };
 }
