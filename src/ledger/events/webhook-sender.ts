@@ -2,6 +2,7 @@ import { createHash, createHmac } from "node:crypto";
 import type { Clock } from "../../domain/clock.ts";
 import type { WebhookSettings } from "../../domain/settings.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
+import { wait } from "../../domain/waiting/wait.ts";
 import type { CallBatch, StoredCalls } from "../../store/store.ts";
 
 export interface WebhookSenderOptions {
@@ -33,7 +34,6 @@ export class WebhookSender {
   readonly #end = new AbortController();
   #running: Promise<void> | undefined;
   #failures = 0;
-  #endPause: (() => void) | undefined;
 
   constructor(options: WebhookSenderOptions) {
     this.#options = options;
@@ -46,14 +46,14 @@ export class WebhookSender {
   /** Ends the request that is open; its batch is sent again after the next start. */
   async stop(): Promise<void> {
     this.#end.abort();
-    this.#endPause?.();
     await this.#running;
   }
 
   async #run(): Promise<void> {
     while (!this.#end.signal.aborted) {
       const hasSent = await this.#sendNext();
-      if (!hasSent) await this.#pause(this.#failures > 0 ? this.#pauseMs : lookMs);
+      const pauseMs = this.#failures > 0 ? this.#pauseMs : lookMs;
+      if (!hasSent) await wait(pauseMs, this.#end.signal, this.#options.clock);
     }
   }
 
@@ -91,17 +91,6 @@ export class WebhookSender {
     });
     await response.body?.cancel();
     if (!response.ok) throw new Error(`the receiver answered with status ${response.status}`);
-  }
-
-  #pause(pauseMs: number): Promise<void> {
-    if (this.#end.signal.aborted) return Promise.resolve();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#endPause = resolve;
-    const cancel = this.#options.clock.schedule(resolve, pauseMs);
-    return promise.finally(() => {
-      cancel();
-      this.#endPause = undefined;
-    });
   }
 
   get #pauseMs(): number {

@@ -1,11 +1,11 @@
 import {
+  appendFileSync,
   closeSync,
   constants,
   fdatasyncSync,
   fstatSync,
   ftruncateSync,
   openSync,
-  writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { oddKind } from "../../domain/system-files.ts";
@@ -25,24 +25,19 @@ export function writeDeadLetter(folder: string, { record, error }: PoisonRow, at
   const path = join(folder, "dead-letter.ndjson");
   const file = openSync(path, appendNonBlocking, 0o600);
   try {
-    const odd = oddKind(fstatSync(file));
+    const stats = fstatSync(file);
+    const odd = oddKind(stats);
     if (odd !== undefined) {
       throw new Error(`${path} is ${odd}; remove it, and a new file is created`);
     }
-    appendWhole(file, Buffer.from(`${line}\n`));
-    fdatasyncSync(file);
+    try {
+      appendFileSync(file, `${line}\n`);
+      fdatasyncSync(file);
+    } catch (failure) {
+      ftruncateSync(file, stats.size);
+      throw failure;
+    }
   } finally {
     closeSync(file);
-  }
-}
-
-function appendWhole(file: number, bytes: Uint8Array): void {
-  const { size } = fstatSync(file);
-  try {
-    let written = 0;
-    while (written < bytes.length) written += writeSync(file, bytes, written);
-  } catch (error) {
-    ftruncateSync(file, size);
-    throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
+import { wait } from "../../domain/waiting/wait.ts";
 import type { UsageStore } from "../../store/store.ts";
 import { listProcessFolders } from "../spool/process-folder.ts";
 import { systemFiles, type SpoolFiles } from "../spool/spool-files.ts";
@@ -56,13 +57,12 @@ export class Ingest {
   readonly #folders = new Map<string, FolderReader>();
   /** Folders that were kept after everything in them was stored. */
   readonly #finished = new Set<string>();
+  readonly #stopping = new AbortController();
   /** The batch: ended calls that were read and are not stored yet. */
   #rows: UsageRecord[] = [];
   #cancelTimer: (() => void) | undefined;
   #passing: Promise<Error | undefined> | undefined;
-  #resume: (() => void) | undefined;
   #isStarted = false;
-  #isStopping = false;
   #isWoken = false;
   /** Whether the pass stores what is less than a batch, too. */
   #isWhole = false;
@@ -119,12 +119,11 @@ export class Ingest {
    * Stops. If it was started, the store works and the backlog is small, stores what is there first.
    */
   async stop(): Promise<void> {
-    if (this.#isStopping) return;
+    if (this.#stopping.signal.aborted) return;
     const wasStarted = this.#isStarted;
-    this.#isStopping = true;
+    this.#stopping.abort();
     this.#isStarted = false;
     this.#cancelTimer?.();
-    this.#resume?.();
     await this.#passing;
     // A start that was refused must not change anything.
     if (wasStarted) await this.#pass(true);
@@ -192,9 +191,10 @@ export class Ingest {
         hasMore = true;
         const isFull = this.#rows.length >= this.#options.settings.batchRows;
         if (isFull) stored += await this.#storeBatch();
-        await this.#rest();
+        // Lets the process do other work.
+        await wait(0, this.#stopping.signal, this.#options.clock);
       }
-      if (this.#isStopping && stored >= rowsAtEnd) break;
+      if (this.#stopping.signal.aborted && stored >= rowsAtEnd) break;
       // A process may end while another one writes faster than rows are stored.
       if (hasMore) this.#look();
     }
@@ -235,14 +235,5 @@ export class Ingest {
       on.deadLettered(record.id, error);
     }
     this.#failures = 0;
-  }
-
-  /** Lets the process do other work between two steps. */
-  async #rest(): Promise<void> {
-    if (this.#isStopping) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#resume = resolve;
-    this.#options.clock.schedule(resolve, 0);
-    await promise;
   }
 }

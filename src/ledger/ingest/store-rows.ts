@@ -18,7 +18,7 @@ const triesOfOne = 6;
  */
 export async function storeRows(
   rows: readonly UsageRecord[],
-  store: UsageStore,
+  store: Pick<UsageStore, "insert">,
   isPersistent: boolean,
 ): Promise<readonly PoisonRow[]> {
   const poison = await isolate(rows, store, isPersistent);
@@ -29,7 +29,7 @@ export async function storeRows(
 
 async function isolate(
   rows: readonly UsageRecord[],
-  store: UsageStore,
+  store: Pick<UsageStore, "insert">,
   isPersistent: boolean,
 ): Promise<readonly PoisonRow[]> {
   for (let tries = 1; ; tries += 1) {

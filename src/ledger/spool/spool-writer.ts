@@ -5,8 +5,8 @@ import type {
   OpenedCall,
   UsageRecord,
 } from "../../domain/usage/usage.ts";
-import { RefusedRows } from "../../store/errors.ts";
 import type { UsageStore } from "../../store/store.ts";
+import { storeRows } from "../ingest/store-rows.ts";
 import { CallEntry } from "./segment.ts";
 import {
   type Progress,
@@ -139,28 +139,20 @@ export class SpoolWriter implements CallLedger {
 
   /** What the database does not take is offered again by the next `maintain`. */
   async #offerUnwritten(): Promise<void> {
-    const refused = new Set<CallEntry>();
-    for (;;) {
-      const entries = this.#spool.unwritten
-        .filter((entry) => !refused.has(entry))
-        .slice(0, this.#options.settings.batchRows);
-      if (entries.length === 0 || !(await this.#offer(entries, refused))) return;
+    const { direct, settings } = this.#options;
+    const { unwritten } = this.#spool;
+    for (let start = 0; start < unwritten.length; start += settings.batchRows) {
+      const entries = unwritten.slice(start, start + settings.batchRows);
+      try {
+        const records = entries.flatMap(({ record }) => record ?? []);
+        const refused = await storeRows(records, direct, false);
+        const ids = new Set(refused.map(({ record }) => record.id));
+        const stored = entries.filter(({ record }) => record && !ids.has(record.id));
+        this.#spool.storedDirectly(stored);
+      } catch {
+        return;
+      }
     }
-  }
-
-  /** False: the database takes nothing now. A call that it refuses holds up no other. */
-  async #offer(entries: readonly CallEntry[], refused: Set<CallEntry>): Promise<boolean> {
-    try {
-      await this.#options.direct.insert(entries.flatMap(({ record }) => record ?? []));
-    } catch (error) {
-      if (!(error instanceof RefusedRows)) return false;
-      const [first, ...others] = entries;
-      if (first !== undefined && others.length === 0) refused.add(first);
-      else for (const entry of entries) if (!(await this.#offer([entry], refused))) return false;
-      return true;
-    }
-    this.#spool.storedDirectly(entries);
-    return true;
   }
 
   #watchSpace(): void {

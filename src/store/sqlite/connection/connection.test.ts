@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import {
@@ -341,7 +342,7 @@ test(
     await bench.connection.use((database) => database.run("PRAGMA query_only = ON"));
     expect((await bench.fails(() => bench.note("lost"))).message).toContain("is read-only");
     expect(await bench.notes()).toEqual(["kept"]);
-    await bench.connection.snapshot(() => Promise.resolve());
+    await bench.connection.read(() => Promise.resolve());
     expect(bench.told).toEqual(["is read-only"]);
     bench.clock.advance(500);
     await bench.note("new");
@@ -418,12 +419,12 @@ test(
   withBench(async (bench) => {
     await bench.note("one");
     using other = new Database(bench.path);
-    const counts = await bench.connection.snapshot(async (database) => {
-      const count = (): number => database.query("SELECT * FROM notes").all().length;
-      const before = count();
+    const counts = await bench.connection.read(async (queries) => {
+      const count = async () => (await sql`SELECT * FROM notes`.execute(queries)).rows.length;
+      const before = await count();
       other.run("INSERT INTO notes VALUES ('two')");
       await Bun.sleep(1);
-      return [before, count()];
+      return [before, await count()];
     });
     expect(counts).toEqual([1, 1]);
     expect(await bench.notes()).toEqual(["one", "two"]);

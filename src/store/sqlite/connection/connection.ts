@@ -73,11 +73,12 @@ export class SqliteConnection implements SqlConnection {
     });
   }
 
-  /**
-   * Reads one consistent state of the data, in any number of steps. Throws `StorageUnavailable`.
-   */
-  snapshot<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
-    return this.#inTransaction(beginSnapshot, false, work);
+  read<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+    return this.#inTransaction(beginSnapshot, false, (database) => inSession(database, work));
+  }
+
+  change<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+    return this.transact((database) => inSession(database, work));
   }
 
   /**
@@ -86,14 +87,6 @@ export class SqliteConnection implements SqlConnection {
    */
   transact<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
     return this.#inTransaction(beginChange, true, work);
-  }
-
-  read<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
-    return this.snapshot((database) => inSession(database, work));
-  }
-
-  change<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
-    return this.transact((database) => inSession(database, work));
   }
 
   /** There is one lane. */
