@@ -73,16 +73,18 @@ export class SqlReplyStore implements ReplyStore {
 
   async keep({ reply, holder, limitBytes }: AnsweredClaim): Promise<number> {
     let removed = 0;
-    let turn: Turn;
+    let evicted: number;
     do {
       // In batches, because a large reply may evict thousands of small ones.
-      turn = await this.#connections.replies.change(async (queries) => {
-        const put = await putIfRoom(queries, reply, limitBytes);
-        if (put.isDone) await endClaim(queries, { id: reply.id, holder });
-        return put;
+      evicted = await this.#connections.replies.change(async (queries) => {
+        if (removed === 0) {
+          await put(queries, reply);
+          await endClaim(queries, { id: reply.id, holder });
+        }
+        return evict(queries, reply.id, limitBytes);
       });
-      removed += turn.removed;
-    } while (!turn.isDone);
+      removed += evicted;
+    } while (evicted === removedAtOnce);
     return removed;
   }
 
@@ -205,86 +207,40 @@ async function removeOne(queries: Queries, { id }: { readonly id: string }): Pro
   await queries.deleteFrom("callReplies").where("id", "=", id).execute();
 }
 
-interface Turn {
-  /** False when more replies must be evicted first. */
-  readonly isDone: boolean;
-  readonly removed: number;
-}
-
-async function putIfRoom(queries: Queries, reply: KeptReply, limitBytes: number): Promise<Turn> {
-  if (await isErased(queries, reply.accountId)) return { isDone: true, removed: 0 };
+async function put(queries: Queries, reply: KeptReply): Promise<void> {
   const { id, accountId, requestDigest, keptAt, body = null } = reply;
-  const bytes = sizeOfReply(reply);
-  const stored = await queries
-    .selectFrom("callReplies")
-    .select("bytes")
-    .where("id", "=", id)
-    .executeTakeFirst();
-  const sum = await queries.selectFrom("callRepliesSum").select("bytes").executeTakeFirst();
-  const addedBytes = bytes - (stored?.bytes ?? 0);
-  const excess = (sum?.bytes ?? 0) + addedBytes - limitBytes;
-  const turn = await makeRoom(queries, { excess, reply, addedBytes });
-  if (!turn.isDone) return turn;
+  if (await isErased(queries, accountId)) return;
   await removeOne(queries, reply);
-  const row = { id, accountId, requestDigest, keptAt, bytes, body };
+  const row = { id, accountId, requestDigest, keptAt, bytes: sizeOfReply(reply), body };
   await queries.insertInto("callReplies").values(row).execute();
-  return turn;
 }
 
-interface RoomRequest {
-  readonly excess: number;
-  /** The new reply, which adds `addedBytes` to its account. */
-  readonly reply: KeptReply;
-  readonly addedBytes: number;
-}
-
-/** Removes as much as needed, at most one batch; done when that was enough or nothing is left. */
-async function makeRoom(queries: Queries, request: RoomRequest): Promise<Turn> {
-  let missing = request.excess;
-  let removed = 0;
-  while (missing > 0) {
-    if (removed === removedAtOnce) return { isDone: false, removed };
-    const oldest = await oldestOfLargest(queries, request);
-    if (oldest === undefined) break;
+/** Removes at most one batch of others, until all fit; returns how many. */
+async function evict(queries: Queries, keptId: string, limitBytes: number): Promise<number> {
+  for (let removed = 0; removed < removedAtOnce; removed += 1) {
+    const sum = await queries.selectFrom("callRepliesSum").select("bytes").executeTakeFirst();
+    if ((sum?.bytes ?? 0) <= limitBytes) return removed;
+    const oldest = await oldestOfLargest(queries, keptId);
+    if (oldest === undefined) return removed;
     await removeOne(queries, oldest);
-    missing -= oldest.bytes;
-    removed += 1;
   }
-  return { isDone: true, removed };
+  return removedAtOnce;
 }
 
-interface StoredReply {
-  readonly id: string;
-  readonly bytes: number;
+/** The oldest reply of the account that has most, or of another if it has only the new one. */
+async function oldestOfLargest(queries: Queries, keptId: string) {
+  const shares = queries.selectFrom("callReplyShares").select("accountId");
+  for (const { accountId } of await shares.orderBy("bytes", "desc").limit(2).execute()) {
+    const oldest = await oldestOf(queries, accountId, keptId);
+    if (oldest !== undefined) return oldest;
+  }
+  return undefined;
 }
 
-/**
- * The oldest reply of the account that would have most, or of another if it has only the new one.
- */
-async function oldestOfLargest(
-  queries: Queries,
-  { reply, addedBytes }: RoomRequest,
-): Promise<StoredReply | undefined> {
-  const { id, accountId } = reply;
-  const own = await oldestOf(queries, accountId, id);
-  const shares = queries.selectFrom("callReplyShares").select(["accountId", "bytes"]);
-  const others = shares.where("accountId", "<>", accountId).orderBy("bytes", "desc");
-  const other = await others.limit(1).executeTakeFirst();
-  if (other === undefined) return own;
-  const share = await shares.where("accountId", "=", accountId).executeTakeFirst();
-  const ownBytes = (share?.bytes ?? 0) + addedBytes;
-  if (own !== undefined && ownBytes >= other.bytes) return own;
-  return oldestOf(queries, other.accountId, id);
-}
-
-function oldestOf(
-  queries: Queries,
-  accountId: string,
-  keptId: string,
-): Promise<StoredReply | undefined> {
+function oldestOf(queries: Queries, accountId: string, keptId: string) {
   return queries
     .selectFrom("callReplies")
-    .select(["id", "bytes"])
+    .select("id")
     .where("accountId", "=", accountId)
     .where("id", "<>", keptId)
     .orderBy("keptAt")
