@@ -1,6 +1,6 @@
 import { systemClock } from "../../src/domain/clock.ts";
 import type { SqlConnection } from "../../src/store/repositories/tables.ts";
-import { UsageReports } from "../../src/store/repositories/usage/usage-reports.ts";
+import { SqlUsageReports } from "../../src/store/repositories/usage/usage-reports.ts";
 import type { UsageStore } from "../../src/store/store.ts";
 import { openStores as openServer } from "../../src/store/postgres/open-stores.ts";
 import { openStores as openFile } from "../../src/store/sqlite/open-stores.ts";
@@ -17,13 +17,13 @@ interface LedgerParts {
 
 /** A ledger with generated calls, and the time that single steps of its reports take. */
 export class BenchLedger implements AsyncDisposable {
-  readonly reports: UsageReports;
+  readonly reports: SqlUsageReports;
   readonly #parts: LedgerParts;
   #longestStepMs = 0;
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
-    this.reports = new UsageReports({
+    this.reports = new SqlUsageReports({
       read: (work) =>
         parts.connection.read(async (queries) => {
           const startedAt = performance.now();

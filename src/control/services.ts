@@ -1,4 +1,3 @@
-import type { UsageReports } from "../store/repositories/usage/usage-reports.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Pool } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
@@ -10,11 +9,12 @@ import type { Plan } from "../domain/limits/plan.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 import type { ControlStore } from "../store/repositories/control-store.ts";
 import type { UsageStore } from "../store/store.ts";
+import type { UsageReports } from "../store/usage-reports.ts";
 
 /** The dependencies of the operations; `app.ts` makes them once. */
 export interface AdminServices {
   readonly store: Omit<ControlStore, "prune">;
-  readonly reports: Pick<UsageReports, "totals" | "series" | "calls" | "call">;
+  readonly reports: Omit<UsageReports, "admitted">;
   readonly usage: Pick<UsageStore, "erase">;
   readonly refusals: RefusalFinder;
   readonly clock: Clock;

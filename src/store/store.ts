@@ -82,6 +82,32 @@ export interface UsageStore {
   erase(accountId: string, limit: number): Promise<number>;
 }
 
+/** Calls in the order in which they were stored, for one receiver, which has each at least once. */
+export interface StoredCalls {
+  /**
+   * The calls after the last that was confirmed; undefined if there are none, or while another
+   * gateway delivers them. The first time ever, it begins with what is stored from then on. Throws
+   * `StorageUnavailable`.
+   */
+  next(request: StoredCallsRequest): Promise<CallBatch | undefined>;
+  /** The receiver has the batch. */
+  confirm(holder: string, batch: CallBatch): Promise<void>;
+}
+
+export interface StoredCallsRequest {
+  /** The gateway that delivers, and until when no other does. */
+  readonly holder: string;
+  readonly untilMs: number;
+  readonly nowMs: number;
+  readonly limit: number;
+}
+
+export interface CallBatch {
+  readonly calls: readonly UsageRecord[];
+  /** The place of the last of them in the order. */
+  readonly end: number;
+}
+
 /** Rows not stored because they came too late. */
 export interface DroppedRows {
   readonly ofErasedAccounts: number;

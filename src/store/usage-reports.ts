@@ -3,7 +3,20 @@ import type {
   UsageStep,
   CallOutcome,
   CapacityClass,
+  UsageRecord,
 } from "../domain/usage/usage.ts";
+import type { Page, PageRequest } from "./control-store.ts";
+
+/** Reads the ledger. Every backend passes `test/contracts/usage-reports-contract.ts`. */
+export interface UsageReports {
+  /** Sums over a time range by dimensions. At most `limit` groups. */
+  totals(query: TotalsQuery): Promise<readonly UsageTotal[]>;
+  /** The same for each step of time, without steps that have no calls. */
+  series(query: SeriesQuery): Promise<readonly UsagePoint[]>;
+  /** Single calls, newest first. */
+  calls(filter: CallFilter, page: PageRequest): Promise<Page<UsageRecord>>;
+  call(id: string): Promise<UsageRecord | undefined>;
+}
 
 /**
  * Matches every field. Totals and series widen the times to whole minutes, or to whole hours or

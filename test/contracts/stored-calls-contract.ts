@@ -1,6 +1,5 @@
-import type { StoredCalls } from "../../src/store/repositories/usage/stored-calls.ts";
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { UsageStore } from "../../src/store/store.ts";
+import type { StoredCalls, UsageStore } from "../../src/store/store.ts";
 import { closedCall } from "../support/ledger-fixtures.ts";
 
 export interface StoredCallsStores {

@@ -1,6 +1,6 @@
-import type { UsageReports } from "../../src/store/repositories/usage/usage-reports.ts";
 import type { CallOutcome, UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { UsageStore } from "../../src/store/store.ts";
+import type { UsageReports } from "../../src/store/usage-reports.ts";
 
 /** Both sides of a ledger, over the same data. */
 export interface Ledger {

@@ -1,7 +1,6 @@
-import type { UsageReports } from "../../src/store/repositories/usage/usage-reports.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { TruthEntry } from "../../simulator/simulator.ts";
-
+import type { UsageReports } from "../../src/store/usage-reports.ts";
 import type { SeenCall } from "./ledger-truth-caller.ts";
 
 export interface LedgerEvidence {

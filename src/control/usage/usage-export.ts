@@ -1,5 +1,4 @@
-import type { UsageReports } from "../../store/repositories/usage/usage-reports.ts";
-import type { CallFilter } from "../../store/usage-reports.ts";
+import type { CallFilter, UsageReports } from "../../store/usage-reports.ts";
 import { viewCall } from "./call-row.ts";
 import { callRowSchema, exportQuerySchema, type CallRow } from "../contract/usage.ts";
 import {

@@ -1,12 +1,12 @@
-import type { CallBatch, StoredCalls } from "../../store/repositories/usage/stored-calls.ts";
 import { createHash, createHmac } from "node:crypto";
 import type { Clock } from "../../domain/clock.ts";
 import type { WebhookSettings } from "../../domain/settings.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { wait } from "../../domain/waiting/wait.ts";
+import type { CallBatch, StoredCalls } from "../../store/store.ts";
 
 export interface WebhookSenderOptions {
-  readonly calls: Pick<StoredCalls, "next" | "confirm">;
+  readonly calls: StoredCalls;
   /** The event of a call, as JSON. */
   readonly eventOf: (call: UsageRecord) => string;
   /** Tells this gateway from others on the database. */

@@ -8,8 +8,8 @@ import { SqlKeyStore } from "./key-store.ts";
 import { ProcessStore, type ProcessStoreOptions } from "./process-store.ts";
 import { SqlReplyStore } from "./reply-store.ts";
 import type { Lane, SqlConnection } from "./tables.ts";
-import { StoredCalls } from "./usage/stored-calls.ts";
-import { UsageReports } from "./usage/usage-reports.ts";
+import { SqlStoredCalls } from "./usage/stored-calls.ts";
+import { SqlUsageReports } from "./usage/usage-reports.ts";
 import { SqlUsageStore, type UsageStoreOptions } from "./usage/usage-store.ts";
 
 /** What differs between databases. */
@@ -42,9 +42,9 @@ export function openStores({ connection, clock, now, watch, ...ofUsage }: StoreP
     control: new ControlStore(connection),
     keys: new SqlKeyStore(connection.inLane("entities"), clock),
     usage: new SqlUsageStore(usage, ofUsage),
-    storedCalls: new StoredCalls(usage),
+    storedCalls: new SqlStoredCalls(usage),
     replies: new SqlReplyStore({ replies: connection.inLane("replies"), claims: sideBySide, now }),
-    reports: new UsageReports(usage),
+    reports: new SqlUsageReports(usage),
     jobLocks: new JobLocks(sideBySide, now),
     processes: new ProcessStore({ connection: sideBySide, now, watch }),
   };

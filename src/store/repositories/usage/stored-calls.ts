@@ -1,28 +1,10 @@
 import { sql } from "kysely";
-import type { UsageRecord } from "../../../domain/usage/usage.ts";
+import type { CallBatch, StoredCalls, StoredCallsRequest } from "../../store.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
 import { toRecord } from "./usage-row.ts";
 
-export interface StoredCallsRequest {
-  /** The gateway that delivers, and until when no other does. */
-  readonly holder: string;
-  readonly untilMs: number;
-  readonly nowMs: number;
-  readonly limit: number;
-}
-
-export interface CallBatch {
-  readonly calls: readonly UsageRecord[];
-  /** The place of the last of them in the order. */
-  readonly end: number;
-}
-
-/**
- * Calls in the order in which they were stored, for one receiver, which has each at least once: a
- * cursor in the database, over calls whose transactions run one at a time. Throws
- * `StorageUnavailable`.
- */
-export class StoredCalls {
+/** A cursor in the database, over calls whose transactions run one at a time. */
+export class SqlStoredCalls implements StoredCalls {
   readonly #connection: Pick<SqlConnection, "change" | "read">;
   #hasBegun = false;
 
@@ -30,10 +12,6 @@ export class StoredCalls {
     this.#connection = connection;
   }
 
-  /**
-   * The calls after the last that was confirmed; undefined if there are none, or while another
-   * gateway delivers them. The first time ever, it begins with what is stored from then on.
-   */
   async next(request: StoredCallsRequest): Promise<CallBatch | undefined> {
     if (!this.#hasBegun) await this.#connection.change(begin);
     this.#hasBegun = true;
@@ -42,7 +20,6 @@ export class StoredCalls {
     return this.#connection.change((queries) => take(queries, request));
   }
 
-  /** The receiver has the batch. */
   confirm(holder: string, { end }: CallBatch): Promise<void> {
     return this.#connection.change(async (queries) => {
       const update = queries.updateTable("eventCursor").set({ position: end });

@@ -9,6 +9,7 @@ import type {
   SeriesQuery,
   TotalsQuery,
   UsagePoint,
+  UsageReports,
   UsageTotal,
 } from "../../usage-reports.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
@@ -27,14 +28,13 @@ const wantedStepMs = 30;
 const firstSteps = 2;
 
 /** Reads the ledger in short steps, because SQLite's run on the event loop. */
-export class UsageReports {
+export class SqlUsageReports implements UsageReports {
   readonly #connection: Pick<SqlConnection, "read">;
 
   constructor(connection: Pick<SqlConnection, "read">) {
     this.#connection = connection;
   }
 
-  /** Sums over a time range by dimensions. At most `limit` groups. */
   async totals({ filter, by, limit }: TotalsQuery): Promise<readonly UsageTotal[]> {
     const sums = new SumTable();
     await this.#readAll({ filter, by, step: undefined }, "day", (sum) => sums.add(sum));
@@ -44,7 +44,6 @@ export class UsageReports {
       .map((sum) => toTotal(sum, by));
   }
 
-  /** The same for each step of time, without steps that have no calls. */
   async series({ filter, by, limit, step }: SeriesQuery): Promise<readonly UsagePoint[]> {
     // Found first, because all groups in all steps would need too much memory.
     const largest = by.length === 0 ? undefined : await this.#largest({ filter, by, limit, step });
@@ -57,7 +56,6 @@ export class UsageReports {
       .map((sum) => ({ at: sum.at, ...toTotal(sum, by) }));
   }
 
-  /** Single calls, newest first. */
   calls(filter: CallFilter, page: PageRequest): Promise<Page<UsageRecord>> {
     return listCalls(this.#connection, filter, page);
   }

@@ -9,7 +9,7 @@ import { StorageUnavailable } from "../../errors.ts";
 import { SqliteConnection } from "../../sqlite/connection/connection.ts";
 import { isFaultOfData } from "../../sqlite/connection/sqlite-trouble.ts";
 import { listCalls } from "./usage-calls.ts";
-import { UsageReports } from "./usage-reports.ts";
+import { SqlUsageReports } from "./usage-reports.ts";
 import { SqlUsageStore } from "./usage-store.ts";
 
 function open(path: string, lockWaitMs?: number) {
@@ -17,7 +17,7 @@ function open(path: string, lockWaitMs?: number) {
   return {
     connection,
     store: new SqlUsageStore(connection, { isFaultOfData }),
-    reports: new UsageReports(connection),
+    reports: new SqlUsageReports(connection),
   };
 }
 

@@ -5,8 +5,8 @@ import { usageReportsContract } from "../../../../test/contracts/usage-reports-c
 import { usageStoreContract } from "../../../../test/contracts/usage-store-contract.ts";
 import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
 import { isFaultOfData } from "../../postgres/connection/postgres-trouble.ts";
-import { StoredCalls } from "./stored-calls.ts";
-import { UsageReports } from "./usage-reports.ts";
+import { SqlStoredCalls } from "./stored-calls.ts";
+import { SqlUsageReports } from "./usage-reports.ts";
 import { SqlUsageStore } from "./usage-store.ts";
 
 describeWithPostgres(({ connect }) => {
@@ -14,7 +14,7 @@ describeWithPostgres(({ connect }) => {
     const connection = (await connect()).inLane("usage");
     return {
       store: new SqlUsageStore(connection, { isFaultOfData }),
-      reports: new UsageReports(connection),
+      reports: new SqlUsageReports(connection),
     };
   }
 
@@ -24,6 +24,6 @@ describeWithPostgres(({ connect }) => {
   storedCallsContract("PostgreSQL", async () => {
     const connection = (await connect()).inLane("usage");
     const usage = new SqlUsageStore(connection, { isFaultOfData });
-    return { usage, open: () => new StoredCalls(connection) };
+    return { usage, open: () => new SqlStoredCalls(connection) };
   });
 });

@@ -5,8 +5,8 @@ import { usageReportsContract } from "../../../../test/contracts/usage-reports-c
 import { usageStoreContract } from "../../../../test/contracts/usage-store-contract.ts";
 import { SqliteConnection } from "../../sqlite/connection/connection.ts";
 import { isFaultOfData } from "../../sqlite/connection/sqlite-trouble.ts";
-import { StoredCalls } from "./stored-calls.ts";
-import { UsageReports } from "./usage-reports.ts";
+import { SqlStoredCalls } from "./stored-calls.ts";
+import { SqlUsageReports } from "./usage-reports.ts";
 import { SqlUsageStore } from "./usage-store.ts";
 
 usageStoreContract("SQLite", create);
@@ -15,13 +15,13 @@ usageHistoryContract("SQLite", create);
 storedCallsContract("SQLite", () => {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
   const usage = new SqlUsageStore(connection, { isFaultOfData });
-  return Promise.resolve({ usage, open: () => new StoredCalls(connection) });
+  return Promise.resolve({ usage, open: () => new SqlStoredCalls(connection) });
 });
 
 function create(): Ledger {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
   return {
     store: new SqlUsageStore(connection, { isFaultOfData }),
-    reports: new UsageReports(connection),
+    reports: new SqlUsageReports(connection),
   };
 }
