@@ -8,7 +8,6 @@ import {
   isSettled,
   listSegments,
   readSnapshotNumber,
-  segmentPath,
   snapshotPath,
   whyUnreadable,
   type SegmentFile,
@@ -113,7 +112,6 @@ export class FolderReader {
     // Checked before the files are listed: a process that has ended has sealed them all.
     if (this.#isComplete) return;
     if (!this.#hasEnded) this.#tryLock();
-    if (!this.#mayHaveMore) return;
     for (const { number, path } of this.#list()) {
       if (number <= this.#lastNumber || this.#skipped.has(path)) continue;
       const reason = whyUnreadable(path);
@@ -182,12 +180,6 @@ export class FolderReader {
 
   get #hasEnded(): boolean {
     return this.#lock?.isTaken === true;
-  }
-
-  /** A running process numbers its files without gaps. */
-  get #mayHaveMore(): boolean {
-    if (this.#hasEnded || this.#lastNumber < 0) return true;
-    return existsSync(segmentPath(this.#options.path, this.#lastNumber + 1));
   }
 
   /** A process that ends removes its folder if no open call is left in it. */

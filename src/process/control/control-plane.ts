@@ -1,12 +1,8 @@
 import { mkdirSync } from "node:fs";
 import packageJson from "../../../package.json" with { type: "json" };
 import type { Config } from "../../config/config.ts";
-import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { AdminServices } from "../../control/services.ts";
-import type { Clock } from "../../domain/clock.ts";
-import type { RandomBytes } from "../../domain/keys/base62.ts";
 import type { ProcessStatus } from "../../control/platform/process-status.ts";
-import type { PortUse } from "../../edge/listen.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import { FolderInUse, FolderLock, leaderLock } from "../../ledger/spool/folder-lock.ts";
 import { Installation } from "../../store/installation/installation.ts";
@@ -15,28 +11,23 @@ import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
-import type { ConfigText, MainState, ToControl, ToMain } from "../messages.ts";
-import type { Handlers, ThreadLink } from "../thread-link.ts";
+import type { ConfigText, MainState, ToControl } from "../messages.ts";
+import type { Handlers } from "../thread-link.ts";
 import { platformOf } from "./admin-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
 import { keepLastGood } from "../last-good.ts";
-import { Leader } from "./leader.ts";
+import { Leader, type LeaderOptions } from "./leader.ts";
 import { ProcessPages } from "./process-pages.ts";
 import { ProcessRows } from "./process-rows.ts";
 
-export interface ControlPlaneOptions {
+type OfLeader = "link" | "clock" | "randomBytes" | "portUse" | "pid" | "passwords";
+
+export interface ControlPlaneOptions extends Pick<LeaderOptions, OfLeader> {
   readonly config: Config;
   /** The text of the configuration, and when it was loaded; undefined: of a test. */
   readonly text: Omit<ConfigText, "path"> | undefined;
-  readonly link: ThreadLink<ToMain, ToControl>;
   readonly log: LogSink;
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
   readonly number: number;
-  readonly portUse: PortUse;
-  /** The process whose end ends the gateway. */
-  readonly pid: number;
-  readonly passwords?: Passwords | undefined;
   /** Explains why the process cannot start. */
   readonly explain: (error: unknown) => Promise<string>;
   /** Reads the file again. */

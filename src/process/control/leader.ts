@@ -2,23 +2,32 @@ import { CorsPolicy } from "../../edge/cors.ts";
 import type { Config } from "../../config/config.ts";
 import { configWarnings } from "../../config/problems/warnings.ts";
 import type { AdminServices } from "../../control/services.ts";
+import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { RandomBytes } from "../../domain/keys/base62.ts";
 import { wait } from "../../domain/waiting/wait.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
-import type { Listener } from "../../edge/listen.ts";
+import type { Listener, PortUse } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import { adminRoutes } from "../../routes.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { ToControl, ToMain } from "../messages.ts";
+import type { ThreadLink } from "../thread-link.ts";
 import { buildEdge } from "../wiring/build-snapshot.ts";
 import { createAdminPlane } from "./admin-plane.ts";
-import type { ControlPlaneOptions } from "./control-plane.ts";
 import type { LeaderJobs } from "../wiring/open-storage.ts";
 import { startListener } from "../wiring/start-listener.ts";
 import { requestIds } from "../request-ids.ts";
 
-type Inherited = "link" | "clock" | "randomBytes" | "portUse" | "pid" | "passwords";
-
-export interface LeaderOptions extends Pick<ControlPlaneOptions, Inherited> {
+export interface LeaderOptions {
+  readonly link: ThreadLink<ToMain, ToControl>;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  readonly portUse: PortUse;
+  /** The process whose end ends the gateway. */
+  readonly pid: number;
+  readonly passwords?: Passwords | undefined;
   readonly config: Config;
   readonly telemetry: Telemetry;
   readonly shutdown: Shutdown;
