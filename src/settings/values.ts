@@ -127,6 +127,15 @@ export function identifier(about: string) {
     .meta({ title: "name", description: about });
 }
 
+/** A host without port, in lower case; with `allowsAny`, `*` too. */
+export function hostName(problem: string, { allowsAny = false } = {}) {
+  const host = String.raw`\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_][A-Za-z0-9._-]{0,252}`;
+  return z
+    .string()
+    .regex(new RegExp(allowsAny ? `^(\\*|${host})$` : `^(${host})$`), problem)
+    .transform((text) => text.toLowerCase());
+}
+
 /**
  * The names that callers send as `model`. Names from public model catalogues contain slashes and
  * colons.

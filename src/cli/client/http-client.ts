@@ -35,51 +35,48 @@ export function createHttpClient(options: HttpClientOptions): AdminClient {
   return {
     isOffline: false,
     async request(method, path, details = {}) {
-      const { url, init } = prepare(options, { method, path, details });
+      const { idempotencyKey = `cli-${randomBase62(24, options.random)}` } = details;
+      const wanted = { ...details, idempotencyKey, method, path };
       // Safe to repeat, because every change has an idempotency key.
       const { status, body } = await attempt(options, 2, async () => {
         const signal = AbortSignal.any([options.signal, AbortSignal.timeout(requestTimeoutMs)]);
-        const response = await fetch(url, { ...init, signal });
+        const response = await send(options, wanted, signal);
         return { status: response.status, body: await readJson(response, options) };
       });
       if (status >= 400) throw readRefusal(status, body);
       return body;
     },
-    stream: (path, query) => readStream(options, prepare(options, { path, details: { query } })),
+    stream: (path, query) => readStream(options, { method: "GET", path, query }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 
-interface Wanted {
-  readonly method?: AdminMethod;
+interface Wanted extends AdminRequestDetails {
+  readonly method: AdminMethod;
   readonly path: string;
-  readonly details: AdminRequestDetails;
 }
 
-interface Prepared {
-  readonly url: URL;
-  readonly init: BunFetchRequestInit;
-}
-
-function prepare(options: HttpClientOptions, { method = "GET", path, details }: Wanted): Prepared {
-  const { query, body, idempotencyKey } = details;
+function send(
+  options: HttpClientOptions,
+  { method, path, query, body, idempotencyKey = "" }: Wanted,
+  signal: AbortSignal,
+): Promise<Response> {
   const url = new URL(`${options.url.replace(/\/+$/, "")}/admin/v1${path}`);
   url.search = new URLSearchParams(textsOf(query ?? {})).toString();
-  const headers: Record<string, string> = { authorization: `Bearer ${options.token.reveal()}` };
-  if (method !== "GET") {
-    headers["idempotency-key"] = idempotencyKey ?? `cli-${randomBase62(24, options.random)}`;
-  }
-  if (body !== undefined) headers["content-type"] = "application/json";
-  const init: BunFetchRequestInit = {
+  return fetch(url, {
     method,
-    headers,
+    headers: {
+      authorization: `Bearer ${options.token.reveal()}`,
+      ...(method !== "GET" && { "idempotency-key": idempotencyKey }),
+      ...(body !== undefined && { "content-type": "application/json" }),
+    },
     // A redirect would send the token to another server.
     redirect: "manual",
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
     // The token of this machine's gateway must not pass through a proxy.
-    ...(isLoopback(url.hostname) ? { proxy: false } : {}),
-  };
-  return { url, init };
+    ...(isLoopback(url.hostname) && { proxy: false }),
+    signal,
+  });
 }
 
 /** Repeats a request after a lost connection. */
@@ -107,12 +104,9 @@ async function readJson(response: Response, options: HttpClientOptions): Promise
   }
 }
 
-async function* readStream(
-  options: HttpClientOptions,
-  { url, init }: Prepared,
-): AsyncGenerator<Uint8Array> {
+async function* readStream(options: HttpClientOptions, wanted: Wanted): AsyncGenerator<Uint8Array> {
   const { signal } = options;
-  const response = await attempt(options, 1, () => fetch(url, { ...init, signal }));
+  const response = await attempt(options, 1, () => send(options, wanted, signal));
   if (response.status >= 400) throw readRefusal(response.status, await readJson(response, options));
   if (response.status !== 200 || response.body === null) throw notSluice(response.status, options);
   try {

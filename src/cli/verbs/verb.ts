@@ -136,13 +136,11 @@ function optionsOf(
 /** Without an effect, the answer tells which processes have applied the change. */
 type SwitchText = readonly [summary: string, effect?: string];
 
-interface SwitchTexts {
-  readonly disable: SwitchText;
-  readonly enable: SwitchText;
-}
-
 /** The two verbs that set the field `disabled`. */
-export function switches(operation: string, texts: SwitchTexts): VerbSpec[] {
+export function switches(
+  operation: string,
+  texts: Readonly<Record<"disable" | "enable", SwitchText>>,
+): VerbSpec[] {
   return (["disable", "enable"] as const).map((name) => {
     const [summary, effect] = texts[name];
     const fixed = { disabled: name === "disable" };

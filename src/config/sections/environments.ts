@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Environment, Model } from "../../domain/model.ts";
-import { identifier, text } from "../../settings/values.ts";
+import { hostName, identifier, text } from "../../settings/values.ts";
 import { buildModel, type ModelSources } from "./models.ts";
 
 const hostProblem = "must be a host name without port, such as models.example.com, or '*'";
@@ -10,12 +10,7 @@ export const environmentsSchema = z
     z.strictObject({
       name: identifier("Name of the environment; keys belong to it."),
       hosts: z
-        .array(
-          z
-            .string()
-            .regex(/^(\*|\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}))$/, hostProblem)
-            .transform((host) => host.toLowerCase()),
-        )
+        .array(hostName(hostProblem, { allowsAny: true }))
         .min(1)
         .max(1000)
         .describe("Exact hosts that callers use, without port; `*` is every other host."),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
-import { duration, flag, size, wholeNumber } from "../../settings/values.ts";
+import { duration, flag, hostName, size, wholeNumber } from "../../settings/values.ts";
 
 /**
  * Images that requests give as a URL, for which the gateway or a model's server sends requests.
@@ -24,12 +24,7 @@ export const imageFetchSchema = z
         "fetches itself.",
     ),
     allowed_hosts: z
-      .array(
-        z
-          .string()
-          .regex(/^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_][A-Za-z0-9._-]{0,252})$/, hostProblem)
-          .transform((host) => host.toLowerCase()),
-      )
+      .array(hostName(hostProblem))
       .max(1000)
       .prefault([])
       .describe(
