@@ -26,7 +26,7 @@ import { minuteScopes } from "../domain/limits/limit-scope.ts";
 
 /** Refusals are rejections, at once or later. */
 async function admit(...asked: Parameters<typeof admitNow>): Promise<Admission> {
-  return await admitNow(...asked);
+  return admitNow(...asked);
 }
 
 function setUp(limits: Partial<Limits>) {

@@ -198,17 +198,8 @@ export class Capacity implements CapacityGate {
   }
 
   #addUpstream(name: string, called: UpstreamBounds | undefined): UpstreamEntry {
-    const { shared } = this.#options;
-    const slots = shared?.upstream(name);
-    const places = new UpstreamPlaces(
-      0,
-      shared &&
-        slots && {
-          askMore: () => shared.askMore(slots),
-          leaving: () => slots.set.leaving(),
-          left: () => slots.set.left(),
-        },
-    );
+    const slots = this.#options.shared?.upstream(name);
+    const places = new UpstreamPlaces(0, slots);
     if (slots !== undefined) slots.places = places;
     const entry: UpstreamEntry = {
       places,

@@ -65,10 +65,7 @@ export interface PlaceAsk {
 }
 
 /** Requests of an attempt at its upstream. */
-export interface AttemptRequests extends Pick<UpstreamRequests, "tryOpen" | "whenOpen" | "close"> {
-  /** A promise only where another process decides. */
-  extend(count: number): number | Promise<number>;
-}
+export type AttemptRequests = Pick<UpstreamRequests, "tryOpen" | "whenOpen" | "close" | "extend">;
 
 /**
  * The place of a running attempt at the pool, with one at the upstream for each of its requests.

@@ -3,10 +3,10 @@ import { Gate, WaitingGates } from "../../domain/waiting/gate.ts";
 
 /** Where several processes share the places. */
 interface SharedPlaces {
-  readonly askMore: () => Promise<void> | undefined;
+  askMore(): Promise<void> | undefined;
   /** A place was given back: called before those that wait for it are served, and after. */
-  readonly leaving: () => void;
-  readonly left: () => void;
+  leaving(): void;
+  left(): void;
 }
 
 /** Most further requests of running attempts that wait at one upstream. */

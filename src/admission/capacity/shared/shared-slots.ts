@@ -34,16 +34,10 @@ export class SharedSlots {
   }
 
   upstream(name: string): UpstreamSlots {
-    const slots = this.#upstreams.get(name) ?? new UpstreamSlots(name, this.#services);
+    const onAsk = (): void => void this.#lookAtStore();
+    const slots = this.#upstreams.get(name) ?? new UpstreamSlots(name, this.#services, onAsk);
     this.#upstreams.set(name, slots);
     return slots;
-  }
-
-  /** Asks for more slots of an upstream; resolves when some may have come. */
-  askMore({ set }: UpstreamSlots): Promise<void> | undefined {
-    this.#lookAtStore();
-    set.plan();
-    return set.ask();
   }
 
   /** Asks for what a call lacks; undefined when that is nothing, or asking is in vain. */

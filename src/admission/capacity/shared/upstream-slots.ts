@@ -13,10 +13,13 @@ export class UpstreamSlots {
   pool: PoolGate | undefined;
   readonly set: SlotSet;
   readonly #processes: () => number;
+  readonly #onAsk: () => void;
   #whole = 0;
   #free = 0;
 
-  constructor(name: string, services: SlotServices) {
+  /** `onAsk` is called before it asks for more. */
+  constructor(name: string, services: SlotServices, onAsk: () => void) {
+    this.#onAsk = onAsk;
     this.#processes = () => services.store.processes;
     this.set = new SlotSet({
       ...services,
@@ -39,6 +42,21 @@ export class UpstreamSlots {
   /** Sets it again: the store, or the number of processes, has changed. */
   changed(): void {
     this.follow(this.#whole);
+  }
+
+  /** Asks for more; resolves when some may have come. Undefined: asking is in vain. */
+  askMore(): Promise<void> | undefined {
+    this.#onAsk();
+    this.set.plan();
+    return this.set.ask();
+  }
+
+  leaving(): void {
+    this.set.leaving();
+  }
+
+  left(): void {
+    this.set.left();
   }
 
   get hasRoom(): boolean {
