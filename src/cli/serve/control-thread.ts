@@ -15,6 +15,8 @@ import { MainWatch } from "../../process/control/main-watch.ts";
 
 declare const self: Worker;
 const standardError = 2;
+/** Longer than a start usually takes. */
+const longestStartMs = 1_500;
 
 /* The control thread of a gateway process. */
 const waiting: Message[] = [];
@@ -100,6 +102,8 @@ function open({ start, args, config, fileConfig, link, log }: Opened): void {
     },
   });
   const { events } = side.telemetry;
+  // Compiled code and garbage of the start are of no more use.
+  setTimeout(() => Bun.shrink(), longestStartMs);
   // The demo has no file.
   const file =
     path === undefined

@@ -91,6 +91,8 @@ async function serveUntilAsked(
     ...(adminUrl === "" ? [] : fixedAddress("admin", config.listen.admin.port, adminUrl)),
   );
   io.tellStarted(fixed);
+  // Compiled code and garbage of the start are of no more use.
+  Bun.shrink();
   gateway.events.started({
     data: dataUrl,
     ...(adminUrl !== "" && { admin: adminUrl }),
@@ -213,7 +215,9 @@ interface DemoSimulator {
 
 /** The provider of the demo, in a thread of its own that ends with the process. */
 function startDemoSimulator(): Promise<DemoSimulator> {
-  const thread = new Worker(new URL("./demo-simulator-thread.ts", import.meta.url).href);
+  const thread = new Worker(new URL("./demo-simulator-thread.ts", import.meta.url).href, {
+    smol: true,
+  });
   thread.unref();
   const { promise, resolve: started, reject } = Promise.withResolvers<DemoSimulator>();
   thread.onmessage = ({ data }: MessageEvent<DemoSimulator>) => started(data);

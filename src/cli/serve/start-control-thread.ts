@@ -4,7 +4,9 @@ import type { Message } from "../../process/thread-link.ts";
 
 /** Starts a control thread. Whoever uses it sends messages through the port. */
 export function startControlThread(start: ControlStart): RunningControl {
-  const thread = new Worker(new URL("./control-thread.ts", import.meta.url).href);
+  // It has no calls to keep from waiting, so it may collect its garbage more often.
+  const options = { smol: true };
+  const thread = new Worker(new URL("./control-thread.ts", import.meta.url).href, options);
   const ended = Promise.withResolvers<string>();
   let hear: (message: Message) => void = () => undefined;
   let reason = "it ended without a word";

@@ -75,7 +75,7 @@ export interface ChildProgram {
 
 /**
  * Settings that the runtime reads from its environment at start; the operator's own values have
- * precedence. They shorten the longest turns of the event loop (docs/performance.md).
+ * precedence. They shorten the longest turns of the event loop, or save memory (docs/performance.md).
  */
 export const runtimeSettings: Readonly<Record<string, string>> = {
   // Milliseconds between two searches for free pages in the memory of a waiting thread. The thread
@@ -87,6 +87,9 @@ export const runtimeSettings: Readonly<Record<string, string>> = {
   // Bytes that may at least be allocated before a garbage collection, whose time depends on what it
   // keeps rather than on what it frees. Default: 8 MB.
   BUN_JSC_largeHeapSize: String(32 * 1024 * 1024),
+  // How much more often a function must run before it is compiled while the process starts: most of
+  // what a start runs never runs again, and its code would stay.
+  BUN_JSC_startupJITDeferralScale: "10",
 };
 
 const lastMessageMs = 100;

@@ -30,6 +30,8 @@ export function runParent({ environment, log }: ParentSetup): Promise<number> {
       logger().log("error", "a process cannot be started", fields);
     },
     onServing: ({ dataDir }) => {
+      // Compiled code and garbage of the start are of no more use.
+      Bun.shrink();
       socket = acceptRestarts(dataDir, { restart: () => parent.restart(), logger });
     },
   });
