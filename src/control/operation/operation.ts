@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { AdminCall } from "../../edge/dispatch/route.ts";
 import type { Role, Scope } from "../../domain/principal.ts";
 import type { ControlTransaction } from "../../store/repositories/control-store.ts";
-import { fieldError } from "./refusals.ts";
+import { parseFields } from "./refusals.ts";
 
 /**
  * One request of the control plane: its permission, input and answer. Routes, the OpenAPI document,
@@ -139,8 +139,5 @@ function readFields<Schema extends z.ZodObject>(
   value: unknown,
 ): z.output<Schema>;
 function readFields(schema: z.ZodObject | undefined, value: unknown): unknown {
-  const fields = value ?? {};
-  const result = (schema ?? z.strictObject({})).safeParse(fields);
-  if (result.success) return result.data;
-  throw fieldError(result.error, fields);
+  return parseFields(schema ?? z.strictObject({}), value ?? {});
 }

@@ -13,8 +13,18 @@ import {
   StorageUnavailable,
 } from "../../store/errors.ts";
 
+/** Reads a value by its schema. Throws 400. */
+export function parseFields<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw fieldError(result.error, value);
+}
+
 /** The first schema error, as the caller sees it. Values are never echoed. */
-export function fieldError(error: z.ZodError, input: unknown): GatewayError {
+function fieldError(error: z.ZodError, input: unknown): GatewayError {
   const [issue] = error.issues;
   const unreadable = new GatewayError("invalid_value", { message: "Invalid request." });
   if (issue === undefined) return unreadable;

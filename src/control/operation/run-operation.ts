@@ -38,9 +38,9 @@ export function createRunOperation(services: RunServices): RunOperation {
         return { status: operation.status, body, isReplayed: false };
       }
       checkIdempotencyKey(key);
-      const work = (replies: ReplyKeeper): Promise<unknown> =>
-        operation.run({ ...input, call: { ...input.call, replies } });
-      return await runOnce({ key, operation, ...input }, work, services);
+      const names = namesOf({ key, operation, ...input }, services);
+      const answered = await runOnce({ operation, names, services }, input);
+      return await withReceipt(operation, answered, services);
     } catch (error) {
       throw fromStorageError(error, request.body);
     }
@@ -70,36 +70,11 @@ const knownMs = 24 * 3_600_000;
 /** How long an answer with a secret may be shown again, in case the first one was lost. */
 const secretShownMs = 10 * 60_000;
 
-export interface RepeatableRequest extends OperationInput {
-  /** The idempotency key that the caller chose. */
-  readonly key: string;
-  readonly operation: Operation;
-}
-
 export interface OperationAnswer {
   readonly status: number;
   /** A JSON value, or the `Response` of a long text. */
   readonly body: unknown;
   readonly isReplayed: boolean;
-}
-
-type Work = (replies: ReplyKeeper) => Promise<unknown>;
-
-/**
- * Runs a change once for all requests of one principal with one idempotency key, and stores its
- * answer in the transaction of the change. Of requests that run at once, all but one find that
- * answer in their transaction. A failed request changed nothing and may be retried.
- */
-export async function runOnce(
-  request: RepeatableRequest,
-  work: Work,
-  services: RunServices,
-): Promise<OperationAnswer> {
-  const { operation } = request;
-  const named = { operation, names: namesOf(request, services), services };
-  const known = await services.store.read((view) => findReply(view, named));
-  const answered = known === undefined ? await changeOnce(named, work) : replay(known, named);
-  return withReceipt(operation, answered, services);
 }
 
 /** A request by the names under which its answer is stored. */
@@ -109,10 +84,17 @@ interface NamedRequest {
   readonly services: RunServices;
 }
 
-async function changeOnce(named: NamedRequest, work: Work): Promise<OperationAnswer> {
+/**
+ * Runs a change once for all requests of one principal with one idempotency key, and stores its
+ * answer in the transaction of the change. Of requests that run at once, all but one find that
+ * answer in their transaction. A failed request changed nothing and may be retried.
+ */
+async function runOnce(named: NamedRequest, input: OperationInput): Promise<OperationAnswer> {
   const { operation, services } = named;
+  const known = await services.store.read((view) => findReply(view, named));
+  if (known !== undefined) return replay(known, named);
   let isKept = false;
-  const keeper: ReplyKeeper = {
+  const replies: ReplyKeeper = {
     expectNone: async (transaction) => {
       const stored = await findReply(transaction, named);
       if (stored !== undefined) throw new AnsweredBefore(stored);
@@ -123,8 +105,8 @@ async function changeOnce(named: NamedRequest, work: Work): Promise<OperationAns
     },
   };
   try {
-    const body = await work(keeper);
-    if (!isKept) await services.store.change((transaction) => keeper.keep(transaction, body));
+    const body = await operation.run({ ...input, call: { ...input.call, replies } });
+    if (!isKept) await services.store.change((transaction) => replies.keep(transaction, body));
     return { status: operation.status, body, isReplayed: false };
   } catch (error) {
     if (error instanceof AnsweredBefore) return replay(error.reply, named);
@@ -206,7 +188,10 @@ function replay(reply: StoredReply, { names: all, services }: NamedRequest): Ope
 }
 
 /** Digests, because the key and the request may contain data that must not be stored. */
-function namesOf(request: RepeatableRequest, { peppers }: RunServices): AllRequestNames {
+function namesOf(
+  request: OperationInput & { readonly key: string; readonly operation: Operation },
+  { peppers }: RunServices,
+): AllRequestNames {
   const { key, operation, call, parameters, query, body } = request;
   const { userId, kind, role, accountId } = call.principal;
   // A principal whose scope changed counts as a different one, because it must not see the stored

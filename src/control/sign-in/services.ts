@@ -8,7 +8,7 @@ import type { Passwords } from "./guard/passwords.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { z } from "zod";
 import { parseStrictJson } from "../../edge/body/strict-json.ts";
-import { fieldError } from "../operation/refusals.ts";
+import { parseFields } from "../operation/refusals.ts";
 import type { User, ManagementToken } from "../../store/entities.ts";
 
 /** The dependencies of signing in. */
@@ -79,8 +79,5 @@ export async function readFields<Schema extends z.ZodType>(
   call: { readBody(): Promise<Uint8Array> },
   schema: Schema,
 ): Promise<z.output<Schema>> {
-  const value = parseStrictJson(await call.readBody());
-  const result = schema.safeParse(value);
-  if (!result.success) throw fieldError(result.error, value);
-  return result.data;
+  return parseFields(schema, parseStrictJson(await call.readBody()));
 }
