@@ -1,3 +1,4 @@
+import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { WaitingReader } from "../domain/waiting/flow.ts";
 import type { EndSignal } from "../domain/waiting/end-signal.ts";
 import type { FrameSource } from "../edge/replies/event-stream.ts";
@@ -30,7 +31,7 @@ export class AnswerMemory {
 
 export interface KeptFramesOptions {
   readonly source: AnswerFrames;
-  /** Aborts when the caller leaves. */
+  /** Of the call: it ends when the caller leaves, and when the gateway ends it. */
   readonly signal: EndSignal;
   /** Largest answer that is kept. */
   readonly limitBytes: number;
@@ -54,12 +55,15 @@ export class KeptFrames implements FrameSource {
   /** The last frames, once the answer is kept. */
   #last: string | undefined;
   #state: "passing" | "keeping" | "kept" | "over" = "passing";
-  readonly #onLeft = (): void => this.cancel();
+  readonly #onLeft = (): void => {
+    // A call that the gateway ends has its own error frame.
+    if (!(this.#options.signal.reason instanceof GatewayError)) this.cancel();
+  };
 
   constructor(options: KeptFramesOptions) {
     this.#options = options;
     const { signal } = options;
-    if (signal.aborted) this.cancel();
+    if (signal.aborted) this.#onLeft();
     else signal.addEventListener("abort", this.#onLeft, { once: true });
   }
 

@@ -253,6 +253,20 @@ test("a row that keeps failing for an unknown reason becomes a dead letter, not 
   expect([ledger.waiting, bench.store.rows.size]).toEqual([0, 5]);
 });
 
+test("an unknown failure that ends while rows are tried one by one makes no dead letter", async () => {
+  await using bench = new LedgerBench();
+  const ledger = bench.open();
+  let fails = Infinity;
+  bench.store.refuse = () => ((fails -= 1) >= 0 ? new TypeError("odd") : undefined);
+  for (let call = 0; call < 6; call += 1) void ledger.calls.close(closedCall(`req_${call}`));
+  for (let tries = 0; tries < 5; tries += 1) await ledger.flush().catch(() => undefined);
+  // The next pass tries single rows.
+  fails = 20;
+  for (let tries = 0; tries < 2; tries += 1) await ledger.flush().catch(() => undefined);
+  expect(bench.log.of("deadLettered")).toEqual([]);
+  expect([ledger.waiting, bench.store.rows.size]).toEqual([0, 6]);
+});
+
 test("a row whose dead letter cannot be written stays in the spool", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();

@@ -47,7 +47,7 @@ export function describeSlowness(slowness: "slow" | "silent"): string {
 }
 
 const reasons: Readonly<Record<GiveUpReason, string>> = {
-  "caller-gone": "the caller had left",
+  "caller-gone": "the caller had left, or the call had to end",
   "cannot-mend": "another attempt would fail in the same way",
   "attempt-limit": "routing.attempts was reached",
   "no-other-target": "no other target was left, and waiting does not help",

@@ -71,6 +71,18 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   });
 });
 
+test("a stream that the gateway ends says so, and is not kept", async () => {
+  await using bench = await startIdempotentGateway({ simulator: { tokensPerSecond: 20 } });
+  const key = newKey();
+  const send = (): Promise<Response> =>
+    bench.send(key, streamedChat("count: 400"), { headers: { "x-sluice-timeout-ms": "300" } });
+  const text = await (await send()).text();
+  expect(text.slice(-500)).toContain('"code":"deadline_exceeded"');
+  const again = await send();
+  expect(again.headers.get("idempotent-replayed")).toBeNull();
+  await again.text();
+});
+
 describe("an Idempotency-Key", () => {
   let bench: IdempotentGateway;
   const clock = new ManualClock({ wallMs: Date.now() });

@@ -193,3 +193,42 @@ describe("a target at its concurrency limit", () => {
     expect(calls.map(isServed)).toEqual([true, true]);
   });
 });
+
+test("a large call of a heavy account is not passed by later calls of another heavy one", () => {
+  const pools = [{ ...plainPool, maxInFlight: 1_000 }];
+  const world = new CapacityWorld({ pools, queueLimit: 1_000 });
+  world.pass(0);
+  // Both accounts are above their share of the pool's tokens.
+  for (let second = 0; second < 40; second += 1) {
+    for (const accountId of ["large", "small"]) world.ask({ tokens: 1_000, accountId });
+    world.pass(1_000);
+  }
+  const large = world.ask({ tokens: 15_000, accountId: "large" }, { waitMs: 600_000 });
+  const small: Asked[] = [];
+  while (large.endedAt === undefined) {
+    small.push(world.ask({ tokens: 1_000, accountId: "small" }, { waitMs: 600_000 }));
+    world.pass(500);
+  }
+  expect([large.endedAt - large.askedAt, small.filter(isServed).length]).toEqual([14_750, 0]);
+});
+
+test.each([
+  ["at once", (store: TokenLimits): TokenLimits => store],
+  ["later", answersLater],
+])("tokens that come back serve the waiting call then, if the store answers %s", (_, wrap) => {
+  const world = new CapacityWorld({ pools: [{ ...plainPool, tokensPerMinute: 1_000 }], wrap });
+  world.pass(0);
+  const first = world.ask({ tokens: 900 });
+  world.pass(300);
+  expect(isServed(first)).toBe(true);
+  const second = world.ask({ tokens: 300, accountId: "other" }, { waitMs: 120_000 });
+  world.pass(100_000);
+  expect(second.endedAt).toBeLessThan(61_020);
+});
+
+function answersLater(store: TokenLimits): TokenLimits {
+  return {
+    acquire: async (request) => store.acquire(request),
+    settle: async (callId, tokens) => store.settle(callId, tokens),
+  };
+}

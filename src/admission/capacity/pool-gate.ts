@@ -195,6 +195,12 @@ export class PoolGate {
   }
 
   #takeAt(spot: Spot, turn: PlaceTurn): Taking {
+    const { openTokens } = this.#bounds;
+    // Behind a call that leaves tokens to lighter accounts, only those are served.
+    const isBehind = this.#yieldMs < Infinity && turn.capacityClass !== "provisioned";
+    if (isBehind && openTokens !== undefined && !this.#tokens.isLight(turn.request, openTokens)) {
+      return "skip";
+    }
     const entered = this.#enter(new HeldPlace(spot, turn), turn.request, this.#bounds);
     if (!(entered instanceof Promise)) return this.#decide(turn, entered);
     this.#answerLater(turn, entered);
@@ -237,6 +243,7 @@ export class PoolGate {
         const taking = this.#decide(turn, reserved);
         if (taking === "taken") this.gate.served(turn);
         if (taking !== "stop" || this.#isAnswerOld) this.gate.serve();
+        else this.gate.plan();
       },
       (error: unknown) => {
         this.#isAsking = false;
@@ -259,7 +266,8 @@ export class PoolGate {
     }
     // A request that never fits must not keep others waiting.
     if (entered.freeAfterMs === undefined) return turn.refuse("tokens");
-    return this.#holdUp(isOver ? "next" : "stop", entered.freeAfterMs);
+    // Its queue here may have displaced it while the store decided.
+    return this.#holdUp(isOver || !this.gate.has(turn) ? "next" : "stop", entered.freeAfterMs);
   }
 
   /** Calls behind the one in turn have to wait, possibly until tokens are free. */

@@ -95,6 +95,11 @@ export class Gate {
     this.laneOf(turn.capacityClass).remove(turn);
   }
 
+  /** Whether the turn still waits here. */
+  has(turn: Turn): boolean {
+    return this.laneOf(turn.capacityClass).groups.get(turn.group)?.has(turn) === true;
+  }
+
   /** Ends the wait of a turn that has its slots. */
   served(turn: Turn): void {
     this.laneOf(turn.capacityClass).rotate(turn);
@@ -117,7 +122,7 @@ export class Gate {
       }
     } finally {
       this.#isServing = false;
-      this.#plan();
+      this.plan();
     }
   }
 
@@ -149,7 +154,8 @@ export class Gate {
     }
   }
 
-  #plan(): void {
+  /** Serves again when slots will be free, also after `freeAtMs` was set in another turn. */
+  plan(): void {
     const { clock } = this.#options;
     this.#cancelPoll?.();
     this.#cancelPoll = undefined;

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { wait } from "../../domain/waiting/wait.ts";
+import { RefusedRows } from "../../store/errors.ts";
 import type { UsageStore } from "../../store/store.ts";
 import { listProcessFolders } from "../spool/process-folder.ts";
 import { systemFiles, type SpoolFiles } from "../spool/spool-files.ts";
@@ -67,6 +68,8 @@ export class Ingest {
   /** Whether the pass stores what is less than a batch, too. */
   #isWhole = false;
   /** How often the store has failed in a row. */
+  /** Rows that failed alone in an earlier pass, for an unknown reason. */
+  readonly #suspects = new Set<string>();
   #failures = 0;
   #hasFailed = false;
   /** Why a file could not be opened in this pass. */
@@ -230,10 +233,18 @@ export class Ingest {
     const { store, root, clock, on } = this.#options;
     this.#failures += 1;
     const isPersistent = this.#failures > persistentFailures;
-    for (const { record, error } of await storeRows(this.#rows, store, isPersistent)) {
+    const poison = await storeRows(this.#rows, store, isPersistent);
+    for (const { record, error } of poison) {
+      if (error instanceof RefusedRows || this.#suspects.has(record.id)) continue;
+      // The database may have recovered while rows were tried: each gets another pass.
+      for (const { record: suspect } of poison) this.#suspects.add(suspect.id);
+      throw error;
+    }
+    for (const { record, error } of poison) {
       writeDeadLetter(root, { record, error }, clock.now());
       on.deadLettered(record.id, error);
     }
     this.#failures = 0;
+    this.#suspects.clear();
   }
 }
