@@ -243,7 +243,6 @@ export class PoolGate {
         const taking = this.#decide(turn, reserved);
         if (taking === "taken") this.gate.served(turn);
         if (taking !== "stop" || this.#isAnswerOld) this.gate.serve();
-        else this.gate.plan();
       },
       (error: unknown) => {
         this.#isAsking = false;

@@ -122,7 +122,7 @@ export class Gate {
       }
     } finally {
       this.#isServing = false;
-      this.plan();
+      this.#plan();
     }
   }
 
@@ -154,8 +154,7 @@ export class Gate {
     }
   }
 
-  /** Serves again when slots will be free, also after `freeAtMs` was set in another turn. */
-  plan(): void {
+  #plan(): void {
     const { clock } = this.#options;
     this.#cancelPoll?.();
     this.#cancelPoll = undefined;
