@@ -1,10 +1,31 @@
+import type { GatewayError } from "../domain/errors/gateway-error.ts";
+import { UpstreamFailure, type UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
 import type { AttemptNote, CallRouting, CandidateNote } from "../domain/usage/call-routing.ts";
 import type { AttemptTiming, CallTiming } from "../domain/tracing.ts";
 import type { CallOutcome } from "../domain/usage/usage.ts";
 import type { Candidate } from "../routing/candidates.ts";
-import type { Attempt } from "./attempts/attempt.ts";
 import type { Model } from "../domain/model.ts";
 import type { Call } from "../snapshot/call.ts";
+
+/** What the path of a call keeps of an attempt. */
+export interface NotedAttempt {
+  readonly candidate: Candidate;
+  readonly note: AttemptNote;
+  readonly timing: AttemptTiming;
+  readonly ageMs: number;
+  /** Records the end; the place is kept until `release`. */
+  conclude(end: AttemptEnd): void;
+  release(tokens: number): void;
+}
+
+/** How an attempt ended: with its answer, abandoned, or with a failure. */
+export type AttemptEnd = "answered" | "given-up" | UpstreamFailureDetails;
+
+/** How the attempt that serves a call ends with it. */
+export function attemptEndOf(outcome: CallOutcome, error: GatewayError | undefined): AttemptEnd {
+  if (outcome === "completed") return "answered";
+  return error?.cause instanceof UpstreamFailure ? error.cause.details : "given-up";
+}
 
 /** Limit on notes of skipped candidates; a queued call makes many. */
 const mostSkipped = 16;
@@ -14,8 +35,8 @@ export class CallPath {
   #candidates: readonly Candidate[] = [];
   #leftOut: readonly CandidateNote[] = [];
   #skipped: Map<string, CandidateNote> | undefined;
-  readonly #attempts: Attempt[] = [];
-  #serving: Attempt | undefined;
+  readonly #attempts: NotedAttempt[] = [];
+  #serving: NotedAttempt | undefined;
   #isHedged = false;
   #queuedMs: number | undefined;
 
@@ -33,16 +54,16 @@ export class CallPath {
     this.#skipped.set(`${target.id} ${why}`, note);
   }
 
-  began(attempt: Attempt): void {
+  began(attempt: NotedAttempt): void {
     this.#attempts.push(attempt);
   }
 
   /** The attempt whose answer the caller gets; it ends with the call. */
-  isServedBy(attempt: Attempt): void {
+  isServedBy(attempt: NotedAttempt): void {
     this.#serving = attempt;
   }
 
-  get serving(): Attempt | undefined {
+  get serving(): NotedAttempt | undefined {
     return this.#serving;
   }
 
@@ -51,7 +72,7 @@ export class CallPath {
   }
 
   /** The serving attempt, else the last one. */
-  get last(): Attempt | undefined {
+  get last(): NotedAttempt | undefined {
     return this.#serving ?? this.#attempts.at(-1);
   }
 

@@ -1,16 +1,10 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { asBadCredential, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
 import { type CallWork, candidatesOf, probeDue } from "./call-candidates.ts";
 import { anyTerms, CandidateTurns } from "./candidate-turns.ts";
-import {
-  asBadCredential,
-  FailedAttempt,
-  failureToReport,
-  isFinal,
-  unfitKinds,
-} from "./failed-attempt.ts";
+import { FailedAttempt, failureToReport, isFinal, unfitKinds } from "./failed-attempt.ts";
 import { firstToAnswer } from "../../routing/hedge.ts";
 import type { Meter } from "../metering/meter.ts";
 import type { CallServices } from "../services.ts";

@@ -1,17 +1,12 @@
 import { type AdjustedFields, nothingAdjusted } from "../../domain/chat/chat.ts";
 import type { AttemptNote, AttemptOutcome } from "../../domain/usage/call-routing.ts";
 import { type AttemptTiming, traceparentOf } from "../../domain/tracing.ts";
-import type { GatewayError } from "../../domain/errors/gateway-error.ts";
-import {
-  UpstreamFailure,
-  type UpstreamFailureDetails,
-} from "../../domain/errors/upstream-failure.ts";
-import type { CallOutcome } from "../../domain/usage/usage.ts";
 import { type EndSignal, endingWith, type EndSource } from "../../domain/waiting/end-signal.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Place } from "../../admission/capacity/place.ts";
 import type { Candidate, Destination } from "../../routing/candidates.ts";
 import type { Call } from "../../snapshot/call.ts";
+import type { AttemptEnd, NotedAttempt } from "../call-path.ts";
 import type { Meter } from "../metering/meter.ts";
 import type { CallServices } from "../services.ts";
 import { mayBeBilled } from "../../routing/retry.ts";
@@ -53,11 +48,8 @@ export interface AttemptParts {
   readonly number: number;
 }
 
-/** How an attempt ended: with its answer, abandoned, or with a failure. */
-export type AttemptEnd = "answered" | "given-up" | UpstreamFailureDetails;
-
 /** One attempt: holds its place, and reports to the target's health and to the call's routing. */
-export class Attempt implements AttemptContext {
+export class Attempt implements AttemptContext, NotedAttempt {
   readonly call: Call;
   readonly meter: Meter;
   readonly services: CallServices;
@@ -224,12 +216,6 @@ export class Attempt implements AttemptContext {
     if (outcome === "given-up") return this.#wasSent;
     return mayBeBilled(outcome, this.#answeredAt !== undefined);
   }
-}
-
-/** How the attempt that serves a call ends with it. */
-export function attemptEndOf(outcome: CallOutcome, error: GatewayError | undefined): AttemptEnd {
-  if (outcome === "completed") return "answered";
-  return error?.cause instanceof UpstreamFailure ? error.cause.details : "given-up";
 }
 
 function healthOf(end: AttemptEnd): Parameters<AttemptWatch["ended"]>[0] {

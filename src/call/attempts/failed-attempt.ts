@@ -24,13 +24,6 @@ export const unfitKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "account-blocked",
 ]);
 
-/** A fresh credential that is refused too is a bad one, which the operator must fix. */
-export function asBadCredential(failure: UpstreamFailure): UpstreamFailure {
-  const { details } = failure;
-  if (details.kind !== "stale-credential") return failure;
-  return new UpstreamFailure({ ...details, kind: "bad-credential" }, { cause: failure });
-}
-
 /** One that a later call would meet again does not replace one of a target that might serve it. */
 export function failureToReport(
   before: UpstreamFailure | undefined,

@@ -1,5 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import {
+  asBadCredential,
   UpstreamFailure,
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
@@ -9,7 +10,6 @@ import type { TargetHealth } from "../../routing/health/target-health.ts";
 import type { ProbeResult } from "../../routing/health/target-state.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
 import { type AskedTarget, askTarget } from "./ask-target.ts";
-import { asBadCredential } from "./failed-attempt.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 
 /**

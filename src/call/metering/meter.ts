@@ -23,9 +23,8 @@ import type {
   TokenEstimator,
 } from "../../admission/estimate/estimate.ts";
 import { mayBeBilled } from "../../routing/retry.ts";
-import { CallPath, timingOf } from "../call-path.ts";
+import { attemptEndOf, CallPath, timingOf } from "../call-path.ts";
 import { CallUsage, type CountedUsage, sourceOf } from "./call-usage.ts";
-import { attemptEndOf } from "../attempts/attempt.ts";
 import { boundedUsage } from "./bounded-usage.ts";
 
 export interface MeterServices {

@@ -66,3 +66,10 @@ export function brokenAnswer(message: string, cause?: unknown): UpstreamFailure 
 export function answerTooLarge(what: string, cause?: unknown): UpstreamFailure {
   return new UpstreamFailure({ kind: "answer-too-large", message: `it has ${what}` }, { cause });
 }
+
+/** A fresh credential that is refused too is a bad one, which the operator must fix. */
+export function asBadCredential(failure: UpstreamFailure): UpstreamFailure {
+  const { details } = failure;
+  if (details.kind !== "stale-credential") return failure;
+  return new UpstreamFailure({ ...details, kind: "bad-credential" }, { cause: failure });
+}
