@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { EndSignal } from "../../domain/waiting/end-signal.ts";
-import { type Gate, type Turn, Wait } from "../../domain/waiting/gate.ts";
+import type { Gate, Taking, WaitEnd } from "../../domain/waiting/gate.ts";
 import type { UpstreamPlaces } from "./upstream-places.ts";
 
 /** How a request waits for a place. */
@@ -64,20 +64,13 @@ export class UpstreamRequests {
     const gate = this.#upstream.requests(clock);
     this.#gate = gate;
     return new Promise((resolve) => {
-      const turn: Turn = {
-        gate,
-        capacityClass: "on-demand",
-        group: "",
-        position: 0,
-        wait: undefined,
-        take: () => {
-          if (this.tryOpen()) return "taken";
-          this.#upstream.whenFree(gate);
-          return "next";
-        },
-        ended: (how) => resolve(how === "served"),
+      const take = (): Taking => {
+        if (this.tryOpen()) return "taken";
+        this.#upstream.whenFree(gate);
+        return "next";
       };
-      Wait.begin([turn], { clock, signal, waitMs });
+      const ended = (how: WaitEnd): void => resolve(how === "served");
+      gate.wait({ group: "", take, ended }, { signal, waitMs });
     });
   }
 

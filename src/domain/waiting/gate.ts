@@ -85,6 +85,18 @@ export class Gate {
     return capacityClass === "provisioned" ? this.guaranteed : this.open;
   }
 
+  /** Waits at this gate alone, in the class on demand. */
+  wait(own: Pick<Turn, "group" | "take" | "ended">, terms: Omit<WaitTerms, "clock">): void {
+    const turn: Turn = {
+      gate: this,
+      capacityClass: "on-demand",
+      position: 0,
+      wait: undefined,
+      ...own,
+    };
+    Wait.begin([turn], { ...terms, clock: this.#options.clock });
+  }
+
   /** The turn takes effect with `serve`. */
   join(turn: Turn): void {
     const displaced = this.laneOf(turn.capacityClass).add(turn, this.#options.limit());

@@ -1,6 +1,6 @@
 import type { GatewayError } from "../errors/gateway-error.ts";
 import type { EndSignal } from "./end-signal.ts";
-import { Gate, type GateOptions, type Taking, type Turn, Wait, type WaitEnd } from "./gate.ts";
+import { Gate, type GateOptions, type Taking, type WaitEnd } from "./gate.ts";
 
 /** How much memory may be held. */
 export interface MemoryLimits {
@@ -31,7 +31,6 @@ export interface MemoryOwner {
  * of other owners, smaller ones that fit may pass it, up to its own size in total.
  */
 export class MemoryGate {
-  readonly clock: GateOptions["clock"];
   readonly gate: Gate;
   /** By owner, and by account. */
   readonly #owners = new Map<string, number>();
@@ -44,7 +43,6 @@ export class MemoryGate {
   #passableBytes = 0;
 
   constructor(clock: GateOptions["clock"]) {
-    this.clock = clock;
     this.gate = new Gate({ clock, limit: () => this.#queueLimit });
   }
 
@@ -104,24 +102,16 @@ function add(counts: Map<string, number>, name: string, bytes: number): void {
 }
 
 /** The memory reserved for one body, or the images of one call. */
-export class MemoryHold implements Turn {
-  readonly gate: Gate;
-  readonly capacityClass = "on-demand";
-  readonly group: string;
-  position = 0;
-  wait: Wait | undefined;
+export class MemoryHold {
   readonly owner: MemoryOwner;
   readonly limits: MemoryLimits;
   readonly #memory: MemoryGate;
   #heldBytes = 0;
-  #wantedBytes: number | undefined;
+  #isReserved = false;
   /** The request itself, and the work that keeps it. */
   #keepers = 1;
-  #grant: PromiseWithResolvers<void> | undefined;
 
   constructor(memory: MemoryGate, owner: MemoryOwner, limits: MemoryLimits) {
-    this.gate = memory.gate;
-    this.group = owner.name;
     this.#memory = memory;
     this.owner = owner;
     this.limits = limits;
@@ -133,29 +123,35 @@ export class MemoryHold implements Turn {
    * Throws what the owner says, or the reason of its signal.
    */
   reserve(bytes: number): void | Promise<void> {
-    if (this.#wantedBytes !== undefined) return undefined;
-    this.#wantedBytes = bytes;
+    if (this.#isReserved) return undefined;
+    this.#isReserved = true;
     const { signal } = this.owner.request;
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (!this.gate.open.groups.has(this.group) && this.take() === "taken") return undefined;
-    this.#grant = Promise.withResolvers();
-    Wait.begin([this], { clock: this.#memory.clock, signal, waitMs: this.limits.waitMs });
-    return this.#grant.promise;
+    const isWaiting = this.#memory.gate.open.groups.has(this.owner.name);
+    if (!isWaiting && this.#take(bytes) === "taken") return undefined;
+    return this.#wait(bytes);
   }
 
-  take(): Taking {
-    const bytes = this.#wantedBytes ?? 0;
+  #wait(bytes: number): Promise<void> {
+    const { owner, limits } = this;
+    const { signal } = owner.request;
+    return new Promise((resolve, reject) => {
+      const ended = (how: WaitEnd): void => {
+        this.#memory.forgetFirst(this);
+        if (how === "served") resolve();
+        else reject(how === "left" ? signal.reason : owner.full());
+        // It may have been abandoned while it waited.
+        if (this.#keepers === 0) this.#hold(0);
+      };
+      const take = (): Taking => this.#take(bytes);
+      this.#memory.gate.wait({ group: owner.name, take, ended }, { signal, waitMs: limits.waitMs });
+    });
+  }
+
+  #take(bytes: number): Taking {
     const taking = this.#memory.take(this, bytes);
     if (taking === "taken") this.#heldBytes = bytes;
     return taking;
-  }
-
-  ended(how: WaitEnd): void {
-    this.#memory.forgetFirst(this);
-    if (how === "served") this.#grant?.resolve();
-    else this.#grant?.reject(how === "left" ? this.owner.request.signal.reason : this.owner.full());
-    // It may have been abandoned while it waited.
-    if (this.#keepers === 0) this.#hold(0);
   }
 
   /** What is taken of what was reserved: less, or more. */
