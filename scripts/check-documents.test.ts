@@ -7,7 +7,8 @@ import {
   type GatewayErrorRow,
 } from "../src/domain/errors/gateway-error.ts";
 import type { Repeats } from "../src/idempotency/repeatable-calls.ts";
-import { adminRoutes, dataRoutes } from "../src/routes.ts";
+import { adminRoutes } from "../src/control/admin-routes.ts";
+import { dataRoutes } from "../src/routes.ts";
 import { startGateway } from "../test/support/gateway.ts";
 import { anchorsOf, plain, readDocument as read, tableRows } from "../test/support/documents.ts";
 import { pipelineOf } from "../test/support/pipeline-fixtures.ts";

@@ -3,7 +3,6 @@ import { createChatHandler } from "./dialects/chat-handler.ts";
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
 import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
-import type { Reply } from "./edge/replies/error-reply.ts";
 import { createReadiness, health } from "./edge/shutdown.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 
@@ -32,37 +31,4 @@ export function dataRoutes(options: DataRouteOptions): readonly Route[] {
     { method: "GET", path: "/healthz", access: "public", handle: health },
     { method: "GET", path: "/readyz", access: "public", handle: readiness },
   ];
-}
-
-export interface AdminRouteOptions {
-  readonly renderMetrics: () => string | Promise<string>;
-  readonly whyNotReady: () => string | undefined;
-  /** What a gateway that can serve lacks; undefined: nothing. */
-  readonly howDegraded: () => string | undefined;
-  /** Everything below `/admin/v1`; `docs/admin-api.md` lists it. */
-  readonly control: readonly Route[];
-}
-
-const page = { method: "GET", access: "public" } as const;
-const probe = { ...page, answersAnyHost: true } as const;
-
-/** Every path of the admin listener. */
-export function adminRoutes(options: AdminRouteOptions): readonly Route[] {
-  const { renderMetrics, whyNotReady, howDegraded, control } = options;
-  return [
-    { ...page, path: "/metrics", handle: async () => metricsReply(await renderMetrics()) },
-    { ...probe, path: "/healthz", handle: health },
-    { ...probe, path: "/readyz", handle: createReadiness(whyNotReady, howDegraded) },
-    { ...page, path: "/", handle: () => toReference },
-    ...control,
-  ];
-}
-
-/** The reference of the API leads on to all that this listener has. */
-const toReference: Reply = { status: 302, headers: { location: "/admin/v1/docs" }, body: null };
-
-/** In Prometheus' text format. */
-function metricsReply(body: string): Reply {
-  const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
-  return { status: 200, headers, body };
 }

@@ -1,6 +1,7 @@
 import { invalidField } from "./operation/refusals.ts";
 import type { AdminCall, Route } from "../edge/dispatch/route.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
+import { createReadiness, health } from "../edge/shutdown.ts";
 import { parseStrictJson } from "../edge/body/strict-json.ts";
 import { openApiDocument } from "./openapi/openapi.ts";
 import type { Operation } from "./operation/operation.ts";
@@ -12,6 +13,39 @@ import {
 } from "./operation/run-operation.ts";
 import type { RunServices } from "./services.ts";
 import { signInDescriptions } from "./sign-in/descriptions.ts";
+
+export interface AdminRouteOptions {
+  readonly renderMetrics: () => string | Promise<string>;
+  readonly whyNotReady: () => string | undefined;
+  /** What a gateway that can serve lacks; undefined: nothing. */
+  readonly howDegraded: () => string | undefined;
+  /** Everything below `/admin/v1`; `docs/admin-api.md` lists it. */
+  readonly control: readonly Route[];
+}
+
+const page = { method: "GET", access: "public" } as const;
+const probe = { ...page, answersAnyHost: true } as const;
+
+/** Every path of the admin listener. */
+export function adminRoutes(options: AdminRouteOptions): readonly Route[] {
+  const { renderMetrics, whyNotReady, howDegraded, control } = options;
+  return [
+    { ...page, path: "/metrics", handle: async () => metricsReply(await renderMetrics()) },
+    { ...probe, path: "/healthz", handle: health },
+    { ...probe, path: "/readyz", handle: createReadiness(whyNotReady, howDegraded) },
+    { ...page, path: "/", handle: () => toReference },
+    ...control,
+  ];
+}
+
+/** The reference of the API leads on to all that this listener has. */
+const toReference: Reply = { status: 302, headers: { location: "/admin/v1/docs" }, body: null };
+
+/** In Prometheus' text format. */
+function metricsReply(body: string): Reply {
+  const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+  return { status: 200, headers, body };
+}
 
 /** The routes of all operations, and of the two documents that describe them. */
 export function adminApiRoutes(

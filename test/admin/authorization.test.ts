@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createAdminPlane } from "../../src/process/control/admin-plane.ts";
 import type { Route } from "../../src/edge/dispatch/route.ts";
-import { adminRoutes } from "../../src/routes.ts";
+import { adminRoutes } from "../../src/control/admin-routes.ts";
 import { bearer, nobody, sendAs, type AdminAnswer, type Credential } from "./admin-caller.ts";
 import { guarded, statusFor, unguarded, type Whose } from "./authorization-table.ts";
 import { marker, openWorld, type Principal, type World } from "./authorization-world.ts";

@@ -10,7 +10,7 @@ import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import type { Listener, PortUse } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
-import { adminRoutes } from "../../routes.ts";
+import { adminRoutes } from "../../control/admin-routes.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ToControl, ToMain } from "../messages.ts";
 import type { ThreadLink } from "../thread-link.ts";
