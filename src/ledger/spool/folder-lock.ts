@@ -69,8 +69,9 @@ function openLock(path: string): Database {
 }
 
 /** The errors of SQLite name no file. */
-function unusable(path: string, cause: unknown): Error {
-  return new Error(`${path} cannot be locked: let the user of the gateway write it`, { cause });
+function unusable(path: string, error: unknown): Error {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Error(`${path} cannot be locked (${reason}); is it the file of another user?`);
 }
 
 /** An odd file must not be replaced, because all processes must use the same lock. */
