@@ -56,13 +56,16 @@ export class VectorScan {
     this.#addPiece(piece);
     // A rest is scanned again only with as much behind it, so that no answer takes long.
     if (this.#pieceBytes - this.#restBytes < Math.max(this.#leastBytes, this.#restBytes)) return;
+    const last = this.#pieces.at(-1);
     const bytes = this.#takePieces();
-    const end = this.#scan(bytes);
-    if (bytes.byteLength - end > mostTokenBytes) {
+    const restBytes = bytes.byteLength - this.#scan(bytes);
+    if (restBytes > mostTokenBytes) {
       throw brokenAnswer(`the answer has a vector or a text of more than ${mostTokenBytes} bytes`);
     }
-    if (end < bytes.byteLength) this.#addPiece(bytes.subarray(end));
-    this.#restBytes = this.#pieceBytes;
+    // As a part of the last piece, which the next one may follow in memory.
+    const holder = last !== undefined && restBytes <= last.byteLength ? last : bytes;
+    if (restBytes > 0) this.#addPiece(holder.subarray(-restBytes));
+    this.#restBytes = restBytes;
   }
 
   end(): ScannedVectors {
