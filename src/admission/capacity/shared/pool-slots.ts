@@ -69,7 +69,9 @@ export class PoolSlots {
   }
 
   leaving(): void {
-    for (const set of [...this.#own.values(), this.#rest, this.#open]) set.leaving();
+    for (const own of this.#own.values()) own.leaving();
+    this.#rest.leaving();
+    this.#open.leaving();
   }
 
   left(): void {
