@@ -154,12 +154,11 @@ export class PoolGate {
 
   /** The waiting calls are served once all places are back, so that they find them together. */
   leave(place: HeldPlace): void {
-    const { slots } = this.#options;
     this.places.giveBack(place);
-    slots?.leaving();
+    this.#options.slots?.leaving();
     place.release();
     this.gate.serve();
-    slots?.left();
+    this.#options.slots?.left();
   }
 
   onWaited(waited: Waited): void {
@@ -197,10 +196,8 @@ export class PoolGate {
   #takeAt(spot: Spot, turn: PlaceTurn): Taking {
     const { openTokens } = this.#bounds;
     // Behind a call that leaves tokens to lighter accounts, only those are served.
-    const isBehind = this.#yieldMs < Infinity && turn.capacityClass !== "provisioned";
-    if (isBehind && openTokens !== undefined && !this.#tokens.isLight(turn.request, openTokens)) {
-      return "skip";
-    }
+    const isBehind = this.#yieldMs < Infinity && openTokens !== undefined;
+    if (isBehind && !this.#tokens.isLight(turn.request, openTokens)) return "skip";
     const entered = this.#enter(new HeldPlace(spot, turn), turn.request, this.#bounds);
     if (!(entered instanceof Promise)) return this.#decide(turn, entered);
     this.#answerLater(turn, entered);
