@@ -22,7 +22,7 @@ import type {
 import type { AuditRow, Queries, SqlConnection } from "./tables.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import { toPage } from "./entity-table.ts";
-import { asRow, present, storableText } from "./row.ts";
+import { asRow, present, storableTexts } from "./row.ts";
 
 /** Few enough that a page blocks the event loop for only a few milliseconds. */
 const pageRows = 100;
@@ -59,7 +59,9 @@ export function auditIn(queries: Queries) {
     /** Continues from the last entry, which is never removed. */
     async append(entry: AuditEntry): Promise<AuditRecord> {
       const last = await lastLink(queries);
-      const stored = withStorableTexts(entry);
+      const { actor, subject } = entry;
+      const parts = { actor: storableTexts(actor), subject: storableTexts(subject) };
+      const stored = { ...storableTexts(entry), ...parts };
       const sequence = last.sequence + 1;
       const digest = auditDigest(stored, sequence, last.digest);
       const record = { ...stored, sequence, previousDigest: last.digest, digest };
@@ -240,20 +242,5 @@ function toRow({ actor, subject, before, after, ...record }: AuditRecord): Audit
     subjectId: subject.id,
     beforeFields: before === undefined ? null : canonicalJson(before),
     afterFields: after === undefined ? null : canonicalJson(after),
-  };
-}
-
-/** Replaces what a database in UTF-8 would refuse or return as something else. */
-function withStorableTexts(entry: AuditEntry): AuditEntry {
-  const { actor, subject, address, requestId, action, accountId } = entry;
-  const { id, name } = actor;
-  return {
-    ...entry,
-    actor: { ...actor, id: id && storableText(id), name: storableText(name) },
-    address: address && storableText(address),
-    requestId: requestId && storableText(requestId),
-    action: storableText(action),
-    subject: { type: storableText(subject.type), id: storableText(subject.id) },
-    accountId: accountId && storableText(accountId),
   };
 }

@@ -60,6 +60,15 @@ export function storableText(text: string): string {
   return text.toWellFormed().replaceAll("\0", "\ufffd");
 }
 
+/** The same with such texts in place of its own; what is nested stays. */
+export function storableTexts<Fields extends object>(fields: Fields): Fields;
+export function storableTexts(fields: object): object {
+  const entries: readonly (readonly [string, unknown])[] = Object.entries(fields);
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, typeof value === "string" ? storableText(value) : value]),
+  );
+}
+
 /** Whether a database returns the text as it was given. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes("\0");

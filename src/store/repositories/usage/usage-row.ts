@@ -1,7 +1,7 @@
 import { type CallRouting, keptRouting, readRouting } from "../../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
-import { isStorable, present, storableText } from "../row.ts";
+import { isStorable, present, storableTexts } from "../row.ts";
 import type { UsageRow } from "../tables.ts";
 import type { ColumnTypes } from "./row-set.ts";
 
@@ -69,14 +69,10 @@ export function storable(record: UsageRecord): UsageRecord {
   if (!texts.every((field) => typeof record[field] === "string")) {
     throw new RefusedRows("a call lacks a text");
   }
-  if (isStorable(target) && isStorable(code) && texts.every((field) => isStorable(record[field]))) {
-    return record;
-  }
-  const stored: { -readonly [Field in keyof UsageRecord]: UsageRecord[Field] } = { ...record };
-  for (const field of texts) stored[field] = storableText(record[field]);
-  stored.target &&= storableText(stored.target);
-  stored.code &&= storableText(stored.code);
-  return stored;
+  const isGiven = isStorable(target) && isStorable(code);
+  return isGiven && texts.every((field) => isStorable(record[field]))
+    ? record
+    : storableTexts(record);
 }
 
 function isCount(value: number): boolean {

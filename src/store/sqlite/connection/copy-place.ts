@@ -2,9 +2,8 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { UnusableDatabase } from "../../errors.ts";
 import { type CopyPlace, CopyRefused, refuseSource } from "../../repositories/copy-database.ts";
-import type { SqlValue } from "../../repositories/tables.ts";
 import { inspectFile, openDatabase } from "./open-database.ts";
-import { beginChange, inSession, undo } from "./session.ts";
+import { beginChange, inSession, runForEach, undo } from "./session.ts";
 import { troubleOf } from "./sqlite-trouble.ts";
 
 const busyTimeoutMs = 2_000;
@@ -32,14 +31,11 @@ export function openFile(
           throw error;
         }
       },
-      // Prepared once, because queries built for each row take most of the time.
-      insert(_queries, table, rows) {
+      insert(queries, table, rows) {
         const columns = Object.keys(rows[0] ?? {});
-        const statement = database.query<unknown, SqlValue[]>(
-          `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
-        );
-        for (const row of rows) statement.run(...columns.map((column) => row[column] ?? null));
-        return Promise.resolve();
+        const statement = `insert into ${table} (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`;
+        const values = rows.map((row) => columns.map((column) => row[column] ?? null));
+        return runForEach(queries, statement, values);
       },
       [Symbol.asyncDispose]: () => Promise.resolve(database.close()),
     };
