@@ -13,7 +13,7 @@ import {
   snapshotPath,
   whyUnreadable,
 } from "../ledger/spool/segment-files.ts";
-import { readCall, readDelivered, type Delivered } from "../ledger/spool/spool-record.ts";
+import { readCall, type Delivered } from "../ledger/spool/spool-record.ts";
 import { parseGivenLimits } from "./hand-over.ts";
 import type { GivenLimits, OwnLimits } from "./own-limits.ts";
 import type { NamedScope, ScopeUse } from "../store/limits/window.ts";
@@ -241,7 +241,7 @@ function laterCalls(folder: string, number: number, keptAt: number): Iterable<La
         // Records are written in the order of admissions.
         latest = Math.max(latest, opened?.startedAt ?? 0);
         Object.assign(at(record.id), { opened, admittedAt: latest });
-      } else at(record.id).delivered = readDelivered(record.line);
+      } else at(record.id).delivered = record.delivered;
     }
     reader.close();
   }

@@ -13,7 +13,7 @@ import {
   type SegmentFile,
 } from "../spool/segment-files.ts";
 import { retireFile, type SpoolFiles } from "../spool/spool-files.ts";
-import { readCall, readDelivered } from "../spool/spool-record.ts";
+import { readCall, type Delivered } from "../spool/spool-record.ts";
 import type { Progress } from "../spool/spool.ts";
 import { RecordReader } from "./record-reader.ts";
 
@@ -52,11 +52,13 @@ interface ReadSegment extends SegmentFile {
   successor: ReadSegment | undefined;
 }
 
-/** The lines of an open call, which are read only if it turns out to be interrupted. */
 interface OpenCall {
-  readonly line: string;
+  /** What opened it, which is read only if it turns out to be interrupted. */
+  line: string;
+  /** Whether the line is a slice, which keeps the text of its whole frame in memory. */
+  isSlice: boolean;
   readonly segment: ReadSegment;
-  checkpoint: string | undefined;
+  delivered: Delivered | undefined;
 }
 
 /** Reads the spool of one process in order, and removes its files once they are stored. */
@@ -145,6 +147,10 @@ export class FolderReader {
       segment: this.#reading?.number ?? this.#lastNumber + 1,
       closes: this.#closes,
     };
+    for (const open of this.#open.values()) {
+      if (open.isSlice) open.line = Buffer.from(open.line).toString();
+      open.isSlice = false;
+    }
     if (this.#segments[0]?.isRead === true) this.#firstKept = this.#keptSince();
     for (let [oldest] = this.#segments; oldest !== undefined && this.#isSpent(oldest);) {
       // After a failure, a running process's file is tried again and an ended one's is left to the
@@ -237,7 +243,7 @@ export class FolderReader {
         return true;
       case "checkpoint": {
         const open = this.#open.get(record.id);
-        if (open !== undefined) open.checkpoint = record.line;
+        if (open !== undefined) open.delivered = record.delivered;
         return true;
       }
       case "close":
@@ -255,7 +261,7 @@ export class FolderReader {
   #opened(callId: string, line: string, segment: ReadSegment): void {
     const before = this.#ended(callId);
     if (before !== undefined && before !== segment) before.successor = segment;
-    this.#open.set(callId, { line, segment, checkpoint: undefined });
+    this.#open.set(callId, { line, isSlice: true, segment, delivered: undefined });
     segment.open += 1;
   }
 
@@ -322,11 +328,11 @@ export class FolderReader {
 }
 
 /** The row of a call that was open when its process ended; undefined: it cannot be read. */
-function interruptedCall({ line, checkpoint }: OpenCall): UsageRecord | undefined {
+function interruptedCall({ line, delivered }: OpenCall): UsageRecord | undefined {
   const call = readCall(line);
   if (call === undefined) return undefined;
   const { startedAt } = call;
-  const { outputTokens, at } = readDelivered(checkpoint) ?? { outputTokens: 0, at: startedAt };
+  const { outputTokens, at } = delivered ?? { outputTokens: 0, at: startedAt };
   return {
     ...call,
     target: undefined,

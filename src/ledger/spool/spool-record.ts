@@ -3,12 +3,13 @@ import { keptRouting, readRouting } from "../../domain/usage/call-routing.ts";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 
 /**
- * One record of a call in the spool: a line of JSON. Almost every open call is closed, and its first
- * records are then never needed: they stay text until `readCall` and `readDelivered` are asked.
+ * One record of a call in the spool: a line of JSON. Almost every open call is closed, and what it was
+ * opened with is then never needed: that stays text until `readCall` is asked.
  */
 export type SpoolRecord =
   /** Everything needed to bill the call if it is interrupted. */
-  | { readonly kind: "open" | "checkpoint"; readonly id: string; readonly line: string }
+  | { readonly kind: "open"; readonly id: string; readonly line: string }
+  | { readonly kind: "checkpoint"; readonly id: string; readonly delivered: Delivered }
   /** Complete in itself, because the record of the open call may be damaged. */
   | { readonly kind: "close"; readonly record: UsageRecord };
 
@@ -34,34 +35,29 @@ export function writeClose(record: UsageRecord): string {
 }
 
 const openStart = '{"open":{"id":"';
-const checkpointStart = '{"checkpoint":{"id":"';
 
 /** Reads the line of a record; its frame has a checksum. Undefined for text that is none. */
 export function readRecord(line: string): SpoolRecord | undefined {
-  if (line.startsWith(openStart)) return unread("open", line, openStart.length);
-  if (line.startsWith(checkpointStart)) return unread("checkpoint", line, checkpointStart.length);
-  const { close } = parse(line);
+  if (line.startsWith(openStart)) {
+    const { length } = openStart;
+    // Ids of calls are letters and digits, which JSON does not escape.
+    return { kind: "open", id: line.slice(length, line.indexOf('"', length)), line };
+  }
+  const { close, checkpoint } = parse(line);
+  if (isCall(checkpoint)) {
+    const { id, outputTokens, at } = checkpoint;
+    return { kind: "checkpoint", id, delivered: { outputTokens, at } };
+  }
   if (!isUsage(close)) return undefined;
   if (close.routing === undefined) return { kind: "close", record: close };
   // An unreadable one is dropped: it only explains the row.
   return { kind: "close", record: { ...close, routing: readRouting(close.routing) } };
 }
 
-/** Ids of calls are letters and digits, which JSON does not escape. */
-function unread(kind: "open" | "checkpoint", line: string, idAt: number): SpoolRecord {
-  return { kind, id: line.slice(idAt, line.indexOf('"', idAt)), line };
-}
-
 /** The call that a line has opened; undefined for a line that a later version writes otherwise. */
 export function readCall(line: string): OpenedCall | undefined {
   const { open } = parse(line);
   return isCall(open) ? open : undefined;
-}
-
-export function readDelivered(line: string | undefined): Delivered | undefined {
-  if (line === undefined) return undefined;
-  const { checkpoint } = parse(line);
-  return isCall(checkpoint) ? checkpoint : undefined;
 }
 
 function parse(line: string): JsonObject {
