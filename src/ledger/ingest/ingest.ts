@@ -44,7 +44,7 @@ const longestPauseMs = 5_000;
 /** After as many failures in a row, a row may be at fault even if the error does not blame one. */
 const persistentFailures = 5;
 /** Records of any kind read in one step, so that a step stays short. */
-const recordsAtOnce = 200;
+const recordsAtOnce = 1_000;
 /** Most rows stored by the pass at the end; a longer backlog is left to the next start. */
 const rowsAtEnd = 100_000;
 
