@@ -16,6 +16,8 @@ let serving: ServingProcess;
 beforeEach(async () => {
   bench = await ProcessBench.create({
     keys: 1,
+    // Each process that still drains keeps half of what was left of the limits.
+    plan: { plan: "enterprise", limits: { requestsPerMinute: 1e9, tokensPerMinute: 1e12 } },
     simulator: { tokensPerSecond: 20 },
     sections: { http: "{ idle_timeout: 2s }" },
   });
