@@ -1,4 +1,4 @@
-import { anyOf, type EndSignal, toAbortSignal } from "../domain/waiting/end-signal.ts";
+import { type EndSignal, toAbortSignal } from "../domain/waiting/end-signal.ts";
 import type { Call } from "../snapshot/call.ts";
 import type {
   AnswerPart,
@@ -10,9 +10,9 @@ import type {
 } from "../snapshot/call-hooks.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
-import type { Clock } from "../domain/clock.ts";
-import { abortable, atDeadline, whyEnded } from "../domain/waiting/wait.ts";
+import { abortable, whyEnded } from "../domain/waiting/wait.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { RunningCalls } from "./running-calls.ts";
 
 /** Called when a hook fails after the call is over. Must not throw. */
 export type OnHookFailed = (callId: string, hook: string, error: unknown) => void;
@@ -101,18 +101,21 @@ function isLike<Part extends Kinded>(part: Part, given: Kinded | undefined): giv
 
 /**
  * The request as the hooks returned it, with the size of its JSON for the input estimate; undefined
- * if it is unchanged. The call is not registered as running yet, so its deadline is enforced here.
+ * if it is unchanged. The call is watched meanwhile, as it does not run yet.
  */
 export function changedByHooks<Asked extends AskedRequest>(
-  call: HookedCall,
+  call: Call,
   asked: Asked,
-  clock: Pick<Clock, "schedule" | "monotonic">,
+  running: Pick<RunningCalls, "watch" | "leave">,
 ): Promise<ChangedRequest<Asked> | undefined> | undefined {
   const { hooks } = call;
-  return hooks && readByHooks({ ...call, hooks }, asked, clock);
+  return hooks && readByHooks({ call, hooks }, asked, running);
 }
 
-type HookedCall = Pick<Call, "hooks" | "signal" | "options" | "receivedAt">;
+interface HookedCall {
+  readonly call: Call;
+  readonly hooks: RunningHooks;
+}
 
 interface ChangedRequest<Asked extends AskedRequest> {
   readonly request: Asked["request"];
@@ -120,15 +123,13 @@ interface ChangedRequest<Asked extends AskedRequest> {
 }
 
 async function readByHooks<Asked extends AskedRequest>(
-  call: HookedCall & { readonly hooks: RunningHooks },
+  { call, hooks }: HookedCall,
   asked: Asked,
-  clock: Pick<Clock, "schedule" | "monotonic">,
+  running: Pick<RunningCalls, "watch" | "leave">,
 ): Promise<ChangedRequest<Asked> | undefined> {
-  const { hooks, signal } = call;
-  const late = new AbortController();
-  const cancel = atDeadline(call, clock, (error) => late.abort(error));
-  const end = anyOf(signal, late.signal);
-  const { request } = await untilEnded(hooks.requestRead(asked), end).finally(cancel);
+  running.watch(call);
+  const reading = untilEnded(hooks.requestRead(asked), call.signal);
+  const { request } = await reading.finally(() => running.leave(call.id));
   if (request === asked.request) return undefined;
   // The caller's own body may be stored next to the parsed request.
   const text = JSON.stringify({ ...request, sent: undefined });

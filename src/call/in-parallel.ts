@@ -1,4 +1,4 @@
-import { anyOf, type EndSignal } from "../domain/waiting/end-signal.ts";
+import { type EndSignal, endingWith } from "../domain/waiting/end-signal.ts";
 
 interface ParallelWork {
   readonly count: number;
@@ -11,10 +11,9 @@ interface ParallelWork {
 /** Results of `work` in order. The first failure aborts the others, and is thrown at their end. */
 export async function inParallel<Result>(
   { count, limit, signal }: ParallelWork,
-  work: (index: number, signal: AbortSignal) => Promise<Result>,
+  work: (index: number, signal: EndSignal) => Promise<Result>,
 ): Promise<readonly Result[]> {
-  const failure = new AbortController();
-  const either = anyOf(signal, failure.signal);
+  const end = endingWith(signal);
   const results: Result[] = [];
   let failed: { readonly error: unknown } | undefined;
   let next = 0;
@@ -22,10 +21,10 @@ export async function inParallel<Result>(
   let ended = Promise.withResolvers<void>();
   const run = async (index: number): Promise<void> => {
     try {
-      results[index] = await work(index, either);
+      results[index] = await work(index, end);
     } catch (error) {
       failed ??= { error };
-      failure.abort();
+      end.abort();
     }
     running -= 1;
     ended.resolve();

@@ -73,7 +73,7 @@ export class RunningCalls {
   /** Ends all calls at shutdown with the error from `why`. */
   endAll(why: () => GatewayError): void {
     for (const { call } of this.#calls.values()) call.signal.abort(why());
-    this.#ending.abort(undefined);
+    this.#ending.abort();
   }
 
   #whyEnded(call: Call): GatewayError {

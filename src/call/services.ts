@@ -25,7 +25,7 @@ export interface CallServices extends MeterServices {
   readonly imageMemory: MemoryGate;
   readonly imageMemoryBytes: number;
   /** Left through `onCallEnded`. */
-  readonly running: Pick<RunningCalls, "enter" | "ending">;
+  readonly running: Pick<RunningCalls, "enter" | "watch" | "leave" | "ending">;
   readonly health: Pick<TargetHealth, "tryBegin" | "view">;
   readonly prober: Pick<TargetProber, "probe">;
   readonly budget: RetryBudgets;

@@ -92,10 +92,10 @@ export async function openChatStream(
 async function throughHooks(
   call: Call,
   read: ChatCall,
-  { clock }: CallServices,
+  { running }: CallServices,
 ): Promise<ChatCall> {
   const asked = { kind: "chat", request: read.request } as const;
-  return { ...read, ...(await changedByHooks(call, asked, clock)) };
+  return { ...read, ...(await changedByHooks(call, asked, running)) };
 }
 
 /** Number of characters the model generated. */

@@ -1,4 +1,4 @@
-import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
+import { type EndSignal, endingWith, type EndSource } from "../../domain/waiting/end-signal.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
@@ -27,13 +27,13 @@ interface OpenChoice {
 /** Merges one stream per choice into one answer. Streams with events take turns. */
 export class MergedChoices implements EventBatches<ChatEvent> {
   readonly #choices: number;
-  readonly #signal: EndSignal;
   /** Undefined once no further stream will be opened: it holds the request, which may be large. */
   #opener: Pick<MergedChoicesOptions, "open" | "onAllOpen"> | undefined;
   readonly #open = new Set<OpenChoice>();
   /** Streams that may have events. */
   readonly #ready: OpenChoice[] = [];
-  readonly #opening = new AbortController();
+  /** Ends the streams that are being opened. */
+  readonly #opening: EndSource;
   readonly #usages: (TokenUsage | undefined)[] = [];
   readonly #reader = new WaitingReader();
   #openFailure: { readonly error: unknown } | undefined;
@@ -45,7 +45,7 @@ export class MergedChoices implements EventBatches<ChatEvent> {
 
   constructor(options: MergedChoicesOptions) {
     this.#choices = options.choices;
-    this.#signal = options.signal;
+    this.#opening = endingWith(options.signal);
     this.#opener = options;
     for (const stream of options.opened) {
       this.#follow(this.#startedChoices++, stream);
@@ -88,7 +88,7 @@ export class MergedChoices implements EventBatches<ChatEvent> {
   #start(): void {
     const choice = this.#startedChoices;
     this.#startedChoices += 1;
-    this.#opener?.open(choice, anyOf(this.#signal, this.#opening.signal)).then(
+    this.#opener?.open(choice, this.#opening).then(
       (stream) => {
         this.#opened();
         if (this.#isOver) return stream.rest.cancel();

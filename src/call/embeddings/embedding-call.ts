@@ -38,7 +38,7 @@ export async function runEmbeddings(
 ): Promise<StartedCall<EmbeddingResult>> {
   const call = beginHooks(arriving, services.onHookFailed);
   const asked = { kind: "embedding", request: read.request } as const;
-  const embedding = { ...read, ...(await changedByHooks(call, asked, services.clock)) };
+  const embedding = { ...read, ...(await changedByHooks(call, asked, services.running)) };
   const started = await runCall(call, embeddingWork(embedding), services);
   started.meter.reported(started.answer.usage);
   return completeWhole(

@@ -22,7 +22,7 @@ export class EndSource implements EndSignal {
   }
 
   /** Has no effect after the first time. */
-  abort(reason: unknown): void {
+  abort(reason: unknown = new DOMException("it was ended", "AbortError")): void {
     if (this.#aborted) return;
     this.#aborted = true;
     this.#reason = reason;
