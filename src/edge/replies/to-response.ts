@@ -5,7 +5,7 @@ import type { BodyLimits } from "../body/read-body.ts";
 import type { Reply } from "./error-reply.ts";
 
 /** The request that a reply answers. */
-interface Answered {
+interface AnsweredRequest {
   readonly id: string;
   readonly request: Request;
   readonly connections: Pick<Connections, "keepAliveHint">;
@@ -16,7 +16,7 @@ interface Answered {
 }
 
 /** Adds the headers that every answer has. */
-export function toResponse(reply: Reply, answered: Answered): Response {
+export function toResponse(reply: Reply, answered: AnsweredRequest): Response {
   const { id, request, edge, durationMs } = answered;
   const headers: Record<string, string> = { ...reply.headers, "x-request-id": id };
   headers["openai-processing-ms"] = String(Math.round(durationMs));
@@ -33,7 +33,7 @@ export function toResponse(reply: Reply, answered: Answered): Response {
 /** Whether the connection is closed after the reply. */
 export function closes(
   { headers }: Reply,
-  { request, isEnding }: Pick<Answered, "request"> & { readonly isEnding: boolean },
+  { request, isEnding }: Pick<AnsweredRequest, "request"> & { readonly isEnding: boolean },
 ): boolean {
   if (isEnding || headers["connection"] === "close") return true;
   return request.headers.get("connection")?.toLowerCase().includes("close") === true;
