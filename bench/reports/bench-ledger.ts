@@ -7,7 +7,7 @@ import { openStores as openFile } from "../../src/store/sqlite/open-stores.ts";
 import { type CallSpan, callOf } from "./usage-calls.ts";
 
 /** As many as the leader takes from a spool at once. */
-const batchRows = 500;
+const batchRows = 2_000;
 
 interface LedgerParts {
   readonly connection: Pick<SqlConnection, "read">;

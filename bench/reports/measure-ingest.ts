@@ -7,7 +7,7 @@ import { summarize } from "../statistics.ts";
 import { callOf, type CallSpan } from "./usage-calls.ts";
 
 /** As many as the leader takes from a spool at once. */
-const batchRows = 500;
+const batchRows = 2_000;
 const callsPerSecond = 500;
 /** 5,000 rows a second. */
 const targetMicroseconds = 200;

@@ -110,7 +110,8 @@ export class ControlPlane implements AsyncDisposable {
     this.#rows = this.#createRows();
     this.#export = telemetry.exportOf({
       collect: () => this.#pages.collectOwn(),
-      kindOf: (alias) => kindOf(this.#config, alias),
+      kindOf: (alias) =>
+        this.#config.environments.flatMap(({ models }) => models.get(alias) ?? [])[0]?.kind,
     });
     this.admin = this.#createServices();
     link.handle(this.#handlers());
@@ -212,15 +213,13 @@ export class ControlPlane implements AsyncDisposable {
       const notReady = this.storage.whyNotReady();
       link.tell("storage", { notReady, stored: await this.#storedProgress() });
       if (this.#closing === undefined) {
-        this.#stopTimer = clock.schedule(() => void this.#lookAgain(), lookIntervalMs);
+        this.#stopTimer = clock.schedule(() => {
+          this.#looking = this.#look();
+          // The reason is in the log, and the next look tries again.
+          this.#looking.catch((error: unknown) => this.telemetry.events.leadFailed(error));
+        }, lookIntervalMs);
       }
     }
-  }
-
-  async #lookAgain(): Promise<void> {
-    // The reason is in the log, and the next look tries again.
-    this.#looking = this.#look();
-    await this.#looking.catch((error: unknown) => this.telemetry.events.leadFailed(error));
   }
 
   async #tryToLead(): Promise<void> {
@@ -373,8 +372,4 @@ export class ControlPlane implements AsyncDisposable {
       processRows: () => this.#rows.list(),
     };
   }
-}
-
-function kindOf({ environments }: Pick<Config, "environments">, alias: string) {
-  return environments.find(({ models }) => models.has(alias))?.models.get(alias)?.kind;
 }

@@ -121,9 +121,8 @@ export class ProcessRows {
     const siblings = this.#options.tellSiblings();
     await this.#reload().catch(() => undefined);
     await hasSettledWithin(siblings, appliedWaitMs, this.#options.clock);
-    const deadline = this.#options.clock.monotonic() + appliedWaitMs;
     let applied: KeysApplied | undefined;
-    const seeing = this.#seeUntilAll(deadline, (seen) => {
+    const seeing = this.#seeUntilAll((seen) => {
       applied = seen;
     });
     // The database may have frozen.
@@ -136,8 +135,9 @@ export class ProcessRows {
     return this.#following.run();
   }
 
-  async #seeUntilAll(deadline: number, note: (applied: KeysApplied) => void): Promise<void> {
+  async #seeUntilAll(note: (applied: KeysApplied) => void): Promise<void> {
     const { clock } = this.#options;
+    const deadline = clock.monotonic() + appliedWaitMs;
     for (;;) {
       const { keysEpoch, processes } = await this.#signing.run();
       const applied = countApplied(processes, keysEpoch);

@@ -31,35 +31,25 @@ export function serveSiblings(place: SiblingPlace, pages: SiblingPages): Disposa
   const folder = folderOf(place.dataDir);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, nameOf(place));
-  const server = listen(path, pages);
-  return {
-    [Symbol.dispose]() {
-      void server.stop(true);
-      rmSync(path, { force: true });
-    },
+  const fetch = async ({ url }: Request): Promise<Response> => {
+    const { pathname, searchParams } = new URL(url);
+    const page = Object.hasOwn(pages, pathname) ? pages[pathname] : undefined;
+    const answer = await page?.(searchParams);
+    return answer === undefined ? new Response(undefined, { status: 404 }) : Response.json(answer);
   };
-}
-
-function listen(path: string, pages: SiblingPages) {
   try {
-    return serveUnix({
-      path,
-      isUntimed: false,
-      async fetch(request) {
-        const { pathname, searchParams } = new URL(request.url);
-        const answer = Object.hasOwn(pages, pathname)
-          ? await pages[pathname]?.(searchParams)
-          : undefined;
-        if (answer === undefined) return new Response(undefined, { status: 404 });
-        return Response.json(answer);
+    const server = serveUnix({ path, isUntimed: false, fetch });
+    return {
+      [Symbol.dispose]() {
+        void server.stop(true);
+        rmSync(path, { force: true });
       },
-    });
+    };
   } catch (cause) {
     const isLong = Buffer.byteLength(path) > longestPath;
     const advice = isLong ? " (its path may be too long here: use a shorter data_dir)" : "";
-    throw new Error(`the processes of the gateway cannot communicate over ${path}${advice}`, {
-      cause,
-    });
+    const what = `the processes of the gateway cannot communicate over ${path}${advice}`;
+    throw new Error(what, { cause });
   }
 }
 
