@@ -9,6 +9,7 @@ import {
   type CallValues,
   modelOf,
   pipelineOf,
+  plainRouting,
   snapshotOf,
   targetOf,
   upstreamOf,
@@ -254,13 +255,13 @@ test("parts are retried only within the retry budget of their target", async () 
 });
 
 test("a backoff ends when the caller leaves", async () => {
-  const limited = serve(([input = ""]) =>
-    input === "text 0" ? undefined : refusal(429, { "retry-after": "60" }),
-  );
+  const limited = serve(([input = ""]) => (input === "text 0" ? undefined : refusal(429)));
   const upstream = limited.upstream("up", 1);
   const leaving = new AbortController();
   const { services, records, failures, placesAt } = pipelineOf();
-  const call = callAt([upstream], { signal: leaving.signal });
+  const routing = { ...plainRouting, firstBackoffMs: 2_000, longestBackoffMs: 3_000 };
+  const snapshot = { ...snapshotOf([upstream]), routing };
+  const call = callAt([upstream], { signal: leaving.signal, snapshot });
   const failed = gatewayErrorOf(runEmbeddings(call, embedding(6), services));
   while (failures.length < 5) await Bun.sleep(1);
   leaving.abort();

@@ -4,16 +4,14 @@ import type {
   EmbeddingResult,
   EmbeddingVector,
 } from "../../domain/chat/embedding.ts";
-import {
-  UpstreamFailure,
-  type UpstreamFailureDetails,
-} from "../../domain/errors/upstream-failure.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
 import { attemptVectors } from "../attempts/ask-upstream.ts";
 import { type Attempt, type AttemptContext, partOf } from "../attempts/attempt.ts";
 import type { AnsweredParts } from "../answered-parts.ts";
 import { timeoutsOf } from "../../upstream-client/transport.ts";
+import { decideRetry } from "../../routing/retry.ts";
 import { wait, whyEnded } from "../../domain/waiting/wait.ts";
 import { inParallel } from "../in-parallel.ts";
 
@@ -93,15 +91,28 @@ async function sendWithRetries(
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       const isTooWide = isThrottle(error) && fanOut.throttled();
-      if (hasOther && !isTooWide) throw error;
-      const waitMs = waitBeforeItemRetry(error.details, tries, services.random());
-      if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
-      const { retries } = services.budget;
-      // Fewer at once are no additional load.
-      const isPaid = isTooWide || retries.tryTake(candidate.target.id, call.caller.key.id);
-      if (!isPaid) throw error;
+      const concernsPart = passingKinds.has(error.details.kind);
+      if (!concernsPart || (hasOther && !isTooWide)) throw error;
+      const { routing } = call.snapshot;
+      const decision = decideRetry({
+        failure: error.details,
+        triesAtTarget: tries,
+        attempts: tries,
+        attemptLimit: routing.attempts,
+        hasOtherTarget: false,
+        isOtherInService: false,
+        isCallerGone: signal.aborted,
+        remainingMs: deadline - services.clock.monotonic(),
+        // Fewer at once are no additional load.
+        takeBudget: () =>
+          isTooWide || services.budget.retries.tryTake(candidate.target.id, call.caller.key.id),
+        firstBackoffMs: routing.firstBackoffMs,
+        longestBackoffMs: routing.longestBackoffMs,
+        random: services.random,
+      });
+      if (decision.action === "give-up") throw error;
       services.onAttemptFailed(call, candidate, error);
-      await wait(waitMs, signal, services.clock);
+      await wait(decision.waitMs, signal, services.clock);
       if (signal.aborted) throw whyEnded(signal);
       if (!isTooWide) tries += 1;
     }
@@ -212,30 +223,9 @@ const otherLengths =
   "a part of the call was answered with vectors of another length: all targets of a model must be " +
   "the same model";
 
-/** Limit on tries of one part of a call at one target. */
-const mostTries = 4;
-const firstBackoffMs = 100;
-const longestWaitMs = 2_000;
-
-/** Transient failures; all others are left to `decideRetry`. */
+/** Failures of one part; all others fail the attempt, which is retried as a whole. */
 const passingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "throttled",
   "overloaded",
   "connection-lost",
 ]);
-
-/**
- * Time in milliseconds before one part of a call is retried at the same target; undefined for no
- * retry. Full jitter on top of the Retry-After, so that refused parts do not come back together.
- * `random` is in [0, 1).
- */
-export function waitBeforeItemRetry(
-  failure: UpstreamFailureDetails,
-  tries: number,
-  random: number,
-): number | undefined {
-  if (tries >= mostTries || !passingKinds.has(failure.kind)) return undefined;
-  const asked = Math.min(failure.retryAfterMs ?? 0, longestWaitMs);
-  const backoff = Math.min(firstBackoffMs * 2 ** (tries - 1), longestWaitMs - asked);
-  return asked + random * backoff;
-}
