@@ -90,6 +90,9 @@ export const runtimeSettings: Readonly<Record<string, string>> = {
   // How much more often a function must run before it is compiled while the process starts: most of
   // what a start runs never runs again, and its code would stay.
   BUN_JSC_startupJITDeferralScale: "10",
+  // A whole collection follows when what a partial one may use falls below this share of the heap.
+  // Partial ones keep what is open at that moment for good: 2 MB each under load. Default: 1/3.
+  BUN_JSC_minEdenToOldGenerationRatio: "0.5",
 };
 
 const lastMessageMs = 100;
