@@ -24,7 +24,7 @@ export interface HookedCall {
   readonly environment: string;
   /** Headers of the caller's request. */
   readonly headers: Pick<Headers, "get">;
-  /** Fires when the caller leaves; the call then no longer waits for the hook. */
+  /** Fires when the call ends early, as when its caller leaves: it no longer waits for the hook. */
   readonly signal: AbortSignal;
 }
 

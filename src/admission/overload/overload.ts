@@ -11,7 +11,7 @@ export interface OverloadOptions {
   readonly random: () => number;
   /** Read each time: a reload changes them. */
   readonly settings: () => OverloadSettings;
-  /** Calls under way, including the one being decided. */
+  /** Requests of the listener under way, including the one being decided. */
   readonly callsUnderWay: () => number;
   readonly events: OverloadObserver;
 }

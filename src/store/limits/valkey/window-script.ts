@@ -3,7 +3,7 @@ export const openLifeSlots = 120;
 
 /**
  * The window of a scope as a script sees it: `UsageWindow` (`window.ts`) in Lua, with
- * the same steps under the same names. A window is one value: its newest slot, the counted and the
+ * the same steps. A window is one value: its newest slot, the counted and the
  * kept slots, the limit, the debt, a number that grows with each change, and three lists: amounts
  * by the age of their slot, the part of them that was added after admissions, and what each process
  * says that its calls could still use beyond their charges. A value that is nothing of the kind
