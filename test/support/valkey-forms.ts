@@ -104,13 +104,14 @@ export async function startWithSentinel(): Promise<SentinelForm> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-sentinel-"));
   const port = quietPort();
   const path = join(folder, "sentinel.conf");
+  // Long enough for five failures, half a second apart, before another server is the primary.
   writeFileSync(
     path,
     `port ${port}
 bind 127.0.0.1
 dir ${folder}
 sentinel monitor limits 127.0.0.1 ${primary.port} 1
-sentinel down-after-milliseconds limits 500
+sentinel down-after-milliseconds limits 3000
 sentinel failover-timeout limits 5000
 `,
   );
