@@ -33,7 +33,9 @@ const givenSchema = z.object({
 });
 const noteSchema = z.custom<LimitsNote>(
   (value) =>
-    typeof value === "object" && value !== null && ("settle" in value || "include" in value),
+    typeof value === "object" &&
+    value !== null &&
+    ("settle" in value || "include" in value || "ended" in value),
 );
 
 /** Reads limits that were written as JSON. Throws for anything else. */

@@ -167,9 +167,25 @@ test("nothing waits for the processes before once this one has ended", () => {
   expect(admitted(ended, 60)).toBe(30);
 });
 
-test("two processes together never exceed a limit, whenever and however often one replaces another", () => {
+test("several that drain keep parts only as long as they run", () => {
+  const clock = new ManualClock();
+  const first = limitsAt(clock);
+  const { after: second } = handOver(first, clock);
+  const { after: third } = handOver(second, clock);
+  expect(admitted(third, 60)).toBe(15);
+  clock.advance(61_000);
+  first.end();
+  second.giversEnded();
+  expect([admitted(second, 60), admitted(third, 60)]).toEqual([30, 30]);
+  clock.advance(61_000);
+  second.end();
+  third.giversEnded();
+  expect(admitted(third, 70)).toBe(60);
+});
+
+test("processes together never exceed a limit, whenever and however often one replaces another", () => {
   const step = fc.oneof(
-    { weight: 6, arbitrary: fc.record({ kind: fc.constant("ask" as const), old: fc.boolean() }) },
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant("ask" as const), age: fc.nat(3) }) },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: fc.nat(40_000) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("replace" as const) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("end" as const) }) },
@@ -177,24 +193,20 @@ test("two processes together never exceed a limit, whenever and however often on
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const clock = new ManualClock();
-      let old: OwnLimits | undefined;
-      let current = limitsAt(clock);
+      // The oldest first; the last one is current.
+      const chain = [limitsAt(clock)];
       const times: number[] = [];
-      const end = (): void => {
-        old?.end();
-        if (old !== undefined) current.giversEnded();
-        old = undefined;
-      };
       for (const next of steps) {
+        const current = chain.at(-1);
+        if (current === undefined) throw new Error("there is always one");
         if (next.kind === "pass") clock.advance(next.ms);
-        else if (next.kind === "end") end();
         else if (next.kind === "ask") {
-          const count = admitted(next.old ? (old ?? current) : current, 7);
+          const count = admitted(chain.at(-1 - next.age) ?? current, 7);
           for (let each = 0; each < count; each += 1) times.push(clock.monotonic());
-        } else {
-          end();
-          old = current;
-          current = handOver(old, clock).after;
+        } else if (next.kind === "replace") chain.push(handOver(current, clock).after);
+        else if (chain.length > 1) {
+          chain.shift()?.end();
+          chain[0]?.giversEnded();
         }
       }
       for (const from of times) {

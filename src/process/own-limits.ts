@@ -29,7 +29,9 @@ export type LimitsNote =
   /** A call that was open has ended with so many tokens. */
   | { readonly settle: readonly [callId: string, tokens: number] }
   /** What it has admitted itself since. */
-  | { readonly include: readonly ScopeUse[] };
+  | { readonly include: readonly ScopeUse[] }
+  /** So many of the oldest givers have ended. */
+  | { readonly ended: number };
 
 interface Gift {
   readonly tell: (note: LimitsNote) => void;
@@ -120,7 +122,8 @@ export class OwnLimits implements LimitStore {
 
   hear(note: LimitsNote): void {
     if ("settle" in note) this.settle(...note.settle);
-    else this.include(note.include);
+    else if ("include" in note) this.include(note.include);
+    else this.#forget(note.ended);
   }
 
   /** The processes before have ended without a word: what they granted counts for a minute. */
@@ -135,8 +138,15 @@ export class OwnLimits implements LimitStore {
   giversEnded(): void {
     for (const callId of this.#adopted) this.settle(callId, Number.NaN);
     this.#adopted = [];
-    const own = this.#gift?.before ?? this.#own;
-    own.givers = [];
+    this.#forget((this.#gift?.before ?? this.#own).givers.length);
+  }
+
+  /** The oldest givers have ended: nothing is kept for them, here or by the processes after this. */
+  #forget(count: number): void {
+    if (count === 0) return;
+    const { before = this.#own, tell } = this.#gift ?? {};
+    for (const own of new Set([before, this.#own])) own.givers = own.givers.slice(count);
+    tell?.({ ended: count });
   }
 
   /** From now on this process grants only its part; `tell` is called with what happens to calls. */
