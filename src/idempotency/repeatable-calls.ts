@@ -4,7 +4,6 @@ import type { ModelKind } from "../domain/model.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Reply } from "../edge/replies/error-reply.ts";
-
 import { resolveModel } from "../snapshot/call.ts";
 import {
   type KeptAnswer,

@@ -261,7 +261,7 @@ test("an unknown failure that ends while rows are tried one by one makes no dead
   for (let call = 0; call < 6; call += 1) void ledger.calls.close(closedCall(`req_${call}`));
   for (let tries = 0; tries < 5; tries += 1) await ledger.flush().catch(() => undefined);
   // The next pass tries single rows.
-  fails = 20;
+  fails = 5;
   for (let tries = 0; tries < 2; tries += 1) await ledger.flush().catch(() => undefined);
   expect(bench.log.of("deadLettered")).toEqual([]);
   expect([ledger.waiting, bench.store.rows.size]).toEqual([0, 6]);

@@ -51,8 +51,8 @@ const pollMs = 1_000;
 const leastPollMs = 5;
 
 /**
- * Decides who waits for slots, in which turn, and who is served when some are free. How many there
- * are is known to those who wait: `Turn.take`. Whoever gives back slots calls `serve`.
+ * Decides who waits for slots, in which turn, and who is served when some are free. Those who wait
+ * know how many there are (`Turn.take`). Whoever gives back slots calls `serve`.
  */
 export class Gate {
   /** Turns within guarantees, which are served first. */

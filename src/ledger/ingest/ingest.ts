@@ -7,7 +7,7 @@ import type { UsageStore } from "../../store/store.ts";
 import { listProcessFolders } from "../spool/process-folder.ts";
 import { systemFiles, type SpoolFiles } from "../spool/spool-files.ts";
 import type { Progress } from "../spool/spool.ts";
-import { storeRows } from "./store-rows.ts";
+import { type PoisonRow, storeRows } from "./store-rows.ts";
 import { writeDeadLetter } from "./dead-letter.ts";
 import { FolderReader, type FolderEvents } from "./folder-reader.ts";
 
@@ -43,6 +43,8 @@ export interface IngestEvents extends FolderEvents {
 const longestPauseMs = 5_000;
 /** After as many failures in a row, a row may be at fault even if the error does not blame one. */
 const persistentFailures = 5;
+/** A row is at fault when it failed alone in as many passes for an unknown reason. */
+const unexplainedFailures = 3;
 /** Records of any kind read in one step, so that a step stays short. */
 const recordsAtOnce = 1_000;
 /** Most rows stored by the pass at the end; a longer backlog is left to the next start. */
@@ -68,9 +70,9 @@ export class Ingest {
   /** Whether the pass stores what is less than a batch, too. */
   #isWhole = false;
   /** How often the store has failed in a row. */
-  /** Rows that failed alone in an earlier pass, for an unknown reason. */
-  readonly #suspects = new Set<string>();
   #failures = 0;
+  /** In how many of these passes a row failed alone, for an unknown reason, by id. */
+  readonly #suspicions = new Map<string, number>();
   #hasFailed = false;
   /** Why a file could not be opened in this pass. */
   #unreadable: Error | undefined;
@@ -234,17 +236,21 @@ export class Ingest {
     this.#failures += 1;
     const isPersistent = this.#failures > persistentFailures;
     const poison = await storeRows(this.#rows, store, isPersistent);
-    for (const { record, error } of poison) {
-      if (error instanceof RefusedRows || this.#suspects.has(record.id)) continue;
-      // The database may have recovered while rows were tried: each gets another pass.
-      for (const { record: suspect } of poison) this.#suspects.add(suspect.id);
-      throw error;
-    }
+    const unproven = poison.filter((row) => !this.#isAtFault(row));
+    if (unproven[0] !== undefined) throw unproven[0].error;
     for (const { record, error } of poison) {
       writeDeadLetter(root, { record, error }, clock.now());
       on.deadLettered(record.id, error);
     }
     this.#failures = 0;
-    this.#suspects.clear();
+    this.#suspicions.clear();
+  }
+
+  /** The database may have recovered while rows were tried: each gets further passes. */
+  #isAtFault({ record, error }: PoisonRow): boolean {
+    if (error instanceof RefusedRows) return true;
+    const failures = (this.#suspicions.get(record.id) ?? 0) + 1;
+    this.#suspicions.set(record.id, failures);
+    return failures >= unexplainedFailures;
   }
 }

@@ -8,9 +8,6 @@ export interface PoisonRow {
   readonly error: unknown;
 }
 
-/** A row alone is at fault after as many failures for an unknown reason. */
-const triesOfOne = 6;
-
 /**
  * Stores rows, and finds rejected ones by halving. Other errors are thrown at once, unless
  * `isPersistent`: then the batch is halved too, and a row is blamed only if others were stored.
@@ -32,17 +29,14 @@ async function isolate(
   store: Pick<UsageStore, "insert">,
   isPersistent: boolean,
 ): Promise<readonly PoisonRow[]> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      await store.insert(rows);
-      return [];
-    } catch (error) {
-      const isExplained = error instanceof RefusedRows;
-      if (error instanceof StorageUnavailable || !(isExplained || isPersistent)) throw error;
-      const [record, second] = rows;
-      if (record === undefined || second !== undefined) break;
-      if (isExplained || tries === triesOfOne) return [{ record, error }];
-    }
+  try {
+    await store.insert(rows);
+    return [];
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error;
+    if (!(error instanceof RefusedRows) && !isPersistent) throw error;
+    const [record, second] = rows;
+    if (record !== undefined && second === undefined) return [{ record, error }];
   }
   const middle = Math.ceil(rows.length / 2);
   const first = await isolate(rows.slice(0, middle), store, isPersistent);

@@ -124,7 +124,7 @@ interface OutputFiles {
 
 /** Of lines written together at most (PIPE_BUF): processes that share a pipe would mix longer writes. */
 const pipeBatchBytes = 4_096;
-/** The system writes to a file as a whole, whatever the length. */
+/** The system does not mix writes to a file with those of other processes, however long they are. */
 const fileBatchBytes = 64 * 1024;
 /** Shortest time between two writes, unless a batch is full: many lines share a write. */
 const gatherMs = 20;
