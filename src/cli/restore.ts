@@ -12,7 +12,7 @@ import type { Config } from "../config/config.ts";
 import { Peppers } from "../domain/keys/peppers.ts";
 import { Secret } from "../domain/keys/secret.ts";
 import { exitCodes } from "../process/program.ts";
-import { refuseOtherSchema } from "../store/schema-version.ts";
+import { refuseOtherSchema } from "../store/repositories/schema.ts";
 import { inspectFile } from "../store/sqlite/connection/open-database.ts";
 import { backupFiles, databaseFileOf } from "./backup.ts";
 import { type Command, CommandError, type CommandIo, reasonOf } from "./command.ts";

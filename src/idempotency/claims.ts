@@ -38,8 +38,6 @@ const firstPauseMs = 50;
 const longestPauseMs = 1_000;
 /** Often enough for several tries before a claim is over (`mostDoubts`). */
 const confirmMs = 2_000;
-/** Claims in one statement. */
-const confirmedAtOnce = 500;
 
 /** The calls that this process makes. The store decides; a call that has to wait polls it. */
 export class Claims {
@@ -151,19 +149,13 @@ export class Claims {
   #confirmLater(): void {
     if (this.#isClosed) return;
     this.#cancelConfirm ??= this.#services.clock.schedule(() => {
-      void this.#confirm().finally(() => {
+      const again = (): void => {
         this.#cancelConfirm = undefined;
         if (this.#held.size > 0) this.#confirmLater();
-      });
+      };
+      if (this.#held.size === 0) again();
+      else this.#services.store.confirm([...this.#held.values()]).then(again, again);
     }, confirmMs);
-  }
-
-  async #confirm(): Promise<void> {
-    const held = [...this.#held.values()];
-    for (let start = 0; start < held.length; start += confirmedAtOnce) {
-      const some = held.slice(start, start + confirmedAtOnce);
-      await this.#services.store.confirm(some).catch(() => undefined);
-    }
   }
 }
 

@@ -225,15 +225,13 @@ export interface DatabaseFacts {
   readonly version: number;
   /** Undefined when no gateway has claimed the database. */
   readonly installation: string | undefined;
-  /** The mark of the newest pepper used with the database; undefined when it was never stored. */
+  /** The mark of the newest pepper used with the database; undefined as above. */
   readonly pepperMark: string | undefined;
-  readonly hasSecrets: boolean;
 }
 
 /** What is known of a database without tables. */
 export function factsOfNone(path: string, state: "missing" | "empty"): DatabaseFacts {
-  const unknown = { installation: undefined, pepperMark: undefined, hasSecrets: false };
-  return { path, state, version: 0, ...unknown };
+  return { path, state, version: 0, installation: undefined, pepperMark: undefined };
 }
 
 /** What the owning gateway writes into its database. */

@@ -164,7 +164,7 @@ test("the store is bounded: the oldest answers are removed", async () => {
   using database = new Database(bench.path, { readonly: true });
   const row = database
     .query<{ bytes: number; counted: number }, []>(
-      `SELECT sum(length(body)) AS bytes, (SELECT bytes FROM call_replies_sum) AS counted
+      `SELECT sum(length(body)) AS bytes, (SELECT sum(bytes) FROM call_reply_shares) AS counted
        FROM call_replies`,
     )
     .get();

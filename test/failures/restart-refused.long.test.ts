@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { schemaVersion } from "../../src/store/schema-version.ts";
+import { schemaVersion } from "../../src/store/repositories/schema.ts";
 import { copyOfThis, type OtherProgram } from "../support/program-copy.ts";
 import { until } from "../support/ledger-truth-process.ts";
 import { describeWithPostgres } from "../support/postgres-databases.ts";
@@ -64,7 +64,7 @@ describe("with a database in a file", () => {
   afterEach(end);
 
   test("a restart of a program with another schema is refused", async () => {
-    const path = join(program.folder, "src/store/schema-version.ts");
+    const path = join(program.folder, "src/store/repositories/schema.ts");
     edit(path, `schemaVersion = ${schemaVersion};`, `schemaVersion = ${schemaVersion + 1};`);
     await expectRefused(`has the schema ${schemaVersion}, and this version of Sluice works with`);
     using database = new Database(folder.databasePath, { readonly: true });

@@ -7,7 +7,7 @@ import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts"
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import type { ValkeyClient } from "../../src/store/limits/valkey/client.ts";
 import type { ValkeyLimits } from "../../src/store/limits/valkey/limit-store.ts";
-import { ValkeySlots } from "../../src/store/limits/valkey/slot-store.ts";
+import { valkeySlots } from "../../src/store/limits/valkey/slot-store.ts";
 import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
 import { clientOf, limitsOver } from "./valkey-limits.ts";
 import type { ValkeyServer } from "./valkey-server.ts";
@@ -58,7 +58,7 @@ export class SlotProcess implements AsyncDisposable {
     this.limits = limits;
     const { trust } = limits;
     const process = `slots${(started += 1)}`;
-    const store = new ValkeySlots({ client, trust, process, processes: () => processes });
+    const store = valkeySlots({ client, trust, process, processes: () => processes });
     this.slots = new SharedSlots({ clock, store });
     const ofTargets = new Map<string, ConcurrencyLimit>();
     this.capacity = new Capacity({

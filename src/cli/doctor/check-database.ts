@@ -3,7 +3,7 @@ import { StorageUnavailable, UnreadableUrlFile, WrongDatabase } from "../../stor
 import type { DatabaseFacts } from "../../store/store.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
-import { refuseOtherSchema } from "../../store/schema-version.ts";
+import { refuseOtherSchema } from "../../store/repositories/schema.ts";
 import { inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
 import { type Finding, findingsOn } from "./finding.ts";

@@ -8,7 +8,7 @@ import { ValkeyClient } from "../../store/limits/valkey/client.ts";
 import { ValkeyLimits } from "../../store/limits/valkey/limit-store.ts";
 import type { Trust } from "../../store/limits/valkey/trust.ts";
 import { createProcessCount } from "../../store/limits/valkey/process-count.ts";
-import { ValkeySlots } from "../../store/limits/valkey/slot-store.ts";
+import { valkeySlots } from "../../store/limits/valkey/slot-store.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
 /** The limits of a process. */
@@ -61,7 +61,7 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
   const { trust } = limits;
   const slots = new SharedSlots({
     clock,
-    store: new ValkeySlots({ client, trust, process, processes }),
+    store: valkeySlots({ client, trust, process, processes }),
   });
   metrics.follow({ isAlone: () => !trust.decides });
   return {

@@ -63,8 +63,7 @@ const databases: readonly (readonly [
 ])[] = [
   ["none", { state: "missing" }, { unused: "", used: "is missing" }],
   ["an empty one", { state: "empty" }, { unused: "", used: "is empty" }],
-  ["one of before", {}, { unused: "", used: "" }],
-  ["one of before, with keys", { hasSecrets: true }, { unused: "", used: "" }],
+  ["one that nobody has claimed", {}, { unused: "", used: "" }],
   ["its own", { installation: "inst_own" }, { unused: "", used: "" }],
   [
     "another's",
@@ -87,7 +86,7 @@ test.each(databases)(
   "a database is checked against an unused and a used data directory: %s",
   async (_, facts, refusals) => {
     const known = { path: "x.db", state: "filled", version: 1, installation: undefined } as const;
-    const whole = { ...known, pepperMark: undefined, hasSecrets: false, ...facts };
+    const whole = { ...known, pepperMark: undefined, ...facts };
     for (const [use, refusal] of Object.entries(refusals)) {
       await withBench((bench) => {
         const { folder } = bench.installation(configured);
@@ -163,7 +162,7 @@ test(
     const owner = bench.installation(configured);
     await bench.open(owner);
     const stranger = { path: "x.db", state: "filled", installation: "inst_x" } as const;
-    const marks = { version: 1, pepperMark: undefined, hasSecrets: false };
+    const marks = { version: 1, pepperMark: undefined };
     expect(() => owner.check({ ...stranger, ...marks })).toThrow("belongs to another installation");
   }),
 );

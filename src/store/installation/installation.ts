@@ -85,10 +85,9 @@ export class Installation implements DatabaseOwner {
     return installation !== undefined && this.#id !== undefined && installation !== this.#id;
   }
 
-  /** Whether keys are, or may be, digested under a pepper that is not configured. */
-  #hasWrongPepper({ pepperMark, hasSecrets }: DatabaseFacts): boolean {
-    if (pepperMark !== undefined) return this.peppers.find(pepperMark) === undefined;
-    return hasSecrets && this.#pepper.isNew;
+  /** Whether keys are digested under a pepper that is not configured. */
+  #hasWrongPepper({ pepperMark }: DatabaseFacts): boolean {
+    return pepperMark !== undefined && this.peppers.find(pepperMark) === undefined;
   }
 
   claim({ installation }: DatabaseFacts): DatabaseClaim {

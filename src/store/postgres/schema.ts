@@ -33,25 +33,6 @@ const triggers = `
     END $$;
   CREATE TRIGGER audit_is_never_cut BEFORE DELETE ON audit
     FOR EACH ROW EXECUTE FUNCTION refuse_audit_cut();
-
-  CREATE FUNCTION count_call_reply() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      UPDATE call_replies_sum SET bytes = bytes + new.bytes;
-      INSERT INTO call_reply_shares AS share VALUES (new.account_id, new.bytes)
-        ON CONFLICT (account_id) DO UPDATE SET bytes = share.bytes + excluded.bytes;
-      RETURN NULL;
-    END $$;
-  CREATE TRIGGER call_replies_added AFTER INSERT ON call_replies
-    FOR EACH ROW EXECUTE FUNCTION count_call_reply();
-  CREATE FUNCTION discount_call_reply() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      UPDATE call_replies_sum SET bytes = bytes - old.bytes;
-      UPDATE call_reply_shares SET bytes = bytes - old.bytes WHERE account_id = old.account_id;
-      DELETE FROM call_reply_shares WHERE account_id = old.account_id AND bytes <= 0;
-      RETURN NULL;
-    END $$;
-  CREATE TRIGGER call_replies_removed AFTER DELETE ON call_replies
-    FOR EACH ROW EXECUTE FUNCTION discount_call_reply();
 `;
 
 const version = `

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { refuseOtherSchema } from "../schema-version.ts";
+import { refuseOtherSchema } from "./schema.ts";
 import type { DatabaseFacts } from "../store.ts";
 import type { Queries, SqlValue } from "./tables.ts";
 
@@ -56,6 +56,7 @@ const emptyTables: readonly CopiedTable[] = [
   // Their bodies are long.
   { ...table("replies"), batchRows: 20 },
   { ...table("call_replies"), batchRows: 20 },
+  table("call_reply_shares", "account_id"),
   table("audit", "sequence"),
   table("usage", "sequence"),
   table("event_cursor", "place"),
@@ -64,12 +65,10 @@ const emptyTables: readonly CopiedTable[] = [
   table("installation", "place"),
 ];
 
-/** Tables that a new database or its triggers fill; what is in them gives way to the copy. */
+/** Tables with rows in a new database, which give way to the copy. */
 const filledTables: readonly CopiedTable[] = [
   table("epochs", "name"),
   table("usage_horizons", "step"),
-  table("call_replies_sum", "bytes"),
-  table("call_reply_shares", "account_id"),
 ];
 
 export const copiedTables: readonly CopiedTable[] = [...emptyTables, ...filledTables];

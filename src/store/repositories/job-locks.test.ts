@@ -3,12 +3,12 @@ import { sql } from "kysely";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { describeWithPostgres } from "../../../test/support/postgres-databases.ts";
 import { openStores } from "../sqlite/open-stores.ts";
-import { JobLocks } from "./job-locks.ts";
+import { jobLocksIn } from "./job-locks.ts";
 import type { SqlConnection } from "./tables.ts";
 
 async function checkLocks(connection: Pick<SqlConnection, "change">): Promise<void> {
   const clock = new ManualClock();
-  const locks = new JobLocks(connection, () => sql<number>`cast(${clock.now()} as bigint)`);
+  const locks = jobLocksIn(connection, () => sql<number>`cast(${clock.now()} as bigint)`);
   expect(await locks.take("retention", "one", 10_000)).toBe(true);
   expect(await locks.take("retention", "two", 10_000)).toBe(false);
   expect(await locks.take("checkpoints", "two", 10_000)).toBe(true);

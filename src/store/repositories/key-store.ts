@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
 import type { KeySecret } from "../../domain/keys/key.ts";
-import { nextTurn } from "../../domain/waiting/wait.ts";
 import type { EndedKey, KeyChange, KeyChanges, KeyStore, RenewedSecret } from "../store.ts";
 import type { Queries, SqlConnection } from "./tables.ts";
 import { bumpKeys, currentEpoch } from "./control/key-epochs.ts";
@@ -12,8 +11,6 @@ import { present, readLimits } from "./row.ts";
 const endedSecretsMs = 3_600_000;
 /** The same for keys that may not be used any more. */
 const endedKeysMs = 86_400_000;
-/** Few enough that a statement takes only some milliseconds. */
-const lastUsesAtOnce = 1_000;
 
 /** Keys in a database, for authentication. */
 export class SqlKeyStore implements KeyStore {
@@ -40,12 +37,7 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async recordLastUse(uses: ReadonlyMap<string, number>): Promise<void> {
-    const all = [...uses];
-    for (let from = 0; from < all.length; from += lastUsesAtOnce) {
-      const some = all.slice(from, from + lastUsesAtOnce);
-      await this.#connection.change((queries) => noteLastUse(some).execute(queries));
-      await nextTurn();
-    }
+    await this.#connection.change((queries) => noteLastUse(uses).execute(queries));
   }
 
   renewDigest({ publicId, stored, renewed }: RenewedSecret): Promise<void> {
@@ -66,7 +58,7 @@ export class SqlKeyStore implements KeyStore {
  * One statement for many secrets. SQLite and PostgreSQL both read a JSON object; PostgreSQL casts its
  * values only as texts.
  */
-function noteLastUse(uses: readonly (readonly [string, number])[]): RawBuilder<unknown> {
+function noteLastUse(uses: ReadonlyMap<string, number>): RawBuilder<unknown> {
   const at = sql`cast(cast(used.value as text) as bigint)`;
   return sql`
     update secrets set last_used_at = ${at}

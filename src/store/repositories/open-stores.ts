@@ -3,7 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { ControlStore } from "./control-store.ts";
 import type { DatabaseOwner } from "../store.ts";
 import type { StateOptions } from "./database-state.ts";
-import { JobLocks } from "./job-locks.ts";
+import { jobLocksIn } from "./job-locks.ts";
 import { SqlKeyStore } from "./key-store.ts";
 import { ProcessStore, type ProcessStoreOptions } from "./process-store.ts";
 import { SqlReplyStore } from "./reply-store.ts";
@@ -45,7 +45,7 @@ export function openStores({ connection, clock, now, watch, ...ofUsage }: StoreP
     storedCalls: new SqlStoredCalls(usage),
     replies: new SqlReplyStore({ replies: connection.inLane("replies"), claims: sideBySide, now }),
     reports: new SqlUsageReports(usage),
-    jobLocks: new JobLocks(sideBySide, now),
+    jobLocks: jobLocksIn(sideBySide, now),
     processes: new ProcessStore({ connection: sideBySide, now, watch }),
   };
 }

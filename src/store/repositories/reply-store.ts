@@ -12,7 +12,7 @@ import {
 } from "../store.ts";
 import type { Queries, SqlConnection, Tables } from "./tables.ts";
 import { isErased } from "./control/accounts.ts";
-import { present } from "./row.ts";
+import { present, rowsOf } from "./row.ts";
 
 /** Rows removed in one transaction, few enough that others do not wait long. */
 const removedAtOnce = 200;
@@ -22,7 +22,7 @@ const claimsKeptMs = 7 * 86_400_000;
 
 /** How a database changes claims and replies. */
 export interface ReplyConnections {
-  /** One change at a time, because the sums of sizes are read before they are written. */
+  /** One change at a time, because the sizes are read before answers are evicted. */
   readonly replies: Pick<SqlConnection, "read" | "change">;
   /** Changes side by side: a claim is decided by its row alone. */
   readonly claims: Pick<SqlConnection, "read" | "change">;
@@ -48,22 +48,13 @@ export class SqlReplyStore implements ReplyStore {
   }
 
   async confirm(held: readonly HeldClaim[]): Promise<void> {
+    const claims = rowsOf(
+      { id: "text", holder: "text" },
+      held.map(({ id, holder }) => [id, holder]),
+    );
     await this.#connections.claims.change((queries) =>
-      queries
-        .updateTable("callClaims")
-        .set({ doubts: 0 })
-        .where("doubts", ">", 0)
-        .where(
-          "id",
-          "in",
-          held.map(({ id }) => id),
-        )
-        .where(
-          "holder",
-          "in",
-          held.map(({ holder }) => holder),
-        )
-        .execute(),
+      sql`update call_claims set doubts = 0
+        where doubts > 0 and (id, holder) in (select id, holder from ${claims})`.execute(queries),
     );
   }
 
@@ -195,34 +186,57 @@ async function endClaim(queries: Queries, { id, holder }: HeldClaim): Promise<vo
     .execute();
 }
 
+/** Returns how many there were. */
 async function remove(
   queries: Queries,
-  replies: SelectQueryBuilder<Tables, "callReplies", { id: string }>,
+  replies: string | SelectQueryBuilder<Tables, "callReplies", { id: string }>,
 ): Promise<number> {
-  const removal = queries.deleteFrom("callReplies").where("id", "in", replies);
-  return Number((await removal.executeTakeFirst()).numDeletedRows);
+  const removed = await queries
+    .deleteFrom("callReplies")
+    .where("id", "in", typeof replies === "string" ? [replies] : replies)
+    .returning(["accountId", "bytes"])
+    .execute();
+  for (const [accountId, rows] of Map.groupBy(removed, (row) => row.accountId)) {
+    const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+    await addToShare(queries, accountId, -bytes);
+  }
+  if (removed.length > 0) {
+    await queries.deleteFrom("callReplyShares").where("bytes", "<=", 0).execute();
+  }
+  return removed.length;
 }
 
-async function removeOne(queries: Queries, { id }: { readonly id: string }): Promise<void> {
-  await queries.deleteFrom("callReplies").where("id", "=", id).execute();
+async function addToShare(queries: Queries, accountId: string, bytes: number): Promise<void> {
+  await queries
+    .insertInto("callReplyShares")
+    .values({ accountId, bytes })
+    .onConflict((conflict) =>
+      conflict
+        .column("accountId")
+        .doUpdateSet((eb) => ({ bytes: eb("callReplyShares.bytes", "+", bytes) })),
+    )
+    .execute();
 }
 
 async function put(queries: Queries, reply: KeptReply): Promise<void> {
   const { id, accountId, requestDigest, keptAt, body = null } = reply;
   if (await isErased(queries, accountId)) return;
-  await removeOne(queries, reply);
+  await remove(queries, id);
   const row = { id, accountId, requestDigest, keptAt, bytes: sizeOfReply(reply), body };
   await queries.insertInto("callReplies").values(row).execute();
+  await addToShare(queries, accountId, row.bytes);
 }
 
 /** Removes at most one batch of others, until all fit; returns how many. */
 async function evict(queries: Queries, keptId: string, limitBytes: number): Promise<number> {
   for (let removed = 0; removed < removedAtOnce; removed += 1) {
-    const sum = await queries.selectFrom("callRepliesSum").select("bytes").executeTakeFirst();
-    if ((sum?.bytes ?? 0) <= limitBytes) return removed;
+    const sums = queries
+      .selectFrom("callReplyShares")
+      .select((eb) => eb.fn.sum<number | null>("bytes").as("bytes"));
+    if (((await sums.executeTakeFirst())?.bytes ?? 0) <= limitBytes) return removed;
     const oldest = await oldestOfLargest(queries, keptId);
     if (oldest === undefined) return removed;
-    await removeOne(queries, oldest);
+    await remove(queries, oldest.id);
   }
   return removedAtOnce;
 }

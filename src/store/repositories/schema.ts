@@ -1,3 +1,6 @@
+import { OtherSchema } from "../errors.ts";
+import type { DatabaseFacts } from "../store.ts";
+
 /** Accounts, applications, keys, users and sessions. */
 const entities = `
   CREATE TABLE accounts (
@@ -218,10 +221,7 @@ const replies = `
     asked_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  -- The size of all stored answers and of each account's, of which the largest is evicted from.
-  -- Both are kept by triggers, because scanning large rows is slow.
-  CREATE TABLE call_replies_sum (bytes INTEGER NOT NULL) STRICT;
-  INSERT INTO call_replies_sum VALUES (0);
+  -- The size of each account's stored answers, because scanning large rows is slow.
   CREATE TABLE call_reply_shares (
     account_id TEXT NOT NULL PRIMARY KEY,
     bytes INTEGER NOT NULL
@@ -368,3 +368,18 @@ const owners = `
 
 /** All tables of both databases, in the words of SQLite, without triggers. Times are milliseconds since the epoch. */
 export const tables: string = [entities, audit, replies, usage, owners].join("\n");
+
+/** The version of the schema of both databases: raise it with each change of a released schema. */
+export const schemaVersion = 1;
+
+/** Throws `OtherSchema` for a database that another version of Sluice has made. */
+export function refuseOtherSchema({
+  path,
+  version,
+}: Pick<DatabaseFacts, "path" | "version">): void {
+  if (version === 0 || version === schemaVersion) return;
+  throw new OtherSchema(
+    `the database ${path} has the schema ${version}, and this version of Sluice works with ` +
+      `schema ${schemaVersion}. Please use the version that made it, or an empty database.`,
+  );
+}

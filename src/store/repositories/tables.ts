@@ -55,7 +55,6 @@ export interface Tables {
   callReplies: Row<KeptReply> & { bytes: number };
   /** Times by the clock of the database. */
   callClaims: Row<HeldClaim> & { requestDigest: string; doubts: number; askedAt: number };
-  callRepliesSum: { bytes: number };
   callReplyShares: { accountId: string; bytes: number };
   /** `signedAt` by the clock of the database. */
   processes: Row<OwnProcessRow> & { signedAt: number };

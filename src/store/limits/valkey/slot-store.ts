@@ -1,10 +1,11 @@
-import type { SlotGrant, SlotStore, SlotWish } from "../../slots.ts";
+import type { SlotStore } from "../../slots.ts";
 import type { ValkeyClient, ValkeyScript } from "./client.ts";
 import { shardOf } from "./scopes.ts";
 import type { Trust } from "./trust.ts";
 
 /** How long a process that got too few counts among those that want some, unless it asks again. */
 const wantMs = 100;
+const lifeMs = 10_000;
 
 /**
  * One hash for each bound: how many slots each process has, until when, and until when it wants
@@ -51,32 +52,24 @@ export interface ValkeySlotsOptions {
 }
 
 /** Slots that all processes share in Valkey. */
-export class ValkeySlots implements SlotStore {
-  readonly lifeMs = 10_000;
-  readonly #options: ValkeySlotsOptions;
-
-  constructor(options: ValkeySlotsOptions) {
-    this.#options = options;
-  }
-
-  get decides(): boolean {
-    return this.#options.trust.decides;
-  }
-
-  get processes(): number {
-    return this.#options.processes();
-  }
-
-  async take({ bound, limit, held, more }: SlotWish): Promise<SlotGrant> {
-    const { client, process } = this.#options;
-    const key = `sluice:{${shardOf(bound, client.shards)}}:slots:${bound}`;
-    const parameters = [process, limit, held, more, this.lifeMs];
-    const reply = await client.run(slotScript, [key], parameters);
-    const answer: readonly unknown[] = Array.isArray(reply) ? reply : [];
-    const [granted, fair] = answer;
-    if (typeof granted !== "number" || typeof fair !== "number") {
-      throw new TypeError("Valkey has not answered with slots");
-    }
-    return { granted, fair: fair < 0 ? Infinity : fair };
-  }
+export function valkeySlots({ client, trust, process, processes }: ValkeySlotsOptions): SlotStore {
+  return {
+    lifeMs,
+    get decides() {
+      return trust.decides;
+    },
+    get processes() {
+      return processes();
+    },
+    async take({ bound, limit, held, more }) {
+      const key = `sluice:{${shardOf(bound, client.shards)}}:slots:${bound}`;
+      const reply = await client.run(slotScript, [key], [process, limit, held, more, lifeMs]);
+      const answer: readonly unknown[] = Array.isArray(reply) ? reply : [];
+      const [granted, fair] = answer;
+      if (typeof granted !== "number" || typeof fair !== "number") {
+        throw new TypeError("Valkey has not answered with slots");
+      }
+      return { granted, fair: fair < 0 ? Infinity : fair };
+    },
+  };
 }

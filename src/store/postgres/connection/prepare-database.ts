@@ -1,7 +1,7 @@
 import type { ClientBase } from "pg";
 import { type DatabaseFacts, type DatabaseOwner, factsOfNone } from "../../store.ts";
 import { WrongDatabase } from "../../errors.ts";
-import { refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
+import { refuseOtherSchema, schemaVersion } from "../../repositories/schema.ts";
 import { beginIn } from "./lanes.ts";
 import { schema } from "../schema.ts";
 
@@ -42,7 +42,6 @@ interface OwnerRow {
   readonly version: number;
   readonly id: string | null;
   readonly mark: string | null;
-  readonly hasSecrets: boolean;
 }
 
 /** Reads what identifies the owner of a database of any version, without changing it. */
@@ -52,8 +51,7 @@ export async function readFacts(client: ClientBase, path: string): Promise<Datab
   );
   if (found.rows[0]?.found !== true) return factsOfNone(path, "empty");
   const { rows } = await client.query<OwnerRow>(`
-    SELECT version, id, pepper_mark AS mark, EXISTS (SELECT 1 FROM secrets) AS "hasSecrets"
-    FROM schema_version LEFT JOIN installation ON true`);
+    SELECT version, id, pepper_mark AS mark FROM schema_version LEFT JOIN installation ON true`);
   const [row] = rows;
   return {
     path,
@@ -61,7 +59,6 @@ export async function readFacts(client: ClientBase, path: string): Promise<Datab
     version: row?.version ?? 0,
     installation: row?.id ?? undefined,
     pepperMark: row?.mark ?? undefined,
-    hasSecrets: row?.hasSecrets === true,
   };
 }
 

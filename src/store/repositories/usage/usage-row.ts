@@ -1,9 +1,8 @@
 import { type CallRouting, keptRouting, readRouting } from "../../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
-import { isStorable, present, storableTexts } from "../row.ts";
+import { type ColumnTypes, isStorable, present, storableTexts } from "../row.ts";
 import type { UsageRow } from "../tables.ts";
-import type { ColumnTypes } from "./row-set.ts";
 
 /** The columns of a call. */
 export const callColumns = {

@@ -3,7 +3,7 @@ import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
 import type { DroppedRows, UsageRetention, UsageStore } from "../../store.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
-import { namesOf, rowsOf } from "./row-set.ts";
+import { namesOf, rowsOf } from "../row.ts";
 import { stepStart } from "./usage-range.ts";
 import { callColumns, storable, toValues } from "./usage-row.ts";
 import { addToSums } from "./usage-sums.ts";

@@ -3,7 +3,7 @@ import { compactLatencies, encodeLatency } from "../../../domain/usage/latency-h
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { withRawRows } from "../session.ts";
 import type { Queries, UsageSum } from "../tables.ts";
-import { type ColumnTypes, namesOf, rowsOf } from "./row-set.ts";
+import { type ColumnTypes, namesOf, rowsOf } from "../row.ts";
 import { type Grain, stepStart } from "./usage-range.ts";
 
 export type CountedCall = Pick<

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ManualClock } from "../../../../test/support/manual-clock.ts";
 import { OtherSchema, StorageUnavailable } from "../../errors.ts";
-import { schemaVersion } from "../../schema-version.ts";
+import { schemaVersion } from "../../repositories/schema.ts";
 import { SqliteConnection } from "./connection.ts";
 
 const garbage = "this is no database, and it is long enough to look like one. ".repeat(300);

@@ -36,7 +36,7 @@ export class SqliteConnection implements SqlConnection {
   /** The file when it was opened. */
   #opened: FileState | undefined;
   /** A damaged file, which is not opened again until another one takes its place. */
-  #broken: { readonly what: string; readonly file: FileState | undefined } | undefined;
+  #broken: { readonly what: string; readonly file: FileState } | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
   #wasOpened = false;
@@ -176,7 +176,8 @@ export class SqliteConnection implements SqlConnection {
   /** SQLite would go on with a file that has no name any more, and all of it would be lost. */
   #isLost(): boolean {
     if (this.#database === undefined || this.#file === undefined) return false;
-    return !isSameFile(stateOf(this.#file), this.#opened);
+    const { identity } = stateOf(this.#file);
+    return identity === undefined || identity !== this.#opened?.identity;
   }
 
   #openAgain(): Database {
@@ -194,15 +195,15 @@ export class SqliteConnection implements SqlConnection {
     const database = openDatabase(path, settings);
     this.#wasOpened = true;
     this.#openedAt = this.#state.clock.monotonic();
-    this.#opened = this.#file === undefined ? undefined : stateOf(this.#file);
+    this.#opened = stateOf(path);
     return database;
   }
 
   #isBroken(): boolean {
     const before = this.#broken?.file;
-    const now = before === undefined ? undefined : stateOf(this.#options.path);
-    if (now === undefined || before === undefined || !isSameFile(now, before)) return false;
-    return now.size === before.size && now.changedAt === before.changedAt;
+    if (before?.identity === undefined) return false;
+    const now = stateOf(this.#options.path);
+    return now.identity === before.identity && now.content === before.content;
   }
 
   #drop(): void {
@@ -238,23 +239,14 @@ export class SqliteConnection implements SqlConnection {
   }
 }
 
-interface FileState {
-  readonly device: bigint;
-  readonly inode: bigint;
-  readonly bornAt: bigint;
-  readonly size: bigint;
-  readonly changedAt: bigint;
-}
+type FileState = ReturnType<typeof stateOf>;
 
-function stateOf(path: string): FileState | undefined {
+/** Which file a path leads to, and what is in it; both are undefined without a file. */
+function stateOf(path: string) {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-  if (stats === undefined) return undefined;
-  const { dev: device, ino: inode, size, birthtimeNs: bornAt, mtimeNs: changedAt } = stats;
-  return { device, inode, bornAt, size, changedAt };
-}
-
-function isSameFile(one: FileState | undefined, other: FileState | undefined): boolean {
-  if (one === undefined || other === undefined) return false;
-  // Inode numbers are reused; birth times are not.
-  return one.device === other.device && one.inode === other.inode && one.bornAt === other.bornAt;
+  return {
+    // Inode numbers are reused; birth times are not.
+    identity: stats && `${stats.dev} ${stats.ino} ${stats.birthtimeNs}`,
+    content: stats && `${stats.size} ${stats.mtimeNs}`,
+  };
 }

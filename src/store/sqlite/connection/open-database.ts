@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { oddKind } from "../../../domain/system-files.ts";
 import { StorageUnavailable, WrongDatabase } from "../../errors.ts";
 import { type DatabaseFacts, type DatabaseOwner, factsOfNone } from "../../store.ts";
-import { refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
+import { refuseOtherSchema, schemaVersion } from "../../repositories/schema.ts";
 import { schema } from "../schema.ts";
 
 // By default, Bun keeps the first 20 statements prepared and prepares all others at each use. There
@@ -85,9 +85,8 @@ function readFacts(database: Database, path: string): DatabaseFacts {
     .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'")
     .all();
   if (rows.length === 0) return { ...factsOfNone(path, "empty"), version: readVersion(database) };
-  const tables = new Set(rows.map(({ name }) => name));
   const claims = "SELECT id, pepper_mark AS mark FROM installation";
-  const claim = tables.has("installation")
+  const claim = rows.some(({ name }) => name === "installation")
     ? database.query<{ id: string; mark: string | null }, []>(claims).get()
     : null;
   return {
@@ -96,8 +95,6 @@ function readFacts(database: Database, path: string): DatabaseFacts {
     version: readVersion(database),
     installation: claim?.id,
     pepperMark: claim?.mark ?? undefined,
-    hasSecrets:
-      tables.has("secrets") && database.query("SELECT 1 FROM secrets LIMIT 1").get() !== null,
   };
 }
 
