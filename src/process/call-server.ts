@@ -16,7 +16,7 @@ import type { CallHook } from "../snapshot/call-hooks.ts";
 import type { LimitStore } from "../store/limits/limit-store.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { type ControlPort, StartProblem } from "./control-client.ts";
+import type { ControlPort } from "./control-client.ts";
 import type { ProcessLimits } from "./wiring/open-valkey-limits.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import type { Config } from "../config/config.ts";
@@ -29,7 +29,7 @@ import { createAuthenticate } from "../keys/authenticate.ts";
 import { howDegraded, keyPollMs, KeyRing } from "../keys/key-ring.ts";
 import { dataRoutes } from "../routes.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import { ThreadLost } from "./thread-link.ts";
+import { StartProblem, ThreadLost } from "./thread-link.ts";
 import { openLimits } from "./open-limits.ts";
 import { buildServices, followConfig, type BuiltServices } from "./wiring/build-services.ts";
 import {

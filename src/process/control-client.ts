@@ -40,9 +40,6 @@ export interface ControlClientOptions {
   readonly onGivenUp: (deaths: number) => void;
 }
 
-/** Why the control plane cannot start, in words for the operator. */
-export class StartProblem extends Error {}
-
 type Link = ThreadLink<ToControl, ToMain>;
 
 const stateIntervalMs = 1_000;
@@ -100,16 +97,13 @@ export class ControlClient {
     this.#uses.start();
     // Ticks show the control thread from now on that this one lives.
     this.#watchReadiness();
-    return this.#open(this.#linked());
+    return this.#linked().ask("open", undefined, beginTimeoutMs);
   }
 
-  /**
-   * The process serves. Resolves to the address of the admin listener, if it is here; rejects with
-   * `StartProblem`.
-   */
-  async serve(spool: string | undefined): Promise<string | undefined> {
+  /** The process serves. Rejects with `StartProblem`. */
+  async serve(spool: string | undefined): Promise<void> {
     this.#spool = spool;
-    return this.#serve(this.#linked());
+    await this.#serve(this.#linked());
   }
 
   tellState(): void {
@@ -185,7 +179,7 @@ export class ControlClient {
     if (this.#isStopping) return;
     const link = this.#begin();
     try {
-      await this.#open(link);
+      await link.ask("open", undefined, beginTimeoutMs);
       await this.#serve(link);
       this.#options.onBack();
     } catch (error) {
@@ -196,17 +190,9 @@ export class ControlClient {
     }
   }
 
-  async #open(link: Link): Promise<readonly string[]> {
-    const { peppers, problem } = await link.ask("open", undefined, beginTimeoutMs);
-    if (problem !== undefined) throw new StartProblem(problem);
-    return peppers;
-  }
-
-  async #serve(link: Link): Promise<string | undefined> {
+  #serve(link: Link): Promise<void> {
     this.tellState();
-    const { adminUrl, problem } = await link.ask("serve", { spool: this.#spool }, beginTimeoutMs);
-    if (problem !== undefined) throw new StartProblem(problem);
-    return adminUrl;
+    return link.ask("serve", this.#spool, beginTimeoutMs);
   }
 
   #createPort(): ControlPort {

@@ -147,7 +147,7 @@ export class GatewayProcess implements AsyncDisposable {
     });
     this.#calls = calls;
     await calls.start();
-    this.#adminUrl = (await this.#control.serve(this.#ledger.folder)) ?? "";
+    await this.#control.serve(this.#ledger.folder);
   }
 
   /** Applies a validated configuration to calls. Listeners and storage are not changed. */

@@ -59,17 +59,13 @@ export interface StorageState {
 
 /** Sent by the main thread. */
 export type ToControl = {
-  /** Opens the database. Answered with the peppers, the first digests; or why the process cannot start. */
-  readonly open: {
-    readonly ask: undefined;
-    readonly answer: { readonly peppers: readonly string[]; readonly problem?: string };
-  };
-  /** The process serves. Answered with the address of the admin listener, if it is here. */
-  readonly serve: {
-    /** Path of the spool; undefined while it cannot be written. */
-    readonly ask: { readonly spool: string | undefined };
-    readonly answer: { readonly adminUrl: string | undefined; readonly problem?: string };
-  };
+  /** Opens the database. Answered with the peppers, the first digests, or with `StartProblem`. */
+  readonly open: { readonly ask: undefined; readonly answer: readonly string[] };
+  /**
+   * The process serves, and its spool is at this path; undefined while it cannot be written.
+   * Answered once the admin listener is open, if it is to be here, or with `StartProblem`.
+   */
+  readonly serve: { readonly ask: string | undefined; readonly answer: void };
   /** Every second, and at once when the process becomes ready or ceases to be. Shows that it lives. */
   readonly state: { readonly ask: MainState };
   readonly "keys.load": {

@@ -26,6 +26,9 @@ export class ThreadLost extends StorageUnavailable {
   override readonly name = "ThreadLost";
 }
 
+/** Why the process cannot start, in words for the operator. */
+export class StartProblem extends Error {}
+
 /** Longest wait for an answer. A message to a thread that has died is lost without a sign. */
 const answerTimeoutMs = 5_000;
 
@@ -135,29 +138,20 @@ export class ThreadLink<Sent extends Messages, Heard extends Messages> {
   }
 }
 
-/** An error as it is sent. Its class is kept where callers depend on it. */
+/** Errors whose class callers depend on. */
+const keptClasses = [RefusedRows, StorageUnavailable, StartProblem] as const;
+
+/** An error as it is sent: the index of its class, if that is kept. */
 interface ErrorFacts {
-  readonly name: string;
+  readonly kept: number;
   readonly message: string;
 }
 
 function factsOf(error: unknown): ErrorFacts {
-  if (error instanceof RefusedRows) return { name: "RefusedRows", message: error.message };
-  if (error instanceof StorageUnavailable) {
-    return { name: "StorageUnavailable", message: error.message };
-  }
-  return error instanceof Error
-    ? { name: error.name, message: error.message }
-    : { name: "Error", message: String(error) };
+  const kept = keptClasses.findIndex((each) => error instanceof each);
+  return { kept, message: error instanceof Error ? error.message : String(error) };
 }
 
-function errorOf({ name, message }: ErrorFacts): Error {
-  switch (name) {
-    case "RefusedRows":
-      return new RefusedRows(message);
-    case "StorageUnavailable":
-      return new StorageUnavailable(message);
-    default:
-      return new Error(message);
-  }
+function errorOf({ kept, message }: ErrorFacts): Error {
+  return new (keptClasses[kept] ?? Error)(message);
 }

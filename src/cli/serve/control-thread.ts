@@ -9,7 +9,7 @@ import { systemClock } from "../../domain/clock.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { failureFacts } from "../../process/failure-facts.ts";
 import type { ControlStart, ToControl, ToMain } from "../../process/messages.ts";
-import { ThreadLink, type Message, type Port } from "../../process/thread-link.ts";
+import { StartProblem, ThreadLink, type Message, type Port } from "../../process/thread-link.ts";
 import { ControlPlane } from "../../process/control/control-plane.ts";
 import { MainWatch } from "../../process/control/main-watch.ts";
 
@@ -59,7 +59,9 @@ function begin(start: ControlStart): void {
     open({ start, args, config, fileConfig: parsed.fileConfig, link, log });
   } catch (error) {
     link.handle({
-      open: async () => ({ peppers: [], problem: await explainStart(error, config.dataDir) }),
+      async open() {
+        throw new StartProblem(await explainStart(error, config.dataDir));
+      },
     });
   }
 }

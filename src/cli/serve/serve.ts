@@ -5,7 +5,7 @@ import { keepRestartSettings } from "../../config/restart-settings.ts";
 import type { IssuedToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import { FolderInUse } from "../../ledger/spool/folder-lock.ts";
 import { exitCodes } from "../../process/program.ts";
-import { StartProblem } from "../../process/control-client.ts";
+import { StartProblem } from "../../process/thread-link.ts";
 import { GatewayProcess } from "../../process/gateway-process.ts";
 import type { Beginning } from "../../process/parent/child.ts";
 import type { ParentLink } from "../../process/parent/parent-link.ts";

@@ -12,7 +12,7 @@ import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigText, MainState, ToControl } from "../messages.ts";
-import type { Handlers } from "../thread-link.ts";
+import { StartProblem, type Handlers } from "../thread-link.ts";
 import { platformOf } from "./admin-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
 import { keepLastGood } from "../last-good.ts";
@@ -280,24 +280,15 @@ export class ControlPlane implements AsyncDisposable {
   #handlers(): Handlers<ToControl> {
     const { explain, reload, issueDemoKey, onTick, onStopped } = this.#options;
     const { keys, replies, lastUse, renewal, usage } = this.storage;
+    const refuse = async (error: unknown): Promise<never> => {
+      throw new StartProblem(await explain(error));
+    };
     return {
       open: async () => {
-        const peppers = this.installation.secrets.map((secret) => secret.reveal());
-        try {
-          await this.open();
-          return { peppers };
-        } catch (error) {
-          return { peppers, problem: await explain(error) };
-        }
+        await this.open().catch(refuse);
+        return this.installation.secrets.map((secret) => secret.reveal());
       },
-      serve: async ({ spool }) => {
-        try {
-          await this.serve(spool);
-          return { adminUrl: this.#leader?.url };
-        } catch (error) {
-          return { adminUrl: undefined, problem: await explain(error) };
-        }
-      },
+      serve: (spool) => this.serve(spool).catch(refuse),
       state: (state) => {
         this.#main = state;
         onTick?.();
