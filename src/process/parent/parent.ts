@@ -12,21 +12,14 @@ import type {
 } from "./child.ts";
 
 /** An unexpected end of a process. */
-export interface Crash {
-  /** Of the process among those of the gateway. */
-  readonly number: number;
+export interface Crash
+  extends
+    Pick<ChildEnd, "signal" | "peakResidentBytes">,
+    Pick<Run, "number" | "restarts" | "hasServed" | "failure"> {
   readonly pid: number;
   readonly uptimeMs: number;
   /** Undefined when a signal ended it. */
   readonly exitCode: number | undefined;
-  readonly signal: string | undefined;
-  readonly peakResidentBytes: number | undefined;
-  /** Earlier restarts in its place. */
-  readonly restarts: number;
-  /** Whether it had begun to serve. */
-  readonly hasServed: boolean;
-  /** What the process itself reported; undefined when it was killed. */
-  readonly failure: FailureFacts | undefined;
   /** The wait before the next start; undefined: there is none. */
   readonly nextStartMs: number | undefined;
 }
@@ -50,26 +43,41 @@ interface Place {
   restarts: number;
 }
 
+/** The end of a process that was never started. */
+const neverStarted: ChildEnd = {
+  exitCode: exitCodes.failed,
+  signal: undefined,
+  peakResidentBytes: undefined,
+};
+
 /** One process. */
-interface Run {
+class Run {
+  /** Of the process among those of the gateway. */
   readonly number: number;
-  readonly portUse: Beginning["portUse"];
+  /** Earlier restarts in its place. */
   readonly restarts: number;
   readonly startedAt: number;
   /** Undefined if it could not be started, for `refusal`. */
   child: Child | undefined;
   refusal: { readonly error: unknown } | undefined;
-  ended: Promise<ChildEnd>;
-  hasServed: boolean;
+  ended = Promise.resolve(neverStarted);
+  hasServed = false;
   /** Whether another process has taken its place. */
-  isReplaced: boolean;
+  isReplaced = false;
+  /** What the process itself reported; undefined when it was killed. */
   failure: FailureFacts | undefined;
   /** What it has read of its configuration. */
   settings: GatewaySettings | undefined;
   /** Why it ended before it served, as it said itself. */
   whyNotStarted: string | undefined;
-  readonly serving: PromiseWithResolvers<void>;
-  readonly replaced: PromiseWithResolvers<undefined>;
+  readonly serving = Promise.withResolvers<void>();
+  readonly replaced = Promise.withResolvers<undefined>();
+
+  constructor({ number, restarts }: Place, startedAt: number) {
+    this.number = number;
+    this.restarts = restarts;
+    this.startedAt = startedAt;
+  }
 }
 
 /** Time between the second request to stop and the kill. */
@@ -263,19 +271,11 @@ export class Parent {
     const { clock, onCrash, onStartRefused } = this.#options;
     if (run.refusal !== undefined) return onStartRefused(run.refusal.error, nextStartMs);
     if (!this.#isCrash(end) || (run.isReplaced && end.exitCode === exitCodes.ok)) return;
-    const { signal, exitCode } = end;
-    onCrash({
-      number: run.number,
-      pid: run.child?.pid ?? 0,
-      uptimeMs: clock.monotonic() - run.startedAt,
-      exitCode: signal === undefined ? exitCode : undefined,
-      signal,
-      peakResidentBytes: end.peakResidentBytes,
-      restarts: run.restarts,
-      hasServed: run.hasServed,
-      failure: run.failure,
-      nextStartMs,
-    });
+    const { number, restarts, hasServed, failure, startedAt } = run;
+    const exitCode = end.signal === undefined ? end.exitCode : undefined;
+    const uptimeMs = clock.monotonic() - startedAt;
+    const pid = run.child?.pid ?? 0;
+    onCrash({ ...end, number, pid, uptimeMs, exitCode, restarts, hasServed, failure, nextStartMs });
   }
 
   /** A process that was aborted, was asked to end, or never served is no crash. */
@@ -298,27 +298,9 @@ export class Parent {
     this.#endOnce();
   }
 
-  #begin(
-    { number, restarts }: Place,
-    portUse: Beginning["portUse"],
-    crashedIn?: Beginning["crashedIn"],
-  ): Run {
-    const run: Run = {
-      number,
-      portUse,
-      restarts,
-      startedAt: this.#options.clock.monotonic(),
-      child: undefined,
-      refusal: undefined,
-      ended: Promise.resolve(neverStarted),
-      hasServed: false,
-      isReplaced: false,
-      failure: undefined,
-      settings: undefined,
-      whyNotStarted: undefined,
-      serving: Promise.withResolvers<void>(),
-      replaced: Promise.withResolvers<undefined>(),
-    };
+  #begin(place: Place, portUse: Beginning["portUse"], crashedIn?: Beginning["crashedIn"]): Run {
+    const run = new Run(place, this.#options.clock.monotonic());
+    const { number } = place;
     try {
       const child = this.#options.start((message) => this.#hear(run, message));
       run.child = child;
@@ -373,13 +355,6 @@ export class Parent {
 }
 
 const whyEnding = "the gateway is ending";
-
-/** The end of a process that was never started. */
-const neverStarted: ChildEnd = {
-  exitCode: exitCodes.failed,
-  signal: undefined,
-  peakResidentBytes: undefined,
-};
 
 function whyNotServing({ refusal, whyNotStarted }: Run): string {
   if (refusal !== undefined) return "no new process can be started";
