@@ -1,38 +1,14 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { RefusalExplanation } from "../../domain/errors/refusal.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { AdminGate } from "./dispatch-options.ts";
-import type { BodyLimits } from "../body/read-body.ts";
 import type { Reply } from "../replies/error-reply.ts";
+import type { RequestContext } from "./request-context.ts";
+import { queryOf } from "./request-target.ts";
 import type { AnonymousAdminCall, Route } from "./route.ts";
+import type { RouteMatch } from "./route-table.ts";
 
-export type AdminRoute = Extract<Route, { access: "anonymous" | "principal" }>;
+type AdminRoute = Extract<Route, { access: "anonymous" | "principal" }>;
 type PrincipalRoute = Extract<Route, { access: "principal" }>;
-
-/** Enough for every request of the control plane. */
-const most = {
-  bodyBytes: 1_048_576,
-  depth: 32,
-  memoryBytes: 64 * 1_048_576,
-  /** For all bodies from one address. */
-  memoryPerAddressBytes: 8 * 1_048_576,
-} as const;
-
-/** Limits of bodies on the admin listener: the configured ones, capped. */
-export function adminBodyLimits(limits: BodyLimits): BodyLimits {
-  const { bodyMemory: memory } = limits;
-  return {
-    ...limits,
-    bodyLimitBytes: Math.min(limits.bodyLimitBytes, most.bodyBytes),
-    decompressedLimitBytes: Math.min(limits.decompressedLimitBytes, most.bodyBytes),
-    jsonDepth: Math.min(limits.jsonDepth, most.depth),
-    bodyMemory: {
-      ...memory,
-      allBytes: Math.min(memory.allBytes, most.memoryBytes),
-      ownBytes: Math.min(memory.ownBytes, most.memoryPerAddressBytes),
-    },
-  };
-}
 
 /**
  * Adds the headers of every answer of the admin listener, errors included. Answers belong to one
@@ -51,25 +27,41 @@ export function securedReply(reply: Reply): Reply {
   };
 }
 
-interface AdminArrival {
-  readonly gate: AdminGate;
-  /** Called once the principal is known, which refusals record. */
-  readonly onKnown: (principal: Principal) => void;
-}
-
 /** Identifies the principal, checks its role and scopes, then handles the request. */
 export async function handleAdmin(
+  context: RequestContext,
+  route: AdminRoute,
+  { parameters, parameter }: RouteMatch,
+): Promise<Reply> {
+  // It would cut erasures, audit verifications and downloads that pause.
+  context.pauseIdleTimer();
+  const { request, connections } = context;
+  const reply = await answer(context, route, {
+    ...context.call(parameter),
+    address: context.address,
+    parameters,
+    query: queryOf(request.url),
+    readBody: () => context.readBody(),
+  });
+  // A reader that stops reading must not hold a download for ever.
+  if (reply.body instanceof ReadableStream) connections.extendIdleTimer(request);
+  return reply;
+}
+
+async function answer(
+  context: RequestContext,
   route: AdminRoute,
   call: AnonymousAdminCall,
-  { gate, onKnown }: AdminArrival,
 ): Promise<Reply> {
-  const { request, address } = call;
+  const { gate } = context.shared.options;
+  if (gate === undefined) throw new Error("a route of the control plane has no gate");
   if (route.access === "anonymous") {
-    gate.checkAnonymous({ request, address });
+    gate.checkAnonymous(call);
     return route.handle(call);
   }
-  const principal = await gate.identify({ request, address });
-  onKnown(principal);
+  const principal = await gate.identify(call);
+  // Refusals record it.
+  context.accountId = principal.accountId;
   requirePermission(principal, route);
   return route.handle({ ...call, principal });
 }

@@ -1,6 +1,5 @@
-import type { Principal } from "../../domain/principal.ts";
 import { whyEnded } from "../../domain/waiting/wait.ts";
-import { type AdminRoute, handleAdmin, securedReply } from "./admin-dispatch.ts";
+import { handleAdmin, securedReply } from "./admin-dispatch.ts";
 import { MemoryGate } from "../../domain/waiting/memory-gate.ts";
 import { Lingering } from "../body/lingering.ts";
 import type { HandledRequest } from "../../domain/handled-request.ts";
@@ -13,9 +12,7 @@ import { refusalOf } from "../replies/refusal-of.ts";
 import { PreparedRefusals } from "../replies/repeated-refusals.ts";
 import { closes, closingUnread, toResponse } from "../replies/to-response.ts";
 import { RequestContext } from "./request-context.ts";
-import { encodedSlash, pathOf, queryOf, readTarget, type SentPath } from "./request-target.ts";
-import type { PublicCall } from "./route.ts";
-import type { RouteMatch } from "./route-table.ts";
+import { encodedSlash, pathOf, readTarget, type SentPath } from "./request-target.ts";
 import { UnreadStreams } from "../body/unread-streams.ts";
 
 /** Answers synchronously where nothing has to be awaited, which keeps refusals cheap. */
@@ -136,32 +133,6 @@ function handle(context: RequestContext, sent: SentPath | undefined): Reply | Pr
     }
     case "anonymous":
     case "principal":
-      return handleControl({ context, route, call: context.call(parameter), match });
+      return handleAdmin(context, route, match);
   }
-}
-
-interface ControlRequest {
-  readonly context: RequestContext;
-  readonly route: AdminRoute;
-  readonly call: PublicCall;
-  readonly match: RouteMatch;
-}
-
-async function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
-  const { gate } = context.shared.options;
-  if (gate === undefined) throw new Error("a route of the control plane has no gate");
-  const admin = {
-    ...call,
-    address: context.address,
-    parameters: match.parameters,
-    query: queryOf(context.request.url),
-    readBody: () => context.readBody(),
-  };
-  const onKnown = (who: Principal): void => void (context.accountId = who.accountId);
-  // It would cut erasures, audit verifications and downloads that pause.
-  context.pauseIdleTimer();
-  const reply = await handleAdmin(route, admin, { gate, onKnown });
-  // A reader that stops reading must not hold a download for ever.
-  if (reply.body instanceof ReadableStream) context.connections.extendIdleTimer(context.request);
-  return reply;
 }

@@ -10,10 +10,15 @@ import type { HandledRequest } from "../../domain/handled-request.ts";
 import type { DispatchOptions, EdgeSettings, Surface } from "./dispatch-options.ts";
 import type { Dialect } from "../replies/error-reply.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
-import { answerMemoryFull, bodyMemoryFull, hasBody, readBody } from "../body/read-body.ts";
+import {
+  answerMemoryFull,
+  type BodyLimits,
+  bodyMemoryFull,
+  hasBody,
+  readBody,
+} from "../body/read-body.ts";
 import type { Lingering } from "../body/lingering.ts";
 import type { UnreadStreams } from "../body/unread-streams.ts";
-import { adminBodyLimits } from "./admin-dispatch.ts";
 import type { PublicCall } from "./route.ts";
 
 /** What the requests of a listener share. */
@@ -148,4 +153,29 @@ export class RequestContext implements RequestOrigin, CallMemory, AnswerMemory {
     const { address } = this;
     return { id: address, accountId: address };
   }
+}
+
+/** Enough for every request of the control plane. */
+const most = {
+  bodyBytes: 1_048_576,
+  depth: 32,
+  memoryBytes: 64 * 1_048_576,
+  /** For all bodies from one address. */
+  memoryPerAddressBytes: 8 * 1_048_576,
+} as const;
+
+/** Limits of bodies on the admin listener: the configured ones, capped. */
+function adminBodyLimits(limits: BodyLimits): BodyLimits {
+  const { bodyMemory: memory } = limits;
+  return {
+    ...limits,
+    bodyLimitBytes: Math.min(limits.bodyLimitBytes, most.bodyBytes),
+    decompressedLimitBytes: Math.min(limits.decompressedLimitBytes, most.bodyBytes),
+    jsonDepth: Math.min(limits.jsonDepth, most.depth),
+    bodyMemory: {
+      ...memory,
+      allBytes: Math.min(memory.allBytes, most.memoryBytes),
+      ownBytes: Math.min(memory.ownBytes, most.memoryPerAddressBytes),
+    },
+  };
 }
