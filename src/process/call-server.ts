@@ -7,10 +7,10 @@ import type { Clock } from "../domain/clock.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import { joinLacks, type ProcessFacts } from "../control/platform/process-status.ts";
+import { sellableUnits } from "../domain/limits/capacity.ts";
 import type { Proxies } from "../domain/upstream-settings.ts";
 import type { Route } from "../edge/dispatch/route.ts";
 import type { Shutdown } from "../edge/shutdown.ts";
-import { findStrandedKeys, oversoldPools } from "../keys/stranded-keys.ts";
 import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
 import type { CallHook } from "../snapshot/call-hooks.ts";
 import type { LimitStore } from "../store/limits/limit-store.ts";
@@ -177,7 +177,7 @@ export class CallServer implements AsyncDisposable {
     if (portUse === "successor" && lack !== undefined) throw new StartProblem(lack);
     ledger.start();
     await this.#limits.start();
-    this.#reportKeys();
+    this.#reportOversold();
     this.#listener = this.#listen();
     this.#services.overload.start();
   }
@@ -193,7 +193,7 @@ export class CallServer implements AsyncDisposable {
     this.#config = config;
     this.#edge = buildEdge(config);
     this.#followConfig();
-    this.#reportKeys();
+    this.#reportOversold();
   }
 
   whyNotReady(): string | undefined {
@@ -228,20 +228,14 @@ export class CallServer implements AsyncDisposable {
     return buildSnapshot(config, { services: adapterServices(this.#options), hooks }, before);
   }
 
-  /** Logs live keys that the configuration does not serve. The keys are the same in all processes. */
-  #reportKeys(): void {
+  /** Logs pools that hold fewer units than live keys have, which are the same in all processes. */
+  #reportOversold(): void {
     const { number = 1, telemetry } = this.#options;
     if (number !== 1) return;
-    const { plans, environments, pools } = this.#config;
-    const configured = { plans, names: new Set(environments.map(({ name }) => name)) };
-    for (const { what, name, keys } of findStrandedKeys(
-      this.#keyRing.secrets.values(),
-      configured,
-    )) {
-      telemetry.events.keysStranded(what, name, keys);
-    }
-    for (const oversold of oversoldPools(pools, this.#keyRing.unitsByPool)) {
-      telemetry.events.poolOversold(oversold);
+    for (const [name, soldUnits] of this.#keyRing.unitsByPool) {
+      const pool = this.#config.pools.get(name);
+      const sellable = pool === undefined ? 0 : sellableUnits(pool);
+      if (soldUnits > sellable) telemetry.events.poolOversold(name, soldUnits, sellable);
     }
   }
 

@@ -113,11 +113,6 @@ export class ControlClient {
     this.#link?.tell("state", state);
   }
 
-  /** Rows of the spool may be stored. */
-  wake(): void {
-    this.#link?.tell("usage.written", undefined);
-  }
-
   reload(): void {
     this.#link?.tell("reload", undefined);
   }

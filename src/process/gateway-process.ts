@@ -127,7 +127,6 @@ export class GatewayProcess implements AsyncDisposable {
       clock,
       on: telemetry.ledger,
       direct: control.usage,
-      onBatch: () => this.#control.wake(),
     });
     const calls = new CallServer({
       config,

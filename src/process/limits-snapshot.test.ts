@@ -38,7 +38,6 @@ function processIn(root: string, clock: ManualClock) {
     clock,
     on: new LedgerLog(),
     direct: new FallibleStore(),
-    onBatch: () => undefined,
   });
   const own = new OwnLimits({
     clock,

@@ -82,8 +82,6 @@ export type ToControl = {
   readonly "claims.keep": { readonly ask: AnsweredClaim; readonly answer: number };
   /** Rows that do not fit into the spool. */
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
-  /** Rows are in the spool. */
-  readonly "usage.written": { readonly ask: undefined };
   /** Stores what is in the spools. */
   readonly "usage.flush": { readonly ask: undefined; readonly answer: void };
   /** Reads the file again. */

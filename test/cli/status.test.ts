@@ -84,7 +84,7 @@ test.skipIf(valkeyProgram === null)(
     );
     await untilBothServe("both serve again");
     const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
-    const labels = [...page.matchAll(/^sluice_resident_memory_bytes\{(.*)\} [1-9]/gm)];
+    const labels = [...page.matchAll(/^process_resident_memory_bytes\{(.*)\} [1-9]/gm)];
     expect(new Set(labels.map(([, label]) => label))).toEqual(
       new Set(['process="1"', 'process="2"']),
     );

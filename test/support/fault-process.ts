@@ -68,7 +68,7 @@ export async function startFaultProcess(
       }),
     metrics,
     async residentBytes() {
-      return Number(/^sluice_resident_memory_bytes (\d+)$/m.exec(await metrics())?.[1]);
+      return Number(/^process_resident_memory_bytes (\d+)$/m.exec(await metrics())?.[1]);
     },
     async stopAndReadRows() {
       serving.signal("SIGTERM");

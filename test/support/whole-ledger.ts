@@ -42,7 +42,6 @@ export class Ledger {
       name: processFolderName(1, clock.now(), process.pid),
       direct: store,
       atTurnEnd,
-      onBatch: () => this.#ingest.wake(),
     });
   }
 

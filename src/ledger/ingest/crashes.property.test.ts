@@ -213,7 +213,6 @@ class History implements AsyncDisposable {
       clock: this.#clock,
       on: new LedgerLog(),
       direct: life.storeOf(this.store),
-      onBatch: () => undefined,
       atTurnEnd: (write) => void (state.endTurn = write),
       files: life.files(() => state.hasTrouble && this.#random() < 0.5),
     });

@@ -34,7 +34,6 @@ class IngestBench implements AsyncDisposable {
       clock,
       on,
       direct,
-      onBatch: () => undefined,
       files,
       atTurnEnd: (write) => write(),
     });
@@ -235,8 +234,7 @@ const busyWriter = (root: string, name: string): string => `
   const settings = { ...ledgerFlow, segmentBytes: 8_000, sync: "group" };
   const direct = { insert: () => Promise.reject(new Error("none")) };
   const options = { root: ${JSON.stringify(root)}, name: ${JSON.stringify(name)}, settings };
-  const onBatch = () => undefined;
-  const writer = new SpoolWriter({ ...options, clock, on: new LedgerLog(), direct, onBatch });
+  const writer = new SpoolWriter({ ...options, clock, on: new LedgerLog(), direct });
   writer.start();
   for (let call = 0; ; call += 1) {
     const id = ${JSON.stringify(name)} + "_" + call;

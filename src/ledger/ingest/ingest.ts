@@ -66,9 +66,6 @@ export class Ingest {
   #cancelTimer: (() => void) | undefined;
   #passing: Promise<Error | undefined> | undefined;
   #isStarted = false;
-  #isWoken = false;
-  /** Whether the pass stores what is less than a batch, too. */
-  #isWhole = false;
   /** How often the store has failed in a row. */
   #failures = 0;
   /** In how many of these passes a row failed alone, for an unknown reason, by id. */
@@ -103,20 +100,13 @@ export class Ingest {
   /** Begins by storing what is there, because limits and reports count only stored rows. */
   start(): void {
     this.#isStarted = true;
-    void this.#pass(true);
-  }
-
-  /** Stores whole batches now, unless the database fails; the rest waits for its time. */
-  wake(): void {
-    if (this.#failures > 0 || !this.#isStarted) return;
-    this.#isWoken = true;
-    if (this.#passing === undefined) void this.#pass(false);
+    void this.#pass();
   }
 
   /** Stores everything written before. Rejects as soon as the store fails. */
   async flush(): Promise<void> {
     await this.#passing;
-    const failure = await this.#pass(true);
+    const failure = await this.#pass();
     if (failure !== undefined) throw failure;
   }
 
@@ -131,7 +121,7 @@ export class Ingest {
     this.#cancelTimer?.();
     await this.#passing;
     // A start that was refused must not change anything.
-    if (wasStarted) await this.#pass(true);
+    if (wasStarted) await this.#pass();
     for (const folder of this.#folders.values()) folder.abandon();
   }
 
@@ -152,24 +142,20 @@ export class Ingest {
     const { flushIntervalMs } = settings;
     const longerMs = Math.min(longestPauseMs, flushIntervalMs * 2 ** Math.min(this.#failures, 10));
     const pauseMs = this.#failures === 0 ? flushIntervalMs : longerMs;
-    this.#cancelTimer = clock.schedule(() => void this.#pass(true), pauseMs);
+    this.#cancelTimer = clock.schedule(() => void this.#pass(), pauseMs);
   }
 
   /** Never rejects; resolves to the failure, if any. */
-  #pass(isWhole: boolean): Promise<Error | undefined> {
-    this.#isWhole ||= isWhole;
+  #pass(): Promise<Error | undefined> {
     this.#passing ??= this.#tryAll().finally(() => {
       this.#passing = undefined;
-      if (this.#isWhole || this.#failures > 0) this.#schedule();
-      this.#isWhole = false;
-      if (this.#isWoken) this.wake();
+      this.#schedule();
     });
     return this.#passing;
   }
 
   async #tryAll(): Promise<Error | undefined> {
     const { on, countWaiting } = this.#options;
-    this.#isWoken = false;
     let message = "the usage store refuses the rows";
     try {
       await this.#storeAll();
@@ -203,7 +189,7 @@ export class Ingest {
       // A process may end while another one writes faster than rows are stored.
       if (hasMore) this.#look();
     }
-    if (this.#isWhole) await this.#storeBatch();
+    await this.#storeBatch();
   }
 
   /** A folder with an unreadable file does not delay the others. */

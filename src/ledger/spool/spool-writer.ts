@@ -21,8 +21,6 @@ export interface SpoolWriterOptions extends SpoolOptions {
   readonly on: SpoolEvents;
   /** Takes ended calls while the spool cannot be written. */
   readonly direct: Pick<UsageStore, "insert">;
-  /** Called after every `batchRows` ended calls. */
-  readonly onBatch: () => void;
 }
 
 const tickMs = 1_000;
@@ -35,7 +33,6 @@ export class SpoolWriter implements CallLedger {
   readonly #options: SpoolWriterOptions;
   readonly #spool: Spool;
   readonly #open = new Map<string, CallEntry>();
-  #closes = 0;
   #isNearlyFull = false;
   #isClosed = false;
   #ticking: ReturnType<typeof setInterval> | undefined;
@@ -95,8 +92,6 @@ export class SpoolWriter implements CallLedger {
     this.#open.delete(record.id);
     entry.record = record;
     const written = this.#spool.write(entry);
-    this.#closes += 1;
-    if (this.#closes % this.#options.settings.batchRows === 0) this.#options.onBatch();
     this.#watchSpace();
     return written;
   }

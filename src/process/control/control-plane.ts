@@ -303,7 +303,6 @@ export class ControlPlane implements AsyncDisposable {
       "claims.release": (held) => replies.release(held),
       "claims.keep": (answered) => replies.keep(answered),
       "usage.insert": (records) => (this.#leader?.jobs.usage ?? usage).insert(records),
-      "usage.written": () => this.#leader?.jobs.ingest.wake(),
       "usage.flush": () => this.#leader?.jobs.ingest.flush(),
       reload,
       "demo.issue-key": () => issueDemoKey(this.admin),

@@ -232,14 +232,8 @@ export class TelemetryEvents {
     this.#logger.log("info", "stopped");
   }
 
-  /** Live keys whose environment or plan is not configured. */
-  keysStranded(what: "environment" | "plan", name: string, keys: number): void {
-    this.#logger.log("warn", `live keys use a ${what} that is not configured`, { name, keys });
-  }
-
   /** More units are sold than the pool holds, for example after a change of configuration. */
-  poolOversold(oversold: { pool: string; soldUnits: number; sellableUnits: number }): void {
-    const { pool, soldUnits, sellableUnits } = oversold;
+  poolOversold(pool: string, soldUnits: number, sellableUnits: number): void {
     const message = "a pool holds fewer units than are sold, so guarantees may not be kept";
     this.#logger.log("warn", message, { pool, soldUnits, sellableUnits });
   }

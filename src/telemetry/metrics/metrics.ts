@@ -157,12 +157,11 @@ export class Metrics {
   }
 
   #collectGauges(): readonly MetricFamily[] {
-    const { openRequests, queuedUsageRows, spoolBytes, keysAgeSeconds, program } = this.#gauges;
+    const { openRequests, queuedUsageRows, spoolBytes, keysAgeSeconds } = this.#gauges;
     const { loopDelayMs = () => 0, isAlone, droppedLogLines } = this.#gauges;
     const dropped = "Log lines that could not be written or were not read in time.";
     const alone = "Whether the process decides alone, because limits.store does not answer.";
     const delay = "Longest delay of the event loop in the last five to ten seconds.";
-    const resident = program && (() => process.memoryUsage.rss());
     const gauges = [
       ["sluice_event_loop_delay_seconds", delay, () => loopDelayMs() / 1000],
       ["sluice_open_requests", "Requests being handled.", openRequests],
@@ -170,7 +169,6 @@ export class Metrics {
       ["sluice_ledger_spool_bytes", "Size of the spool.", spoolBytes],
       ["sluice_keys_age_seconds", "Time since the keys were last read.", keysAgeSeconds],
       ["sluice_limits_degraded", alone, isAlone && (() => (isAlone() ? 1 : 0))],
-      ["sluice_resident_memory_bytes", "Resident memory.", resident],
       ["sluice_log_lines_dropped_total", dropped, droppedLogLines],
     ] as const;
     const targets = [...this.#targets].map(([target, isOut]) => ({
