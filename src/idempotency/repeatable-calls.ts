@@ -62,23 +62,14 @@ export class RepeatableCalls {
   /** `run` makes the call. Throws `GatewayError`. */
   whole(asked: AskedCall, run: () => Promise<Reply>): Promise<Reply> {
     const marked = this.#mark(asked);
-    return marked === undefined ? run() : this.#wholeOnce(marked, run);
-  }
-
-  async #wholeOnce(marked: MarkedCall, run: () => Promise<Reply>): Promise<Reply> {
-    const taken = await this.#claims.take(marked.names, marked.call);
-    if ("answer" in taken) return this.#replay(marked, taken.answer);
-    const { claim } = taken;
-    try {
+    if (marked === undefined) return run();
+    return this.#once(marked, async (claim) => {
       const reply = await run();
       const { names, call } = marked;
       const { accountId } = call.caller.key;
       await this.#kept.keep({ names, accountId, claim, answer: this.#textOf(reply) });
       return reply;
-    } catch (error) {
-      claim.release();
-      throw error;
-    }
+    });
   }
 
   /** `run` opens the stream of the call, and `write` makes its reply. Throws `GatewayError`. */
@@ -89,21 +80,24 @@ export class RepeatableCalls {
   ): Promise<Reply> {
     const marked = this.#mark(asked);
     if (marked === undefined) return write(await run());
-    const taken = await this.#claims.take(marked.names, asked.call);
-    if ("answer" in taken) return this.#replay(marked, taken.answer);
-    const { claim } = taken;
-    try {
-      return write(this.#keepFrames(marked, claim, await run()));
-    } catch (error) {
-      claim.release();
-      throw error;
-    }
+    return this.#once(marked, async (claim) => write(this.#keepFrames(marked, claim, await run())));
   }
 
   /** Stores the waiting answers. Call it when no call is running, before the store is closed. */
   async close(): Promise<void> {
     await this.#claims.close();
     await this.#kept.close();
+  }
+
+  async #once(marked: MarkedCall, make: (claim: Claim) => Promise<Reply>): Promise<Reply> {
+    const taken = await this.#claims.take(marked.names, marked.call);
+    if ("answer" in taken) return this.#replay(marked, taken.answer);
+    try {
+      return await make(taken.claim);
+    } catch (error) {
+      taken.claim.release();
+      throw error;
+    }
   }
 
   #mark(asked: AskedCall): MarkedCall | undefined {

@@ -8,17 +8,9 @@ import type {
 import type { UsageStore } from "../../store/store.ts";
 import { storeRows } from "../ingest/store-rows.ts";
 import { CallEntry } from "./segment.ts";
-import {
-  type Progress,
-  Spool,
-  type SpoolEvents,
-  type SpoolOptions,
-  type SpoolSettings,
-} from "./spool.ts";
+import { type Progress, Spool, type SpoolOptions } from "./spool.ts";
 
 export interface SpoolWriterOptions extends SpoolOptions {
-  readonly settings: SpoolSettings;
-  readonly on: SpoolEvents;
   /** Takes ended calls while the spool cannot be written. */
   readonly direct: Pick<UsageStore, "insert">;
 }

@@ -15,10 +15,10 @@ export interface SpoolOptions {
   /** Replaced in tests to make the disk fail. */
   readonly files?: SpoolFiles | undefined;
   readonly clock: Clock;
-  readonly settings: Pick<SpoolSettings, "segmentBytes" | "sync">;
+  readonly settings: SpoolSettings;
   /** Replaced in tests that control the turns. */
   readonly atTurnEnd?: AtTurnEnd | undefined;
-  readonly on: Pick<SpoolEvents, "spoolFailed" | "spoolRecovered">;
+  readonly on: SpoolEvents;
 }
 
 export interface SpoolSettings {

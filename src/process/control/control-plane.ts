@@ -319,6 +319,7 @@ export class ControlPlane implements AsyncDisposable {
     const { clock, randomBytes, link } = this.#options;
     return new ProcessRows({
       store: this.storage.processes,
+      watchKeys: this.storage.watchKeys,
       clock,
       folder: this.installation.folder,
       peppers: this.installation.peppers,

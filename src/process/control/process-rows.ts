@@ -16,6 +16,7 @@ import type {
   KeysWatch,
   ProcessesSeen,
   ProcessStore,
+  WatchKeys,
 } from "../../store/repositories/process-store.ts";
 import type { StorageEvents } from "../../telemetry/events/storage-events.ts";
 import type { MainState } from "../messages.ts";
@@ -34,6 +35,7 @@ export interface RowState {
 
 export interface ProcessRowsOptions {
   readonly store: ProcessStore;
+  readonly watchKeys: WatchKeys;
   readonly clock: Clock;
   readonly folder: DataFolder;
   readonly peppers: Peppers;
@@ -89,10 +91,10 @@ export class ProcessRows {
   }
 
   start(): void {
-    const { folder, random, number, store, events } = this.#options;
+    const { folder, random, number, watchKeys, events } = this.#options;
     // With the host's name, as data directories may be copied with an image.
     this.#id = `${folder.machineId(random)}@${hostname()}/${number}-${process.pid}`;
-    this.#watch = store.watch({
+    this.#watch = watchKeys({
       keysChanged: (epoch) => this.#keysChanged(epoch),
       lost: (error) => events.keyMessages.failed(error),
       back: () => events.keyMessages.recovered(),

@@ -20,7 +20,7 @@ export function openStores(url: string, clock: Clock, options: Options = {}) {
     isFaultOfData,
     onDropped,
     now: () => serverTime,
-    watch: (watcher) => new NoticeListener({ connection: { url }, clock, watcher }),
+    watchKeys: (watcher) => new NoticeListener({ connection: { url }, clock, watcher }),
   });
   return { connection, ...stores };
 }

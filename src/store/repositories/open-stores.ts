@@ -5,7 +5,7 @@ import type { DatabaseOwner } from "../store.ts";
 import type { StateOptions } from "./database-state.ts";
 import { jobLocksIn } from "./job-locks.ts";
 import { SqlKeyStore } from "./key-store.ts";
-import { ProcessStore, type ProcessStoreOptions } from "./process-store.ts";
+import { processesIn, type WatchKeys } from "./process-store.ts";
 import { SqlReplyStore } from "./reply-store.ts";
 import type { Lane, SqlConnection } from "./tables.ts";
 import { SqlStoredCalls } from "./usage/stored-calls.ts";
@@ -22,7 +22,7 @@ interface StoreParts extends UsageStoreOptions {
   readonly clock: Clock;
   /** The time in milliseconds, of one clock for all processes. */
   readonly now: () => RawBuilder<number>;
-  readonly watch: ProcessStoreOptions["watch"];
+  readonly watchKeys: WatchKeys;
 }
 
 export interface StoreOptions
@@ -34,7 +34,7 @@ export interface StoreOptions
 /** All stores of a database. */
 export type SqlStores = ReturnType<typeof openStores>;
 
-export function openStores({ connection, clock, now, watch, ...ofUsage }: StoreParts) {
+export function openStores({ connection, clock, now, watchKeys, ...ofUsage }: StoreParts) {
   const usage = connection.inLane("usage");
   // A claim, a lock of a job and the row of a process are each decided by themselves.
   const sideBySide = connection.inLane(undefined);
@@ -46,6 +46,7 @@ export function openStores({ connection, clock, now, watch, ...ofUsage }: StoreP
     replies: new SqlReplyStore({ replies: connection.inLane("replies"), claims: sideBySide, now }),
     reports: new SqlUsageReports(usage),
     jobLocks: jobLocksIn(sideBySide, now),
-    processes: new ProcessStore({ connection: sideBySide, now, watch }),
+    processes: processesIn(sideBySide, now),
+    watchKeys,
   };
 }

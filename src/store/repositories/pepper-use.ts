@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { PepperUse } from "../control-store.ts";
 import type { Queries } from "./tables.ts";
 
@@ -20,20 +21,13 @@ export async function countPepperUse(queries: Queries, now: number): Promise<Pep
     .select((eb) => ["pepper", eb.fn.countAll<number>().as("rows")])
     .groupBy("pepper")
     .execute();
-  const replies = await queries
-    .selectFrom("replies")
-    .select((eb) => eb.fn.countAll<number>().as("rows"))
-    .where("createdAt", "<", since ?? 0)
-    .executeTakeFirstOrThrow();
-  const callReplies = await queries
-    .selectFrom("callReplies")
-    .select((eb) => eb.fn.countAll<number>().as("rows"))
-    .where("keptAt", "<", since ?? 0)
-    .executeTakeFirstOrThrow();
+  const kept = await sql<{ rows: number }>`
+    select (select count(*) from replies where created_at < ${since ?? 0})
+      + (select count(*) from call_replies where kept_at < ${since ?? 0}) as rows`.execute(queries);
   return {
     secrets: new Map(secrets.map(({ pepper, rows }) => [pepper ?? "", rows])),
     tokens: new Map(tokens.map(({ pepper, rows }) => [pepper ?? "", rows])),
-    keptAnswers: replies.rows + callReplies.rows,
+    keptAnswers: kept.rows[0]?.rows ?? 0,
     firstSince: since,
   };
 }

@@ -8,7 +8,8 @@ import { NoticeListener } from "../postgres/connection/notices.ts";
 import { serverTime } from "../postgres/open-stores.ts";
 import { openStores } from "../sqlite/open-stores.ts";
 import { nextEpoch } from "./control/key-epochs.ts";
-import { ProcessStore, type ProcessStoreOptions } from "./process-store.ts";
+import { processesIn, type KeysWatcher, type ProcessStore } from "./process-store.ts";
+import type { SqlConnection } from "./tables.ts";
 
 const minuteMs = 60_000;
 
@@ -34,7 +35,7 @@ function factsOf(id: string, more: Partial<OwnProcessRow> = {}): OwnProcessRow {
 /** A database of its own, where a process has its row. */
 interface Database {
   readonly store: ProcessStore;
-  readonly connection: Pick<ProcessStoreOptions["connection"], "change">;
+  readonly connection: Pick<SqlConnection, "change">;
 }
 
 function processStoreContract(name: string, open: () => Database | Promise<Database>): void {
@@ -107,9 +108,9 @@ processStoreContract("SQLite", () => {
 });
 
 test("nobody announces changes in a file", () => {
-  const { processes } = openStores(":memory:", systemClock, {});
+  const { watchKeys } = openStores(":memory:", systemClock, {});
   const told = new Told();
-  processes.watch(told.watcher).stop();
+  watchKeys(told.watcher).stop();
   expect([told.epochs, told.lost, told.back]).toEqual([[], 0, 0]);
 });
 
@@ -133,12 +134,10 @@ describeWithPostgres((databases) => {
   async function open() {
     const url = await databases.server.createDatabase();
     const connection = await databases.connect({ url });
-    const store = new ProcessStore({
-      connection: connection.inLane(undefined),
-      now: () => serverTime,
-      watch: (watcher) => new NoticeListener({ connection: { url }, clock: systemClock, watcher }),
-    });
-    return { connection, store };
+    const store = processesIn(connection.inLane(undefined), () => serverTime);
+    const watch = (watcher: KeysWatcher): NoticeListener =>
+      new NoticeListener({ connection: { url }, clock: systemClock, watcher });
+    return { connection, store, watch };
   }
 
   const changeKeys = ({ connection }: Database): Promise<number> =>
@@ -149,7 +148,7 @@ describeWithPostgres((databases) => {
   test("changes of keys are told with their commit, and signs are not told", async () => {
     const database = await open();
     const told = new Told();
-    const watch = database.store.watch(told.watcher);
+    const watch = database.watch(told.watcher);
     await until(() => told.epochs.length > 0);
     expect(told.epochs).toEqual([undefined]);
     await changeKeys(database);
@@ -168,7 +167,7 @@ describeWithPostgres((databases) => {
   test("a listener that is cut off comes back by itself and says that it may have missed", async () => {
     const database = await open();
     const told = new Told();
-    const watch = database.store.watch(told.watcher);
+    const watch = database.watch(told.watcher);
     await until(() => told.epochs.length === 1);
     await database.connection.change((queries) => killListeners.execute(queries));
     await until(() => told.lost === 1);

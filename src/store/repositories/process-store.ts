@@ -4,14 +4,6 @@ import { currentEpoch } from "./control/key-epochs.ts";
 import { asRow, present } from "./row.ts";
 import type { SqlConnection } from "./tables.ts";
 
-export interface ProcessStoreOptions {
-  readonly connection: Pick<SqlConnection, "change">;
-  /** The time in milliseconds, of one clock for all processes. */
-  readonly now: () => RawBuilder<number>;
-  /** Tells of changed keys; processes that hear nothing look for themselves. */
-  readonly watch: (watcher: KeysWatcher) => KeysWatch;
-}
-
 export interface ProcessesSeen {
   /** This process included. */
   readonly processes: readonly ProcessRow[];
@@ -32,50 +24,51 @@ export interface KeysWatch {
   stop(): void;
 }
 
-/** The rows of all processes on a database. */
-export class ProcessStore {
-  readonly #options: ProcessStoreOptions;
-  readonly watch: ProcessStoreOptions["watch"];
+/** Tells of changed keys; processes that hear nothing look for themselves. */
+export type WatchKeys = (watcher: KeysWatcher) => KeysWatch;
 
-  constructor(options: ProcessStoreOptions) {
-    this.#options = options;
-    this.watch = options.watch;
-  }
+export type ProcessStore = ReturnType<typeof processesIn>;
 
-  /**
-   * Stores the facts of this process and forgets those that are silent for longer than
-   * `keptMs`. Throws `StorageUnavailable`.
-   */
-  sign(own: OwnProcessRow, keptMs: number): Promise<ProcessesSeen> {
-    const { connection, now } = this.#options;
-    return connection.change(async (queries) => {
-      const facts = { ...asRow(own), signedAt: now() };
-      await queries
-        .insertInto("processes")
-        .values(facts)
-        .onConflict((conflict) => conflict.column("id").doUpdateSet(facts))
-        .execute();
-      await queries
-        .deleteFrom("processes")
-        .where("signedAt", "<", sql<number>`${now()} - cast(${keptMs} as bigint)`)
-        .execute();
-      const rows = await queries
-        .selectFrom("processes")
-        .selectAll()
-        .select(sql<number>`${now()} - signed_at`.as("silentMs"))
-        .orderBy("name")
-        .orderBy("number")
-        .orderBy("id")
-        .execute();
-      const processes = rows.map(({ signedAt: _signedAt, ...row }) => present(row));
-      return { processes, keysEpoch: await currentEpoch(queries) };
-    });
-  }
+/** The rows of all processes on a database. `now`: the time in milliseconds, of one clock for all. */
+export function processesIn(
+  connection: Pick<SqlConnection, "change">,
+  now: () => RawBuilder<number>,
+) {
+  return {
+    /**
+     * Stores the facts of this process and forgets those that are silent for longer than
+     * `keptMs`. Throws `StorageUnavailable`.
+     */
+    sign(own: OwnProcessRow, keptMs: number): Promise<ProcessesSeen> {
+      return connection.change(async (queries) => {
+        const facts = { ...asRow(own), signedAt: now() };
+        await queries
+          .insertInto("processes")
+          .values(facts)
+          .onConflict((conflict) => conflict.column("id").doUpdateSet(facts))
+          .execute();
+        await queries
+          .deleteFrom("processes")
+          .where("signedAt", "<", sql<number>`${now()} - cast(${keptMs} as bigint)`)
+          .execute();
+        const rows = await queries
+          .selectFrom("processes")
+          .selectAll()
+          .select(sql<number>`${now()} - signed_at`.as("silentMs"))
+          .orderBy("name")
+          .orderBy("number")
+          .orderBy("id")
+          .execute();
+        const processes = rows.map(({ signedAt: _signedAt, ...row }) => present(row));
+        return { processes, keysEpoch: await currentEpoch(queries) };
+      });
+    },
 
-  /** Removes the row of a process. */
-  leave(id: string): Promise<void> {
-    return this.#options.connection.change(async (queries) => {
-      await queries.deleteFrom("processes").where("id", "=", id).execute();
-    });
-  }
+    /** Removes the row of a process. */
+    async leave(id: string): Promise<void> {
+      await connection.change((queries) =>
+        queries.deleteFrom("processes").where("id", "=", id).execute(),
+      );
+    },
+  };
 }

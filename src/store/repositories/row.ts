@@ -71,7 +71,7 @@ export function storableTexts(fields: object): object {
 }
 
 /** Whether a database returns the text as it was given. */
-export function isStorable(text: string): boolean {
+export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes("\0");
 }
 

@@ -22,7 +22,7 @@ export function openStores(path: string, clock: Clock, options: StoreOptions = {
     // All processes are on one machine.
     now: () => sql<number>`${clock.now()}`,
     // Nobody announces changes in a file.
-    watch: () => ({ stop: () => undefined }),
+    watchKeys: () => ({ stop: () => undefined }),
   });
   return { connection, ...stores };
 }

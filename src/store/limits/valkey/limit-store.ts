@@ -40,10 +40,7 @@ import { WindowNames, type RequestWindows } from "./scopes.ts";
 import { Trust, type TrustOptions } from "./trust.ts";
 
 export interface ValkeyLimitsOptions
-  extends
-    Omit<ReportsOptions, "trust" | "client">,
-    Pick<TrustOptions, "timeoutMs">,
-    Partial<Pick<TrustOptions, "onAlone" | "onShared">> {
+  extends Omit<ReportsOptions, "trust" | "client">, TrustOptions {
   readonly client: Pick<ValkeyClient, "run" | "shards" | "onConnection">;
   /** From 0 to 1; jitters the retries of callers that were refused together. */
   readonly random: () => number;
@@ -94,17 +91,12 @@ export class ValkeyLimits implements LimitStore {
 
   constructor(options: ValkeyLimitsOptions) {
     this.#options = options;
-    const { client, clock, timeoutMs, onAlone, onShared } = options;
+    const { client, clock } = options;
     const now = clock.monotonic();
     this.#names = new WindowNames(client.shards);
     this.#own = new OwnWindows(now);
     this.#leases = new Leases(now);
-    this.trust = new Trust({
-      clock,
-      timeoutMs,
-      onAlone: (reason) => onAlone?.(reason),
-      onShared: () => onShared?.(),
-    });
+    this.trust = new Trust(options);
     this.#reports = new Reports({ ...options, trust: this.trust });
     client.onConnection(() => this.trust.disconnected());
   }

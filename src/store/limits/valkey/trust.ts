@@ -9,9 +9,9 @@ export interface TrustOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
   /** Called once for each new reason not to trust the server. */
-  readonly onAlone: (reason: string) => void;
+  readonly onAlone?: (reason: string) => void;
   /** Called when the server is trusted, at the start and after each loss. */
-  readonly onShared: () => void;
+  readonly onShared?: () => void;
 }
 
 /**
@@ -60,7 +60,7 @@ export class Trust {
     if (!this.decides || this.#isTold) return;
     this.#isTold = true;
     this.#reason = undefined;
-    this.#options.onShared();
+    this.#options.onShared?.();
   }
 
   /** The server has had all of its data for so long only. */
@@ -90,6 +90,6 @@ export class Trust {
     this.#isTold = false;
     if (this.#reason === reason) return;
     this.#reason = reason;
-    this.#options.onAlone(reason);
+    this.#options.onAlone?.(reason);
   }
 }

@@ -1,8 +1,8 @@
 import { type CallRouting, keptRouting, readRouting } from "../../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
-import { type ColumnTypes, isStorable, present, storableTexts } from "../row.ts";
-import type { UsageRow } from "../tables.ts";
+import { type ColumnTypes, isStorableText, present, storableTexts } from "../row.ts";
+import type { SqlValue, UsageRow } from "../tables.ts";
 
 /** The columns of a call. */
 export const callColumns = {
@@ -33,80 +33,45 @@ export const callColumns = {
   reserved_tokens: "bigint",
 } as const satisfies ColumnTypes;
 
-const counts = [
-  "startedAt",
-  "inputTokens",
-  "outputTokens",
-  "status",
-  "cachedInputTokens",
-  "attempts",
-] as const;
-const texts = [
-  "id",
-  "environment",
-  "accountId",
-  "applicationId",
-  "application",
-  "keyId",
-  "model",
-] as const;
+const columns = Object.entries(callColumns).map(([name, type]) => ({
+  field: name.replaceAll(/_./g, (end) => end.slice(1).toUpperCase()),
+  type,
+}));
 
 /**
  * The call as the database will return it, in texts that every database can store. Throws
  * `RefusedRows` for a value that no column can hold.
  */
 export function storable(record: UsageRecord): UsageRecord {
-  const { target = "", code = "", firstEventMs = 0 } = record;
-  const { cacheWriteTokens = 0, reservedTokens = 0, durationMs } = record;
-  const areCounts = isCount(cacheWriteTokens) && isCount(reservedTokens);
-  if (!areCounts || !counts.every((field) => isCount(record[field]))) {
-    throw new RefusedRows("a count of a call is not a whole number");
-  }
-  if (!Number.isFinite(durationMs) || !Number.isFinite(firstEventMs)) {
-    throw new RefusedRows("a duration of a call is not a number");
-  }
-  if (!texts.every((field) => typeof record[field] === "string")) {
-    throw new RefusedRows("a call lacks a text");
-  }
-  const isGiven = isStorable(target) && isStorable(code);
-  return isGiven && texts.every((field) => isStorable(record[field]))
-    ? record
-    : storableTexts(record);
+  const values = toValues(record);
+  const wrong = columns.find(({ type }, place) => !fits(values[place] ?? null, type));
+  if (wrong !== undefined) throw new RefusedRows(`${wrong.field} of a call is no ${wrong.type}`);
+  const isStorable = values.every((value) => typeof value !== "string" || isStorableText(value));
+  return isStorable ? record : storableTexts(record);
 }
 
-function isCount(value: number): boolean {
-  return Number.isSafeInteger(value) && value >= 0;
+/** The database refuses null where there must be a value. */
+function fits(value: SqlValue, type: ColumnTypes[string]): boolean {
+  if (value === null) return true;
+  if (type === "text") return typeof value === "string";
+  if (type === "double precision") return Number.isFinite(value);
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 /** Values in the order of `callColumns`. */
 export function toValues(record: UsageRecord): readonly (string | number | null)[] {
-  return [
-    record.id,
-    record.startedAt,
-    record.environment,
-    record.accountId,
-    record.applicationId,
-    record.application,
-    record.keyId,
-    record.model,
-    record.target ?? null,
-    record.capacityClass,
-    record.inputTokens,
-    record.outputTokens,
-    record.cachedInputTokens,
-    record.cacheWriteTokens ?? 0,
-    record.usageSource,
-    record.outcome,
-    record.status,
-    record.code ?? null,
-    record.isStreamed ? 1 : 0,
-    record.attempts,
-    record.firstEventMs ?? null,
-    record.durationMs,
-    record.routing === undefined ? null : JSON.stringify(keptRouting(record.routing)),
-    record.mayBeBilledTwice === true ? 1 : 0,
-    record.reservedTokens ?? null,
-  ];
+  const { routing, cacheWriteTokens = 0, mayBeBilledTwice = false } = record;
+  const kept = routing && JSON.stringify(keptRouting(routing));
+  const row: Readonly<Record<string, string | number | boolean | undefined>> = {
+    ...record,
+    routing: kept,
+    cacheWriteTokens,
+    mayBeBilledTwice,
+  };
+  return columns.map(({ field }) => {
+    const value = row[field] ?? null;
+    return typeof value === "boolean" ? Number(value) : value;
+  });
 }
 
 export function toRecord(row: UsageRow): UsageRecord {
