@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite";
-import { statSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode, oddKind } from "../../domain/system-files.ts";
+import { errorCode } from "../../domain/system-files.ts";
 
 /** Another process holds the lock. */
 export class FolderInUse extends Error {}
@@ -15,7 +14,6 @@ export class FolderLock {
   /** Opens the lock's file without taking the lock. Throws when it is not writable. */
   constructor(folder: string, name = "lock") {
     this.path = join(folder, name);
-    refuseOddFile(this.path);
     this.#database = openLock(this.path);
     this.#database.run("PRAGMA busy_timeout = 0");
   }
@@ -72,11 +70,4 @@ function openLock(path: string): Database {
 function unusable(path: string, error: unknown): Error {
   const reason = error instanceof Error ? error.message : String(error);
   return new Error(`${path} cannot be locked (${reason}); is it the file of another user?`);
-}
-
-/** An odd file must not be replaced, because all processes must use the same lock. */
-function refuseOddFile(path: string): void {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  const odd = stats === undefined ? undefined : oddKind(stats);
-  if (odd !== undefined) throw new Error(`${path} is ${odd}; remove it, and a new file is created`);
 }

@@ -1,6 +1,6 @@
 import { accessSync, chmodSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { oddKind } from "../../domain/system-files.ts";
+import { errorCode } from "../../domain/system-files.ts";
 
 export interface SegmentFile {
   readonly number: number;
@@ -39,14 +39,13 @@ export function readSnapshotNumber(folder: string): number | undefined {
     .at(-1);
 }
 
-/** Why the file cannot be read; undefined for a regular file that can. */
+/** Why the file may not be read; undefined for one that may. */
 export function whyUnreadable(path: string): string | undefined {
   try {
-    const odd = oddKind(statSync(path));
-    if (odd === undefined) accessSync(path, constants.R_OK);
-    return odd;
+    accessSync(path, constants.R_OK);
+    return undefined;
   } catch (error) {
-    return error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    return errorCode(error) ?? "unreadable";
   }
 }
 

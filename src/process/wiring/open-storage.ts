@@ -14,7 +14,7 @@ import { AuditCheckpoints, openCheckpointFile } from "../../store/audit-checkpoi
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
 import type { DatabaseOwner, UsageStore } from "../../store/store.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
-import { refuseOddFiles } from "../../store/sqlite/connection/open-database.ts";
+import { refuseFolder } from "../../store/sqlite/connection/open-database.ts";
 import { openKeyFile } from "../../store/disk/key-file.ts";
 import { type DatabaseStores, openDatabaseStores } from "./database-stores.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -83,7 +83,7 @@ export function openStorage(options: StorageOptions) {
     },
     /** Throws if the database can never be used; an unavailable one may recover. */
     async open(): Promise<void> {
-      if (storage.backend === "sqlite") refuseOddFiles(storage.path);
+      if (storage.backend === "sqlite") refuseFolder(storage.path);
       await connection.open().catch(throwUnlessUnavailable);
       isOpen = true;
       lastUse.start();

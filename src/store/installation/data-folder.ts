@@ -13,7 +13,6 @@ import {
 } from "node:fs";
 import { join, dirname } from "node:path";
 import { type RandomBytes, randomBase62 } from "../../domain/keys/base62.ts";
-import { oddKind } from "../../domain/system-files.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 
 /** The id and the spool that a data directory holds of its installation. */
@@ -120,11 +119,7 @@ function readPepper(path: string): Secret | undefined {
   return new Secret(text);
 }
 
-/** Undefined: there is no file. Throws for anything else that cannot be read. */
+/** Undefined: there is no file. */
 function readText(path: string): string | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats === undefined) return undefined;
-  const odd = oddKind(stats);
-  if (odd !== undefined) throw new Error(`${path} is ${odd}; it must be a file`);
-  return readFileSync(path, "utf8").trim();
+  return existsSync(path) ? readFileSync(path, "utf8").trim() : undefined;
 }

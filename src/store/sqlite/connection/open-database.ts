@@ -1,6 +1,5 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
-import { oddKind } from "../../../domain/system-files.ts";
 import { StorageUnavailable, WrongDatabase } from "../../errors.ts";
 import { type DatabaseFacts, type DatabaseOwner, factsOfNone } from "../../store.ts";
 import { refuseOtherSchema, schemaVersion } from "../../repositories/schema.ts";
@@ -54,7 +53,7 @@ export function openDatabase(path: string, settings: OpenSettings): Database {
  * an error for a path that leads to no file.
  */
 export function inspectFile(path: string): DatabaseFacts {
-  refuseOddFiles(path);
+  refuseFolder(path);
   if (!existsSync(path)) return factsOfNone(path, "missing");
   try {
     using database = new Database(path, { readonly: true });
@@ -66,17 +65,10 @@ export function inspectFile(path: string): DatabaseFacts {
   }
 }
 
-/**
- * Checks the database file and the files SQLite keeps beside it. Fails at once, since a FIFO would
- * block SQLite and nothing replaces odd files meanwhile.
- */
-export function refuseOddFiles(path: string): void {
-  for (const ending of ["", "-journal", "-wal", "-shm"]) {
-    const stats = statSync(`${path}${ending}`, { throwIfNoEntry: false });
-    const odd = stats === undefined ? undefined : oddKind(stats);
-    if (odd === undefined) continue;
-    throw new Error(`storage.url leads to ${path}${ending}, which is ${odd}; it must be a file`);
-  }
+/** SQLite says only that it cannot open it, which may pass. */
+export function refuseFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+  throw new Error(`storage.url leads to ${path}, which is a folder; it must be a file`);
 }
 
 /** Reads what identifies the owner of a database of any version, without changing it. */
