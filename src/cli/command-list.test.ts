@@ -6,22 +6,11 @@ import { runHere } from "../../test/cli/run-here.ts";
 import { fieldRows } from "../control/openapi/field-rows.ts";
 import { columnOf } from "./output/show-reply.ts";
 import { commands } from "./command-list.ts";
-import { explain } from "./explain/explain.ts";
-import { keys } from "./resources/keys.ts";
-import { tokens, users } from "./resources/access.ts";
-import { accounts, applications } from "./resources/accounts.ts";
-import { audit } from "./resources/audit.ts";
-import { environments, models, peppers, plans, pools, refusals } from "./resources/platform.ts";
-import { processes } from "./resources/processes.ts";
-import { status } from "./resources/status.ts";
-import { usage } from "./usage/usage.ts";
+import { resourceSpecs } from "./resources/resources.ts";
 import { wordOf } from "./verbs/fields.ts";
 import { verbOf } from "./verbs/verb.ts";
 
-const administration = [accounts, applications, keys, pools, peppers, users, tokens, usage];
-const configured = [environments, models, plans];
-const resources = [...administration, ...configured, audit, refusals, explain, status, processes];
-const verbs = resources.flatMap(({ name, verbs: all }) =>
+const verbs = resourceSpecs.flatMap(({ name, verbs: all }) =>
   all.map((spec) => ({ title: `${name} ${spec.name}`, verb: verbOf(spec) })),
 );
 

@@ -1,5 +1,24 @@
 import type { Command, CommandEntry } from "./command.ts";
-import type { ResourceSpec } from "./verbs/verb-command.ts";
+
+/** The commands that are made of operations. */
+const resources = {
+  accounts: "customers: who owns applications and keys",
+  applications: "programs that keys are issued to",
+  keys: "API keys: create, rotate, limit, revoke, check leaks",
+  environments: "deployment stages with their own hosts, models and keys",
+  models: "models that callers can use, and their targets",
+  plans: "sets of limits that keys are issued on",
+  pools: "capacity for provisioned throughput: what is sold, and what is left",
+  peppers: "what still needs each pepper, to rotate them",
+  users: "people who sign in to the control plane",
+  tokens: "management tokens, with which scripts sign in",
+  usage: "calls and tokens: totals, series, single calls, export",
+  audit: "who changed what, and whether the record is intact",
+  refusals: "the last requests that got an error, with the reason",
+  explain: "why a request got an error, or how a call went",
+  status: "the processes of the running gateway",
+  processes: "the processes on the database, and whether they agree",
+};
 
 /** All commands, in the order of the overview. */
 export const commands: readonly CommandEntry[] = [
@@ -43,86 +62,11 @@ export const commands: readonly CommandEntry[] = [
     summary: "put a backup in place",
     load: async () => (await import("./restore.ts")).restoreCommand,
   },
-  {
-    name: "accounts",
-    summary: "customers: who owns applications and keys",
-    load: async () => resource((await import("./resources/accounts.ts")).accounts),
-  },
-  {
-    name: "applications",
-    summary: "programs that keys are issued to",
-    load: async () => resource((await import("./resources/accounts.ts")).applications),
-  },
-  {
-    name: "keys",
-    summary: "API keys: create, rotate, limit, revoke, check leaks",
-    load: async () => resource((await import("./resources/keys.ts")).keys),
-  },
-  {
-    name: "environments",
-    summary: "deployment stages with their own hosts, models and keys",
-    load: async () => resource((await import("./resources/platform.ts")).environments),
-  },
-  {
-    name: "models",
-    summary: "models that callers can use, and their targets",
-    load: async () => resource((await import("./resources/platform.ts")).models),
-  },
-  {
-    name: "plans",
-    summary: "sets of limits that keys are issued on",
-    load: async () => resource((await import("./resources/platform.ts")).plans),
-  },
-  {
-    name: "pools",
-    summary: "capacity for provisioned throughput: what is sold, and what is left",
-    load: async () => resource((await import("./resources/platform.ts")).pools),
-  },
-  {
-    name: "peppers",
-    summary: "what still needs each pepper, to rotate them",
-    load: async () => resource((await import("./resources/platform.ts")).peppers),
-  },
-  {
-    name: "users",
-    summary: "people who sign in to the control plane",
-    load: async () => resource((await import("./resources/access.ts")).users),
-  },
-  {
-    name: "tokens",
-    summary: "management tokens, with which scripts sign in",
-    load: async () => resource((await import("./resources/access.ts")).tokens),
-  },
-  {
-    name: "usage",
-    summary: "calls and tokens: totals, series, single calls, export",
-    load: async () => resource((await import("./usage/usage.ts")).usage),
-  },
-  {
-    name: "audit",
-    summary: "who changed what, and whether the record is intact",
-    load: async () => resource((await import("./resources/audit.ts")).audit),
-  },
-  {
-    name: "refusals",
-    summary: "the last requests that got an error, with the reason",
-    load: async () => resource((await import("./resources/platform.ts")).refusals),
-  },
-  {
-    name: "explain",
-    summary: "why a request got an error, or how a call went",
-    load: async () => resource((await import("./explain/explain.ts")).explain),
-  },
-  {
-    name: "status",
-    summary: "the processes of the running gateway",
-    load: async () => resource((await import("./resources/status.ts")).status),
-  },
-  {
-    name: "processes",
-    summary: "the processes on the database, and whether they agree",
-    load: async () => resource((await import("./resources/processes.ts")).processes),
-  },
+  ...Object.entries(resources).map(([name, summary]) => ({
+    name,
+    summary,
+    load: () => loadResource(name),
+  })),
   {
     name: "simulator",
     summary: "run only the simulated provider, for testing clients",
@@ -130,7 +74,10 @@ export const commands: readonly CommandEntry[] = [
   },
 ];
 
-async function resource(spec: ResourceSpec): Promise<Command> {
+async function loadResource(name: string): Promise<Command> {
   const { resourceCommand } = await import("./verbs/verb-command.ts");
+  const { resourceSpecs } = await import("./resources/resources.ts");
+  const spec = resourceSpecs.find((each) => each.name === name);
+  if (spec === undefined) throw new Error(`there is no resource ${name}`);
   return resourceCommand(spec);
 }

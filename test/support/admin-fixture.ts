@@ -4,10 +4,12 @@ import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
 import { ensureApplication } from "../../src/control/accounts/applications.ts";
 import type { Operation } from "../../src/control/operation/operation.ts";
 import { adminOperations } from "../../src/control/operations.ts";
+import { requirePermission } from "../../src/edge/dispatch/admin-dispatch.ts";
 import {
   createRunOperation,
   type OperationRequest,
   type OperationAnswer,
+  type RunOperation,
 } from "../../src/control/operation/run-operation.ts";
 import type {
   AdminServices,
@@ -78,6 +80,16 @@ export function requestOf(request: FixtureRequest): OperationRequest {
   };
 }
 
+/** Runs an operation as the listener does: once the principal may. */
+export async function runPermitted(
+  run: RunOperation,
+  operation: Operation,
+  request: OperationRequest,
+): Promise<OperationAnswer> {
+  requirePermission(request.call.principal, operation);
+  return run(operation, request);
+}
+
 /** The operations of the control plane on an in-memory database, with a stopped clock. */
 export class AdminFixture implements AsyncDisposable {
   readonly clock = new ManualClock();
@@ -125,7 +137,7 @@ export class AdminFixture implements AsyncDisposable {
   }
 
   result(operationId: string, request: FixtureRequest = {}): Promise<OperationAnswer> {
-    return this.runOperation(this.operation(operationId), requestOf(request));
+    return runPermitted(this.runOperation, this.operation(operationId), requestOf(request));
   }
 
   /** The body of the answer, read by the schema that it is expected to fit. */

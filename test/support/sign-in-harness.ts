@@ -16,7 +16,7 @@ import { createNetworkList } from "../../src/domain/network.ts";
 import { userOf } from "../contracts/control-fixtures.ts";
 import { SqliteConnection } from "../../src/store/sqlite/connection/connection.ts";
 import { ControlStore } from "../../src/store/repositories/control-store.ts";
-import { requestOf, type FixtureRequest } from "./admin-fixture.ts";
+import { requestOf, runPermitted, type FixtureRequest } from "./admin-fixture.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { bodyLimitsOf } from "./body-limits.ts";
 import { testPeppers } from "./test-peppers.ts";
@@ -108,7 +108,7 @@ export class SignInHarness implements AsyncDisposable {
     const operations = [...userOperations(services), ...tokenOperations(services)];
     const operation = operations.find(({ id }) => id === operationId);
     if (operation === undefined) throw new Error(`there is no operation ${operationId}`);
-    return (await createRunOperation(services)(operation, requestOf(request))).body;
+    return (await runPermitted(createRunOperation(services), operation, requestOf(request))).body;
   }
 
   async send(request: Request, address = "192.0.2.1"): Promise<Response> {

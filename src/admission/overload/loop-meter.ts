@@ -1,17 +1,31 @@
 import type { Clock } from "../../domain/clock.ts";
-import { LoopDelay } from "./loop-delay.ts";
+import { encodeLatency, latenciesAt } from "../../domain/usage/latency-histogram.ts";
 
 /** How often the event loop's delay is measured. */
 const measureMs = 20;
+const spanMs = 5_000;
+const minuteSpans = 60_000 / spanMs;
+
+/** The delays of one span of time. */
+interface Span {
+  /** Its number, counted from the start of the clock. */
+  readonly index: number;
+  longestMs: number;
+  /** Text of `domain/usage/latency-histogram.ts`. */
+  delays: string;
+}
 
 /** Measures how late a timer runs. `start` it, and `stop` it when the process ends. */
 export class LoopMeter {
-  readonly delay = new LoopDelay();
   readonly #clock: Pick<Clock, "monotonic" | "schedule">;
   readonly #onMeasured: (now: number) => void;
   /** When the next measurement is due. */
   #dueAt = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined;
+  #sampleMs = 0;
+  #standingMs = 0;
+  /** Those of the last minute, the newest last. */
+  #spans: Span[] = [];
 
   constructor(
     clock: Pick<Clock, "monotonic" | "schedule">,
@@ -21,13 +35,24 @@ export class LoopMeter {
     this.#onMeasured = onMeasured;
   }
 
-  /** The longest delay of the last five to ten seconds. */
-  get longestMs(): number {
-    return this.delay.longestMs(this.#clock.monotonic());
+  /**
+   * The shorter of the last two samples: a single pause, as for garbage collection, is not load.
+   */
+  get standingMs(): number {
+    return this.#standingMs;
   }
 
-  get ofLastMinute(): ReturnType<LoopDelay["ofLastMinute"]> {
-    return this.delay.ofLastMinute(this.#clock.monotonic());
+  /** The longest delay of the last five to ten seconds. */
+  get longestMs(): number {
+    return longestOf(this.#newest(2));
+  }
+
+  /** The longest delay of the last minute, and the one that 99 % of its samples do not exceed. */
+  get ofLastMinute(): { readonly longestMs: number; readonly p99Ms: number } {
+    const spans = this.#newest(minuteSpans);
+    const [p99Ms = 0] = latenciesAt(spans.map(({ delays }) => delays).join(""), [0.99]) ?? [];
+    const longestMs = longestOf(spans);
+    return { longestMs, p99Ms: Math.min(p99Ms, longestMs) };
   }
 
   /** How late the next measurement is already; negative before it is due. */
@@ -40,7 +65,7 @@ export class LoopMeter {
     this.#dueAt = clock.monotonic() + measureMs;
     this.#cancel = clock.schedule(() => {
       const now = clock.monotonic();
-      this.delay.add(Math.max(0, this.lateMs(now)), now);
+      this.add(Math.max(0, this.lateMs(now)));
       this.#onMeasured(now);
       this.start();
     }, measureMs);
@@ -51,4 +76,27 @@ export class LoopMeter {
     this.#cancel = undefined;
     this.#dueAt = Number.POSITIVE_INFINITY;
   }
+
+  add(delayMs: number): void {
+    this.#standingMs = Math.min(delayMs, this.#sampleMs);
+    this.#sampleMs = delayMs;
+    const index = Math.floor(this.#clock.monotonic() / spanMs);
+    let span = this.#spans.at(-1);
+    if (span?.index !== index) {
+      span = { index, longestMs: 0, delays: "" };
+      this.#spans = [...this.#newest(minuteSpans), span];
+    }
+    span.longestMs = Math.max(span.longestMs, delayMs);
+    span.delays += encodeLatency(delayMs);
+  }
+
+  /** The last `count` spans, including the current one. */
+  #newest(count: number): readonly Span[] {
+    const current = Math.floor(this.#clock.monotonic() / spanMs);
+    return this.#spans.filter(({ index }) => index > current - count);
+  }
+}
+
+function longestOf(spans: readonly Span[]): number {
+  return Math.max(0, ...spans.map(({ longestMs }) => longestMs));
 }

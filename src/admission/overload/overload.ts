@@ -171,7 +171,7 @@ export class OverloadGuard {
     this.#controlledAt = now;
     const { callsUnderWay, settings } = this.#options;
     const { loopDelayMs, maxCalls } = settings();
-    const targets = this.loop.delay.standingMs / loopDelayMs;
+    const targets = this.loop.standingMs / loopDelayMs;
     const wasLate = this.#wasLate;
     this.#wasLate = targets > 1;
     if (targets > 1) {

@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import { fieldRows, type FieldRow } from "../../control/openapi/field-rows.ts";
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
-import type { DescribedOperation } from "./described-operations.ts";
+import type { Operation } from "../../control/operation/operation.ts";
 import { entities, type Entity } from "./entities.ts";
 import {
   FromNow,
@@ -120,7 +120,10 @@ export function inOptions(message: string, param: string | null): string {
 }
 
 /** The fields of a query and of a body, in the order of their schemas. */
-export function fieldsOf({ query, body }: DescribedOperation, texts: FieldTexts): readonly Field[] {
+export function fieldsOf(
+  { query, body }: Pick<Operation, "query" | "body">,
+  texts: FieldTexts,
+): readonly Field[] {
   const rows = [query, body].flatMap((schema) => (schema === undefined ? [] : fieldRows(schema)));
   return rows.flatMap((row) => {
     const text = { ...commonTexts[row.name], ...texts[row.name] };

@@ -3,7 +3,8 @@ import type { AdminClient } from "../client/admin-client.ts";
 import type { CommandIo } from "../command.ts";
 import type { Column } from "../output/show-reply.ts";
 import type { ReplyRecord } from "../output/reply-fields.ts";
-import { describedOperation, type DescribedOperation } from "./described-operations.ts";
+import { adminOperations } from "../../control/operations.ts";
+import type { Operation } from "../../control/operation/operation.ts";
 import { entities, type Entity } from "./entities.ts";
 import { type Field, fieldsOf, type FieldTexts } from "./fields.ts";
 
@@ -52,7 +53,7 @@ export interface VerbSpec {
 /** A verb with its options. */
 export interface Verb {
   readonly spec: VerbSpec;
-  readonly operation: DescribedOperation;
+  readonly operation: Omit<Operation, "run">;
   readonly fields: readonly Field[];
   /** Name of the positional argument; in brackets when it is optional. */
   readonly argument: string | undefined;
@@ -86,8 +87,17 @@ export interface VerbCall extends Typed {
  */
 const never = new Set(["revision", "disabled", "expires_in_seconds"]);
 
+/** By id. They are only described here: none is run, so they need no services. */
+const described = new Map(adminOperations(noServices()).map((each) => [each.id, each]));
+
+function noServices(): Parameters<typeof adminOperations>[0];
+function noServices(): unknown {
+  return {};
+}
+
 export function verbOf(spec: VerbSpec): Verb {
-  const operation = describedOperation(spec.operation);
+  const operation = described.get(spec.operation);
+  if (operation === undefined) throw new Error(`there is no operation ${spec.operation}`);
   const { without = [], only, texts = {} } = spec;
   const fields = fieldsOf(operation, texts).filter(({ path: [name] }) => {
     const isWanted = only === undefined || only.includes(name);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { AdminFixture, auditor, operator } from "../../../test/support/admin-fixture.ts";
+import { AdminFixture, operator } from "../../../test/support/admin-fixture.ts";
 import { createRunOffline, type OfflineAnswer, type OfflineRequest } from "./run-offline.ts";
 
 let admin: AdminFixture;
@@ -50,22 +50,6 @@ test("errors are answers of their status, in the shape of HTTP's", async () => {
     expect((await run({ path })).status).toBe(404);
   }
   expect((await run({ method: "DELETE", path: "/admin/v1/keys" })).status).toBe(405);
-});
-
-test("roles apply without a listener too", async () => {
-  const call = {
-    id: "req_1",
-    principal: auditor,
-    signal: new AbortController().signal,
-    address: undefined,
-  };
-  const answer = await run({
-    method: "POST",
-    path: "/admin/v1/accounts",
-    body: { name: "a" },
-    call,
-  });
-  expect(answer.status).toBe(403);
 });
 
 test("a change is made once for its idempotency key", async () => {

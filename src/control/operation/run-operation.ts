@@ -1,5 +1,5 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { fromStorageError, invalidField, notPermitted } from "./refusals.ts";
+import { fromStorageError, invalidField } from "./refusals.ts";
 import type { Operation, OperationInput, ReplyKeeper } from "./operation.ts";
 import type { RunServices } from "../services.ts";
 import { z } from "zod";
@@ -25,12 +25,11 @@ export type RunOperation = (
 ) => Promise<OperationAnswer>;
 
 /**
- * Runs operations, with or without HTTP: checks the permission, then runs once for each idempotency
- * key.
+ * Runs operations once for each idempotency key, with or without HTTP. The listener has checked the
+ * permission; without one, the caller may do everything.
  */
 export function createRunOperation(services: RunServices): RunOperation {
   return async (operation, request) => {
-    checkPermission(operation, request);
     const { idempotencyKey: key, ...input } = request;
     try {
       if (operation.method === "GET" || key === undefined || key === null) {
@@ -45,17 +44,6 @@ export function createRunOperation(services: RunServices): RunOperation {
       throw fromStorageError(error, request.body);
     }
   };
-}
-
-/** The listener checks the same lists, but operations also run without a listener. */
-function checkPermission({ roles, scope }: Operation, { call }: OperationRequest): void {
-  const { role, scopes } = call.principal;
-  if (!roles.includes(role)) {
-    throw notPermitted(`Your role, ${role}, does not allow this. Required: ${roles.join(", ")}.`);
-  }
-  if (!scopes.includes(scope)) {
-    throw notPermitted(`Your token does not have the scope '${scope}'.`);
-  }
 }
 
 function checkIdempotencyKey(key: string): void {

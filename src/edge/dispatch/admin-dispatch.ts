@@ -66,7 +66,11 @@ async function answer(
   return route.handle({ ...call, principal });
 }
 
-function requirePermission(principal: Principal, { roles, scope }: PrincipalRoute): void {
+/** Throws 403. */
+export function requirePermission(
+  principal: Principal,
+  { roles, scope }: Pick<PrincipalRoute, "roles" | "scope">,
+): void {
   if (!roles.includes(principal.role)) {
     throw notPermitted(
       `The role '${principal.role}' does not allow this request; required: ${roles.join(", ")}.`,

@@ -1,0 +1,16 @@
+import { explain } from "../explain/explain.ts";
+import { usage } from "../usage/usage.ts";
+import type { ResourceSpec } from "../verbs/verb-command.ts";
+import { tokens, users } from "./access.ts";
+import { accounts, applications } from "./accounts.ts";
+import { audit } from "./audit.ts";
+import { keys } from "./keys.ts";
+import { environments, models, peppers, plans, pools, refusals } from "./platform.ts";
+import { processes } from "./processes.ts";
+import { status } from "./status.ts";
+
+/** All commands that are made of operations. */
+export const resourceSpecs: readonly ResourceSpec[] = [
+  ...[accounts, applications, keys, pools, peppers, users, tokens, usage],
+  ...[environments, models, plans, audit, refusals, explain, status, processes],
+];
