@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { PoolOversold } from "../src/control/keys/provisioned.ts";
+import { PoolOversold } from "../src/control/keys/pool-oversold.ts";
 import type { Config } from "../src/config/config.ts";
 import { formatProblems, parseConfig } from "../src/config/load.ts";
 import {

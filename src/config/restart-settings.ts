@@ -9,21 +9,12 @@ export interface ReloadedConfig {
 
 /** The next configuration with the current values of settings that are fixed at start. */
 export function keepRestartSettings(current: Config, next: Config): ReloadedConfig {
+  const fixed = Object.fromEntries(restartSettings.map(([field]) => [field, current[field]]));
   const config: Config = {
     ...next,
-    listen: current.listen,
-    storage: current.storage,
-    dataDir: current.dataDir,
-    upstreamRequests: current.upstreamRequests,
-    processes: current.processes,
-    limits: current.limits,
+    ...fixed,
     http: { ...next.http, idleTimeoutMs: current.http.idleTimeoutMs },
-    ledger: current.ledger,
-    retention: current.retention,
-    admin: current.admin,
-    audit: current.audit,
     telemetry: { ...current.telemetry, otlp: next.telemetry.otlp },
-    auth: current.auth,
   };
   const pending = restartSettings.filter(([field]) => !isSameValue(config[field], next[field]));
   return { config, pending: pending.map(([, key]) => key) };

@@ -1,10 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
 import type { RoutingSettings } from "../domain/settings.ts";
-import { RecentCount } from "./health/keyed-share.ts";
+import { keepIn, RecentCount } from "./health/keyed-share.ts";
 
 const countedSeconds = 10;
-/** Keys whose extras are counted; beyond it, the oldest is forgotten. */
-const mostKeys = 64;
 
 export interface RetryBudgetOptions {
   readonly clock: Clock;
@@ -93,12 +91,6 @@ class AskingKeys {
   }
 
   extrasOf(key: string): RecentCount {
-    const known = this.#extras.get(key);
-    if (known !== undefined) return known;
-    const [oldest] = this.#extras.keys();
-    if (oldest !== undefined && this.#extras.size >= mostKeys) this.#extras.delete(oldest);
-    const extras = new RecentCount(countedSeconds + 1);
-    this.#extras.set(key, extras);
-    return extras;
+    return this.#extras.get(key) ?? keepIn(this.#extras, key, new RecentCount(countedSeconds + 1));
   }
 }

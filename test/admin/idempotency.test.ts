@@ -38,7 +38,7 @@ async function ask(
   body: unknown,
   { key = wish, adminUrl = gateway.adminUrl, dataDir = gateway.config.dataDir } = {},
 ): Promise<AdminAnswer> {
-  const local = await readLocalAccess(dataDir);
+  const local = readLocalAccess(dataDir);
   const headers = { authorization: `Bearer ${local?.token}`, "idempotency-key": key };
   return sendAs(adminUrl, { method: "POST", path: p + path, body }, { headers, changeHeaders: {} });
 }

@@ -61,7 +61,7 @@ class Gateway implements AsyncDisposable {
   }
 
   async admin(method: string, path: string, request: AdminRequest = {}): Promise<Answer> {
-    const token = request.token ?? (await readLocalAccess(folder))?.token ?? "";
+    const token = request.token ?? readLocalAccess(folder)?.token ?? "";
     const response = await fetch(`${this.app.adminUrl}/admin/v1${path}`, {
       method,
       headers: {

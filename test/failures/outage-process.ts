@@ -97,7 +97,7 @@ export async function askAdmin(
   { dataDir }: ProcessFolder,
   path: string,
 ): Promise<{ readonly status: number; readonly body: unknown }> {
-  const local = await readLocalAccess(dataDir);
+  const local = readLocalAccess(dataDir);
   const headers = { authorization: `Bearer ${local?.token}` };
   const response = await fetch(`${adminUrl}/admin/v1${path}`, { headers });
   return { status: response.status, body: await response.json() };

@@ -9,7 +9,7 @@ export async function sendAdmin(
   { dataDir, process }: Machine,
   ...[method, path, body]: AdminRequest
 ): Promise<Response> {
-  const local = await readLocalAccess(dataDir);
+  const local = readLocalAccess(dataDir);
   return fetch(`${process.adminUrl}/admin/v1${path}`, {
     method,
     headers: { authorization: `Bearer ${local?.token}`, "content-type": "application/json" },

@@ -44,7 +44,7 @@ function testWith({ missing }: Tools): ReturnType<typeof testWhere> {
 
 /** Address, token and application for a generated client. */
 async function clientArguments(): Promise<readonly string[]> {
-  const { token = "" } = (await readLocalAccess(gateway.config.dataDir)) ?? {};
+  const { token = "" } = readLocalAccess(gateway.config.dataDir) ?? {};
   const applications = await (await gateway.admin("GET", "/admin/v1/applications")).json();
   const schema = z.object({ data: z.array(z.object({ id: z.string() })).min(1) });
   const [application] = schema.parse(applications).data;

@@ -69,7 +69,7 @@ afterAll(async () => {
 
 /** The demo's own key has the limits of a plan. */
 async function unlimitedKey(): Promise<string> {
-  const { token } = (await readLocalAccess(join(folder, "data"))) ?? {};
+  const { token } = readLocalAccess(join(folder, "data")) ?? {};
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const listed = await fetch(`${demo.adminUrl}/admin/v1/applications`, { headers });
   const [application] = z

@@ -128,7 +128,7 @@ function startControlSide(
     portUse: "alone",
     pid: globalThis.process.pid,
     passwords,
-    async explain(error) {
+    explain(error) {
       onStartFailed(error);
       return error instanceof Error ? error.message : String(error);
     },

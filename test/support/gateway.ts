@@ -142,7 +142,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     get: (path, init = {}) =>
       fetch(`${app.dataUrl}${path}`, { ...init, headers: { authorization, ...init.headers } }),
     async admin(method, path, body) {
-      const local = await readLocalAccess(dataDir);
+      const local = readLocalAccess(dataDir);
       return fetch(`${app.adminUrl}${path}`, {
         method,
         headers: {

@@ -18,7 +18,7 @@ export class Operator {
 
   /** A rotation with an `Idempotency-Key`, and whether its answer was replayed. */
   async rotateOnce(keyId: string, wish: object, idempotencyKey: string) {
-    const local = await readLocalAccess(this.#gateway.config.dataDir);
+    const local = readLocalAccess(this.#gateway.config.dataDir);
     const response = await fetch(`${this.#gateway.adminUrl}/admin/v1/keys/${keyId}/rotate`, {
       method: "POST",
       headers: {

@@ -17,8 +17,7 @@ import type { GateServices, PoolName } from "./pool-bounds.ts";
 import { HeldPlace, PlaceTurn, PoolGate, type PoolGateOptions, type Spot } from "./pool-gate.ts";
 import type { SharedSlots } from "./shared/shared-slots.ts";
 import type { UpstreamSlots } from "./shared/upstream-slots.ts";
-import { UpstreamPlaces } from "./upstream-places.ts";
-import { type RequestTerms, UpstreamRequests } from "./upstream-requests.ts";
+import { type RequestTerms, UpstreamPlaces, UpstreamRequests } from "./upstream-places.ts";
 
 export interface CapacityOptions extends GateServices {
   /** The concurrency limit of a target; a new one only for a new snapshot. */

@@ -2,8 +2,7 @@ import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { Pool } from "../../domain/limits/capacity.ts";
 import type { Target } from "../../domain/model.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import type { UpstreamPlaces } from "./upstream-places.ts";
-import type { RequestTerms, UpstreamRequests } from "./upstream-requests.ts";
+import type { RequestTerms, UpstreamPlaces, UpstreamRequests } from "./upstream-places.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
 
 /** The key and class of a place. */

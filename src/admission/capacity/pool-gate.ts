@@ -30,8 +30,7 @@ import {
 } from "./pool-bounds.ts";
 import { PoolPlaces } from "./pool-places.ts";
 import { PoolTokens, type Refused, type Reservation } from "./tokens/pool-tokens.ts";
-import type { UpstreamPlaces } from "./upstream-places.ts";
-import { UpstreamRequests } from "./upstream-requests.ts";
+import { type UpstreamPlaces, UpstreamRequests } from "./upstream-places.ts";
 
 /** Where a call takes a place: at a target, its pool and its upstream, together. */
 export interface Spot {

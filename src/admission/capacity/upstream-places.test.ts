@@ -7,8 +7,7 @@ import {
 } from "../../../test/support/capacity-world.ts";
 import { upstreamOf } from "../../../test/support/pipeline-fixtures.ts";
 import { systemClock } from "../../domain/clock.ts";
-import { UpstreamRequests, type RequestWait } from "./upstream-requests.ts";
-import { UpstreamPlaces } from "./upstream-places.ts";
+import { type RequestWait, UpstreamPlaces, UpstreamRequests } from "./upstream-places.ts";
 
 const forever = new AbortController().signal;
 /** Longer than any test. */

@@ -34,9 +34,8 @@ export class RefusalLog {
 
   /** Takes constant time. */
   record(refusal: Refusal): void {
-    const { keyId, publicId, accountId } = refusal.explanation;
-    if (keyId !== undefined) this.#ofKeys.add(keyId, refusal);
-    else this.#ofStrangers.add(publicId ?? accountId ?? "", refusal);
+    const isOfKey = refusal.explanation.keyId !== undefined;
+    (isOfKey ? this.#ofKeys : this.#ofStrangers).add(refusal);
   }
 
   /** By request id. */
@@ -55,11 +54,6 @@ export class RefusalLog {
   }
 }
 
-interface Entry {
-  readonly subject: string;
-  readonly refusal: Refusal;
-}
-
 /**
  * Refusals in order of arrival. The oldest goes when there are too many, or the oldest of a subject
  * that has its share. Each takes constant time.
@@ -67,7 +61,7 @@ interface Entry {
 class RefusalQueue {
   readonly #bounds: RefusalBounds;
   /** By request id, oldest first. */
-  readonly #byId = new Map<string, Entry>();
+  readonly #byId = new Map<string, Refusal>();
   /** Ids, oldest first, at most `perSubject` each. */
   readonly #bySubject = new Map<string, string[]>();
 
@@ -79,19 +73,20 @@ class RefusalQueue {
     return this.#byId.size;
   }
 
-  add(subject: string, refusal: Refusal): void {
+  add(refusal: Refusal): void {
+    const subject = subjectOf(refusal);
     this.#remove(refusal.id);
     const own = this.#bySubject.get(subject);
     if (own !== undefined && own.length >= this.#bounds.perSubject) this.#remove(own[0]);
     if (this.#byId.size >= this.#bounds.limit) this.#remove(this.#byId.keys().next().value);
-    this.#byId.set(refusal.id, { subject, refusal });
+    this.#byId.set(refusal.id, refusal);
     const kept = this.#bySubject.get(subject);
     if (kept === undefined) this.#bySubject.set(subject, [refusal.id]);
     else kept.push(refusal.id);
   }
 
   find(id: string): Refusal | undefined {
-    return this.#byId.get(id)?.refusal;
+    return this.#byId.get(id);
   }
 
   /** The refusals of one subject, newest first. */
@@ -100,17 +95,22 @@ class RefusalQueue {
   }
 
   newestFirst(): readonly Refusal[] {
-    return [...this.#byId.values()].map(({ refusal }) => refusal).toReversed();
+    return [...this.#byId.values()].toReversed();
   }
 
   #remove(id: string | undefined): void {
-    const entry = id === undefined ? undefined : this.#byId.get(id);
-    if (id === undefined || entry === undefined) return;
-    this.#byId.delete(id);
-    const own = this.#bySubject.get(entry.subject) ?? [];
-    own.splice(own.indexOf(id), 1);
-    if (own.length === 0) this.#bySubject.delete(entry.subject);
+    const refusal = id === undefined ? undefined : this.#byId.get(id);
+    if (refusal === undefined) return;
+    this.#byId.delete(refusal.id);
+    const subject = subjectOf(refusal);
+    const own = this.#bySubject.get(subject) ?? [];
+    own.splice(own.indexOf(refusal.id), 1);
+    if (own.length === 0) this.#bySubject.delete(subject);
   }
+}
+
+function subjectOf({ explanation: { keyId, publicId, accountId } }: Refusal): string {
+  return keyId ?? publicId ?? accountId ?? "";
 }
 
 /**

@@ -89,7 +89,7 @@ function checkUrl(text: string): void {
 /** Reads the address and the token that a running gateway wrote to its data directory. */
 async function findLocal(dataDir: string): Promise<Gateway> {
   const { readLocalAccess } = await import("../../control/sign-in/bootstrap/local-access.ts");
-  const found = await readLocalAccess(dataDir);
+  const found = readLocalAccess(dataDir);
   const advise = async (): Promise<string> => {
     const lost = await findLostListener(dataDir);
     if (lost !== undefined) return `The gateway ${lost.text}.\nTo do: ${lost.advice}.`;

@@ -14,11 +14,12 @@ const oldestVersion = 140_000;
 /** Ends of keys, sessions and days of usage are compared with times of several gateways. */
 const wrongClockMs = 2_000;
 
+type CheckedConfig = Pick<Config, "storage" | "dataDir" | "auth">;
 type Services = Pick<CommandIo, "clock" | "random">;
 
 /** Whether a gateway with this configuration would start on its database. */
 export async function checkDatabase(
-  config: Pick<Config, "storage" | "dataDir" | "auth">,
+  config: CheckedConfig,
   services: Services,
 ): Promise<readonly Finding[]> {
   const { storage } = config;
@@ -42,10 +43,7 @@ export async function checkDatabase(
 }
 
 /** A database in a file; the machine's findings have the rest. */
-function checkFile(
-  config: Pick<Config, "storage" | "dataDir" | "auth">,
-  services: Services,
-): readonly Finding[] {
+function checkFile(config: CheckedConfig, services: Services): readonly Finding[] {
   try {
     const facts = inspectFile(config.storage.path);
     const owner = checkOwner(config, services, facts);
@@ -58,7 +56,7 @@ function checkFile(
 
 /** Whether data directory, pepper and database belong together, as each start checks it. */
 function checkOwner(
-  config: Pick<Config, "storage" | "dataDir" | "auth">,
+  config: CheckedConfig,
   services: Services,
   facts: DatabaseFacts | undefined,
 ): readonly Finding[] {

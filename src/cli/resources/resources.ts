@@ -11,6 +11,20 @@ import { status } from "./status.ts";
 
 /** All commands that are made of operations. */
 export const resourceSpecs: readonly ResourceSpec[] = [
-  ...[accounts, applications, keys, pools, peppers, users, tokens, usage],
-  ...[environments, models, plans, audit, refusals, explain, status, processes],
+  accounts,
+  applications,
+  keys,
+  pools,
+  peppers,
+  users,
+  tokens,
+  usage,
+  environments,
+  models,
+  plans,
+  audit,
+  refusals,
+  explain,
+  status,
+  processes,
 ];

@@ -59,8 +59,8 @@ function begin(start: ControlStart): void {
     open({ start, args, config, fileConfig: parsed.fileConfig, link, log });
   } catch (error) {
     link.handle({
-      async open() {
-        throw new StartProblem(await explainStart(error, config.dataDir));
+      open() {
+        throw new StartProblem(explainStart(error, config.dataDir));
       },
     });
   }

@@ -1,4 +1,5 @@
 import { ensureApplication } from "../../control/accounts/applications.ts";
+import { bySystem } from "../../control/operation/change.ts";
 import { issueKey } from "../../control/keys/issue-key.ts";
 import { keyStatus } from "../../control/keys/key-view.ts";
 import type { AdminServices } from "../../control/services.ts";
@@ -40,8 +41,7 @@ export async function issueDemoKey(admin: AdminServices): Promise<string | undef
   if (items.some((key) => keyStatus(key, admin.clock.now()) === "active")) return undefined;
   const names = { account: "Demo", application: "demo", environment };
   const { id: applicationId } = await ensureApplication(admin, names);
-  const actor = { kind: "system", id: undefined, name: "system" } as const;
-  const { text } = await issueKey(admin, { applicationId, plan: "standard" }, actor);
+  const { text } = await issueKey(admin, { applicationId, plan: "standard" }, bySystem.actor);
   await admin.onKeysChanged();
   return text;
 }

@@ -20,7 +20,7 @@ import {
   type ServeArguments,
 } from "./serve-options.ts";
 import { startControlThread } from "./start-control-thread.ts";
-import { printBootstrap, StartError, startError, startErrorOf } from "./start-messages.ts";
+import { explainStart, printBootstrap, StartError, startError } from "./start-messages.ts";
 
 /** Runs a gateway process. Tells the parent why it does not start. */
 export async function serve(
@@ -119,7 +119,8 @@ async function serveOn(
 /** Nothing of the gateway runs yet: no other one may use the data directory. */
 async function refuseSecond(config: Config, io: CommandIo): Promise<void> {
   if (!(await hasParent(resolve(config.dataDir)))) return;
-  throw await startError(new FolderInUse("another gateway uses the data directory"), config, io);
+  const inUse = new FolderInUse("another gateway uses the data directory");
+  throw startError(explainStart(inUse, config.dataDir), config, io);
 }
 
 /** Addresses that no process of this gateway has. Those of the command line are of the first one. */
@@ -202,9 +203,10 @@ async function start(gateway: GatewayProcess, config: Config, io: CommandIo): Pr
   try {
     await gateway.start();
   } catch (error) {
-    throw error instanceof StartProblem
-      ? startErrorOf(error.message, config, io)
-      : await startError(error, config, io);
+    // The control thread has explained its own.
+    const isExplained = error instanceof StartProblem;
+    const reason = isExplained ? error.message : explainStart(error, config.dataDir);
+    throw startError(reason, config, io);
   }
 }
 

@@ -50,15 +50,7 @@ export class StartError extends CommandError {
 }
 
 /** The error for a failed start, as a line of the log if the log is JSON. */
-export async function startError(
-  error: unknown,
-  config: LogForm & Pick<Config, "dataDir">,
-  io: CommandIo,
-): Promise<StartError> {
-  return startErrorOf(await explainStart(error, config.dataDir), config, io);
-}
-
-export function startErrorOf(reason: string, config: LogForm, io: CommandIo): StartError {
+export function startError(reason: string, config: LogForm, io: CommandIo): StartError {
   const { logFormat } = config.telemetry;
   if (logFormat === "text") return new StartError(reason, `cannot start: ${reason}`);
   let line = "";
@@ -74,7 +66,7 @@ function loggerOf({ telemetry }: LogForm, clock: Clock, write: (line: string) =>
 }
 
 /** Why the start failed. */
-export async function explainStart(error: unknown, dataDir: string): Promise<string> {
+export function explainStart(error: unknown, dataDir: string): string {
   if (error instanceof FolderInUse) return whoUses(dataDir);
   if (isAbout(error, dataDir)) {
     return (
@@ -97,8 +89,8 @@ function causeOf(error: unknown): string {
 }
 
 /** Describes the gateway that uses a data directory. */
-async function whoUses(dataDir: string): Promise<string> {
-  const { pid, startedAt, url } = (await readLocalAccess(dataDir)) ?? {};
+function whoUses(dataDir: string): string {
+  const { pid, startedAt, url } = readLocalAccess(dataDir) ?? {};
   const since = startedAt === undefined ? "" : ` since ${new Date(startedAt).toISOString()}`;
   const who = pid === undefined ? "another process" : `process ${pid}`;
   return (

@@ -32,17 +32,18 @@ export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<
 }
 
 function connectionOf(options: ReplyRecord): ConnectionArguments {
-  const text = (name: string): string | undefined => {
-    const value = options[name];
-    return typeof value === "string" ? value : undefined;
-  };
   return {
-    url: text("url"),
-    tokenFile: text("tokenFile"),
+    url: textOf(options, "url"),
+    tokenFile: textOf(options, "tokenFile"),
     isOffline: options["offline"] === true,
-    config: text("config"),
-    "data-dir": text("dataDir"),
+    config: textOf(options, "config"),
+    "data-dir": textOf(options, "dataDir"),
   };
+}
+
+function textOf(options: ReplyRecord, name: string): string | undefined {
+  const value = options[name];
+  return typeof value === "string" ? value : undefined;
 }
 
 /** Names options instead of fields, and what to do while the gateway cannot reach its database. */
@@ -117,8 +118,7 @@ async function ask(call: VerbCall): Promise<unknown> {
     if (isPaged) return readPages(client, { path, query: fields });
     return client.request("GET", path, { query: textsOf(fields) });
   }
-  const key = options["idempotencyKey"];
-  const idempotencyKey = typeof key === "string" ? key : undefined;
+  const idempotencyKey = textOf(options, "idempotencyKey");
   const body = bodyOf(call, fields);
   const details: AdminRequestDetails = { ...(body && { body }), idempotencyKey };
   return client.request(operation.method, path, details);
@@ -155,11 +155,7 @@ export async function readFields(call: VerbCall): Promise<ReplyRecord> {
 }
 
 function ownersOf({ options }: Typed): Owners {
-  const { account, environment } = options;
-  return {
-    account: typeof account === "string" ? account : undefined,
-    environment: typeof environment === "string" ? environment : undefined,
-  };
+  return { account: textOf(options, "account"), environment: textOf(options, "environment") };
 }
 
 function show(call: VerbCall, answer: ReplyRecord): void {

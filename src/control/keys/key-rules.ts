@@ -1,6 +1,8 @@
 import type { Account, Application } from "../../store/entities.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { isNetwork } from "../../domain/network.ts";
+import type { Key } from "../../domain/keys/key.ts";
+import { sellableUnits } from "../../domain/limits/capacity.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
@@ -8,7 +10,7 @@ import { invalidField, notPermitted, wrongState } from "../operation/refusals.ts
 import { unknownName } from "../operation/known-names.ts";
 import type { WantedSettings } from "../contract/keys.ts";
 import type { KeySettings } from "./issue-key.ts";
-import { checkCapacity, namesCapacity } from "./provisioned.ts";
+import { PoolOversold } from "./pool-oversold.ts";
 import type { Platform, PlatformEnvironment } from "../services.ts";
 
 /** The context of the rules. */
@@ -127,4 +129,91 @@ function checkNetworks(networks: readonly string[]): void {
   const index = networks.findIndex((network) => !isNetwork(network));
   if (index === -1) return;
   throw invalidField(`allowed_networks[${index}]`, "use an address or a block such as 10.0.0.0/8");
+}
+
+/** Whether a request sets provisioned throughput. */
+export function namesCapacity(wanted: WantedSettings): boolean {
+  return wanted.provisioned_units !== undefined || wanted.provisioned_pool !== undefined;
+}
+
+/** Checks the pool of units; `checkSale` checks their number. Throws 400. */
+function checkCapacity(
+  { provisionedUnits: units, provisionedPool: name }: KeySettings,
+  wanted: WantedSettings,
+  { platform, application }: KeyRules,
+): void {
+  if (units === 0) {
+    if (!wanted.provisioned_pool) return;
+    const advice = "a key without units has no pool; set 'provisioned_units' too, or omit it";
+    throw invalidField("provisioned_pool", advice);
+  }
+  const { environment } = application;
+  const serving = poolsOf(platform, environment);
+  if (platform.pools.size === 0) {
+    const advice = "no pool is configured; add one to 'pools', or use 0";
+    throw invalidField("provisioned_units", advice);
+  }
+  if (serving.length === 0) {
+    const advice =
+      `no pool serves a model of environment ${environment}; set the pool of a target, or ` +
+      "use 0";
+    throw invalidField("provisioned_units", advice);
+  }
+  const names = serving.join(", ");
+  if (name === undefined) {
+    const advice = `there are several pools; choose one that serves environment ${environment}: ${names}`;
+    throw invalidField("provisioned_pool", advice);
+  }
+  if (!platform.pools.has(name)) {
+    throw invalidField("provisioned_pool", `unknown pool; use ${names}`);
+  }
+  if (serving.includes(name)) return;
+  const advice = `pool ${name} serves no model of environment ${environment}; use ${names}`;
+  throw invalidField("provisioned_pool", advice);
+}
+
+/** Names of the pools that serve an environment. */
+function poolsOf(platform: Platform, environment: string): readonly string[] {
+  return [...platform.pools.values()]
+    .filter(({ models }) => models.some((model) => model.environment === environment))
+    .map(({ name }) => name);
+}
+
+type Holder = Pick<Key, "provisionedUnits" | "provisionedPool" | "expiresAt">;
+
+/**
+ * Checks that a pool has room for the units that a live key gains. Must run in the transaction that
+ * writes the key, or two concurrent sales would both find room. A pool that became too small by a
+ * change of configuration refuses only sales. Throws 409, and 400 for a missing pool.
+ */
+export async function checkSale(
+  view: Pick<ControlView, "keys">,
+  { before, after }: { readonly before?: Holder; readonly after: Holder },
+  { principal, platform, now }: Pick<KeyRules, "principal" | "platform" | "now">,
+): Promise<void> {
+  const name = after.provisionedPool;
+  if (name === undefined) return;
+  const units = countedUnits(after, now);
+  const isOfSamePool = before?.provisionedPool === name;
+  const more = units - (isOfSamePool ? countedUnits(before, now) : 0);
+  if (more <= 0) return;
+  const pool = platform.pools.get(name);
+  if (pool === undefined) {
+    const todo =
+      principal.accountId === undefined ? "set units of another, or 0" : "ask an operator";
+    const advice = `pool ${name} is no longer configured; ${todo}`;
+    throw invalidField("provisioned_pool", advice);
+  }
+  const sold = (await view.keys.soldUnits({ pool: name, now })).get(name) ?? 0;
+  if (sold + more <= sellableUnits(pool)) return;
+  if (principal.accountId === undefined) throw new PoolOversold(pool, { sold, more });
+  // An account must not see what others have bought.
+  throw new GatewayError("pool_oversold", {
+    message: `Pool ${name} does not have the key's ${units} units left. Ask an operator.`,
+  });
+}
+
+/** The units of an expired key do not count until its expiry is postponed. */
+function countedUnits({ provisionedUnits, expiresAt = Infinity }: Holder, now: number): number {
+  return expiresAt > now ? provisionedUnits : 0;
 }

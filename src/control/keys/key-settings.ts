@@ -2,7 +2,7 @@ import type { Key } from "../../domain/keys/key.ts";
 import type { KeySettings } from "./issue-key.ts";
 import type { WantedSettings } from "../contract/keys.ts";
 import { invalidField } from "../operation/refusals.ts";
-import { namesCapacity } from "./provisioned.ts";
+import { namesCapacity } from "./key-rules.ts";
 import { entityForm } from "../values/api-form.ts";
 import type { Platform } from "../services.ts";
 

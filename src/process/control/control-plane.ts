@@ -29,7 +29,7 @@ export interface ControlPlaneOptions extends Pick<LeaderOptions, OfLeader> {
   readonly log: LogSink;
   readonly number: number;
   /** Explains why the process cannot start. */
-  readonly explain: (error: unknown) => Promise<string>;
+  readonly explain: (error: unknown) => string;
   /** Reads the file again. */
   readonly reload: () => void;
   /** The main thread lives. */
@@ -280,8 +280,8 @@ export class ControlPlane implements AsyncDisposable {
   #handlers(): Handlers<ToControl> {
     const { explain, reload, issueDemoKey, onTick, onStopped } = this.#options;
     const { keys, replies, lastUse, renewal, usage } = this.storage;
-    const refuse = async (error: unknown): Promise<never> => {
-      throw new StartProblem(await explain(error));
+    const refuse = (error: unknown): never => {
+      throw new StartProblem(explain(error));
     };
     return {
       open: async () => {

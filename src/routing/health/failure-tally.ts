@@ -1,5 +1,6 @@
 import type { OutSettings } from "../../domain/settings.ts";
 import {
+  keepIn,
   type KeyCount,
   KeyedShare,
   newKeyCount,
@@ -7,9 +8,6 @@ import {
   type Share,
   shareOf,
 } from "./keyed-share.ts";
-
-/** Limit on keys and on accounts whose failures are counted; the one that failed first goes. */
-const mostKeys = 64;
 
 /** Whose attempt it was. */
 export interface KeyOf {
@@ -96,14 +94,6 @@ export class FailureTally {
     for (const count of this.#row.values()) sum += Math.min(count, most);
     return sum;
   }
-}
-
-function keepIn<Value>(counts: Map<string, Value>, name: string, value: Value): void {
-  if (counts.size >= mostKeys && !counts.has(name)) {
-    const [oldest] = counts.keys();
-    if (oldest !== undefined) counts.delete(oldest);
-  }
-  counts.set(name, value);
 }
 
 function tooMany(

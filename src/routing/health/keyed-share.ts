@@ -3,9 +3,7 @@ import { slotAt } from "../../domain/limits/slots.ts";
 
 /** Seconds whose attempts make up a share. */
 const shareSeconds = 10;
-/**
- * Keys whose failures are counted separately; beyond it, the key that failed first is forgotten.
- */
+/** Keys, or accounts, that are told apart; beyond it, the one that came first is forgotten. */
 const mostKeys = 64;
 
 export interface Share {
@@ -55,7 +53,7 @@ export class KeyedShare {
     if (this.#countsFromFailure && this.#failures.sum(nowMs) === 0) this.#attempts.clear();
     this.#attempts.add(nowMs);
     this.#failures.add(nowMs);
-    const count = this.#countOf(key);
+    const count = this.#keys.get(key) ?? keepIn(this.#keys, key, newKeyCount());
     count.attempts.add(nowMs);
     count.failures.add(nowMs);
   }
@@ -87,18 +85,16 @@ export class KeyedShare {
     this.#failures.clear();
     this.#keys.clear();
   }
+}
 
-  #countOf(key: string): KeyCount {
-    const known = this.#keys.get(key);
-    if (known !== undefined) return known;
-    if (this.#keys.size >= mostKeys) {
-      const [oldest] = this.#keys.keys();
-      if (oldest !== undefined) this.#keys.delete(oldest);
-    }
-    const count = newKeyCount();
-    this.#keys.set(key, count);
-    return count;
+/** Adds a value to a map of bounded size. */
+export function keepIn<Value>(values: Map<string, Value>, key: string, value: Value): Value {
+  if (values.size >= mostKeys && !values.has(key)) {
+    const [oldest] = values.keys();
+    if (oldest !== undefined) values.delete(oldest);
   }
+  values.set(key, value);
+  return value;
 }
 
 export function newKeyCount(): KeyCount {

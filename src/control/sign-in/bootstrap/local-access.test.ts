@@ -21,7 +21,7 @@ afterEach(async () => {
 test("the file has the address and a token of this process", async () => {
   const access = new LocalAccess({ ...options, dataDir });
   await access.write(leader);
-  const found = await readLocalAccess(dataDir);
+  const found = readLocalAccess(dataDir);
   expect(found?.url).toBe(url);
   expect(access.isToken(found?.token ?? "")).toBe(true);
   expect(access.isToken(`${found?.token}x`)).toBe(false);
@@ -39,7 +39,7 @@ test("only the owner may read the file, also when an open one was there before",
 test("each start of a gateway has its own token, and the previous one is invalid", async () => {
   const first = new LocalAccess({ ...options, dataDir });
   await first.write(leader);
-  const old = await readLocalAccess(dataDir);
+  const old = readLocalAccess(dataDir);
   const second = new LocalAccess({ ...options, pid: 2, dataDir });
   await second.write(leader);
   expect(second.isToken(old?.token ?? "")).toBe(false);
@@ -47,11 +47,11 @@ test("each start of a gateway has its own token, and the previous one is invalid
 
 test("the token stays valid when another process of the gateway leads", async () => {
   await new LocalAccess({ ...options, dataDir }).write(leader);
-  const before = await readLocalAccess(dataDir);
+  const before = readLocalAccess(dataDir);
   const second = new LocalAccess({ ...options, dataDir });
   expect(second.isToken(before?.token ?? "")).toBe(true);
   await second.write({ url: "http://127.0.0.1:8082", startedAt: 1 });
-  expect(await readLocalAccess(dataDir)).toMatchObject({
+  expect(readLocalAccess(dataDir)).toMatchObject({
     url: "http://127.0.0.1:8082",
     token: before?.token ?? "",
   });
@@ -63,16 +63,16 @@ test("a process removes its own file, but not that of its successor", async () =
   const second = new LocalAccess({ ...options, dataDir });
   await second.write({ url, startedAt: 1 });
   await first.remove();
-  expect(await readLocalAccess(dataDir)).toBeDefined();
+  expect(readLocalAccess(dataDir)).toBeDefined();
   await second.remove();
   expect(await readdir(dataDir)).toEqual([]);
   await second.remove();
 });
 
 test("a missing or broken file reads as no running gateway", async () => {
-  expect(await readLocalAccess(dataDir)).toBeUndefined();
+  expect(readLocalAccess(dataDir)).toBeUndefined();
   await writeFile(join(dataDir, localAccessFile), '{"url": 7}');
-  expect(await readLocalAccess(dataDir)).toBeUndefined();
+  expect(readLocalAccess(dataDir)).toBeUndefined();
 });
 
 test("an unwritable directory is an error, and no file is left behind", async () => {

@@ -40,7 +40,7 @@ export class LocalAccess {
     const { dataDir, pid, random } = options;
     this.#options = options;
     this.#path = join(dataDir, localAccessFile);
-    const before = readBefore(this.#path);
+    const before = readLocalAccess(dataDir);
     this.#token = before?.pid === pid ? before.token : `slc-local_${randomBase62(43, random)}`;
     this.#digest = sha256(this.#token);
   }
@@ -75,23 +75,11 @@ export class LocalAccess {
 }
 
 /** The file of a running gateway; undefined when there is none, or it is broken. */
-export async function readLocalAccess(dataDir: string): Promise<LocalAccessFile | undefined> {
+export function readLocalAccess(dataDir: string): LocalAccessFile | undefined {
   try {
-    return parse(await readFile(join(dataDir, localAccessFile), "utf8"));
+    const text = readFileSync(join(dataDir, localAccessFile), "utf8");
+    return fileSchema.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }
-}
-
-/** At once: the listener answers as soon as it has its address. */
-function readBefore(path: string): LocalAccessFile | undefined {
-  try {
-    return parse(readFileSync(path, "utf8"));
-  } catch {
-    return undefined;
-  }
-}
-
-function parse(text: string): LocalAccessFile | undefined {
-  return fileSchema.safeParse(JSON.parse(text)).data;
 }
