@@ -208,6 +208,34 @@ describe("a tool call", () => {
   });
 });
 
+describe("a scripted agent", () => {
+  const tools = [weather, stocks];
+  const plan = [
+    { tool: "get_weather", input: { city: "Oslo" }, text: "First." },
+    { text: "Done." },
+  ];
+  const script = turn("user", `steps: ${JSON.stringify(plan)} end of steps`);
+  const after = (...more: Turn[]): Prompt => ask("", { tools, turns: [script, ...more] });
+  const said = turn("assistant", "First.");
+
+  test("takes a step in each of its turns", () => {
+    const [call] = events(after()).filter((event) => event.kind === "call");
+    expect(call).toMatchObject({ name: "get_weather" });
+    expect(textOf(after())).toBe("First.");
+    const input = events(after()).map((event) => (event.kind === "input" ? event.piece : ""));
+    expect(input.join("")).toBe('{"city":"Oslo"}');
+    expect(textOf(after(said, turn("tool", "rain")))).toBe("Done.");
+    expect(textOf(after(said, turn("tool", "rain"), turn("user", "a reminder")))).toBe("Done.");
+    expect(finishOf(after(said, turn("tool", "rain"))).reason).toBe("stop");
+  });
+
+  test("answers as ever without tools or steps", () => {
+    expect(textOf(ask(script.text))).not.toBe("First.");
+    const over = after(said, turn("tool", "rain"), said, turn("user", "Tell me a story"));
+    expect(textOf(over)).toContain("story");
+  });
+});
+
 describe("the tokenizer", () => {
   test("loses no text and counts the tokens it returns", () => {
     fc.assert(

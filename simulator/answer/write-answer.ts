@@ -8,6 +8,7 @@ import {
   type Tool,
   type Turn,
 } from "./prompt.ts";
+import { isRecord } from "../json.ts";
 import { hashText, Random } from "./random.ts";
 import { valueForSchema, type ValueSource } from "./schema-value.ts";
 
@@ -22,7 +23,8 @@ import { valueForSchema, type ValueSource } from "./schema-value.ts";
  * - `bulk: <n>`: n pieces of 16 KiB, one token each;
  * - `refuse: <anything>`: a refusal.
  *
- * A tool result that begins with `next: <tool>` makes the answer call that tool.
+ * A tool result that begins with `next: <tool>` makes the answer call that tool. A user message with
+ * a script of steps makes the model an agent: see `nextStep`.
  */
 export function writeAnswer(prompt: Prompt, choice: number): Generator<AnswerEvent, void, void> {
   return limitAnswer(writeContent(prompt, choice), prompt);
@@ -37,9 +39,13 @@ function* writeContent(prompt: Prompt, choice: number): Generator<ContentEvent, 
     for (const piece of tokenize(refusal)) yield { kind: "refusal", piece, tokens: 1 };
     return;
   }
+  const step = nextStep(prompt);
+  if (step !== undefined) return yield* writeStep(step, prompt, random);
   const tools = chooseTools(prompt);
-  if (tools.length > 0) yield* writeCalls(tools, prompt, random);
-  else {
+  if (tools.length > 0) {
+    const calls = tools.map((tool) => ({ tool, input: inputFor(tool, prompt, random) }));
+    yield* writeCalls(calls, random);
+  } else {
     for (const piece of textPieces(prompt, text, random)) yield { kind: "text", piece, tokens: 1 };
   }
 }
@@ -81,27 +87,42 @@ function plainObject(prompt: Prompt, random: Random): object {
   };
 }
 
+interface WantedCall {
+  readonly tool: Tool;
+  readonly input: string;
+}
+
 function* writeCalls(
-  tools: readonly Tool[],
-  prompt: Prompt,
+  calls: readonly WantedCall[],
   random: Random,
 ): Generator<ContentEvent, void, void> {
-  for (const [index, tool] of tools.entries()) {
+  for (const [index, { tool, input }] of calls.entries()) {
     const hash = hashText(`${tool.name} ${index}`, random.integer(0, 0xffff_ffff));
     yield {
       kind: "call",
       index,
-      count: tools.length,
+      count: calls.length,
       id: `call_${hash.toString(36).padStart(7, "0")}${index}${random.integer(1e9, 9e9).toString(36)}`,
       name: tool.name,
       tool: tool.kind,
       tokens: 3 + countTokens(tool.name),
     };
-    const input = inputFor(tool, prompt, random);
     for (const piece of tokenize(input)) {
       yield { kind: "input", index, tool: tool.kind, piece, tokens: 1 };
     }
   }
+}
+
+function* writeStep(
+  { tool: name, input, text }: Step,
+  { tools }: Prompt,
+  random: Random,
+): Generator<ContentEvent, void, void> {
+  for (const piece of tokenize(text ?? "")) yield { kind: "text", piece, tokens: 1 };
+  const tool = tools.find((each) => each.name === name || each.name.endsWith(`__${name}`));
+  if (tool === undefined) return;
+  const written = typeof input === "string" ? input : JSON.stringify(input ?? {});
+  yield* writeCalls([{ tool, input: written }], random);
 }
 
 function inputFor(tool: Tool, prompt: Prompt, random: Random): string {
@@ -243,6 +264,38 @@ function nextTool(offered: readonly Tool[], result: string): readonly Tool[] {
   const [, name] = /^\s*next: (\S+)/.exec(result) ?? [];
   return offered.filter((tool) => tool.name === name);
 }
+
+/** A text, a call, or both. */
+interface Step {
+  readonly tool?: string;
+  /** The text of a free-text tool, or an object. */
+  readonly input?: unknown;
+  readonly text?: string;
+}
+
+/**
+ * The turn of a scripted agent: `steps: [{"tool":"Read","input":{"path":"a"}},{"text":"Done."}]
+ * end of steps` in a user message has a step for each of the model's turns after it. Undefined
+ * without such a script, when it is over, or when no tools are offered.
+ */
+function nextStep({ turns, tools }: Prompt): Step | undefined {
+  if (tools.length === 0) return undefined;
+  const at = turns.findLastIndex(({ role, text }) => role === "user" && steps.test(text));
+  const [, json = ""] = steps.exec(turns[at]?.text ?? "") ?? [];
+  if (json === "") return undefined;
+  const answered = turns.slice(at + 1).filter(({ role }) => role === "assistant").length;
+  const list: unknown = JSON.parse(json);
+  const step: unknown = Array.isArray(list) ? list[answered] : undefined;
+  if (!isRecord(step)) return undefined;
+  const { tool, input, text } = step;
+  return {
+    input,
+    ...(typeof tool === "string" && { tool }),
+    ...(typeof text === "string" && { text }),
+  };
+}
+
+const steps = /steps: (\[[\s\S]*\]) end of steps/;
 
 /** The tool that a model calls if it must call one and none matches. */
 function answerTool(offered: readonly Tool[]): Tool | undefined {
