@@ -41,7 +41,6 @@ import {
   type Replaced,
 } from "./wiring/build-snapshot.ts";
 import { startListener } from "./wiring/start-listener.ts";
-import { requestIds } from "./request-ids.ts";
 
 /** Replacements for tests, and additions of the command line. */
 export interface ProcessOverrides {
@@ -287,7 +286,7 @@ export class CallServer implements AsyncDisposable {
   }
 
   #listen(): Listener {
-    const { telemetry, clock, randomBytes, shutdown } = this.#options;
+    const { telemetry, clock, shutdown } = this.#options;
     const { overload, count } = this.#services;
     return startListener({
       address: this.#config.listen.data,
@@ -303,7 +302,6 @@ export class CallServer implements AsyncDisposable {
       events: telemetry.events,
       refusals: this.#options.refusals,
       clock,
-      newRequestId: requestIds(() => clock.now(), randomBytes),
       portUse: this.#options.portUse,
       shutdown,
     });

@@ -6,6 +6,14 @@ import type { Clock } from "../domain/clock.ts";
 /** Exit codes of all commands. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
 
+/**
+ * `req_` and the 32 digits of a UUID of version 7: time and a count first, so that the rows of the
+ * ledger are in the order of arrival, which changes few pages of the database.
+ */
+export function newRequestId(clock: Pick<Clock, "now">): string {
+  return `req_${Bun.randomUUIDv7("buffer", Math.floor(clock.now())).toString("hex")}`;
+}
+
 /** Longest name that Linux keeps. */
 const nameBytes = 15;
 

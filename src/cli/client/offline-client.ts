@@ -18,7 +18,7 @@ import {
   type AdminRequestDetails,
 } from "./admin-client.ts";
 import { CommandError, type CommandIo, reasonOf } from "../command.ts";
-import { requestIds } from "../../process/request-ids.ts";
+import { newRequestId } from "../../process/program.ts";
 
 /** Runs the operations of the control plane in this process. */
 export async function createOfflineClient(config: Config, io: CommandIo): Promise<AdminClient> {
@@ -53,7 +53,7 @@ export async function createOfflineClient(config: Config, io: CommandIo): Promis
 
 function createCall(io: CommandIo): OperationCall {
   return {
-    id: requestIds(() => io.clock.now(), io.random)(),
+    id: newRequestId(io.clock),
     principal: localPrincipal(),
     signal: io.signal,
     address: undefined,

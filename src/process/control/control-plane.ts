@@ -3,6 +3,7 @@ import packageJson from "../../../package.json" with { type: "json" };
 import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { ProcessStatus } from "../../control/platform/process-status.ts";
+import type { RandomBytes } from "../../domain/keys/base62.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import { FolderInUse, FolderLock, leaderLock } from "../../ledger/spool/folder-lock.ts";
 import { Installation } from "../../store/installation/installation.ts";
@@ -20,13 +21,14 @@ import { Leader, type LeaderOptions } from "./leader.ts";
 import { ProcessPages } from "./process-pages.ts";
 import { ProcessRows } from "./process-rows.ts";
 
-type OfLeader = "link" | "clock" | "randomBytes" | "portUse" | "pid" | "passwords";
+type OfLeader = "link" | "clock" | "portUse" | "pid" | "passwords";
 
 export interface ControlPlaneOptions extends Pick<LeaderOptions, OfLeader> {
   readonly config: Config;
   /** The text of the configuration, and when it was loaded; undefined: of a test. */
   readonly text: Omit<ConfigText, "path"> | undefined;
   readonly log: LogSink;
+  readonly randomBytes: RandomBytes;
   readonly number: number;
   /** Explains why the process cannot start. */
   readonly explain: (error: unknown) => string;

@@ -4,7 +4,6 @@ import { configWarnings } from "../../config/problems/warnings.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { RandomBytes } from "../../domain/keys/base62.ts";
 import { wait } from "../../domain/waiting/wait.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import type { Listener, PortUse } from "../../edge/listen.ts";
@@ -18,12 +17,10 @@ import { buildEdge } from "../wiring/build-snapshot.ts";
 import { createAdminPlane } from "./admin-plane.ts";
 import type { LeaderJobs } from "../wiring/open-storage.ts";
 import { startListener } from "../wiring/start-listener.ts";
-import { requestIds } from "../request-ids.ts";
 
 export interface LeaderOptions {
   readonly link: ThreadLink<ToMain, ToControl>;
   readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
   readonly portUse: PortUse;
   /** The process whose end ends the gateway. */
   readonly pid: number;
@@ -83,7 +80,7 @@ export class Leader {
 
   /** Throws when the address of the admin listener is taken. */
   async start(): Promise<void> {
-    const { clock, randomBytes, jobs, refusals, shutdown, portUse } = this.#options;
+    const { clock, jobs, refusals, shutdown, portUse } = this.#options;
     const { events } = this.#options.telemetry;
     const { local, bootstrap, gate, routes: control } = this.#plane;
     // Pages from other origins must not use the control plane.
@@ -99,7 +96,6 @@ export class Leader {
       shutdown,
       portUse,
       clock,
-      newRequestId: requestIds(() => clock.now(), randomBytes),
     });
     this.#hasStarted = true;
     const startedAt = clock.now();

@@ -5,11 +5,12 @@ import { errorReply, toGatewayError } from "../../edge/replies/error-reply.ts";
 import { listen, type Listener, type PortUse } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
+import { newRequestId } from "../program.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
 export interface ListenerPlan extends Omit<
   DispatchOptions,
-  "onHandled" | "isEnding" | "isDraining"
+  "onHandled" | "isEnding" | "isDraining" | "newRequestId"
 > {
   readonly address: ListenAddress;
   readonly idleTimeoutMs: number;
@@ -22,15 +23,16 @@ export interface ListenerPlan extends Omit<
 /** Opens a listener with its routes. Throws if the address is taken. */
 export function startListener(options: ListenerPlan): Listener {
   const { address, idleTimeoutMs, portUse, shutdown, events, refusals, ...plan } = options;
+  const nextId = (): string => newRequestId(plan.clock);
   const onHandled: DispatchOptions["onHandled"] = (event) => {
     events.requestHandled(event);
     if (event.refusal !== undefined) refusals.record(event.refusal);
   };
   const isEnding = (): boolean => shutdown.closesConnections;
   const isDraining = (): boolean => shutdown.isRefusing;
-  const handle = createDispatch({ ...plan, isEnding, isDraining, onHandled });
+  const handle = createDispatch({ ...plan, newRequestId: nextId, isEnding, isDraining, onHandled });
   const onError = (error: unknown): Response => {
-    const id = plan.newRequestId();
+    const id = nextId();
     events.unhandled(id, error);
     const { status, headers, body } = errorReply(toGatewayError(error));
     return new Response(body, { status, headers: { ...headers, "x-request-id": id } });
