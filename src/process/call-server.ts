@@ -1,12 +1,10 @@
-import packageJson from "../../package.json" with { type: "json" };
-import type { LoopMeter } from "../admission/overload/loop-meter.ts";
 import type { RefusalLog } from "../admission/refusals/refusal-log.ts";
 import type { CallServices } from "../call/services.ts";
 import type { HandlerParts } from "../dialects/read-call.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
-import { joinLacks, type ProcessFacts } from "../control/platform/process-status.ts";
+import { joinLacks } from "../control/platform/process-status.ts";
 import { sellableUnits } from "../domain/limits/capacity.ts";
 import type { Proxies } from "../domain/upstream-settings.ts";
 import type { Route } from "../edge/dispatch/route.ts";
@@ -143,7 +141,7 @@ export class CallServer implements AsyncDisposable {
    */
   async leave(timeoutMs: number): Promise<void> {
     const listener = this.#listener;
-    this.#limits.leave();
+    this.#limits.leave?.();
     if (listener === undefined) return;
     // Where connections cannot be counted, callers may return on any of them.
     const left = this.#options.shutdown.leave(() => listener.connections ?? 1, timeoutMs);
@@ -155,11 +153,13 @@ export class CallServer implements AsyncDisposable {
     return this.#keyRing.ageMs;
   }
 
-  /** What it reports about itself and its process. */
-  get facts(): OwnFacts {
+  get facts() {
+    const { longestMs, p99Ms } = this.#services.overload.loop.ofLastMinute;
     return {
-      ...ownFacts(this.#services.overload.loop),
-      degraded: joinLacks([howDegraded(this.#keyRing), this.#limits.lack()]),
+      notReady: this.whyNotReady(),
+      degraded: joinLacks([howDegraded(this.#keyRing), this.#limits.lack?.()]),
+      loopDelayLongestMs: longestMs,
+      loopDelayP99Ms: p99Ms,
       openCalls: this.openCalls,
       calls: this.#running.entered,
       spoolBytes: this.#options.ledger.spoolBytes,
@@ -331,29 +331,6 @@ export class CallServer implements AsyncDisposable {
     const lack = (): string | undefined => howDegraded(this.#keyRing);
     return new RouteTable(dataRoutes({ ...parts, surfaces, whyNotReady, howDegraded: lack }));
   }
-}
-
-/** What a process knows regardless of its role. */
-export type OwnFacts = Omit<
-  ProcessFacts,
-  "startedAt" | "waitingRows" | "droppedLogLines" | "configuredAt"
->;
-
-/** `loop` measures the process's event loop, once it is started. */
-export function ownFacts(loop?: LoopMeter): OwnFacts {
-  const { longestMs = 0, p99Ms = 0 } = loop?.ofLastMinute ?? {};
-  return {
-    pid: process.pid,
-    degraded: undefined,
-    version: packageJson.version,
-    residentBytes: process.memoryUsage.rss(),
-    loopDelayLongestMs: longestMs,
-    loopDelayP99Ms: p99Ms,
-    openCalls: undefined,
-    calls: undefined,
-    spoolBytes: undefined,
-    keysGeneration: 0,
-  };
 }
 
 /** Why a process has no keys, which it needs to serve; undefined: it has them. */

@@ -4,7 +4,6 @@ import { virtualClock } from "../../test/support/virtual-clock.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import { ControlClient, type RunningControl } from "./control-client.ts";
 import type { StorageState, ToControl, ToMain } from "./messages.ts";
-import { ownFacts } from "./call-server.ts";
 import { ThreadLink, type Handlers } from "./thread-link.ts";
 
 /** A control thread that writes down what it is told. */
@@ -33,9 +32,9 @@ class StagedControl implements RunningControl {
         note("serve");
         this.spool = spool;
       },
-      state: ({ notReady }) => {
+      state: (state) => {
         note("state");
-        this.states.push(notReady);
+        this.states.push(state?.notReady);
       },
       "keys.used": (uses) => void this.uses.push(...uses),
       "keys.load": () => new Promise(() => undefined),
@@ -71,7 +70,16 @@ class Stage implements AsyncDisposable {
     },
     clock: this.#time.clock,
     state: () => ({
-      ...ownFacts(),
+      pid: 1,
+      version: "0",
+      degraded: undefined,
+      residentBytes: 0,
+      loopDelayLongestMs: 0,
+      loopDelayP99Ms: 0,
+      openCalls: 0,
+      calls: 0,
+      spoolBytes: 0,
+      keysGeneration: 0,
       startedAt: 0,
       configuredAt: 0,
       waitingRows: 0,

@@ -29,7 +29,8 @@ export interface ControlPort {
 export interface ControlClientOptions {
   readonly start: () => RunningControl;
   readonly clock: Clock;
-  readonly state: () => MainState;
+  /** Undefined while the process starts. */
+  readonly state: () => MainState | undefined;
   /** The same as in the state, but cheaper. */
   readonly whyNotReady: () => string | undefined;
   readonly handlers: Omit<Handlers<ToMain>, "storage">;
@@ -107,10 +108,10 @@ export class ControlClient {
   }
 
   tellState(): void {
-    const state = this.#options.state();
-    this.#toldNotReady = state.notReady;
-    this.#toldAt = this.#options.clock.monotonic();
-    this.#link?.tell("state", state);
+    const { state, whyNotReady, clock } = this.#options;
+    this.#toldNotReady = whyNotReady();
+    this.#toldAt = clock.monotonic();
+    this.#link?.tell("state", state());
   }
 
   reload(): void {

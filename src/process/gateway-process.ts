@@ -15,7 +15,7 @@ import { createTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { ControlClient, type RunningControl } from "./control-client.ts";
 import type { ConfigText, MainState } from "./messages.ts";
 import { readCommit } from "./program.ts";
-import { CallServer, ownFacts, type ProcessOverrides } from "./call-server.ts";
+import { CallServer, type ProcessOverrides } from "./call-server.ts";
 import { openSharedLimits } from "./open-limits.ts";
 
 export interface GatewayProcessOptions {
@@ -197,15 +197,19 @@ export class GatewayProcess implements AsyncDisposable {
     if (config !== undefined) this.reconfigure(config, loadedAt);
   }
 
-  get #state(): MainState {
-    return {
-      ...(this.#calls?.facts ?? ownFacts()),
-      startedAt: this.#startedAt,
-      notReady: this.#whyNotReady(),
-      configuredAt: this.#configuredAt,
-      waitingRows: this.#waitingRows,
-      droppedLogLines: this.#log.droppedLines,
-    };
+  get #state(): MainState | undefined {
+    return (
+      this.#calls && {
+        ...this.#calls.facts,
+        pid: process.pid,
+        version: packageJson.version,
+        residentBytes: process.memoryUsage.rss(),
+        startedAt: this.#startedAt,
+        configuredAt: this.#configuredAt,
+        waitingRows: this.#waitingRows,
+        droppedLogLines: this.#log.droppedLines,
+      }
+    );
   }
 
   #whyNotReady(): string | undefined {

@@ -67,7 +67,7 @@ export type ToControl = {
    */
   readonly serve: { readonly ask: string | undefined; readonly answer: void };
   /** Every second, and at once when the process becomes ready or ceases to be. Shows that it lives. */
-  readonly state: { readonly ask: MainState };
+  readonly state: { readonly ask: MainState | undefined };
   readonly "keys.load": {
     readonly ask: { readonly since: number; readonly limit: number };
     readonly answer: KeyChanges;

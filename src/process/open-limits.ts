@@ -30,14 +30,7 @@ export function openLimits(options: LimitsOptions): ProcessLimits {
 
 function fixedLimits(store: LimitStore): ProcessLimits {
   const nothing = async (): Promise<void> => undefined;
-  return {
-    store,
-    sharing: undefined,
-    lack: () => undefined,
-    start: nothing,
-    leave: () => undefined,
-    close: nothing,
-  };
+  return { store, sharing: undefined, start: nothing, close: nothing };
 }
 
 function limitsInMemory(options: LimitsOptions): ProcessLimits {
@@ -59,7 +52,6 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
   return {
     store: limits,
     sharing: undefined,
-    lack: () => undefined,
     async start() {
       if (!(await handOver.take())) snapshot.restore();
       await snapshot.start();

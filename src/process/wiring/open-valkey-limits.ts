@@ -17,11 +17,11 @@ export interface ProcessLimits {
   /** What the process shares with others about targets; undefined: nothing. */
   readonly sharing: SharedSlots | undefined;
   /** Why it grants only its share of shared limits, for operators; undefined: it grants them. */
-  lack(): string | undefined;
+  lack?(): string | undefined;
   /** Call before the first decision. The process serves calls even if a server does not answer. */
   start(): Promise<void>;
   /** A successor serves new connections. */
-  leave(): void;
+  leave?(): void;
   /** Called when all calls are settled. */
   close(): Promise<void>;
 }
@@ -68,7 +68,6 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
     store: limits,
     sharing: slots,
     lack: () => lackOf(trust, clock),
-    leave: () => undefined,
     async start() {
       await client.open();
       await limits.begin();
