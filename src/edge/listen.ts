@@ -32,7 +32,6 @@ export interface ListenOptions {
   onError(error: unknown): Response;
 }
 
-/** Access to the connection of a request. */
 export interface Connections {
   /** Value of the `keep-alive` header: how long an idle connection may be reused. */
   readonly keepAliveHint: string;

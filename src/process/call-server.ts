@@ -125,7 +125,6 @@ export class CallServer implements AsyncDisposable {
     return this.#listener?.url ?? "";
   }
 
-  /** Requests being handled. */
   get openRequests(): number {
     return this.#listener?.pendingRequests ?? 0;
   }

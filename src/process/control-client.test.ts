@@ -88,9 +88,12 @@ class Stage implements AsyncDisposable {
     }),
     whyNotReady: () => this.notReady,
     handlers: {} as Omit<Handlers<ToMain>, "storage">,
-    onLost: (reason) => void this.events.push(`lost: ${reason}`),
-    onBack: () => void this.events.push("back"),
-    onGivenUp: (deaths) => void this.events.push(`given up: ${deaths}`),
+    events: {
+      controlLost: (reason) => void this.events.push(`lost: ${reason}`),
+      controlBack: () => void this.events.push("back"),
+      controlGivenUp: (deaths) => void this.events.push(`given up: ${deaths}`),
+    },
+    onGivenUp: () => undefined,
   });
 
   get thread(): StagedControl {

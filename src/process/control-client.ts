@@ -1,6 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import { LastUse } from "../keys/last-use.ts";
 import type { CallClaims, KeyStore, RenewedSecret, UsageStore } from "../store/store.ts";
+import type { TelemetryEvents } from "../telemetry/events/events.ts";
 import type { MainState, StorageState, ToControl, ToMain } from "./messages.ts";
 import { ThreadLink, ThreadLost, type Handlers, type Port } from "./thread-link.ts";
 
@@ -9,7 +10,6 @@ export interface RunningControl {
   readonly port: Port;
   /** Resolves to the reason when it has ended by itself. */
   readonly ended: Promise<string>;
-  /** Ends it at once. */
   terminate(): void;
 }
 
@@ -34,11 +34,9 @@ export interface ControlClientOptions {
   /** The same as in the state, but cheaper. */
   readonly whyNotReady: () => string | undefined;
   readonly handlers: Omit<Handlers<ToMain>, "storage">;
-  /** Called when the control thread has ended, and when another one serves. */
-  readonly onLost: (reason: string) => void;
-  readonly onBack: () => void;
+  readonly events: Pick<TelemetryEvents, "controlLost" | "controlBack" | "controlGivenUp">;
   /** It ended too often: the process should end. */
-  readonly onGivenUp: (deaths: number) => void;
+  readonly onGivenUp: () => void;
 }
 
 type Link = ThreadLink<ToControl, ToMain>;
@@ -88,7 +86,6 @@ export class ControlClient {
     this.#begin();
   }
 
-  /** What the control thread last said about storage. */
   get storage(): StorageState {
     return this.#storage;
   }
@@ -161,13 +158,16 @@ export class ControlClient {
     link.lose("the control thread has ended");
     if (this.#isStopping || this.#link !== link) return;
     this.#link = undefined;
-    const { clock, onLost, onGivenUp } = this.#options;
+    const { clock, events, onGivenUp } = this.#options;
     const now = clock.monotonic();
     this.#deaths = now - this.#diedAt < healthyMs ? this.#deaths + 1 : 1;
     this.#diedAt = now;
     this.#storage = { notReady: undefined, stored: undefined };
-    onLost(reason);
-    if (this.#deaths >= mostDeaths) return onGivenUp(this.#deaths);
+    events.controlLost(reason);
+    if (this.#deaths >= mostDeaths) {
+      events.controlGivenUp(this.#deaths);
+      return onGivenUp();
+    }
     clock.schedule(() => void this.#restart(), restartPauseMs * 2 ** this.#deaths);
   }
 
@@ -177,7 +177,7 @@ export class ControlClient {
     try {
       await link.ask("open", undefined, beginTimeoutMs);
       await this.#serve(link);
-      this.#options.onBack();
+      this.#options.events.controlBack();
     } catch (error) {
       // It may have died again, which counts by itself.
       if (this.#link !== link) return;

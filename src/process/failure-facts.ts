@@ -1,6 +1,5 @@
 /** What may be reported of an exception. Its message may quote a prompt and is left out. */
 export interface FailureFacts {
-  /** Name of the error's class. */
   readonly error: string;
   /** Functions and places in this program, innermost first. */
   readonly positions: readonly string[];

@@ -64,7 +64,6 @@ export class GatewayProcess implements AsyncDisposable {
     this.#clock = clock;
     this.#startedAt = this.#configuredAt = clock.now();
     const telemetry = (this.#telemetry = this.#createTelemetry());
-    const { events } = telemetry;
     this.#control = new ControlClient({
       start: startControl,
       clock,
@@ -82,12 +81,8 @@ export class GatewayProcess implements AsyncDisposable {
         bootstrap: (token) => options.onBootstrapToken?.(token),
         log: (line) => this.#log.write(line),
       },
-      onLost: (reason) => events.controlLost(reason),
-      onBack: () => events.controlBack(),
-      onGivenUp(deaths) {
-        events.controlGivenUp(deaths);
-        options.onGivenUp();
-      },
+      events: telemetry.events,
+      onGivenUp: options.onGivenUp,
     });
   }
 

@@ -82,9 +82,7 @@ export type ToControl = {
   readonly "claims.keep": { readonly ask: AnsweredClaim; readonly answer: number };
   /** Rows that do not fit into the spool. */
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
-  /** Stores what is in the spools. */
   readonly "usage.flush": { readonly ask: undefined; readonly answer: void };
-  /** Reads the file again. */
   readonly reload: { readonly ask: undefined };
   /** Issues the key of the demo. Answered with its text, or undefined if there is a key. */
   readonly "demo.issue-key": { readonly ask: undefined; readonly answer: string | undefined };
@@ -100,7 +98,6 @@ export type ToMain = {
   /** Answered with the epoch when calls see every change of keys committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: number };
   readonly "config.changed": { readonly ask: Omit<ConfigText, "path"> };
-  /** The main thread's metrics. */
   readonly "metrics.read": { readonly ask: undefined; readonly answer: readonly MetricFamily[] };
   /** Refusals of calls, for `explain`. */
   readonly "refusals.find": { readonly ask: string; readonly answer: Refusal | undefined };
@@ -108,9 +105,7 @@ export type ToMain = {
     readonly ask: { readonly filter: RefusalFilter; readonly limit: number };
     readonly answer: readonly Refusal[];
   };
-  /** This process leads its machine. */
   readonly leads: { readonly ask: { readonly adminUrl: string } };
   readonly bootstrap: { readonly ask: IssuedToken };
-  /** Lines of the log. */
   readonly log: { readonly ask: string };
 };

@@ -64,7 +64,6 @@ export class StopSignals {
     this.#clock = clock;
   }
 
-  /** Whether the signal that just arrived is a new request. */
   counts(): boolean {
     const now = this.#clock.monotonic();
     if (now - this.#countedAt < sameSignalMs) return false;

@@ -26,7 +26,6 @@ export interface DispatchOptions {
   readonly edge: () => EdgeSettings;
   /** Whether every answer closes its connection, which moves callers to other instances. */
   readonly isEnding: () => boolean;
-  /** Whether new calls are refused. */
   readonly isDraining: () => boolean;
   readonly onHandled: (event: HandledRequest) => void;
 }
@@ -58,7 +57,6 @@ export type CountArrival = (
   request: ArrivingRequest,
 ) => CountedRequest | undefined | Promise<CountedRequest | undefined>;
 
-/** What a listener accepts. */
 export interface EdgeSettings {
   readonly cors: CorsPolicy;
   readonly bodyLimits: BodyLimits;

@@ -43,13 +43,11 @@ export class RequestContext implements RequestOrigin, CallMemory, AnswerMemory {
   route = "other";
   /** Set for a route that takes a key. */
   surface: Surface | undefined;
-  /** Set once the key is authenticated. */
   caller: Caller | undefined;
   /** Account of the principal, once it is identified. */
   accountId: string | undefined;
   /** Memory of the body; it may be kept when the answer has begun. */
   body: MemoryHold | undefined;
-  /** Set when the answer is an error. */
   error: GatewayError | undefined;
   /** False for a refusal that is not recorded. */
   isExplained = true;

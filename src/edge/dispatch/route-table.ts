@@ -68,7 +68,6 @@ export class RouteTable {
     return route?.access === "key" ? route.dialect : undefined;
   }
 
-  /** The paths without parameters. */
   get plainPaths(): readonly string[] {
     return this.routes.map(({ path }) => path).filter((path) => !/[{*]/.test(path));
   }
@@ -111,7 +110,6 @@ interface Shape {
 const nothing = { routes: [], values: [] };
 const noParameters: PathParameters = {};
 
-/** One whole segment. */
 const parameter = /\{\w+\}/g;
 
 /** The literal segments have no character with another meaning in a pattern. */

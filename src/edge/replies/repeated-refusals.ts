@@ -83,7 +83,6 @@ export class PreparedRefusals {
     return count > wrongKeysASecond ? this.#wrongKey : undefined;
   }
 
-  /** Whether this refusal is recorded. */
   isExplained(nowMs: number): boolean {
     this.#advance(nowMs);
     this.#explained += 1;

@@ -4,14 +4,12 @@ import type { CorsPolicy } from "../cors.ts";
 import type { BodyLimits } from "../body/read-body.ts";
 import type { Reply } from "./error-reply.ts";
 
-/** The request that a reply answers. */
 interface AnsweredRequest {
   readonly id: string;
   readonly request: Request;
   readonly connections: Pick<Connections, "keepAliveHint">;
   readonly edge: { readonly cors: CorsPolicy };
   readonly durationMs: number;
-  /** Whether the connection is closed after it. */
   readonly isClosing: boolean;
 }
 

@@ -30,13 +30,9 @@ export interface ControlPlaneOptions extends Pick<LeaderOptions, OfLeader> {
   readonly log: LogSink;
   readonly randomBytes: RandomBytes;
   readonly number: number;
-  /** Explains why the process cannot start. */
   readonly explain: (error: unknown) => string;
-  /** Reads the file again. */
   readonly reload: () => void;
-  /** The main thread lives. */
   readonly onTick?: () => void;
-  /** Called when the process ends. */
   readonly onStopped?: () => void;
   readonly issueDemoKey: (admin: AdminServices) => Promise<string | undefined>;
 }

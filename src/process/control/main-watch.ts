@@ -25,7 +25,6 @@ export class MainWatch {
     this.#stop = clock.schedule(look, lookIntervalMs);
   }
 
-  /** The main thread lives. */
   tick(): void {
     this.#silentLooks = 0;
   }

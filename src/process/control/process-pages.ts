@@ -20,10 +20,8 @@ export interface ProcessPagesOptions {
   /** Refusals of this thread's own listener. */
   readonly refusals: RefusalLog;
   readonly link: ThreadLink<ToMain, ToControl>;
-  /** The metrics of this thread. */
   readonly metrics: { collect(): readonly MetricFamily[] };
   readonly status: () => ProcessStatus;
-  /** Applies changes of keys. */
   readonly followKeys: () => Promise<unknown>;
   /** How far a spool is stored; undefined unless this process stores it. */
   readonly progressOf: (spool: string) => Progress | undefined;
@@ -90,7 +88,6 @@ export class ProcessPages implements RefusalFinder {
     return renderPage(mergeFamilies([own, ...others].flat()));
   }
 
-  /** All processes of the machine. */
   async statuses(): Promise<readonly ProcessStatus[]> {
     const others = await this.#ask("/status", statusShape);
     const all = [this.#options.status(), ...others];

@@ -1,12 +1,11 @@
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode } from "../../domain/system-files.ts";
+import { isRunning } from "../../domain/system-files.ts";
 import { serveUnix } from "../unix-server.ts";
 
 /** What a process tells the others of its machine, by path. Undefined: not found. */
 export type SiblingPages = Readonly<Record<string, (query: URLSearchParams) => unknown>>;
 
-/** A process among those of its machine. */
 export interface SiblingPlace {
   readonly dataDir: string;
   readonly number: number;
@@ -14,8 +13,6 @@ export interface SiblingPlace {
 
 /** Longest wait for a sibling, which may hang. */
 const answerTimeoutMs = 2_000;
-/** Longer than between binding a socket and listening there. */
-const startMs = 5_000;
 /** Longest path of a socket on macOS, in bytes. On Linux the runtime accepts any length. */
 const longestPath = 103;
 
@@ -65,25 +62,15 @@ export async function askSiblings(place: SiblingPlace, path: string): Promise<re
 }
 
 async function ask(socket: string, path: string): Promise<unknown> {
+  // Its process was killed; the next one has a socket of its own.
+  if (!isRunning(Number(/(\d+)\.sock$/.exec(socket)?.[1]))) rmSync(socket, { force: true });
   try {
     const signal = AbortSignal.timeout(answerTimeoutMs);
     const response = await fetch(`http://process${path}`, { unix: socket, signal });
     return response.ok ? await response.json() : undefined;
-  } catch (error) {
-    // Its process was killed; the next one has a socket of its own.
-    if (isGone(error) && isOld(socket)) rmSync(socket, { force: true });
+  } catch {
     return undefined;
   }
-}
-
-function isGone(error: unknown): boolean {
-  return ["ConnectionRefused", "ECONNREFUSED"].includes(errorCode(error) ?? "");
-}
-
-/** Not one that is bound and about to listen. */
-function isOld(path: string): boolean {
-  const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: 0 };
-  return Date.now() - mtimeMs > startMs;
 }
 
 function namesIn(folder: string): readonly string[] {

@@ -21,7 +21,6 @@ export interface AskOptions {
   readonly timeoutMs: number;
 }
 
-/** How a target answered. */
 export interface AskedTargetReport {
   readonly alias: string;
   readonly target: Target;
@@ -31,7 +30,6 @@ export interface AskedTargetReport {
   readonly aheadMs: number | undefined;
 }
 
-/** How many targets are asked at once. */
 const askedAtOnce = 8;
 
 /** Asks every target of the configuration for a few tokens, each once, as a gateway would. */

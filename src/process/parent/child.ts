@@ -23,7 +23,6 @@ export interface GatewaySettings {
   readonly dataDir: string;
   readonly logLevel: LogLevel;
   readonly logFormat: "text" | "json";
-  /** Number of processes to run. */
   readonly processes: number;
   /** Of the listeners; 0: the system chooses. */
   readonly ports: readonly number[];

@@ -7,7 +7,6 @@ import {
   type PassedSignal,
 } from "./child.ts";
 
-/** Connects a gateway process to its parent. */
 export type ParentLink = ReturnType<typeof connectToParent>;
 
 export interface LinkOptions {
@@ -44,11 +43,8 @@ export function connectToParent({ onSignal, endNow }: LinkOptions) {
     /** Resolves once a successor serves. */
     replaced: replaced.promise,
     tellSettings: (settings: GatewaySettings) => tell({ kind: "settings", ...settings }),
-    /** Reports that the process serves. */
     tellStarted: (addresses: readonly string[]) => tell({ kind: "started", addresses }),
-    /** Reports why the process ends before it serves. */
     tellNotStarted: (reason: string) => tell({ kind: "not-started", reason }),
-    /** Reports an uncaught exception, which ends the process. */
     tellFailure: (thrown: unknown) => tell({ kind: "failure", ...failureFacts(thrown) }),
   };
 }

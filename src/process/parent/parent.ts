@@ -50,7 +50,6 @@ const neverStarted: ChildEnd = {
   peakResidentBytes: undefined,
 };
 
-/** One process. */
 class Run {
   /** Of the process among those of the gateway. */
   readonly number: number;
@@ -66,7 +65,6 @@ class Run {
   isReplaced = false;
   /** What the process itself reported; undefined when it was killed. */
   failure: FailureFacts | undefined;
-  /** What it has read of its configuration. */
   settings: GatewaySettings | undefined;
   /** Why it ended before it served, as it said itself. */
   whyNotStarted: string | undefined;

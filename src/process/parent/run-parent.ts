@@ -6,7 +6,6 @@ import { startChild, type GatewaySettings } from "./child.ts";
 import { Parent, type Crash } from "./parent.ts";
 import { acceptRestarts } from "./restart-socket.ts";
 
-/** Whether the arguments start a gateway. */
 export function startsGateway([command, ...rest]: readonly string[]): boolean {
   return command === "serve" && !rest.some((each) => ["--help", "-h", "--version"].includes(each));
 }

@@ -3,7 +3,7 @@ import type { LimitStore } from "../../store/limits/limit-store.ts";
 import { TargetProber } from "../../call/attempts/target-prober.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { TargetHealth } from "../../routing/health/target-health.ts";
-import { RetryBudget, type RetryBudgets } from "../../routing/retry-budget.ts";
+import { RetryBudget } from "../../routing/retry-budget.ts";
 import { Capacity } from "../../admission/capacity/capacity.ts";
 import type { SharedSlots } from "../../admission/capacity/shared/shared-slots.ts";
 import type { Config } from "../../config/config.ts";
@@ -32,7 +32,6 @@ export interface ServiceOptions extends Partial<
   Pick<CallServices, "limits" | "resolveHost" | "random" | "transport">
 > {
   readonly config: Pick<Config, "limits" | "upstreamRequests" | "processes">;
-  /** Forward proxies on the way to upstreams. */
   readonly proxies?: Proxies;
   /** Read at each use: a reload changes it. */
   readonly routing: () => RoutingSettings;
@@ -48,15 +47,11 @@ export interface ServiceOptions extends Partial<
   readonly overload: Pick<OverloadOptions, "settings" | "callsUnderWay" | "events">;
 }
 
-export interface BuiltServices extends Omit<CallServices, keyof RoutingServices>, RoutingServices {
-  /** The caller starts and stops it. */
-  readonly overload: OverloadGuard;
-  /** Counts a request before its body is read. */
-  readonly count: CountArrival;
-}
+/** What the steps of a call depend on. */
+export type BuiltServices = ReturnType<typeof buildServices>;
 
-/** Builds what the steps of a call depend on. */
-export function buildServices(options: ServiceOptions): BuiltServices {
+/** The caller starts and stops `overload`. */
+export function buildServices(options: ServiceOptions) {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
   const limits = options.limits ?? new MemoryLimitStore({ clock, random });
@@ -79,6 +74,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     imageMemoryBytes: Math.floor(imageMemoryBytes / processes),
     resolveHost: options.resolveHost ?? resolveHost,
     limits,
+    /** Counts a request before its body is read. */
     count: (kind, request) => countRequest(kind, request, { limits, clock }),
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,
@@ -101,7 +97,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
       events.countFailed(call.id, candidate.target.id, failure),
     onMalformedEvents: (call, { target }, count) =>
       events.malformedEvents({ id: call.id, upstream: target.upstream, target: target.id, count }),
-  };
+  } satisfies CallServices & Record<"count", CountArrival>;
 }
 
 export interface RoutingOptions extends Pick<
@@ -117,15 +113,10 @@ export interface RoutingOptions extends Pick<
   readonly transport: Transport;
 }
 
-export interface RoutingServices {
-  readonly health: TargetHealth;
-  readonly prober: TargetProber;
-  readonly budget: Readonly<Record<keyof RetryBudgets, RetryBudget>>;
-  readonly capacity: Capacity;
-}
+export type RoutingServices = ReturnType<typeof buildRouting>;
 
 /** Builds the state of targets that all calls of the process share. */
-export function buildRouting(options: RoutingOptions): RoutingServices {
+export function buildRouting(options: RoutingOptions) {
   const { clock, routing: settings, routingEvents: events, sharing } = options;
   const { limits, units, transport } = options;
   const health = new TargetHealth({

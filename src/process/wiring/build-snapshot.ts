@@ -29,7 +29,6 @@ export interface Replaced {
   readonly snapshot: Snapshot;
 }
 
-/** Builds the snapshot of a valid configuration. */
 export function buildSnapshot(
   config: Config,
   { services, hooks }: SnapshotParts,
@@ -84,7 +83,6 @@ function buildUpstreams(
   return upstreams;
 }
 
-/** Settings of the listeners. */
 export function buildEdge({ http }: Config): EdgeSettings {
   const cors = new CorsPolicy(http.allowedOrigins);
   const trustedProxies = createNetworkList(http.trustedProxies);

@@ -26,14 +26,12 @@ export interface StorageOptions {
     "storage" | "dataDir" | "auth" | "ledger" | "retention" | "idempotency" | "audit"
   >;
   readonly clock: Clock;
-  /** The expected owner of the database. */
   readonly owner: DatabaseOwner & { readonly peppers: Peppers };
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
   /** Rows of this process that are not stored yet, for the log. */
   readonly countWaiting: () => number;
 }
 
-/** The database of a process. */
 export type Storage = ReturnType<typeof openStorage>;
 
 /** What one process of a machine does for all. */

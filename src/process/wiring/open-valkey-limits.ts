@@ -11,7 +11,6 @@ import { createProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { valkeySlots } from "../../store/limits/valkey/slot-store.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
-/** The limits of a process. */
 export interface ProcessLimits {
   readonly store: LimitStore;
   /** What the process shares with others about targets; undefined: nothing. */
