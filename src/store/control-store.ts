@@ -1,5 +1,4 @@
 import type { AuditLink } from "./audit.ts";
-import type { Role } from "../domain/principal.ts";
 
 /** Times in milliseconds since the epoch; rows that ended or were written earlier are removed. */
 export interface ControlRetention {
@@ -23,17 +22,6 @@ export interface Page<Item> {
   readonly items: readonly Item[];
   /** Where the next page begins; undefined at the end. */
   readonly next: string | undefined;
-}
-
-export interface AccountFilter {
-  readonly id?: string | undefined;
-  readonly name?: string | undefined;
-}
-
-export interface ApplicationFilter {
-  readonly accountId?: string | undefined;
-  readonly environment?: string | undefined;
-  readonly name?: string | undefined;
 }
 
 export interface KeyFilter {
@@ -60,12 +48,6 @@ export interface SoldUnitsFilter {
    * accounts count, since they can be enabled again.
    */
   readonly now: number;
-}
-
-export interface UserFilter {
-  readonly accountId?: string | undefined;
-  readonly role?: Role | undefined;
-  readonly email?: string | undefined;
 }
 
 export interface AuditFilter {

@@ -117,13 +117,13 @@ export interface DroppedRows {
 
 /**
  * Times in milliseconds since the epoch before which rows are removed: single calls, and sums in
- * whole days. Undefined: they are kept.
+ * whole days.
  */
 export interface UsageRetention {
-  readonly calls: number | undefined;
-  readonly hours: number | undefined;
+  readonly calls: number;
+  readonly hours: number;
   /** Sums by the day are kept at least as long as the calls and hours of that day. */
-  readonly days: number | undefined;
+  readonly days: number;
 }
 
 /** A call with an `Idempotency-Key` that somebody makes. */

@@ -51,8 +51,8 @@ async function change(
     await store.insert(batch);
     model.insert(batch);
   } else if (choice < 0.93) {
-    const time = (): number | undefined =>
-      random() < 0.3 ? undefined : midnight + integerOf(random, (days / 2) * stepsMs.day);
+    const time = (): number =>
+      random() < 0.3 ? 0 : midnight + integerOf(random, (days / 2) * stepsMs.day);
     const retention = { calls: time(), hours: time(), days: time() };
     const limit = 1 + integerOf(random, 200);
     await removeAll(() => store.prune(retention, limit));
@@ -128,11 +128,10 @@ class LedgerModel {
   }
 
   prune({ calls, hours, days: ofDays }: UsageRetention): void {
-    const gone = this.calls.filter(({ startedAt }) => startedAt < (calls ?? 0));
+    const gone = this.calls.filter(({ startedAt }) => startedAt < calls);
     this.calls = this.calls.filter((record) => !gone.includes(record));
     this.callsSince = Math.max(this.callsSince, ...gone.map(({ startedAt }) => startedAt + 1));
-    this.#hoursSince = Math.max(this.#hoursSince, floor(hours ?? 0, "day"));
-    if (calls === undefined || hours === undefined || ofDays === undefined) return;
+    this.#hoursSince = Math.max(this.#hoursSince, floor(hours, "day"));
     const before = floor(Math.min(calls, hours, ofDays), "day");
     this.#inDays = this.#inDays.filter(({ startedAt }) => startedAt >= before);
   }

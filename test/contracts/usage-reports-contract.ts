@@ -295,7 +295,7 @@ function newestFirst(one: UsageRecord, other: UsageRecord): number {
 
 /** Sums of the first days go, and their calls stay. */
 async function pruneSums({ store }: Ledger): Promise<void> {
-  const limits = { calls: undefined, hours: midnight + 2 * dayMs, days: undefined };
+  const limits = { calls: 0, hours: midnight + 2 * dayMs, days: 0 };
   await removeAll(() => store.prune(limits, 1_000));
 }
 

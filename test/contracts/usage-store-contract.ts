@@ -16,11 +16,7 @@ import {
 export { recordOf } from "./usage-fixtures.ts";
 
 const dayMs = 86_400_000;
-const keepAll: UsageRetention = {
-  calls: undefined,
-  hours: undefined,
-  days: undefined,
-};
+const keepAll: UsageRetention = { calls: 0, hours: 0, days: 0 };
 
 /** What every usage store must do. */
 export function usageStoreContract(name: string, create: () => Ledger | Promise<Ledger>): void {

@@ -98,7 +98,7 @@ export class FaultBench implements AsyncDisposable {
     const left = this.#limits.peek(minuteScopes(`key:${keyId}`, limits));
     expect(left.remainingTokens).toBe(limits.tokensPerMinute - row.inputTokens - row.outputTokens);
     expect(left.remainingRequests).toBe(limits.requestsPerMinute - 1);
-    expect(this.#limits.reservationCount).toBe(0);
+    expect(this.#limits.state().calls.length).toBe(0);
     return { response, text, row, atFirst, atSecond };
   }
 

@@ -146,7 +146,7 @@ class Comparison {
       expect(this.#store.peek(scopes)).toEqual(this.#model.peek(scopes, now));
     }
     expect(this.#store.scopeCount).toBeLessThanOrEqual(2 * scopeIds.length);
-    expect(this.#store.reservationCount).toBeLessThanOrEqual(this.#calls.length);
+    expect(this.#store.state().calls.length).toBeLessThanOrEqual(this.#calls.length);
   }
 
   #acquire(scopes: readonly LimitScope[], wanted: number, mostTokens = wanted): LimitDecision {

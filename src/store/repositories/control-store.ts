@@ -1,20 +1,21 @@
 import type { AuditLink } from "../audit.ts";
+import type { Session } from "../entities.ts";
 import type {
   AuditEnds,
   AuditExpectation,
   AuditVerdict,
   ControlRetention,
   PepperUse,
+  StoredReply,
 } from "../control-store.ts";
 import { auditIn, findAuditEnds, verifyAudit } from "./audit.ts";
+import { asRow, present } from "./row.ts";
 import type { Queries, SqlConnection } from "./tables.ts";
 import { Accounts } from "./control/accounts.ts";
 import { applicationSpec } from "./control/applications.ts";
 import { EntityTable } from "./entity-table.ts";
 import { Keys } from "./control/keys.ts";
-import { repliesIn } from "./control/replies.ts";
 import { secretsIn } from "./control/secrets.ts";
-import { sessionsIn } from "./control/sessions.ts";
 import { Tokens } from "./control/tokens.ts";
 import { Users } from "./control/users.ts";
 import { countPepperUse } from "./pepper-use.ts";
@@ -88,5 +89,51 @@ function tablesIn(queries: Queries) {
     tokens: new Tokens(queries),
     audit: auditIn(queries),
     replies: repliesIn(queries),
+  };
+}
+
+function sessionsIn(queries: Queries) {
+  return {
+    get(id: string): Promise<Session | undefined> {
+      const query = queries.selectFrom("sessions").selectAll().where("id", "=", id);
+      return query.executeTakeFirst();
+    },
+
+    async insert(session: Session): Promise<void> {
+      await queries.insertInto("sessions").values(session).execute();
+    },
+
+    async seen(id: string, at: number): Promise<void> {
+      const update = queries.updateTable("sessions").set({ lastSeenAt: at });
+      await update.where("id", "=", id).where("lastSeenAt", "<", at).execute();
+    },
+
+    async delete(id: string): Promise<void> {
+      await queries.deleteFrom("sessions").where("id", "=", id).execute();
+    },
+
+    async deleteOf(userId: string): Promise<void> {
+      await queries.deleteFrom("sessions").where("userId", "=", userId).execute();
+    },
+  };
+}
+
+/** Replayable answers of the admin API. */
+function repliesIn(queries: Queries) {
+  return {
+    async get(id: string): Promise<StoredReply | undefined> {
+      const query = queries.selectFrom("replies").selectAll().where("id", "=", id);
+      const row = await query.executeTakeFirst();
+      return row && present(row);
+    },
+
+    async put(reply: StoredReply): Promise<void> {
+      const row = asRow(reply);
+      await queries
+        .insertInto("replies")
+        .values(row)
+        .onConflict((conflict) => conflict.column("id").doUpdateSet(row))
+        .execute();
+    },
   };
 }

@@ -4,14 +4,13 @@ import type { DatabaseFacts } from "../store.ts";
 import type { Queries, SqlValue } from "./tables.ts";
 
 /** A row by the names of its columns in the database. */
-export type CopiedRow = Readonly<Record<string, SqlValue>>;
+type CopiedRow = Readonly<Record<string, SqlValue>>;
 
 /** A database that nobody else changes while it is open. */
 export interface CopyPlace extends AsyncDisposable {
   /** For messages. */
   readonly name: string;
   transact<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
-  insert(queries: Queries, table: string, rows: readonly CopiedRow[]): Promise<unknown>;
   /** Prepares a complete copy for use. */
   finish?(queries: Queries): Promise<unknown>;
 }
@@ -33,12 +32,12 @@ interface CopiedTable {
   readonly name: string;
   /** Columns that order and identify its rows. */
   readonly key: readonly string[];
-  /** Rows that are read at once. */
+  /** Rows in one statement, whose values stay below what a database takes. */
   readonly batchRows: number;
 }
 
 function table(name: string, ...key: readonly string[]): CopiedTable {
-  return { name, key: key.length === 0 ? ["id"] : key, batchRows: 1_000 };
+  return { name, key: key.length === 0 ? ["id"] : key, batchRows: 250 };
 }
 
 /** Tables that are empty in a new database. Rows come after those that they refer to. */
@@ -95,7 +94,7 @@ export async function copyDatabase({ source, target, ...rest }: CopyOptions): Pr
         let rows = 0;
         for await (const batch of batchesOf(from, each)) {
           if (rest.signal.aborted) throw new CopyRefused("interrupted; the target is still empty");
-          await target.insert(to, each.name, batch);
+          await insert(to, each.name, batch);
           rows += batch.length;
         }
         rest.onCopied(each.name, rows);
@@ -130,4 +129,12 @@ async function* batchesOf(
     if (rows.length < batchRows) return;
     later = sql`where (${columns}) > (${sql.join(key.map((column) => last[column] ?? null))})`;
   }
+}
+
+async function insert(queries: Queries, name: string, rows: readonly CopiedRow[]): Promise<void> {
+  const columns = Object.keys(rows[0] ?? {}).map((column) => sql.ref(column));
+  const values = rows.map((row) => sql`(${sql.join(Object.values(row))})`);
+  await sql`insert into ${sql.table(name)} (${sql.join(columns)}) values ${sql.join(values)}`.execute(
+    queries.withoutPlugins(),
+  );
 }

@@ -61,10 +61,6 @@ export class MemoryLimitStore implements LimitStore {
     return this.#windows.size;
   }
 
-  get reservationCount(): number {
-    return this.#reservations.size;
-  }
-
   count(scopes: readonly LimitScope[]): CountDecision {
     const now = this.#advance();
     const charges = this.#windows.prepare(scopes);

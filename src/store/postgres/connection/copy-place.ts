@@ -1,14 +1,8 @@
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import type { Client } from "pg";
 import { nameOfDatabase } from "../../../domain/addresses.ts";
-import {
-  type CopiedRow,
-  type CopyPlace,
-  CopyRefused,
-  refuseSource,
-} from "../../repositories/copy-database.ts";
+import { type CopyPlace, CopyRefused, refuseSource } from "../../repositories/copy-database.ts";
 import { UnusableDatabase } from "../../errors.ts";
-import { storableText } from "../../repositories/row.ts";
 import type { Queries } from "../../repositories/tables.ts";
 import { beginAlone, beginCopying } from "./lanes.ts";
 import { createClient } from "./pool.ts";
@@ -37,7 +31,6 @@ export async function openPlace(
     return {
       name,
       transact: (work) => transactAlone(client, work),
-      insert: (queries, table, rows) => inserted(table, rows).execute(queries),
       finish: (queries) => countOn.execute(queries),
       [Symbol.asyncDispose]: () => client.end(),
     };
@@ -61,18 +54,6 @@ async function transactAlone<Result>(
     await client.query("ROLLBACK").catch(() => undefined);
     throw error instanceof CopyRefused ? error : meaningOf(error);
   }
-}
-
-/** All rows in one parameter, of which 65,535 would be too few. */
-function inserted(table: string, rows: readonly CopiedRow[]): RawBuilder<unknown> {
-  const columns = sql.join(Object.keys(rows[0] ?? {}).map((column) => sql.ref(column)));
-  // Bytes as the server writes them, and texts that it accepts.
-  const values = JSON.stringify(rows, (_, value: unknown) => {
-    if (value instanceof Uint8Array) return `\\x${value.toHex()}`;
-    return typeof value === "string" ? storableText(value) : value;
-  });
-  return sql`insert into ${sql.table(table)} (${columns})
-    select ${columns} from json_populate_recordset(null::${sql.table(table)}, ${values})`;
 }
 
 /** The database counts on from the rows of the copy. */

@@ -1,10 +1,14 @@
 import type { Account } from "../../entities.ts";
 import { isSameValue } from "../../../domain/json-object.ts";
-import type { AccountFilter } from "../../control-store.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
 import { present, readLimits, readTexts, writeLimits } from "../row.ts";
 import type { AccountRow, Queries } from "../tables.ts";
 import { bumpKeys } from "./key-epochs.ts";
+
+interface AccountFilter {
+  readonly id?: string | undefined;
+  readonly name?: string | undefined;
+}
 
 const spec: EntitySpec<Account, AccountRow, AccountFilter> = {
   table: "accounts",

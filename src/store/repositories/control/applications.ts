@@ -1,9 +1,14 @@
 import type { Application } from "../../entities.ts";
-import type { ApplicationFilter } from "../../control-store.ts";
 import { type EntitySpec, equals } from "../entity-table.ts";
 import { present } from "../row.ts";
 import type { Tables } from "../tables.ts";
 import { bumpKeys } from "./key-epochs.ts";
+
+interface ApplicationFilter {
+  readonly accountId?: string | undefined;
+  readonly environment?: string | undefined;
+  readonly name?: string | undefined;
+}
 
 export const applicationSpec: EntitySpec<Application, Tables["applications"], ApplicationFilter> = {
   table: "applications",

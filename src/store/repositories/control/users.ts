@@ -1,8 +1,14 @@
-import type { UserFilter } from "../../control-store.ts";
+import type { Role } from "../../../domain/principal.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
 import { present } from "../row.ts";
 import type { Queries, UserRow } from "../tables.ts";
 import type { User } from "../../entities.ts";
+
+interface UserFilter {
+  readonly accountId?: string | undefined;
+  readonly role?: Role | undefined;
+  readonly email?: string | undefined;
+}
 
 const spec: EntitySpec<User, UserRow, UserFilter> = {
   table: "users",

@@ -133,18 +133,16 @@ async function pruneUsage(
   { calls, hours, days }: UsageRetention,
   limit: number,
 ): Promise<number> {
-  let removed = calls === undefined ? 0 : await pruneCalls(queries, calls, limit);
-  if (hours !== undefined && removed < limit) {
-    const before = stepStart(hours, "day");
-    // Reports stop reading that range first, so they never show a part of it.
-    await moveHorizon(queries, "hour", before);
-    removed += await removeSums(queries, oldSums("hour", before), limit - removed);
-  }
-  if (calls === undefined || hours === undefined || days === undefined) return removed;
-  // A day is kept as long as its calls and hours, which are found through it.
-  const before = stepStart(Math.min(calls, hours, days), "day");
+  let removed = await pruneCalls(queries, calls, limit);
   if (removed >= limit) return removed;
-  return removed + (await removeSums(queries, oldSums("day", before), limit - removed));
+  const hoursBefore = stepStart(hours, "day");
+  // Reports stop reading that range first, so they never show a part of it.
+  await moveHorizon(queries, "hour", hoursBefore);
+  removed += await removeSums(queries, oldSums("hour", hoursBefore), limit - removed);
+  if (removed >= limit) return removed;
+  // A day is kept as long as its calls and hours, which are found through it.
+  const daysBefore = stepStart(Math.min(calls, hours, days), "day");
+  return removed + (await removeSums(queries, oldSums("day", daysBefore), limit - removed));
 }
 
 async function pruneCalls(queries: Queries, before: number, limit: number): Promise<number> {

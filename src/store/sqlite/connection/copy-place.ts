@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { UnusableDatabase } from "../../errors.ts";
 import { type CopyPlace, CopyRefused, refuseSource } from "../../repositories/copy-database.ts";
 import { inspectFile, openDatabase } from "./open-database.ts";
-import { beginChange, inSession, runForEach, undo } from "./session.ts";
+import { beginChange, inSession, undo } from "./session.ts";
 import { troubleOf } from "./sqlite-trouble.ts";
 
 const busyTimeoutMs = 2_000;
@@ -30,12 +30,6 @@ export function openFile(
           undo(database);
           throw error;
         }
-      },
-      insert(queries, table, rows) {
-        const columns = Object.keys(rows[0] ?? {});
-        const statement = `insert into ${table} (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`;
-        const values = rows.map((row) => columns.map((column) => row[column] ?? null));
-        return runForEach(queries, statement, values);
       },
       [Symbol.asyncDispose]: () => Promise.resolve(database.close()),
     };
