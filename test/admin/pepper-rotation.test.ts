@@ -2,8 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ensureApplication } from "../../src/control/accounts/applications.ts";
-import { issueKey } from "../../src/control/keys/issue-key.ts";
+import { ensureApplication, issueKey } from "../support/issue-key.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { createApp, type App } from "../support/app.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
@@ -49,8 +48,7 @@ class Gateway implements AsyncDisposable {
   async newKey(application: string): Promise<string> {
     const names = { account: "default", application, environment: "test" };
     const { id: applicationId } = await ensureApplication(this.app.admin, names);
-    const actor = { kind: "system", id: undefined, name: "test" } as const;
-    const { text } = await issueKey(this.app.admin, { applicationId, plan: "standard" }, actor);
+    const { text } = await issueKey(this.app.admin, { applicationId, plan: "standard" });
     await this.app.admin.onKeysChanged();
     return text;
   }

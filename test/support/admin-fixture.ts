@@ -1,7 +1,6 @@
 import type { z } from "zod";
 import { accountSchema, type AccountView } from "../../src/control/contract.ts";
-import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
-import { ensureApplication } from "../../src/control/accounts/applications.ts";
+import { ensureApplication, issueKey, type NewKey } from "./issue-key.ts";
 import type { Operation } from "../../src/control/operation/operation.ts";
 import { adminOperations } from "../../src/control/operations.ts";
 import { requirePermission } from "../../src/edge/dispatch/admin-dispatch.ts";
@@ -171,11 +170,9 @@ export class AdminFixture implements AsyncDisposable {
     return ensureApplication(this.services, names);
   }
 
-  /** A key on the plan `standard`, issued like the demo's first one. */
+  /** A key on the plan `standard`. */
   issue(applicationId: string, more: Partial<NewKey> = {}): ReturnType<typeof issueKey> {
-    const wanted = { applicationId, plan: "standard", ...more };
-    const actor = { kind: "system", id: undefined, name: "test" } as const;
-    return issueKey(this.services, wanted, actor);
+    return issueKey(this.services, { applicationId, plan: "standard", ...more });
   }
 
   /** Newest first. */

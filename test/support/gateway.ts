@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ensureApplication } from "../../src/control/accounts/applications.ts";
-import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
+import { ensureApplication, issueKey, type NewKey } from "./issue-key.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { createApp, type AppOverrides } from "./app.ts";
 import type { Config } from "../../src/config/config.ts";
@@ -107,12 +106,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     const { account: _, application: __, environment: ___, ...settings } = wanted;
     const plan = wanted.plan ?? "enterprise";
     const limits = plan === "enterprise" ? unlimited : undefined;
-    const actor = { kind: "system", id: undefined, name: "test" } as const;
-    const issued = await issueKey(
-      app.admin,
-      { applicationId: id, limits, ...settings, plan },
-      actor,
-    );
+    const issued = await issueKey(app.admin, { applicationId: id, limits, ...settings, plan });
     await app.admin.onKeysChanged();
     return { id: issued.key.id, text: issued.text };
   };

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import { ensureApplication } from "../../src/control/accounts/applications.ts";
-import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
+import { ensureApplication, issueKey, type NewKey } from "./issue-key.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import { openDatabaseStores } from "../../src/process/wiring/database-stores.ts";
 import { platformOf } from "../../src/process/control/admin-plane.ts";
@@ -57,12 +56,11 @@ export async function createKeysOfAccounts(
     platform: () => platformOf(config),
   };
   const environment = config.environments[0]?.name ?? "";
-  const actor = { kind: "system", id: undefined, name: "test" } as const;
   const keys: ProcessKey[] = [];
   for (const account of accounts) {
     const names = { account, application: "process", environment };
     const { id: applicationId } = await ensureApplication(services, names);
-    const { key, text } = await issueKey(services, { applicationId, ...plan }, actor);
+    const { key, text } = await issueKey(services, { applicationId, ...plan });
     keys.push({ id: key.id, text });
   }
   return keys;

@@ -1,6 +1,8 @@
-import { ensureApplication } from "../../control/accounts/applications.ts";
-import { bySystem } from "../../control/operation/change.ts";
-import { issueKey } from "../../control/keys/issue-key.ts";
+import { insertAccount } from "../../control/accounts/accounts.ts";
+import { insertApplication } from "../../control/accounts/applications.ts";
+import { changeOf } from "../../control/audit/audit-fields.ts";
+import { bySystem, changeAs } from "../../control/operation/change.ts";
+import { insertKey } from "../../control/keys/issue-key.ts";
 import { keyStatus } from "../../control/keys/key-view.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { CommandIo } from "../command.ts";
@@ -34,15 +36,23 @@ export async function introduceDemo(
 /** Issues the key of the demo at the first start; its text is not available later. */
 export async function issueDemoKey(admin: AdminServices): Promise<string | undefined> {
   const environment = "local";
-  const { items } = await admin.store.read((view) =>
-    view.keys.list({ environment }, { limit: 500 }),
-  );
-  // The key's own status decides: with a disabled application, a new key would not work either.
-  if (items.some((key) => keyStatus(key, admin.clock.now()) === "active")) return undefined;
-  const names = { account: "Demo", application: "demo", environment };
-  const { id: applicationId } = await ensureApplication(admin, names);
-  const { text } = await issueKey(admin, { applicationId, plan: "standard" }, bySystem.actor);
-  await admin.onKeysChanged();
+  const text = await changeAs(admin, bySystem, async (changing) => {
+    const { transaction, now, audit } = changing;
+    const { items: keys } = await transaction.keys.list({ environment }, { limit: 500 });
+    // The key's own status decides: with a disabled application, a new key would not work either.
+    if (keys.some((key) => keyStatus(key, now) === "active")) return undefined;
+    const { items: accounts } = await transaction.accounts.list({ name: "Demo" }, { limit: 1 });
+    const facts = { name: "Demo", plans: ["pilot", "standard"] };
+    const { id: accountId } = accounts[0] ?? (await insertAccount(changing, facts, admin));
+    const names = { accountId, environment, name: "demo" };
+    const { items: known } = await transaction.applications.list(names, { limit: 1 });
+    const application = known[0] ?? (await insertApplication(changing, names, admin));
+    const wanted = { application, settings: { plan: "standard" }, now };
+    const issued = await insertKey(transaction, wanted, admin);
+    await audit(changeOf("key", "create", { after: issued.key }));
+    return issued.text;
+  });
+  if (text !== undefined) await admin.onKeysChanged();
   return text;
 }
 

@@ -4,7 +4,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { ControlTransaction } from "../../store/repositories/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
-import { type Change, bySystem, changeAs } from "../operation/change.ts";
+import type { Change } from "../operation/change.ts";
 import {
   applicationChangeSchema,
   applicationQuerySchema,
@@ -12,14 +12,13 @@ import {
   changedApplicationSchema,
   newApplicationSchema,
 } from "../contract/accounts.ts";
-import { requireEnvironment, ordinaryPlans } from "../keys/key-rules.ts";
+import { requireEnvironment } from "../keys/key-rules.ts";
 import { disablingAfter, maySee, notFound, requireVisible } from "../operation/scope.ts";
 import { type Operation, permissions } from "../operation/operation.ts";
 import { requireKnownNames } from "../operation/known-names.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import type { AdminServices } from "../services.ts";
 import { entityForm, viewAs } from "../values/api-form.ts";
-import { insertAccount } from "./accounts.ts";
 
 /** Programs of an account in an environment, which keys are issued to. */
 export function applicationOperations(services: AdminServices): readonly Operation[] {
@@ -142,37 +141,4 @@ async function removeRevokedKeys(
     after = page.next;
   } while (after !== undefined);
   return removed;
-}
-
-export interface ApplicationNames {
-  readonly account: string;
-  readonly application: string;
-  readonly environment: string;
-}
-
-type EnsureServices = Pick<AdminServices, "store" | "clock" | "random" | "platform">;
-
-/** The application of these names, created with its account if missing. */
-export function ensureApplication(
-  services: EnsureServices,
-  { account, application: name, environment }: ApplicationNames,
-): Promise<Application> {
-  return changeAs(services, bySystem, async (changing) => {
-    const { applications } = changing.transaction;
-    const accountId = await ensureAccount(changing, account, services);
-    const { items } = await applications.list({ accountId, environment, name }, { limit: 1 });
-    const facts = { accountId, environment, name };
-    return items[0] ?? insertApplication(changing, facts, services);
-  });
-}
-
-async function ensureAccount(
-  changing: Change,
-  name: string,
-  services: EnsureServices,
-): Promise<string> {
-  const { items } = await changing.transaction.accounts.list({ name }, { limit: 1 });
-  if (items[0] !== undefined) return items[0].id;
-  const plans = ordinaryPlans(services.platform());
-  return (await insertAccount(changing, { name, plans }, services)).id;
 }

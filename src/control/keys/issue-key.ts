@@ -1,12 +1,8 @@
 import { generateApiKey } from "../../domain/keys/api-key.ts";
 import type { Application } from "../../store/entities.ts";
-import type { AuditEntry } from "../../store/audit.ts";
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import type { Key } from "../../domain/keys/key.ts";
 import type { ControlTransaction } from "../../store/repositories/control-store.ts";
-import { changeOf } from "../audit/audit-fields.ts";
-import { changeAs } from "../operation/change.ts";
-import { notFound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 
 /** The settings of a new key. */
@@ -23,34 +19,13 @@ export type KeySettings = Pick<
   | "expiresAt"
 >;
 
-type NewSettings = Pick<KeySettings, "plan"> & Partial<KeySettings>;
-export type NewKey = { readonly applicationId: string } & NewSettings;
+/** At least the plan. */
+export type NewSettings = Pick<KeySettings, "plan"> & Partial<KeySettings>;
 
 export interface IssuedKey {
   readonly key: Key;
   /** The API key itself: shown once, never stored. */
   readonly text: string;
-}
-
-type IssueServices = Pick<AdminServices, "store" | "peppers" | "clock" | "random">;
-
-/**
- * Issues a key to an existing application and audits it with the actor. The operation has already
- * checked the settings against the configuration.
- */
-export async function issueKey(
-  services: IssueServices,
-  wanted: NewKey,
-  actor: AuditEntry["actor"],
-): Promise<IssuedKey> {
-  const { applicationId, ...settings } = wanted;
-  return changeAs(services, { actor }, async ({ transaction, now, audit }) => {
-    const application = await transaction.applications.get(applicationId);
-    if (application === undefined) throw notFound("application");
-    const issued = await insertKey(transaction, { application, settings, now }, services);
-    await audit(changeOf("key", "create", { after: issued.key }));
-    return issued;
-  });
 }
 
 /**

@@ -54,13 +54,6 @@ export function requireEnvironment(platform: Platform, name: string): PlatformEn
   throw unknownName("environment", { noun: "environment", written: name, known });
 }
 
-/** Plans open to all keys: those with limits of their own and without provisioned throughput. */
-export function ordinaryPlans(platform: Platform): readonly string[] {
-  return [...platform.plans.values()]
-    .filter(({ limits, provisioned }) => limits !== undefined && !provisioned)
-    .map(({ name }) => name);
-}
-
 /** Limits how many live keys an account holder can have. Throws 409. */
 export async function checkKeyCount(view: ControlView, rules: KeyRules): Promise<void> {
   const { principal, account } = rules;
