@@ -234,10 +234,10 @@ export class GatewayProcess implements AsyncDisposable {
       process: this.#options.number,
       version: packageJson.version,
       gauges: {
-        openRequests: () => this.#calls?.openRequests ?? 0,
-        queuedUsageRows: () => this.#waitingRows,
-        spoolBytes: () => this.#ledger?.spoolBytes ?? 0,
-        keysAgeSeconds: () => this.#keysAgeMs / 1000,
+        sluice_open_requests: () => this.#calls?.openRequests ?? 0,
+        sluice_ledger_queue_rows: () => this.#waitingRows,
+        sluice_ledger_spool_bytes: () => this.#ledger?.spoolBytes ?? 0,
+        sluice_keys_age_seconds: () => this.#keysAgeMs / 1000,
         program: { version: packageJson.version, commit: readCommit() },
       },
     });

@@ -24,7 +24,7 @@ export interface LimitsOptions {
 export function openLimits(options: LimitsOptions): ProcessLimits {
   const { telemetry, overrides, sharedLimits } = options;
   if (sharedLimits !== undefined) return sharedLimits;
-  telemetry.metrics.follow({ isAlone: () => false });
+  telemetry.metrics.follow({ sluice_limits_degraded: () => 0 });
   return overrides.limits === undefined ? limitsInMemory(options) : fixedLimits(overrides.limits);
 }
 

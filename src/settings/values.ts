@@ -12,14 +12,11 @@ function rangeMeta([least, most]: Range<string | number>) {
   return { range: `From ${least} to ${most}.` };
 }
 
-const durationPattern = /^([0-9]+)(ms|s|m|h|d)$/;
-const durationUnitsMs: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
+/** Units of a quantity by their names; a text without one has that of the empty name. */
+type Units = Readonly<Record<string, number>>;
+
+const durationUnitsMs: Units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const sizeUnitsBytes: Units = { "": 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
 
 /** Text such as `500ms`, `30s`, `10m`, `24h` or `90d`; becomes milliseconds. */
 export function duration(initial: string, range: Range<string>) {
@@ -36,54 +33,41 @@ export function optionalDuration(example: string, range: Range<string>) {
 }
 
 function durationValue(example: string, [least, most]: Range<string>) {
-  const [minMs, maxMs] = [readDuration(least), readDuration(most)];
   const mustBe = `must be a duration from ${least} to ${most}, such as ${example}`;
   return z
     .string({ error: mustBe })
-    .regex(durationPattern, { error: mustBe, abort: true })
-    .transform((text, context) => {
-      const milliseconds = readDuration(text);
-      if (milliseconds >= minMs && milliseconds <= maxMs) return milliseconds;
-      context.issues.push({ code: "custom", message: mustBe, input: text });
-      return z.NEVER;
-    });
+    .regex(/^([0-9]+)(ms|s|m|h|d)$/, { error: mustBe, abort: true })
+    .transform(quantity(durationUnitsMs, [least, most], mustBe));
 }
-
-function readDuration(text: string): number {
-  const [, amount = "", unit = ""] = durationPattern.exec(text) ?? [];
-  return Number(amount) * (durationUnitsMs[unit] ?? Number.NaN);
-}
-
-const sizePattern = /^([0-9]+)(B|KiB|MiB|GiB)?$/;
-const sizeUnitsBytes: Readonly<Record<string, number>> = {
-  B: 1,
-  KiB: 1024,
-  MiB: 1024 ** 2,
-  GiB: 1024 ** 3,
-};
 
 /** Bytes as a whole number, or text such as `64KiB` or `10MiB`; becomes bytes. */
 export function size(initial: string, range: Range<string>) {
   const [least, most] = range;
-  const [minBytes, maxBytes] = [readSize(least), readSize(most)];
-  const mustBe = `must be a size from ${least} to ${most}, such as ${initial}, or whole bytes`;
+  const error = `must be a size from ${least} to ${most}, such as ${initial}, or whole bytes`;
+  const text = z.string().regex(/^([0-9]+)(B|KiB|MiB|GiB)?$/, { error, abort: true });
   return z
-    .union([z.int().min(0), z.string().regex(sizePattern, { error: mustBe, abort: true })], {
-      error: mustBe,
-    })
-    .transform((value, context) => {
-      const bytes = typeof value === "number" ? value : readSize(value);
-      if (bytes >= minBytes && bytes <= maxBytes) return bytes;
-      context.issues.push({ code: "custom", message: mustBe, input: value });
-      return z.NEVER;
-    })
+    .union([z.int().min(0), text], { error })
+    .transform(quantity(sizeUnitsBytes, range, error))
     .prefault(initial)
     .meta({ title: "size", ...rangeMeta(range) });
 }
 
-function readSize(text: string): number {
-  const [, amount = "", unit = "B"] = sizePattern.exec(text) ?? [];
-  return Number(amount) * (sizeUnitsBytes[unit] ?? Number.NaN);
+/** Turns a text with a unit, or a number, into a number within the range. */
+function quantity(units: Units, [least, most]: Range<string>, mustBe: string) {
+  const read = (text: string): number => {
+    const [, amount = "", unit = ""] = /^([0-9]+)(\w*)$/.exec(text) ?? [];
+    return Number(amount) * (units[unit] ?? Number.NaN);
+  };
+  const [min, max] = [read(least), read(most)];
+  return (value: string | number, context: z.RefinementCtx): number => {
+    const amount = typeof value === "number" ? value : read(value);
+    return amount >= min && amount <= max ? amount : refused(context, mustBe, value);
+  };
+}
+
+function refused(context: z.RefinementCtx, message: string, input: unknown): never {
+  context.issues.push({ code: "custom", message, input });
+  return z.NEVER;
 }
 
 /** A whole number, or digits as text, as environment variables provide it. */
@@ -160,8 +144,7 @@ export function httpUrl(about: string) {
     .regex(/^https?:\/\/[^\s?#@\\]+$/i, urlProblem)
     .transform((value, context) => {
       if (URL.canParse(value)) return value.replace(/\/+$/, "");
-      context.issues.push({ code: "custom", message: urlProblem, input: value });
-      return z.NEVER;
+      return refused(context, urlProblem, value);
     })
     .meta({ title: "url", description: about });
 }
@@ -200,8 +183,7 @@ export function listenAddress(about: string, initial: string) {
       const address = { hostname: ipv6 ?? host ?? "", port: Number(port) };
       const isHost = ipv6 === undefined || URL.canParse(`http://[${ipv6}]/`);
       if (isHost && address.port <= 65_535) return address;
-      context.issues.push({ code: "custom", message: mustBe, input: value });
-      return z.NEVER;
+      return refused(context, mustBe, value);
     })
     .prefault(initial)
     .meta({ title: "address", description: about });

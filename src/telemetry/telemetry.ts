@@ -28,7 +28,7 @@ export interface TelemetrySetup {
   readonly process: number;
   /** Of the program. */
   readonly version: string;
-  readonly gauges: Omit<Gauges, "droppedLogLines">;
+  readonly gauges: Gauges;
 }
 
 /** Log and metrics, by the part of the process that reports to them. */
@@ -56,7 +56,7 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
   const logger = createLogger({ level, format, clock, write: (line) => log.write(line) });
   const metrics = new Metrics({
     ...setup.gauges,
-    droppedLogLines: () => log.droppedLines,
+    sluice_log_lines_dropped_total: () => log.droppedLines,
   });
   const options = { logger, metrics, clock };
   const identity = { process: setup.process, version: setup.version };

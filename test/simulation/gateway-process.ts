@@ -153,10 +153,10 @@ export class GatewayProcess {
       process: 1,
       version: "0",
       gauges: {
-        openRequests: none,
-        queuedUsageRows: none,
-        spoolBytes: none,
-        keysAgeSeconds: none,
+        sluice_open_requests: none,
+        sluice_ledger_queue_rows: none,
+        sluice_ledger_spool_bytes: none,
+        sluice_keys_age_seconds: none,
       },
     });
     const services = buildServices({

@@ -20,7 +20,7 @@ export function recordedTelemetry(settings: Partial<TelemetrySettings> = {}) {
     log: { ...noLog, write: (line) => void lines.push(line) },
     process: 1,
     version: "1.0.0",
-    gauges: { openRequests: () => 3, queuedUsageRows: () => 4 },
+    gauges: { sluice_open_requests: () => 3, sluice_ledger_queue_rows: () => 4 },
   });
   return {
     ...telemetry,

@@ -85,7 +85,7 @@ export class ControlPlane implements AsyncDisposable {
       log,
       process: number,
       version: packageJson.version,
-      gauges: { spoolBytes: () => this.#leader?.jobs.ingest.leftBytes ?? 0 },
+      gauges: { sluice_ledger_spool_bytes: () => this.#leader?.jobs.ingest.leftBytes ?? 0 },
     }));
     this.installation = new Installation(config, { random: randomBytes, clock });
     this.storage = openStorage({

@@ -39,7 +39,7 @@ interface Told {
 function processOf(number: number, told: Told = {}): ProcessPages {
   const [main, control] = portsInThread();
   const calls = logOf(told.ofCalls);
-  const page = new Metrics({ openRequests: () => told.openRequests ?? 0 });
+  const page = new Metrics({ sluice_open_requests: () => told.openRequests ?? 0 });
   const handlers: Handlers<Asked> = {
     "metrics.read": () => page.collect(),
     "refusals.find": (id) => calls.find(id),

@@ -62,7 +62,7 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
     clock,
     store: valkeySlots({ client, trust, process, processes }),
   });
-  metrics.follow({ isAlone: () => !trust.decides });
+  metrics.follow({ sluice_limits_degraded: () => (trust.decides ? 0 : 1) });
   return {
     store: limits,
     sharing: slots,

@@ -99,7 +99,6 @@ test("refused calls are counted by class, starting at 0", () => {
 
 test("the delay of the event loop is a gauge in seconds, read at each scrape", () => {
   const { overload, page } = recordedTelemetry();
-  expect(page()).toContain("\nsluice_event_loop_delay_seconds 0\n");
   let delayMs = 50;
   overload.measureDelay(() => delayMs);
   expect(page()).toContain("\nsluice_event_loop_delay_seconds 0.05\n");

@@ -81,7 +81,8 @@ export function overloadEvents(options: EventOptions) {
     level: "warn",
   });
   return {
-    measureDelay: (loopDelayMs: () => number) => metrics.follow({ loopDelayMs }),
+    measureDelay: (delayMs: () => number) =>
+      metrics.follow({ sluice_event_loop_delay_seconds: () => delayMs() / 1_000 }),
     callRefused(capacityClass: CapacityClass): void {
       metrics.counters.of("sluice_shed_calls_total", capacityClass).value += 1;
     },

@@ -23,7 +23,7 @@ function observed(...seconds: readonly number[]): MetricFamily {
 /** A whole process: its main thread, and its control thread. */
 function processOf(number: number, openRequests: number): readonly MetricFamily[] {
   const main = new Metrics({
-    openRequests: () => openRequests,
+    sluice_open_requests: () => openRequests,
     program: { version: "1.2.3", commit: undefined },
   });
   const control = new Metrics({});
@@ -43,18 +43,8 @@ describe("the metrics of the two threads of a process", () => {
   });
 
   test("stay as they are if the other thread says nothing", () => {
-    const families = new Metrics({ openRequests: () => 3 }).collect();
+    const families = new Metrics({ sluice_open_requests: () => 3 }).collect();
     expect(mergeFamilies(families)).toEqual(families);
-  });
-
-  test("have the longer delay of their loops", () => {
-    const ofDelay = (delayMs: number): readonly MetricFamily[] => {
-      const metrics = new Metrics({});
-      metrics.follow({ loopDelayMs: () => delayMs });
-      return metrics.collect();
-    };
-    const merged = renderPage(mergeFamilies([...ofDelay(250), ...ofDelay(500)]));
-    expect(merged).toContain("\nsluice_event_loop_delay_seconds 0.5\n");
   });
 });
 

@@ -16,29 +16,25 @@ export interface MetricSeries {
   readonly counts?: readonly number[] | undefined;
 }
 
-/** Gauges of which both threads have one; all others are summed. */
-const largestCounts = new Set(["sluice_event_loop_delay_seconds", "sluice_target_out"]);
-
 /** Each metric once. Equal series, as the two threads of a process have, are summed. */
 export function mergeFamilies(all: readonly MetricFamily[]): readonly MetricFamily[] {
   const byName = Map.groupBy(all, ({ name }) => name);
-  return [...byName].flatMap(([name, [first, ...others]]) => {
+  return [...byName.values()].flatMap(([first, ...others]) => {
     if (first === undefined) return [];
     const merged = new Map<string, MetricSeries>();
     for (const series of [first, ...others].flatMap((family) => family.series)) {
       const key = JSON.stringify(series.labels);
       const before = merged.get(key);
-      merged.set(key, before === undefined ? series : sumOf(name, before, series));
+      merged.set(key, before === undefined ? series : sumOf(before, series));
     }
     return [{ ...first, series: [...merged.values()] }];
   });
 }
 
-function sumOf(name: string, one: MetricSeries, other: MetricSeries): MetricSeries {
-  const isLargest = largestCounts.has(name);
+function sumOf(one: MetricSeries, other: MetricSeries): MetricSeries {
   return {
     labels: one.labels,
-    value: isLargest ? Math.max(one.value, other.value) : one.value + other.value,
+    value: one.value + other.value,
     counts: one.counts?.map((count, index) => count + (other.counts?.[index] ?? 0)),
   };
 }

@@ -6,22 +6,32 @@ import type { MetricFamily, MetricSeries } from "./families.ts";
 import { processFamilies } from "./process-readings.ts";
 import { durationHistogram } from "./series.ts";
 
-/** Values read at each scrape; each thread has only some of them. */
-export interface Gauges {
-  readonly openRequests?: () => number;
-  /** Undefined while nobody says how far the spool is stored. */
-  readonly queuedUsageRows?: () => number | undefined;
-  readonly spoolBytes?: () => number;
-  /** Age of the keys in memory; it grows during an outage. */
-  readonly keysAgeSeconds?: () => number;
+/** Gauges of one value, with their help text. */
+const gaugeTable = [
+  [
+    "sluice_event_loop_delay_seconds",
+    "Longest delay of the event loop in the last five to ten seconds.",
+  ],
+  ["sluice_open_requests", "Requests being handled."],
+  ["sluice_ledger_queue_rows", "Usage rows not yet stored."],
+  ["sluice_ledger_spool_bytes", "Size of the spool."],
+  ["sluice_keys_age_seconds", "Time since the keys were last read."],
+  [
+    "sluice_limits_degraded",
+    "Whether the process decides alone, because limits.store does not answer.",
+  ],
+  [
+    "sluice_log_lines_dropped_total",
+    "Log lines that could not be written or were not read in time.",
+  ],
+] as const;
+
+/** Values read at each scrape; each thread has only some of them. Undefined: nobody knows now. */
+type Readers = { readonly [Name in (typeof gaugeTable)[number][0]]?: () => number | undefined };
+
+export interface Gauges extends Readers {
   /** Undefined in a thread that says nothing of its process. */
   readonly program?: { readonly version: string; readonly commit: string | undefined } | undefined;
-  /** Lines dropped since the start; never decreases. */
-  readonly droppedLogLines?: () => number;
-  /** The longest recent delay of the event loop. */
-  readonly loopDelayMs?: () => number;
-  /** Whether this process decides alone about limits that it shares. */
-  readonly isAlone?: () => boolean;
   readonly pools?: () => readonly PoolGauges[];
 }
 
@@ -157,20 +167,6 @@ export class Metrics {
   }
 
   #collectGauges(): readonly MetricFamily[] {
-    const { openRequests, queuedUsageRows, spoolBytes, keysAgeSeconds } = this.#gauges;
-    const { loopDelayMs = () => 0, isAlone, droppedLogLines } = this.#gauges;
-    const dropped = "Log lines that could not be written or were not read in time.";
-    const alone = "Whether the process decides alone, because limits.store does not answer.";
-    const delay = "Longest delay of the event loop in the last five to ten seconds.";
-    const gauges = [
-      ["sluice_event_loop_delay_seconds", delay, () => loopDelayMs() / 1000],
-      ["sluice_open_requests", "Requests being handled.", openRequests],
-      ["sluice_ledger_queue_rows", "Usage rows not yet stored.", queuedUsageRows],
-      ["sluice_ledger_spool_bytes", "Size of the spool.", spoolBytes],
-      ["sluice_keys_age_seconds", "Time since the keys were last read.", keysAgeSeconds],
-      ["sluice_limits_degraded", alone, isAlone && (() => (isAlone() ? 1 : 0))],
-      ["sluice_log_lines_dropped_total", dropped, droppedLogLines],
-    ] as const;
     const targets = [...this.#targets].map(([target, isOut]) => ({
       labels: { target },
       value: isOut ? 1 : 0,
@@ -180,9 +176,9 @@ export class Metrics {
       gaugeFamily("sluice_target_out", help, targets),
       this.#poolFamily("in_flight", "inFlight", "Calls that hold a place of a pool or upstream."),
       this.#poolFamily("queued", "queued", "Calls that wait for a place of a pool or upstream."),
-      ...gauges.flatMap(([name, help, read]) => {
-        const value = read?.();
-        return value === undefined ? [] : [gaugeFamily(name, help, [{ labels: {}, value }])];
+      ...gaugeTable.flatMap(([name, text]) => {
+        const value = this.#gauges[name]?.();
+        return value === undefined ? [] : [gaugeFamily(name, text, [{ labels: {}, value }])];
       }),
     ];
   }
