@@ -73,8 +73,7 @@ export class GatewayProcess implements AsyncDisposable {
         "keys.reload": () => this.#calls?.reloadKeys() ?? 0,
         "config.changed": (text) => this.#follow(text),
         "metrics.read": () => telemetry.metrics.collect(),
-        "refusals.find": (id) => this.#refusals.find(id),
-        "refusals.list": ({ filter, limit }) => this.#refusals.list(filter, limit),
+        refusals: ({ filter, limit }) => this.#refusals.list(filter, limit),
         leads: ({ adminUrl }) => {
           this.#adminUrl = adminUrl;
         },

@@ -100,8 +100,7 @@ export type ToMain = {
   readonly "config.changed": { readonly ask: Omit<ConfigText, "path"> };
   readonly "metrics.read": { readonly ask: undefined; readonly answer: readonly MetricFamily[] };
   /** Refusals of calls, for `explain`. */
-  readonly "refusals.find": { readonly ask: string; readonly answer: Refusal | undefined };
-  readonly "refusals.list": {
+  readonly refusals: {
     readonly ask: { readonly filter: RefusalFilter; readonly limit: number };
     readonly answer: readonly Refusal[];
   };

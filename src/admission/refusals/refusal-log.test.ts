@@ -17,14 +17,18 @@ function idsOf(refusals: readonly Refusal[]): readonly string[] {
   return refusals.map(({ id }) => id);
 }
 
+function find(log: RefusalLog, id: string): Refusal | undefined {
+  return log.list({ id }, 1)[0];
+}
+
 test("a refusal is found by its request id, of any caller", () => {
   const log = new RefusalLog();
   const ofKey = refusalOf(1, { keyId: "key_a" });
   const ofStranger = refusalOf(2, { publicId: "aaaaaaaa" });
   const ofNobody = refusalOf(3);
   for (const refusal of [ofKey, ofStranger, ofNobody]) log.record(refusal);
-  for (const refusal of [ofKey, ofStranger, ofNobody]) expect(log.find(refusal.id)).toBe(refusal);
-  expect(log.find("req_4")).toBeUndefined();
+  for (const refusal of [ofKey, ofStranger, ofNobody]) expect(find(log, refusal.id)).toBe(refusal);
+  expect(find(log, "req_4")).toBeUndefined();
 });
 
 test("lists are newest first, of one key, one account or all", () => {
@@ -50,8 +54,8 @@ test("of each key the last twenty are kept, and one key's many do not push out a
   log.record(refusalOf(0, { keyId: "key_quiet" }));
   for (let at = 1; at <= 15_000; at += 1) log.record(refusalOf(at, { keyId: "key_loud" }));
   expect(log.size).toBe(21);
-  expect(log.find("req_0")?.id).toBe("req_0");
-  expect(log.find("req_14980")).toBeUndefined();
+  expect(find(log, "req_0")?.id).toBe("req_0");
+  expect(find(log, "req_14980")).toBeUndefined();
   expect(idsOf(log.list({ keyId: "key_loud" }, 100)).at(-1)).toBe("req_14981");
 });
 
@@ -59,16 +63,16 @@ test("unknown callers with made-up ids do not push out refusals of keys", () => 
   const log = new RefusalLog();
   log.record(refusalOf(0, { keyId: "key_a" }));
   for (let at = 1; at <= 12_000; at += 1) log.record(refusalOf(at, { publicId: `id${at}` }));
-  expect(log.find("req_0")?.id).toBe("req_0");
+  expect(find(log, "req_0")?.id).toBe("req_0");
   expect(log.size).toBe(2_001);
-  expect(log.find("req_12000")?.id).toBe("req_12000");
+  expect(find(log, "req_12000")?.id).toBe("req_12000");
 });
 
 test("unknown callers do not push out refusals of signed-in users", () => {
   const log = new RefusalLog();
   log.record(refusalOf(0, { accountId: "acct_a" }));
   for (let at = 1; at <= 100; at += 1) log.record(refusalOf(at));
-  expect(log.find("req_0")?.id).toBe("req_0");
+  expect(find(log, "req_0")?.id).toBe("req_0");
   expect(log.size).toBe(21);
 });
 
@@ -77,7 +81,7 @@ test("a repeated id replaces the first one", () => {
   log.record(refusalOf(1, { keyId: "key_a" }));
   log.record(refusalOf(2, { keyId: "key_a" }));
   log.record(refusalOf(2, { keyId: "key_a", summary: "Again." }));
-  expect([log.size, log.find("req_2")?.explanation.summary]).toEqual([2, "Again."]);
+  expect([log.size, find(log, "req_2")?.explanation.summary]).toEqual([2, "Again."]);
   expect(idsOf(log.list({}, 100))).toEqual(["req_2", "req_1"]);
 });
 
@@ -108,7 +112,7 @@ describe("any sequence of refusals", () => {
         expect(idsOf(log.list({}, 100))).toEqual(idsOf(expected));
         expect(log.size).toBe(expected.length);
         for (const refusal of all) {
-          expect(log.find(refusal.id)).toBe(expected.includes(refusal) ? refusal : undefined);
+          expect(find(log, refusal.id)).toBe(expected.includes(refusal) ? refusal : undefined);
         }
       }),
     );

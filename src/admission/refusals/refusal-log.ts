@@ -38,13 +38,9 @@ export class RefusalLog {
     (isOfKey ? this.#ofKeys : this.#ofStrangers).add(refusal);
   }
 
-  /** By request id. */
-  find(id: string): Refusal | undefined {
-    return this.#ofKeys.find(id) ?? this.#ofStrangers.find(id);
-  }
-
   /** Newest first. */
-  list({ keyId, accountId }: RefusalFilter, limit: number): readonly Refusal[] {
+  list({ id, keyId, accountId }: RefusalFilter, limit: number): readonly Refusal[] {
+    if (id !== undefined) return [this.#ofKeys.find(id) ?? this.#ofStrangers.find(id) ?? []].flat();
     const ofKeys = keyId === undefined ? this.#ofKeys.newestFirst() : this.#ofKeys.of(keyId);
     const ofStrangers = keyId === undefined ? this.#ofStrangers.newestFirst() : [];
     const newest = [...ofKeys, ...ofStrangers].sort((one, other) => other.at - one.at);

@@ -95,6 +95,8 @@ interface RefusalWindow {
 }
 
 export interface RefusalFilter {
+  /** Of the request. */
+  readonly id?: string | undefined;
   readonly keyId?: string | undefined;
   readonly accountId?: string | undefined;
 }

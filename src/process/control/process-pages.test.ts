@@ -23,7 +23,7 @@ afterEach(() => {
   rmSync(dataDir, { recursive: true });
 });
 
-type Asked = Pick<ToMain, "metrics.read" | "refusals.find" | "refusals.list">;
+type Asked = Pick<ToMain, "metrics.read" | "refusals">;
 
 interface Told {
   /** Open requests, of the main thread. */
@@ -42,8 +42,7 @@ function processOf(number: number, told: Told = {}): ProcessPages {
   const page = new Metrics({ sluice_open_requests: () => told.openRequests ?? 0 });
   const handlers: Handlers<Asked> = {
     "metrics.read": () => page.collect(),
-    "refusals.find": (id) => calls.find(id),
-    "refusals.list": ({ filter, limit }) => calls.list(filter, limit),
+    refusals: ({ filter, limit }) => calls.list(filter, limit),
   };
   const link = new ThreadLink<ToControl, Asked>(main, systemClock);
   if (told.hangs !== true) link.handle(handlers);
@@ -102,7 +101,7 @@ describe("the processes of a machine", () => {
       'sluice_open_requests{process="1"} 3',
       'sluice_open_requests{process="2"} 4',
     ]);
-    expect(page).toContain('sluice_event_loop_delay_seconds{process="3"} 0\n');
+    expect(page).toContain('sluice_ledger_dead_letters_total{process="3"} 0\n');
   });
 
   test("tell how far the leader has stored a spool", async () => {

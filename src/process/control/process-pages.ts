@@ -30,7 +30,7 @@ export interface ProcessPagesOptions {
 /** Processes of one machine run one version, but for the time of a restart. */
 const statusShape = z.custom<ProcessStatus>((value) => hasField(value, "number"));
 const familiesShape = z.array(z.custom<MetricFamily>((value) => hasField(value, "series")));
-const refusalShape = z.custom<Refusal>((value) => hasField(value, "explanation"));
+const refusalsShape = z.array(z.custom<Refusal>((value) => hasField(value, "explanation")));
 
 const metricsTimeoutMs = 2_000;
 const refusalsTimeoutMs = 1_000;
@@ -57,11 +57,9 @@ export class ProcessPages implements RefusalFinder {
         "/keys-changed": () => followKeys().then(() => true),
         "/status": () => status(),
         "/refusals": (query) => {
-          const [keyId, accountId] = [query.get("keyId"), query.get("accountId")];
-          const filter = { keyId: keyId ?? undefined, accountId: accountId ?? undefined };
-          return this.#ownList(filter, Number(query.get("limit")));
+          const { limit, ...filter } = Object.fromEntries(query);
+          return this.#ownRefusals(filter, Number(limit));
         },
-        "/refusal": (query) => this.#ownFind(query.get("id") ?? ""),
         "/progress": (query) => progressOf(query.get("spool") ?? ""),
       });
     } catch (error) {
@@ -95,21 +93,19 @@ export class ProcessPages implements RefusalFinder {
   }
 
   async find(id: string): Promise<Refusal | undefined> {
-    const own = await this.#ownFind(id);
-    if (own !== undefined) return own;
-    const query = new URLSearchParams({ id }).toString();
-    const [found] = await this.#ask(`/refusal?${query}`, refusalShape);
+    const [found] = await this.list({ id }, 1);
     return found;
   }
 
   async list(filter: RefusalFilter, limit: number): Promise<readonly Refusal[]> {
-    const { keyId, accountId } = filter;
     const query = new URLSearchParams({ limit: String(limit) });
-    if (keyId !== undefined) query.set("keyId", keyId);
-    if (accountId !== undefined) query.set("accountId", accountId);
+    for (const name of ["id", "keyId", "accountId"] as const) {
+      const value = filter[name];
+      if (value !== undefined) query.set(name, value);
+    }
     const [own, others] = await Promise.all([
-      this.#ownList(filter, limit),
-      this.#ask(`/refusals?${query.toString()}`, z.array(refusalShape)),
+      this.#ownRefusals(filter, limit),
+      this.#ask(`/refusals?${query.toString()}`, refusalsShape),
     ]);
     return newest([...own, ...others.flat()], limit);
   }
@@ -141,15 +137,9 @@ export class ProcessPages implements RefusalFinder {
     return labelFamilies(await this.collectOwn(), label);
   }
 
-  async #ownFind(id: string): Promise<Refusal | undefined> {
+  async #ownRefusals(filter: RefusalFilter, limit: number): Promise<readonly Refusal[]> {
     const { link, refusals } = this.#options;
-    const ofCalls = link.ask("refusals.find", id, refusalsTimeoutMs).catch(() => undefined);
-    return refusals.find(id) ?? ofCalls;
-  }
-
-  async #ownList(filter: RefusalFilter, limit: number): Promise<readonly Refusal[]> {
-    const { link, refusals } = this.#options;
-    const asked = link.ask("refusals.list", { filter, limit }, refusalsTimeoutMs);
+    const asked = link.ask("refusals", { filter, limit }, refusalsTimeoutMs);
     return newest([...refusals.list(filter, limit), ...(await asked.catch(() => []))], limit);
   }
 
