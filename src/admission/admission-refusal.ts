@@ -20,11 +20,9 @@ export interface RefusedAdmission {
   readonly guarantee?: Guarantee;
   readonly decision: Extract<LimitDecision, { isAdmitted: false }>;
   readonly askedTokens: number;
-  /** Wall clock. */
   readonly now: number;
 }
 
-/** The numbers of the limit that refused. */
 interface BrokenLimit {
   readonly limit: number;
   /** What this process grants of it. */

@@ -172,7 +172,6 @@ function noGuarantee({ call, model }: AdmissionRequest): GatewayError {
   });
 }
 
-/** A request before its body is read. */
 type ArrivingRequest = Pick<Call, "caller" | "environment" | "snapshot">;
 
 /**

@@ -39,7 +39,6 @@ function backup(folder: string, options: SettingsTyped, io: CommandIo): number {
 
 interface NewBackup {
   readonly folder: string;
-  /** Names of the files to copy from the data directory. */
   readonly keys: readonly string[];
   readonly io: CommandIo;
 }

@@ -1,6 +1,5 @@
 import type { Command, CommandEntry } from "./command.ts";
 
-/** The commands that are made of operations. */
 const resources = {
   accounts: "customers: who owns applications and keys",
   applications: "programs that keys are issued to",

@@ -9,7 +9,6 @@ import type { ParentLink } from "../process/parent/parent-link.ts";
 
 /** The parts of the process that a command may use. */
 export interface CommandIo {
-  /** Version of the program. */
   readonly version: string;
   readonly environment: ProcessEnvironment;
   /** Prints a line of results to standard output. */
@@ -18,7 +17,6 @@ export interface CommandIo {
   readonly report: (line: string) => void;
   /** Writes bytes to standard output; resolves once they are accepted, or to false. */
   readonly write: (bytes: Uint8Array) => Promise<boolean>;
-  /** The log of a service, on standard error. */
   readonly log: LogSink;
   /** Makes the command a service, which continues without readers of its output. */
   readonly outliveReaders: () => void;
@@ -39,18 +37,14 @@ export interface CommandIo {
 }
 
 export interface StandardInput {
-  /** Whether standard input is a terminal. */
   readonly isTerminal: boolean;
-  /** The input as it arrives. */
   chunks(): AsyncIterable<Uint8Array>;
-  /** Turns echo and line mode of a terminal on or off. */
   setEcho(isOn: boolean): void;
 }
 
 /** A command by its name; its modules are loaded when it is used. */
 export interface CommandEntry {
   readonly name: string;
-  /** One line for the overview. */
   readonly summary: string;
   readonly load: () => Promise<Command>;
 }
@@ -77,7 +71,6 @@ export class AskedToEnd extends Error {
   }
 }
 
-/** Resolves once the process has been asked to end. */
 export function untilAsked(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(undefined);
@@ -93,12 +86,10 @@ export class CommandError extends Error {
   readonly exitCode: number = exitCodes.failed;
 }
 
-/** The command was called wrongly. */
 export class UsageError extends CommandError {
   override readonly exitCode = exitCodes.usage;
 }
 
-/** Reports the error of a command; returns its exit code. */
 export function reportError(error: unknown, io: Pick<CommandIo, "report" | "signal">): number {
   if (error instanceof CommandError) {
     io.report(error.message);
@@ -114,7 +105,6 @@ export function unreadable(path: string, error: unknown, advice = ""): CommandEr
   return new CommandError(advice === "" ? problem : `${problem}. ${advice}`);
 }
 
-/** The message of an error and of its causes. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;

@@ -62,12 +62,10 @@ function readUrl(option: string, text: string | undefined): Storage {
   return storage;
 }
 
-/** Without a password. */
 function shown(text: string): string {
   return URL.canParse(text) && text.includes("://") ? nameOfDatabase(text) : text;
 }
 
-/** Throws `CopyRefused`. */
 function open(
   storage: Storage,
   options: { readonly isCreating: boolean },

@@ -41,7 +41,6 @@ export function settingsOf({ config, dataDir }: SettingsTyped): SettingsArgument
   return { config, "data-dir": dataDir };
 }
 
-/** The end of the help of a command. */
 export function exitCodeHelp(done: string, failed: string): string {
   return `\nExit code: 0 ${done}, 1 ${failed}, 2 wrong usage.`;
 }

@@ -4,7 +4,6 @@ import { CommandError, unreadable, type CommandIo } from "./command.ts";
 
 type AskingIo = Pick<CommandIo, "input" | "report">;
 
-/** Reads a file, or standard input without one. */
 export async function* readChunks(
   file: string | undefined,
   io: CommandIo,

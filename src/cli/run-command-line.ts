@@ -5,7 +5,6 @@ import { type CommandIo, type CommandRun, reportError } from "./command.ts";
 
 const helpWidth = 100;
 
-/** Runs the command that the arguments name; resolves with the exit code. */
 export async function runCommandLine(args: readonly string[], io: CommandIo): Promise<number> {
   const [first = "--help"] = args;
   // `help keys rotate` means `keys rotate --help`, as in other tools.

@@ -14,7 +14,6 @@ export type { UpstreamSettings } from "./sections/upstreams.ts";
 type CombinedKeys =
   "data_dir" | "image_fetch" | "upstream_requests" | "environments" | "upstreams" | "models";
 
-/** A valid, immutable configuration. */
 export interface Config extends Readonly<Omit<ConfigFile, CombinedKeys>> {
   /** Absolute, as the path of a database file is. */
   readonly dataDir: string;
@@ -22,11 +21,9 @@ export interface Config extends Readonly<Omit<ConfigFile, CombinedKeys>> {
   readonly upstreamRequests: number;
   readonly imageFetch: ImageFetchSettings;
   readonly environments: readonly ConfiguredEnvironment[];
-  /** By name. */
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
 }
 
-/** Builds the configuration from a file that passed every check. */
 export function buildConfig(file: ConfigFile, kinds: readonly UpstreamKind[]): Config {
   const {
     data_dir: namedDir,

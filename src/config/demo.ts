@@ -1,12 +1,10 @@
 import models from "./demo-models.json";
 
-/** Where the demo keeps its state. */
 export const demoDataDir = "./data/demo";
 
 export interface DemoOptions {
   readonly simulator: DemoSimulator;
   readonly dataDir: string;
-  /** As host:port. */
   readonly listenData: string;
   readonly listenAdmin: string;
 }

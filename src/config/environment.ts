@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { Secret } from "../domain/keys/secret.ts";
 
-/** The environment variables of the process. */
 export interface ProcessEnvironment {
   /** Path of the configuration file: `SLUICE_CONFIG`, else the first of the usual ones there is. */
   readonly configPath: string | undefined;

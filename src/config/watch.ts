@@ -10,11 +10,8 @@ export interface WatchOptions {
   readonly path: string;
   readonly env: Environment;
   readonly current: Config;
-  /** The text of `current`. */
   readonly text: string;
-  /** Time between two looks at the file. */
   readonly intervalMs?: number;
-  /** Wall clock, ms. */
   readonly now: () => number;
   /** `isWhole`: all settings of the text are in use, none waits for a restart. */
   readonly onConfig: (config: Config, text: string, isWhole: boolean) => void;

@@ -26,7 +26,6 @@ export interface AdminRouteOptions {
 const page = { method: "GET", access: "public" } as const;
 const probe = { ...page, answersAnyHost: true } as const;
 
-/** Every path of the admin listener. */
 export function adminRoutes(options: AdminRouteOptions): readonly Route[] {
   const { renderMetrics, whyNotReady, howDegraded, control } = options;
   return [

@@ -35,7 +35,6 @@ export interface AdminServices {
   readonly processRows: () => Promise<readonly ProcessRow[]>;
 }
 
-/** What running an operation needs beside the operation. */
 export type RunServices = Pick<
   AdminServices,
   "store" | "clock" | "random" | "peppers" | "onKeysChanged"
@@ -50,7 +49,6 @@ export interface Platform {
   readonly pools: ReadonlyMap<string, PlatformPool>;
 }
 
-/** A pool with what it serves. */
 export interface PlatformPool extends Pool {
   /** Models of each environment that have a target in it. */
   readonly models: readonly { readonly environment: string; readonly alias: string }[];

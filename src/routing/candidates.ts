@@ -2,7 +2,6 @@ import type { Model, Target } from "../domain/model.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
 import { describeOut, type TargetView } from "./target-view.ts";
 
-/** A target together with the upstream that serves it. */
 export interface Destination {
   readonly model: Model;
   readonly target: Target;
@@ -19,7 +18,6 @@ export interface Candidate extends Destination {
   readonly isRefusing: boolean;
 }
 
-/** A target that may serve a call, with its health. */
 export interface FoundTarget extends Destination {
   readonly view: TargetView;
 }

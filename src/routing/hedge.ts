@@ -1,4 +1,3 @@
-/** A running attempt that can be aborted. */
 export interface HedgedAttempt<Answer> {
   readonly answer: Promise<Answer>;
   /** `isBeaten`: the other attempt has answered. */
@@ -9,7 +8,6 @@ export interface HedgedAttempt<Answer> {
   discard(answer: Answer): void;
 }
 
-/** Two attempts at the same work. */
 export interface Hedge<Answer> {
   readonly one: HedgedAttempt<Answer>;
   readonly other: HedgedAttempt<Answer>;

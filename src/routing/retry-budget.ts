@@ -51,7 +51,6 @@ export class RetryBudget {
     return true;
   }
 
-  /** Forgets all other names. */
   retain(names: ReadonlySet<string>): void {
     for (const name of this.#counts.keys()) if (!names.has(name)) this.#counts.delete(name);
   }
@@ -83,7 +82,6 @@ class AskingKeys {
   #lastKey: string | undefined;
   #changedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Whether another key has asked lately. */
   hasOthers(key: string, nowMs: number): boolean {
     if (this.#lastKey !== undefined && this.#lastKey !== key) this.#changedAtMs = nowMs;
     this.#lastKey = key;

@@ -1,7 +1,6 @@
 import type { UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 
-/** The state of a call after a failed attempt. */
 export interface RetryFacts {
   readonly failure: UpstreamFailureDetails;
   /** Attempts of this call at the failed target, including the failed one. */

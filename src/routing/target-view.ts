@@ -10,11 +10,9 @@ export interface TargetView {
   readonly because: string;
   /** Its provider refuses requests, and that time is not over. */
   readonly isRefusing: boolean;
-  /** Whether the target should be probed. */
   readonly needsProbe: boolean;
 }
 
-/** A target that was never tried. */
 export const unknownTarget: TargetView = {
   isOut: false,
   outForMs: 0,
@@ -39,7 +37,6 @@ export function describeDecision(decision: RetryDecision): string {
 /** A retry was decided, and no attempt began. */
 export const noPlace = "gave up: no target had a place for another attempt";
 
-/** Why a hedge was started. */
 export function describeSlowness(slowness: "slow" | "silent"): string {
   return slowness === "slow"
     ? "asked a second target as well: no answer within hedge_after"
@@ -56,7 +53,6 @@ const reasons: Readonly<Record<GiveUpReason, string>> = {
   budget: "the retry budget of the target was used up (routing.retry_budget)",
 };
 
-/** Until when a target is out, and why. */
 export function describeOut({ outForMs, because }: TargetView): string {
   const until = outForMs === 0 ? "until it answers" : `for ${Math.ceil(outForMs / 1_000)} s`;
   return `out ${until}: ${because}`;

@@ -119,7 +119,6 @@ export class Capacity implements CapacityGate {
     return views;
   }
 
-  /** The state of an upstream. */
   at(called: NamedUpstream): UpstreamEntry {
     return this.#upstreams.get(called.name) ?? this.#addUpstream(called.name, called);
   }

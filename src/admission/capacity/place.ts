@@ -5,7 +5,6 @@ import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { RequestTerms, UpstreamPlaces, UpstreamRequests } from "./upstream-places.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
 
-/** The key and class of a place. */
 export interface PlaceHolder {
   /** `provisioned` only at the pool of the key's units. */
   readonly capacityClass: CapacityClass;
@@ -38,16 +37,13 @@ export function isBound({ capacityClass }: PlaceHolder, pool: string | undefined
   return capacityClass !== "provisioned" || pool === undefined;
 }
 
-/** The configured limits of an upstream's places. */
 export type UpstreamBounds = Pick<Upstream, "maxInFlight" | "drain">;
 
-/** The configured limits of all places. */
 export interface ConfiguredPlaces {
   readonly pools: ReadonlyMap<string, Pool>;
   readonly upstreams: ReadonlyMap<string, UpstreamBounds>;
 }
 
-/** A target at which a call may take a place. */
 export interface PlaceCandidate {
   readonly target: Pick<Target, "id" | "upstream" | "pool">;
 }
@@ -117,7 +113,6 @@ export type EnterResult<Given extends Place = Place> =
 
 /** How answers of one upstream are drained after their callers have left. */
 export interface Draining {
-  /** The timeout of one answer. */
   readonly timeoutMs: number;
   /** One is taken for each drained answer; without a free one the answer is aborted. */
   readonly places: Pick<UpstreamPlaces, "tryTake" | "giveBack">;

@@ -12,7 +12,6 @@ export interface PoolName {
 
 /** The bounds of a pool. Read for every decision, so that changes apply at once. */
 export interface PoolBounds {
-  /** Calls at once, of all classes. */
   readonly places: number;
   /** Most concurrent calls without a guarantee. */
   readonly openPlaces: number;
@@ -53,7 +52,6 @@ export interface GateServices {
   readonly onWaited?: (place: PoolName, waited: Waited) => void;
 }
 
-/** The bounds of a configured pool. */
 export function boundsOfPool(pool: Pool, units: PoolUnits): PoolBounds {
   const holdings = units.holdings(pool.name);
   const soldUnits = unitsIn(holdings);

@@ -63,7 +63,6 @@ const limitedTarget = busy("limit", busyRetryAfterMs);
 export class PoolGate {
   /** Undefined for the targets of an upstream that name no pool. */
   readonly name: string | undefined;
-  /** The newest configuration. */
   source: Pool | undefined;
   readonly gate: Gate;
   readonly places = new PoolPlaces();
@@ -131,7 +130,6 @@ export class PoolGate {
     });
   }
 
-  /** Takes what a waiting call needs. */
   takeFor(turn: PlaceTurn): Taking {
     const isGuaranteed = turn.capacityClass === "provisioned";
     if (this.#isAsking && !isGuaranteed) return "stop";
@@ -288,7 +286,6 @@ export class HeldPlace extends UpstreamRequests implements Place, PlaceHolder {
   readonly spot: Spot;
   readonly capacityClass: CapacityClass;
   readonly keyId: string;
-  /** Tokens of the pool. */
   reservation: Reservation | undefined;
   #isHeld = false;
 

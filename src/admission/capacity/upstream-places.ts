@@ -45,7 +45,6 @@ export class UpstreamPlaces {
     return Math.max(0, this.#limit - this.#count);
   }
 
-  /** Gates that wait for a place, and requests. */
   get waiting(): number {
     return this.#waiting.size + (this.#requests?.size ?? 0);
   }
@@ -86,7 +85,6 @@ export class UpstreamPlaces {
   }
 }
 
-/** How a request waits for a place. */
 export interface RequestWait {
   readonly callerSignal: EndSignal;
   readonly waitMs: number;

@@ -1,12 +1,10 @@
 import type { Clock } from "../../domain/clock.ts";
 import { encodeLatency, latenciesAt } from "../../domain/usage/latency-histogram.ts";
 
-/** How often the event loop's delay is measured. */
 const measureMs = 20;
 const spanMs = 5_000;
 const minuteSpans = 60_000 / spanMs;
 
-/** The delays of one span of time. */
 interface Span {
   /** Its number, counted from the start of the clock. */
   readonly index: number;
@@ -19,7 +17,6 @@ interface Span {
 export class LoopMeter {
   readonly #clock: Pick<Clock, "monotonic" | "schedule">;
   readonly #onMeasured: (now: number) => void;
-  /** When the next measurement is due. */
   #dueAt = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined;
   #sampleMs = 0;

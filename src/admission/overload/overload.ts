@@ -25,7 +25,6 @@ export interface OverloadObserver {
   changed(isShedding: boolean): void;
 }
 
-/** How often the bound is moved. */
 const controlMs = 50;
 /** What the bound is multiplied by while the loop is late, and while it is not. */
 const fall = 0.95;
@@ -54,11 +53,9 @@ const calmMs = 5_000;
  */
 export class OverloadGuard {
   readonly #options: OverloadOptions;
-  /** Measures the process's event loop. */
   readonly loop: LoopMeter;
   /** Most calls without a guarantee while the loop has been late; Infinity otherwise. */
   #bound = Infinity;
-  /** Share of the provisioned calls that is refused. */
   #provisionedShare = 0;
   #controlledAt = 0;
   #wasLate = false;

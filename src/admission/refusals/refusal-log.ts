@@ -2,7 +2,6 @@ import type { Refusal, RefusalFilter } from "../../domain/errors/refusal.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 
-/** How many refusals are kept. */
 interface RefusalBounds {
   /** For one key, one unknown public id, or the signed-in users of one account. */
   readonly perSubject: number;
@@ -32,7 +31,6 @@ export class RefusalLog {
     return this.#ofKeys.size + this.#ofStrangers.size;
   }
 
-  /** Takes constant time. */
   record(refusal: Refusal): void {
     const isOfKey = refusal.explanation.keyId !== undefined;
     (isOfKey ? this.#ofKeys : this.#ofStrangers).add(refusal);
@@ -85,7 +83,6 @@ class RefusalQueue {
     return this.#byId.get(id);
   }
 
-  /** The refusals of one subject, newest first. */
   of(subject: string): readonly Refusal[] {
     return (this.#bySubject.get(subject) ?? []).flatMap((id) => this.find(id) ?? []).toReversed();
   }

@@ -34,11 +34,9 @@ export interface RefusalDetails {
   readonly status: number;
   readonly code: string | null;
   readonly message: string;
-  /** The request field at fault. */
   readonly param?: string | null;
 }
 
-/** The control plane answered with an error. */
 export class AdminRefusal extends CommandError {
   override readonly exitCode: number;
   readonly status: number;
@@ -66,7 +64,6 @@ export function readRefusal(status: number, body: unknown): AdminRefusal {
   });
 }
 
-/** Fields as query parameters. */
 export function textsOf(fields: JsonObject): Record<string, string> {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));

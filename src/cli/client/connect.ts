@@ -50,7 +50,6 @@ export async function connect(chosen: ConnectionArguments, io: CommandIo): Promi
 interface Gateway {
   readonly url: string;
   readonly token: Secret;
-  /** Says more about a gateway that does not answer. */
   readonly advise: () => Promise<string>;
 }
 

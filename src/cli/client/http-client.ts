@@ -12,11 +12,9 @@ import {
 import { CommandError } from "../command.ts";
 
 export interface HttpClientOptions {
-  /** Address of the admin listener. */
   readonly url: string;
   readonly token: Secret;
   readonly random: RandomBytes;
-  /** Aborts when the command is asked to end. */
   readonly signal: AbortSignal;
   /** Sentences about a gateway that does not answer, for a person. */
   readonly advise: () => Promise<string>;
@@ -30,7 +28,6 @@ export class NoAnswer extends CommandError {
 /** Enough for verifying a long audit, the slowest request. */
 const requestTimeoutMs = 120_000;
 
-/** Connects to the admin listener of a running gateway. */
 export function createHttpClient(options: HttpClientOptions): AdminClient {
   return {
     isOffline: false,
@@ -79,7 +76,6 @@ function send(
   });
 }
 
-/** Repeats a request after a lost connection. */
 async function attempt<Result>(
   options: HttpClientOptions,
   times: number,

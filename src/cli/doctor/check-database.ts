@@ -123,7 +123,6 @@ function checkConnections({ freeConnections }: ServerFacts, poolSize: number): F
   return warning(text, "raise max_connections of the server, or lower storage.pool_size");
 }
 
-/** What to do about a PostgreSQL database that cannot be used. */
 function adviceOnDatabase(error: unknown, url: string): string {
   if (error instanceof UnreadableUrlFile) {
     return "correct the path, or let the user of the gateway read the file";

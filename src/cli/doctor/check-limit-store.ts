@@ -113,7 +113,6 @@ async function checkTrip(
   return warning(text, `move the server closer, or raise limits.timeout (${mostMs} ms)`);
 }
 
-/** What to do when the server of `limits.store` cannot be used. */
 const adviceOn: Readonly<Record<ProblemKind, string>> = {
   refused: "start the server, or correct the host and port of limits.store: nothing listens there",
   "unknown-host": "correct the host in limits.store, or the name server of this machine",

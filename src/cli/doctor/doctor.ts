@@ -58,7 +58,6 @@ async function diagnose(options: DoctorTyped, io: CommandIo): Promise<number> {
   return failures === 0 ? exitCodes.ok : exitCodes.failed;
 }
 
-/** The findings of each check, as it ends. */
 async function* examine(options: DoctorTyped, io: CommandIo): AsyncGenerator<readonly Finding[]> {
   const chosen = settingsOf(options);
   const path = chosen.config ?? io.environment.configPath;

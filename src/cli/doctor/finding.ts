@@ -1,4 +1,3 @@
-/** What one check found. */
 export interface Finding {
   /** `note`: neither good nor bad, for example that no gateway is running. */
   readonly state: "ok" | "note" | "warning" | "failed";
@@ -9,7 +8,6 @@ export interface Finding {
   readonly advice?: string | undefined;
 }
 
-/** Makes the findings on a subject. */
 export function findingsOn(subject: string) {
   const of = (state: Finding["state"]) => {
     return (text: string, advice?: string): Finding => ({ state, subject, text, advice });

@@ -1,7 +1,6 @@
 import { cellOf, readPart, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import { type Column, columnOf, formatRecords } from "../output/show-reply.ts";
 
-/** Formats a row of the ledger for people. */
 export function formatCall(call: ReplyRecord): string {
   const of = (name: string): string | number => cellOf(call, name);
   const code = typeof call["code"] === "string" ? ` ${of("code")}` : "";
@@ -86,12 +85,10 @@ function describeOutcome(attempt: ReplyRecord): string {
 
 export type Fact = readonly [name: string, value: string | number];
 
-/** Formats a line for each fact. */
 export function formatFacts(facts: readonly Fact[]): readonly string[] {
   return facts.map(([name, value]) => `  ${name.padEnd(11)}  ${value}`);
 }
 
-/** Formats an indented table with numbered rows under a title. */
 function formatSteps(
   title: string,
   columns: readonly (string | Column)[],

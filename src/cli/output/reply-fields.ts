@@ -16,7 +16,6 @@ export function readRecords(value: unknown, name: string): readonly ReplyRecord[
   throw new CommandError(`the control plane's response has no list '${name}'`);
 }
 
-/** A required text of the answer. */
 export function readText(record: ReplyRecord, name: string): string {
   const value = record[name];
   if (typeof value === "string") return value;
@@ -46,7 +45,6 @@ export function formatValue(value: unknown): string | number {
   return value === null || value === undefined ? "-" : printable(JSON.stringify(value));
 }
 
-/** Times are shortened to seconds. */
 function formatText(value: string): string {
   const [, date, time] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/.exec(value) ?? [];
   if (date !== undefined && time !== undefined) return `${date} ${time}`;

@@ -127,7 +127,6 @@ export async function endSecret({ argument, client, io, isJson }: VerbCall): Pro
   return exitCodes.ok;
 }
 
-/** Most secrets in one request of the admin API. */
 const batchSize = 1000;
 
 /** Looks up and ends everything in a file or in piped input that looks like a key. */
@@ -193,7 +192,6 @@ function showRotatedKey({ io }: VerbCall, answer: ReplyRecord): void {
   warnOfStatus(io, key);
 }
 
-/** Warns if processes refuse the new secret. */
 function warnOfStatus(io: VerbCall["io"], key: ReplyRecord): void {
   const { status } = key;
   if (typeof status !== "string" || status === "active") return;

@@ -33,7 +33,6 @@ export const pools: ResourceSpec = {
   ],
 };
 
-/** Warns of guarantees that may be broken. */
 function warningsOf(pool: ReplyRecord): readonly string[] {
   const reason = poolWarnings[String(pool["status"])];
   return reason === undefined ? [] : [`Warning: pool ${cellOf(pool, "name")} ${reason}.`];

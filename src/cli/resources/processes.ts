@@ -37,7 +37,6 @@ export const processes: ResourceSpec = {
   ],
 };
 
-/** What is wrong with the processes. */
 export function processWarnings({ warnings }: ReplyRecord): readonly string[] {
   return Array.isArray(warnings) ? warnings.map((text) => String(formatValue(text))) : [];
 }

@@ -9,7 +9,6 @@ import { environments, models, peppers, plans, pools, refusals } from "./platfor
 import { processes } from "./processes.ts";
 import { status } from "./status.ts";
 
-/** All commands that are made of operations. */
 export const resourceSpecs: readonly ResourceSpec[] = [
   accounts,
   applications,

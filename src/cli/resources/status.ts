@@ -68,7 +68,6 @@ export const status: ResourceSpec = {
 /** Refusals to look through, most of which are faults of callers: as many as the API returns. */
 const searched = 500;
 
-/** Most failed calls to show. */
 const shownErrors = 5;
 
 async function showStatus(call: VerbCall): Promise<number> {

@@ -2,7 +2,6 @@ import { dlopen, FFIType, ptr } from "bun:ffi";
 
 /** The same number on Linux and macOS. */
 const coreResource = 4;
-/** Names of the C library: glibc, musl, macOS. */
 const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib"];
 
 /**

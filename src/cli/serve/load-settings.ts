@@ -20,7 +20,6 @@ export interface Settings {
   readonly config: Config;
   /** The configuration of the file, without the options of the command line. */
   readonly fileConfig: Config;
-  /** Path of the file; undefined for the demo. */
   readonly path: string | undefined;
   readonly text: string;
   /** As in `ConfigText`. */
@@ -36,7 +35,6 @@ const noSimulator: DemoProvider = {
 type DemoProvider = Pick<Simulator, "origin" | "credential">;
 
 export interface SettingsSources {
-  /** The demo's provider. */
   readonly simulator?: DemoProvider;
   /**
    * The data directory of a process that crashed. The configuration that worked last is there: its
@@ -82,7 +80,7 @@ export function parseServed(
   return { config: withDataDir(fileConfig, chosen, path), fileConfig };
 }
 
-/** The proxies that the environment names. Throws `CommandError`. */
+/** Throws `CommandError`. */
 export function proxiesOf({ variables }: CommandIo["environment"]): Proxies {
   try {
     return readProxies(variables);
@@ -91,7 +89,6 @@ export function proxiesOf({ variables }: CommandIo["environment"]): Proxies {
   }
 }
 
-/** Reads `HOST:PORT`. */
 export function readAddress(text: string): ListenAddress {
   const result = listenAddress("", text).safeParse(text);
   if (result.success) return result.data;
@@ -107,7 +104,6 @@ function demoText(chosen: SettingsArguments, { origin, credential }: DemoProvide
   });
 }
 
-/** The configuration with the data directory given on the command line. */
 export function withDataDir(
   config: Config,
   chosen: SettingsArguments,

@@ -10,7 +10,6 @@ const options = {
   admin: { type: "string" },
 } as const;
 
-/** The arguments of `serve`. */
 export interface ServeArguments extends SettingsArguments {
   readonly data?: string | undefined;
   readonly admin?: string | undefined;
@@ -34,7 +33,6 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** The configuration with the addresses given on the command line. */
 export function withListeners(config: Config, { data, admin }: ServeArguments): Config {
   const listen = {
     data: data === undefined ? config.listen.data : readAddress(data),

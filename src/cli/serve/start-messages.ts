@@ -65,7 +65,6 @@ function loggerOf({ telemetry }: LogForm, clock: Clock, write: (line: string) =>
   return createLogger({ level, format, clock, write });
 }
 
-/** Why the start failed. */
 export function explainStart(error: unknown, dataDir: string): string {
   if (error instanceof FolderInUse) return whoUses(dataDir);
   if (isAbout(error, dataDir)) {
@@ -77,7 +76,6 @@ export function explainStart(error: unknown, dataDir: string): string {
   return `${reasonOf(error)}${adviceFor(error)}`;
 }
 
-/** Whether an operation on a file of the data directory failed. */
 function isAbout(error: unknown, dataDir: string): boolean {
   if (!(error instanceof Error) || !("path" in error)) return false;
   return resolve(String(error.path)).startsWith(resolve(dataDir)) && errorCode(error) !== undefined;
@@ -88,7 +86,6 @@ function causeOf(error: unknown): string {
   return reasonOf(error).split(",", 1)[0] ?? "";
 }
 
-/** Describes the gateway that uses a data directory. */
 function whoUses(dataDir: string): string {
   const { pid, startedAt, url } = readLocalAccess(dataDir) ?? {};
   const since = startedAt === undefined ? "" : ` since ${new Date(startedAt).toISOString()}`;

@@ -64,7 +64,6 @@ export const simulatorCommand: Command = (made, { io, action }) => {
     );
 };
 
-/** Serves until the signal fires. */
 async function serve(typed: SimulatorTyped, io: CommandIo): Promise<number> {
   await using simulator = start({
     ...typed.listen,
@@ -99,7 +98,6 @@ function tryLines(url: string, apiKey: string | undefined): readonly string[] {
   ];
 }
 
-/** Adds what `read` makes of each value. */
 function repeatable<Value>(read: (text: string) => Value) {
   return (text: string, before: readonly Value[]): readonly Value[] => [...before, read(text)];
 }

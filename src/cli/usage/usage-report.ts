@@ -85,7 +85,6 @@ const namedDimensions: Readonly<Record<string, NamedDimension>> = {
   },
 };
 
-/** Columns of the ids of a dimension, with their names. */
 async function columnsOf(
   dimension: string,
   filter: AdminQuery,

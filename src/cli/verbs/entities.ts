@@ -12,7 +12,6 @@ import { commandLine } from "../program.ts";
 /** A type of object that the command line accepts by id or by name. */
 export interface Entity {
   readonly noun: string;
-  /** Prefix of its ids. */
   readonly prefix: string;
   /** The field that holds its name, for messages. */
   readonly name: string;
@@ -41,7 +40,6 @@ export interface Wanted {
   readonly owners: Owners;
 }
 
-/** Finds an object by its id or by a unique name. */
 export async function findEntity(client: AdminClient, wanted: Wanted): Promise<ReplyRecord> {
   const { entity, named } = wanted;
   const asked = entity.read?.(named) ?? named;

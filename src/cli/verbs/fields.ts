@@ -85,7 +85,6 @@ const commonTexts: FieldTexts = {
   user_id: { option: "user", entity: entities.user, about: "A user, by email address or id." },
 };
 
-/** A field of a request and its option. */
 export interface Field {
   /** Its name in the query or body; two names for a field inside an object. */
   readonly path: readonly [string, string | undefined];
@@ -186,7 +185,6 @@ function readerOf(type: string): ReadValue {
   return type.startsWith("list of ") ? readList : (text) => text;
 }
 
-/** Builds the query or body from options. */
 export function assemble(values: ReadonlyMap<Field, unknown>): JsonObject {
   const made: Record<string, unknown> = {};
   for (const [{ path }, value] of values) {

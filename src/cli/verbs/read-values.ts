@@ -6,13 +6,11 @@ export type ReadValue = (text: string) => unknown;
 
 const dayMs = 86_400_000;
 
-/** A whole number from 0. */
 export function readCount(text: string): number {
   if (/^(?:0|[1-9][0-9]{0,14})$/.test(text)) return Number(text);
   throw new InvalidArgumentError("Use a whole number.");
 }
 
-/** A limit on how many entries to show. */
 export function limitUpTo(most: number): ReadValue {
   return (text) => {
     const count = readCount(text);
@@ -22,7 +20,6 @@ export function limitUpTo(most: number): ReadValue {
   };
 }
 
-/** Values separated by commas. */
 export function readList(text: string): readonly string[] {
   const parts = text.split(",").map((part) => part.trim());
   return parts.filter((part) => part !== "");

@@ -15,7 +15,6 @@ import { findEntity, findId, type Owners, titleOf } from "./entities.ts";
 import { assemble, inOptions } from "./fields.ts";
 import { asksFirst, type Typed, type Verb, type VerbCall } from "./verb.ts";
 
-/** Runs a verb; resolves with the exit code. */
 export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<number> {
   const { spec } = verb;
   const isChange = verb.operation.method === "PATCH" && spec.fixed === undefined;
@@ -92,7 +91,6 @@ async function confirm({ verb, found, io, options }: VerbCall): Promise<void> {
   if (!isSure) throw new CommandError("Nothing was changed.");
 }
 
-/** Prints an answer, for scripts or for people. */
 export async function showAnswer(call: VerbCall, answer: ReplyRecord): Promise<number> {
   const { client, io, isJson, verb } = call;
   if (isJson) io.print(JSON.stringify(answer));
@@ -124,7 +122,6 @@ async function ask(call: VerbCall): Promise<unknown> {
   return client.request(operation.method, path, details);
 }
 
-/** The path after `/admin/v1`, with the name in it. */
 function pathOf(path: string, name: string): string {
   return path.slice("/admin/v1".length).replace(/\{\w+\}/, encodeURIComponent(name));
 }

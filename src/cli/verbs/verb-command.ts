@@ -13,7 +13,6 @@ export interface ResourceSpec {
   readonly about: string;
   /** A single verb that is named like the command is the command itself. */
   readonly verbs: readonly VerbSpec[];
-  /** A name for examples. */
   readonly example?: string;
 }
 
@@ -73,7 +72,6 @@ function idempotencyOption(): Option {
   return new Option("--idempotency-key <text>", about);
 }
 
-/** Options of every verb. */
 function sharedOptions(): readonly Option[] {
   const json = ["--json", "Print the JSON of the admin API, for scripts."] as const;
   const all = [json, ...connectionOptions];

@@ -12,10 +12,8 @@ import { type Field, fieldsOf, type FieldTexts } from "./fields.ts";
 export interface VerbSpec {
   /** `rotate` of `sluice keys rotate`. */
   readonly name: string;
-  /** Id of the operation. */
   readonly operation: string;
   readonly summary?: string;
-  /** Whether it is used if no verb is given. */
   readonly isDefault?: true;
   /** The positional argument: a field of the body, or an input of `run`. */
   readonly argument?: string;
@@ -39,9 +37,7 @@ export interface VerbSpec {
   readonly whenEmpty?: string;
   /** The end of a sentence to print instead of the answer: `is deleted.`. */
   readonly done?: string;
-  /** Prints the answer for people. */
   readonly show?: (call: VerbCall, answer: ReplyRecord) => void;
-  /** Lines printed beside the answer. */
   readonly notes?: (call: VerbCall, answer: ReplyRecord) => readonly string[];
   /** Whether the answer tells how many processes have applied a change of keys. */
   readonly hasReceipt?: boolean;
@@ -50,7 +46,6 @@ export interface VerbSpec {
   readonly run?: (call: VerbCall) => Promise<number>;
 }
 
-/** A verb with its options. */
 export interface Verb {
   readonly spec: VerbSpec;
   readonly operation: Omit<Operation, "run">;
@@ -75,7 +70,6 @@ export interface VerbCall extends Typed {
   readonly verb: Verb;
   readonly client: AdminClient;
   readonly io: CommandIo;
-  /** Whether to print JSON. */
   readonly isJson: boolean;
   /** The object that the path names, if it was looked up. */
   readonly found?: ReplyRecord | undefined;

@@ -123,7 +123,6 @@ class Conversion {
     this.#notes.add(`${guess}: LiteLLM's file does not have it, so look it up.`);
   }
 
-  /** The name of an upstream with these fields. */
   #upstreamOf(place: string, fields: JsonObject): string {
     for (const [name, known] of this.#upstreams) if (isSameValue(known, fields)) return name;
     const base = place
@@ -187,7 +186,6 @@ function modeOf(model: string): string {
   return modesByName.find(([pattern]) => pattern.test(model))?.[1] ?? "chat";
 }
 
-/** The first match counts. */
 const modesByName: readonly (readonly [RegExp, string])[] = [
   [/rerank/i, "rerank"],
   [/embed|bge-|e5-/i, "embedding"],

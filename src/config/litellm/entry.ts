@@ -14,7 +14,6 @@ export class Entry {
     return Object.hasOwn(this.#values, key) ? (this.#values[key] ?? undefined) : undefined;
   }
 
-  /** A value that does not count as read. */
   peek(key: string): unknown {
     return Object.hasOwn(this.#values, key) ? this.#values[key] : undefined;
   }
@@ -42,7 +41,6 @@ export class Entry {
     return new Entry(this.value(key));
   }
 
-  /** The keys that were not read. */
   unread(): readonly string[] {
     return Object.keys(this.#values).filter((key) => !this.#read.has(key));
   }

@@ -1,6 +1,5 @@
 import type { ConfigPath, SettingProblem } from "../../settings/values.ts";
 
-/** A problem and its position in the file. */
 export interface ConfigProblem extends Omit<SettingProblem, "path"> {
   /** Key at fault, such as `environments[0].hosts`; empty for the whole file. */
   readonly path: string;

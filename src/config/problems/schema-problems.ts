@@ -211,7 +211,6 @@ function valueAt(tree: unknown, path: ConfigPath): unknown {
   return value;
 }
 
-/** Keys that the map at a path may have. */
 function knownKeys(schema: JsonSchema, path: ConfigPath, tree: unknown): readonly string[] {
   let part: JsonSchema | undefined = schema;
   for (const [index, step] of path.entries()) {

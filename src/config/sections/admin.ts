@@ -11,8 +11,6 @@ import {
 import { isNetwork } from "../../domain/network.ts";
 import type { RetentionSettings } from "../../domain/settings.ts";
 
-/** The control plane: sessions, single sign-on, retention. */
-
 const claim = (about: string, initial: string) => text(about).prefault(initial).describe(about);
 
 const ssoSchema = z

@@ -9,8 +9,6 @@ import {
   wholeNumber,
 } from "../../settings/values.ts";
 
-/** How calls find a target, what happens when targets fail, and the capacity that keys can buy. */
-
 const outSchema = z
   .strictObject({
     failures: wholeNumber(5, [1, 1000]).describe("Consecutive failures that take a target out."),

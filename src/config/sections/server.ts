@@ -4,8 +4,6 @@ import { nameOfDatabase } from "../../domain/addresses.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import { duration, flag, listenAddress, size, text, wholeNumber } from "../../settings/values.ts";
 
-/** The gateway's own settings: where it listens, what it stores, how long it waits. */
-
 export const listenSchema = z
   .strictObject({
     data: listenAddress("Address of the data plane, which callers use.", "127.0.0.1:8080"),

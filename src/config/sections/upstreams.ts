@@ -61,7 +61,6 @@ export function upstreamsSchema(kinds: readonly UpstreamKind[]) {
     .describe("Endpoints of providers, by name.");
 }
 
-/** The common fields of upstreams and those of the kind. */
 function upstreamSchema(ofKind: UpstreamKind, kindAbout: string) {
   return z
     .strictObject({
@@ -84,7 +83,6 @@ function upstreamSchema(ofKind: UpstreamKind, kindAbout: string) {
 }
 
 export type UpstreamsFile = z.output<ReturnType<typeof upstreamsSchema>>;
-/** One configured upstream. */
 export interface UpstreamSettings {
   readonly name: string;
   readonly kind: UpstreamKind;
@@ -97,7 +95,6 @@ export interface UpstreamSettings {
   readonly settings: unknown;
 }
 
-/** Settings by name of upstream. */
 export function buildUpstreams(
   upstreams: UpstreamsFile,
   kinds: readonly UpstreamKind[],

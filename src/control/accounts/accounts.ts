@@ -78,7 +78,6 @@ export function accountOperations(services: AdminServices): readonly Operation[]
   ];
 }
 
-/** Adds an account, with its entry in the audit. */
 export async function insertAccount(
   { transaction, now, audit }: Change,
   facts: Pick<Account, "name"> & Partial<Account>,
@@ -100,7 +99,6 @@ export async function insertAccount(
   return account;
 }
 
-/** The account of the path, if the principal may see it. */
 export async function requireAccount(
   view: ControlView,
   id: string,

@@ -86,7 +86,6 @@ export function applicationOperations(services: AdminServices): readonly Operati
   ];
 }
 
-/** Adds an application, with its entry in the audit. */
 export async function insertApplication(
   { transaction, now, audit }: Change,
   facts: Pick<Application, "accountId" | "environment" | "name"> & Partial<Application>,

@@ -45,7 +45,6 @@ interface States<Entity> {
   readonly after?: Entity;
 }
 
-/** The audit entry of an entity that was made, changed or removed. */
 export function changeOf<Each extends Kind>(
   kind: Each,
   verb: string,

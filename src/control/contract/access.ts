@@ -1,8 +1,6 @@
 import { z } from "zod";
 import { oneLine, timeSchema, revisionSchema, idSchema, pageFields } from "./values.ts";
 
-/** Answers about users and tokens. */
-
 export const roleSchema = z.enum(["operator", "account_holder", "auditor"]);
 
 export const userSchema = z
@@ -41,8 +39,6 @@ export const tokenSchema = z
   })
   .meta({ id: "Token", description: "A token for scripts. It acts as its user." });
 export type TokenView = z.infer<typeof tokenSchema>;
-
-/** Requests about users and tokens. */
 
 export const emailSchema = z
   .string()

@@ -136,7 +136,6 @@ export const holderSchema = z.object({
   disabled_at: timeSchema.nullable(),
 });
 
-/** Most keys of an answer about one pool. */
 export const poolKeysLimit = 500;
 
 export const poolDetailsSchema = z

@@ -2,8 +2,6 @@ import { z } from "zod";
 import { emailSchema, passwordSchema, userSchema } from "./access.ts";
 import { timeSchema } from "./values.ts";
 
-/** Requests and answers for signing in. */
-
 export const credentialsSchema = z
   .strictObject({ email: z.string().trim().toLowerCase().max(254), password: passwordSchema })
   .meta({ id: "Credentials", examples: [{ email: "ada@example.com", password: "..." }] });

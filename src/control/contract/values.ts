@@ -1,8 +1,6 @@
 import { z } from "zod";
 import { roles } from "../../domain/principal.ts";
 
-/** Values that several resources share. */
-
 export const timeSchema = z.iso.datetime().meta({
   description: "A time in UTC.",
   examples: ["2027-01-31T09:30:00.000Z"],
@@ -52,7 +50,6 @@ export const keyNameSchema = z
   .regex(...oneLine(0))
   .describe("A name shown in lists; need not be unique. Empty: none.");
 
-/** Fields that every list takes. */
 export const pageFields = {
   limit: numberText({ min: 1, max: 500, initial: 50 }).describe("Maximum number of items."),
   cursor: z.string().min(1).max(500).optional().describe("`next_cursor` of the previous page."),
@@ -65,7 +62,6 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   });
 }
 
-/** A whole number in a query. */
 export function numberText({ min, max, initial }: { min: number; max: number; initial: number }) {
   const advice = `use a whole number from ${min} to ${max}`;
   return z
@@ -76,7 +72,6 @@ export function numberText({ min, max, initial }: { min: number; max: number; in
     .prefault(String(initial));
 }
 
-/** The answer after something was removed. */
 export const removedSchema = z
   .object({ id: z.string(), deleted: z.literal(true) })
   .meta({ id: "Removed", description: "What was permanently removed." });

@@ -5,7 +5,6 @@ import type { Key } from "../../domain/keys/key.ts";
 import type { ControlTransaction } from "../../store/repositories/control-store.ts";
 import type { AdminServices } from "../services.ts";
 
-/** The settings of a new key. */
 export type KeySettings = Pick<
   Key,
   | "plan"

@@ -13,7 +13,6 @@ import type { KeySettings } from "./issue-key.ts";
 import { PoolOversold } from "./pool-oversold.ts";
 import type { Platform, PlatformEnvironment } from "../services.ts";
 
-/** The context of the rules. */
 export interface KeyRules {
   readonly principal: Principal;
   readonly account: Account;
@@ -46,7 +45,7 @@ export function checkKeySettings(
   }
 }
 
-/** Throws 400 for an unknown environment. */
+/** Throws 400. */
 export function requireEnvironment(platform: Platform, name: string): PlatformEnvironment {
   const environment = platform.environments.find((candidate) => candidate.name === name);
   if (environment !== undefined) return environment;
@@ -124,7 +123,6 @@ function checkNetworks(networks: readonly string[]): void {
   throw invalidField(`allowed_networks[${index}]`, "use an address or a block such as 10.0.0.0/8");
 }
 
-/** Whether a request sets provisioned throughput. */
 export function namesCapacity(wanted: WantedSettings): boolean {
   return wanted.provisioned_units !== undefined || wanted.provisioned_pool !== undefined;
 }
@@ -165,7 +163,6 @@ function checkCapacity(
   throw invalidField("provisioned_pool", advice);
 }
 
-/** Names of the pools that serve an environment. */
 function poolsOf(platform: Platform, environment: string): readonly string[] {
   return [...platform.pools.values()]
     .filter(({ models }) => models.some((model) => model.environment === environment))

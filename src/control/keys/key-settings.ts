@@ -34,7 +34,6 @@ export function applySettings(
   };
 }
 
-/** Since when the key is disabled, after a request that may change it. */
 export function disabledSince(
   current: Pick<Key, "disabledAt">,
   wanted: boolean | undefined,

@@ -20,7 +20,6 @@ import { rotateKey } from "./rotate-key.ts";
 import type { AdminServices } from "../services.ts";
 import { wrongState } from "../operation/refusals.ts";
 
-/** Issue, read, change, rotate and revoke keys, and end their secrets. */
 export function keyOperations(services: AdminServices): readonly Operation[] {
   const keys = new ResourceOperations(
     {

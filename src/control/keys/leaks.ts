@@ -9,7 +9,6 @@ import { endSecret } from "./end-secret.ts";
 import { hintOf, isLive, keyStatus } from "./key-view.ts";
 import type { AdminServices } from "../services.ts";
 
-/** Operations for leaked keys. */
 export function leakOperations(services: AdminServices): readonly Operation[] {
   return [
     defineOperation({

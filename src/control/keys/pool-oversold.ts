@@ -7,7 +7,6 @@ import {
 } from "../../domain/limits/capacity.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
-/** The numbers of the refusal, for programs. */
 type OversaleDetails = ReturnType<typeof detailsOf>;
 
 /** A 409 for units that do not fit beside those already sold, with the calculation. */

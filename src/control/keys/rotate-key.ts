@@ -70,7 +70,6 @@ async function rotate(
 
 interface RotationPlan {
   readonly ending: readonly KeySecret[];
-  /** The secret that stays valid for the overlap. */
   readonly staying: { readonly secret: KeySecret; readonly until: number } | undefined;
 }
 

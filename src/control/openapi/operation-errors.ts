@@ -7,7 +7,6 @@ import type { OperationDescription } from "../operation/operation.ts";
 
 const rows = { ...gatewayErrors, ...adminErrors };
 
-/** The errors that an operation can answer with. */
 export function operationErrors(operation: OperationDescription) {
   const { isSignIn = false, method, path, roles, query, body, hasSecret = false } = operation;
   const needsSession = roles.length > 0;

@@ -109,7 +109,6 @@ function writeErrors(operation: OperationDescription): string {
   );
 }
 
-/** Text with code between backticks. */
 function prose(text: string): string {
   return escape(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }
@@ -122,7 +121,6 @@ function anchor(resource: string): string {
   return resource.toLowerCase().replaceAll(/[^a-z]+/g, "-");
 }
 
-/** For narrow and wide screens, light and dark. */
 const style = `
 :root { color-scheme: light dark; --line: #d5d9e0; --soft: #f3f5f8; }
 @media (prefers-color-scheme: dark) { :root { --line: #333c48; --soft: #1b222b; } }

@@ -9,7 +9,6 @@ import { wrongState } from "./refusals.ts";
 /** A transaction of the control plane, with the common parts of every change. */
 export interface Change {
   readonly transaction: ControlTransaction;
-  /** The time of everything that the change writes. */
   readonly now: number;
   readonly audit: (entry: AuditedChange) => Promise<unknown>;
   /** Marks keys, or their owners, as changed, so that this process reloads them at once. */
@@ -116,7 +115,6 @@ export function changeAs<Answer>(
   );
 }
 
-/** The fields that differ between two states, or all fields of a single state. */
 function differences(
   before: AuditFields | undefined,
   after: AuditFields | undefined,

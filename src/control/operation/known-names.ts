@@ -3,7 +3,6 @@ import { suggest } from "../../domain/suggest.ts";
 import type { Platform } from "../services.ts";
 import { invalidField } from "./refusals.ts";
 
-/** A name in a request that must be one of a few. */
 interface WrittenName {
   readonly noun: "environment" | "model" | "plan" | "pool";
   /** What defines such names: `the configuration`. */
@@ -12,10 +11,8 @@ interface WrittenName {
   readonly known: readonly string[];
 }
 
-/** Most names that a message lists. */
 const listedNames = 20;
 
-/** A longer text cannot be a name. */
 const longestName = 64;
 
 /** The message lists the known names and suggests the likely one. */

@@ -16,12 +16,10 @@ export interface Operation {
   readonly path: string;
   /** The resource, as a heading: `Keys`. */
   readonly resource: string;
-  /** One line. */
   readonly summary: string;
   readonly description?: string;
   readonly roles: readonly Role[];
   readonly scope: Scope;
-  /** The status of a successful answer. */
   readonly status: 200 | 201;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
@@ -43,7 +41,6 @@ export interface OperationDescription extends Omit<Operation, "run" | "status" |
   readonly isSignIn?: boolean;
 }
 
-/** A request before validation. */
 export interface OperationInput {
   readonly call: OperationCall;
   readonly parameters: Readonly<Record<string, string>>;
@@ -95,7 +92,6 @@ export interface OperationDefinition<
   Body extends z.ZodObject,
   Answer extends z.ZodType,
 > extends Omit<Operation, "query" | "body" | "answer" | "run" | "status"> {
-  /** Default: 200. */
   readonly status?: Operation["status"];
   /** Strict, as `body`: unknown fields are refused. */
   readonly query?: Query;

@@ -13,7 +13,7 @@ import {
   StorageUnavailable,
 } from "../../store/errors.ts";
 
-/** Reads a value by its schema. Throws 400. */
+/** Throws 400. */
 export function parseFields<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

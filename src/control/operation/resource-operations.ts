@@ -67,7 +67,6 @@ interface SlowWork<Body extends z.ZodObject, Ready> {
 
 interface ChangeInput<Entity, View, Body, Ready> {
   readonly changing: Change;
-  /** What `prepare` resolved to. */
   readonly ready: Ready | undefined;
   readonly call: OperationCall;
   readonly body: Body;
@@ -86,7 +85,6 @@ interface EntityInput<Entity, View, Body, Ready = undefined> extends ChangeInput
 
 type Services = Pick<AdminServices, "store" | "clock" | "onKeysChanged">;
 
-/** Makes the operations of a resource. */
 export class ResourceOperations<Each extends Kind, View> {
   readonly #resource: Resource<Each, View>;
   readonly #services: Services;

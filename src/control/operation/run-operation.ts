@@ -65,7 +65,6 @@ export interface OperationAnswer {
   readonly isReplayed: boolean;
 }
 
-/** A request by the names under which its answer is stored. */
 interface NamedRequest {
   readonly operation: Operation;
   readonly names: AllRequestNames;
@@ -102,7 +101,6 @@ async function runOnce(named: NamedRequest, input: OperationInput): Promise<Oper
   }
 }
 
-/** Another request has been answered since the answer was looked for. */
 class AnsweredBefore extends Error {
   readonly reply: StoredReply;
 

@@ -47,7 +47,6 @@ export function pageRequest(query: { limit: number; cursor?: string | undefined 
   return { limit: query.limit, after: query.cursor };
 }
 
-/** A page of a list as the API shows it. */
 export function listAnswer<Entity, Item>(
   page: Page<Entity>,
   view: (entity: Entity) => Item,

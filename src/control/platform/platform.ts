@@ -14,7 +14,6 @@ import { viewAs } from "../values/api-form.ts";
 
 const reading = { method: "GET", resource: "Platform", ...permissions.read } as const;
 
-/** The parts of the configuration that keys use. */
 export function platformOperations({ platform }: AdminServices): readonly Operation[] {
   return [
     defineOperation({

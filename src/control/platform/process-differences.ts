@@ -7,7 +7,6 @@ export interface ProcessDifference {
   readonly text: string;
 }
 
-/** Compares the processes that give signs. */
 export function processDifferences(processes: readonly ProcessRow[]): readonly ProcessDifference[] {
   const live = newestOfPlaces(processes.filter(isLive));
   const all = [limitsInMemory(live), limitsDiffer(live), peppersDiffer(live)];

@@ -1,4 +1,3 @@
-/** A gateway process, as operators see it. */
 export interface ProcessStatus {
   /** Among those of its machine, from 1. */
   readonly number: number;
@@ -17,17 +16,13 @@ export interface ProcessFacts {
   readonly degraded: string | undefined;
   /** Version of its program, which differs between processes while they are being replaced. */
   readonly version: string;
-  /** When it started, in milliseconds since the epoch. */
   readonly startedAt: number;
   readonly residentBytes: number;
-  /** The longest delay of the event loop in the last minute. */
   readonly loopDelayLongestMs: number;
   /** What 99 % of the samples of that minute did not exceed. */
   readonly loopDelayP99Ms: number;
   readonly openCalls: number | undefined;
-  /** Calls since it started, open ones included. */
   readonly calls: number | undefined;
-  /** Size of its spool. */
   readonly spoolBytes: number | undefined;
   /** Rows of its spool that are not stored yet, as far as it knows. */
   readonly waitingRows: number | undefined;

@@ -24,15 +24,12 @@ import type { User } from "../../store/entities.ts";
 
 interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "peppers"> {
   readonly settings: Pick<AdminSettings, "sessionIdleMs" | "requestsPerMinute">;
-  /** Whether the listener answers to a host. */
   readonly isOwnHost: (host: string) => boolean;
   /** Without a slash at its end, such as `https://console.example.com`. */
   readonly publicUrl: () => string;
-  /** Whether a text is the token of the local access file. */
   readonly isLocalToken: (text: string) => boolean;
 }
 
-/** The request limit of an account, as a multiple of a user's. */
 const usersPerAccount = 5;
 /** More than refusals, so that new credentials at a refused address can still be read. */
 const lookupsPerRefusal = 2;
@@ -202,7 +199,6 @@ function wrongToken(how: string): GatewayError {
   return notSignedIn("token", `the management token ${how}`);
 }
 
-/** Messages, by the credential that was sent. */
 const advice = {
   nothing:
     "Sign in first: send a session's cookie, or a management token in the header " +

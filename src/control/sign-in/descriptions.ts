@@ -102,7 +102,6 @@ export const signInDescriptions: readonly OperationDescription[] = Object.entrie
   ([id, request]) => ({ id, ...request }),
 );
 
-/** The route of a request that needs no session. */
 export function anonymousRoute(
   id: SignInRequest,
   handle: (call: AnonymousAdminCall) => Promise<Reply>,
@@ -111,7 +110,6 @@ export function anonymousRoute(
   return { method, path, access: "anonymous", handle: (call) => orStorageError(handle(call)) };
 }
 
-/** The route of a request that needs a session or a token. */
 export function signedInRoute(
   id: SignInRequest,
   handle: (call: AdminCall) => Promise<Reply>,

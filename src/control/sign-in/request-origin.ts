@@ -3,7 +3,6 @@ import { isLoopback } from "../../domain/network.ts";
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Whether a request may change data. */
 export function isUnsafe(request: Request): boolean {
   return !safeMethods.has(request.method);
 }

@@ -26,7 +26,6 @@ import {
   viewSession,
 } from "./sessions/start-session.ts";
 
-/** All routes for signing in and out. */
 export function signInRoutes(services: SignInServices): readonly Route[] {
   const { store, settings, clock } = services;
   const limits = new SignInLimits(settings.signInsPerMinute, clock);

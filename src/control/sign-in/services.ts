@@ -11,7 +11,6 @@ import { parseStrictJson } from "../../edge/body/strict-json.ts";
 import { parseFields } from "../operation/refusals.ts";
 import type { User, ManagementToken } from "../../store/entities.ts";
 
-/** The dependencies of signing in. */
 export interface SignInServices extends Pick<
   AdminServices,
   "store" | "clock" | "random" | "peppers" | "onKeysChanged"

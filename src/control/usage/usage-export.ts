@@ -10,7 +10,6 @@ import {
 import type { AdminServices } from "../services.ts";
 import { usageFilter } from "./usage-filter.ts";
 
-/** Rows read from the store and held in memory at a time. */
 const pageRows = 500;
 
 const columns = callRowSchema.keyof().options;

@@ -27,7 +27,6 @@ const stepMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 const maxSteps = 1500;
 const reading = { method: "GET", resource: "Usage", ...permissions.read } as const;
 
-/** Usage, as sums and call by call. */
 export function usageOperations(services: AdminServices): readonly Operation[] {
   return [
     totals(services),

@@ -58,7 +58,6 @@ export class FailureTally {
     keepIn(this.#own, key, own);
   }
 
-  /** Reason to take the target out for the key, if there is one. */
   reasonForKey(key: string, nowMs: number, settings: OutSettings): string | undefined {
     const own = this.#own.get(key);
     if (own === undefined) return undefined;
@@ -66,7 +65,6 @@ export class FailureTally {
     return tooMany(shareOf(own, nowMs), settings);
   }
 
-  /** Reason to take the target out for all keys, if there is one. */
   reasonForAll(nowMs: number, settings: OutSettings): string | undefined {
     const needed = Math.max(settings.failures, this.#recent.sum(nowMs) * recentPart);
     const inRow = this.#weightedRow(needed);

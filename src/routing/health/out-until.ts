@@ -7,16 +7,13 @@ export interface OutNotice {
   readonly because: string;
 }
 
-/** Why a target is to be out. */
 export interface OutReason {
   readonly because: string;
   /** The provider refuses requests, by a rate limit or until a time: nobody is told. */
   readonly isRefusal: boolean;
-  /** The time that the provider asked for. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** Limit on a time that the provider asks for. */
 export const longestAskedMs = 300_000;
 
 /**
@@ -94,7 +91,6 @@ export class OutUntil {
     return { forMs: this.#forMs, times: this.#times, because: reason.because };
   }
 
-  /** The provider asked for more time. */
   prolong(untilMs: number): void {
     if (this.#untilMs === undefined) return;
     this.#untilMs = Math.max(this.#untilMs, untilMs);

@@ -18,7 +18,6 @@ export interface TargetOut {
   /** Set when only the calls of this key failed; undefined: out for all. */
   readonly key: string | undefined;
   readonly forMs: number;
-  /** Times in a row. */
   readonly times: number;
   readonly because: string;
 }
@@ -105,7 +104,6 @@ export class TargetHealth {
     };
   }
 
-  /** The state of a target for the calls of a key. */
   view(targetId: string, key: string): TargetView {
     return (
       this.#states.get(targetId)?.viewAt(this.#options.clock.monotonic(), key) ?? unknownTarget

@@ -38,7 +38,6 @@ export interface Moment {
   readonly settings: OutSettings;
 }
 
-/** A running attempt. */
 interface WatchedAttempt extends KeyOf {
   readonly isStreamed: boolean;
   readonly beganMs: number;
@@ -342,7 +341,6 @@ function blockedMs(kind: UpstreamFailureKind | "silent"): number | undefined {
   return kind === "account-blocked" ? blockedForMs : undefined;
 }
 
-/** What the end of an attempt shows about its target. */
 type Evidence = "life" | "failure" | "refusal" | "neither";
 
 /** Whether a failure shows a broken target, or a provider that refuses requests for some time. */

@@ -63,7 +63,6 @@ export class SharedSlots {
     return asked.length === 0 ? undefined : Promise.all(asked).then(() => undefined);
   }
 
-  /** Gives everything back that no call uses. */
   async close(): Promise<void> {
     this.#stopBeat();
     const pools = [...this.#pools.values()].map((pool) => pool.close());

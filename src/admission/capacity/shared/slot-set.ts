@@ -5,12 +5,10 @@ import type { SlotStore } from "../../../store/slots.ts";
 /** What calls of this process hold of a bound, and what they wait for. */
 export interface Demand {
   readonly used: number;
-  /** Calls in queues. */
   readonly waiting: number;
 }
 
 export interface SlotSetTerms {
-  /** What the slots are of. */
   readonly bound: string;
   readonly demand: () => Demand;
   /** The least share of a process in a loss; 0 for the slots of a key, which has others, too. */
@@ -121,7 +119,6 @@ export class SlotSet {
     }, againMs);
   }
 
-  /** Prolongs what it holds. */
   beat(): void {
     if (this.limit === Infinity || this.isUnused) return;
     // In a loss its share may have changed; the server hears what is held all the same.
@@ -129,7 +126,6 @@ export class SlotSet {
     void this.#exchanges.run();
   }
 
-  /** Gives back everything that no call uses. */
   close(): Promise<void> {
     this.#isClosed = true;
     return this.limit === Infinity || this.#held === 0 ? Promise.resolve() : this.#exchanges.run();

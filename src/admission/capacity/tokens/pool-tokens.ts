@@ -9,13 +9,11 @@ export interface PoolTokensOptions {
   readonly limits: TokenLimits;
   /** The store's scope of the tokens. */
   readonly scopeId: string;
-  /** How many processes grant them. */
   readonly processes: () => number;
 }
 
 /** Tokens of a pool's minute that are reserved for a call. */
 export interface Reservation {
-  /** Its id in the limit store. */
   readonly id: string;
   readonly accountId: string;
   readonly tokens: number;

@@ -41,14 +41,12 @@ export class Bootstrap {
     onBootstrapToken({ text, isConfigured });
   }
 
-  /** Whether a text is the token and has not expired. */
   isRight(text: string): boolean {
     const isSame = isSameText(sha256(text), this.#pending?.digest ?? sha256(""));
     const expiresAt = this.#pending?.expiresAt ?? -Infinity;
     return isSame && this.#options.clock.monotonic() < expiresAt;
   }
 
-  /** Invalidates the token once there is an operator. */
   end(): void {
     this.#pending = undefined;
   }

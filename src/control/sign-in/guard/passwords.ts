@@ -13,7 +13,6 @@ const nobody =
 
 /** Passwords hashed at the same time, each on a thread of the runtime's pool. */
 const parallelLimit = 2;
-/** Passwords that may wait; more are refused. */
 const waitingLimit = 64;
 
 /** Hashes passwords and checks them, a few at a time, off the event loop. */

@@ -10,7 +10,6 @@ const forgetMs = 3_600_000;
 
 interface Bucket {
   failures: number;
-  /** Further attempts are refused until this time. */
   waitUntil: number;
   triedAt: number;
 }

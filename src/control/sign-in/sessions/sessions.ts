@@ -19,7 +19,6 @@ export function sessionId(secret: string | undefined): string | undefined {
   return sha256(secret);
 }
 
-/** Finds a session by its id, with its user. */
 export async function findSession({ sessions, users }: ControlView, id: string) {
   const session = await sessions.get(id);
   return { session, user: session && (await users.get(session.userId)) };

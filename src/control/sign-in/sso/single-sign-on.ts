@@ -10,19 +10,16 @@ import { isSameText, sha256 } from "../sessions/sessions.ts";
 export const signOnLifetimeMs = 10 * 60 * 1000;
 /** Most pending sign-ons; the oldest one is dropped first. */
 const pendingLimit = 10_000;
-/** The provider's discovery document is reloaded after this time. */
 const discoveryLifetimeMs = 60 * 60 * 1000;
 const providerTimeoutSeconds = 10;
 
 interface SingleSignOnOptions {
   readonly settings: SsoSettings;
-  /** Where the provider sends browsers back to. */
   readonly redirectUrl: () => string;
   readonly clock: Clock;
   readonly random: RandomBytes;
 }
 
-/** The user's identity at the provider. */
 export interface SignOnClaims {
   readonly issuer: string;
   readonly subject: string;
@@ -196,7 +193,6 @@ function clientAuthentication(client: typeof Client, settings: SsoSettings): Cli
   };
 }
 
-/** An error of the provider, explained to the user. */
 function readFailure(client: typeof Client, cause: unknown): GatewayError {
   if (cause instanceof GatewayError) return cause;
   if (cause instanceof client.AuthorizationResponseError) {

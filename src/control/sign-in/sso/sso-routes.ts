@@ -75,7 +75,6 @@ async function finish(
   }
 }
 
-/** Logs the reason of a refusal. */
 function noted(services: SignInServices, call: AnonymousAdminCall, error: unknown): unknown {
   if (error instanceof GatewayError) {
     services.onSignInRefused({

@@ -73,7 +73,6 @@ function describeUser({ issuer, subject, claims }: SignOnClaims) {
   return { email, name, identity: { issuer, subject } };
 }
 
-/** Of several roles, the most powerful one. */
 function readRole(claims: SignOnClaims["claims"], settings: SsoSettings): Role {
   const byValue = new Map(Object.entries(settings.roles));
   const held = new Set(readTexts(claims[settings.roleClaim]).map((value) => byValue.get(value)));
