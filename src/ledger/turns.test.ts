@@ -196,19 +196,6 @@ test("a very long turn is written in parts that readers take", async () => {
   expect([...store.rows.values()]).toEqual(records);
 });
 
-test("an ended call that no file can have goes to the database", async () => {
-  using root = new TestFolder();
-  const { ledger, store } = start(join(root.path, "spool"));
-  const application = "x".repeat(2_000_000);
-  expect(await ledger.calls.open(openedCall("req_1", { application }))).toMatchObject({
-    message: "the spool cannot take the record",
-  });
-  await ledger.calls.close(closedCall("req_2", { application }));
-  expect([ledger.calls.hasRoom, ledger.waiting]).toEqual([true, 1]);
-  await ledger.flush();
-  expect([store.rows.get("req_2")?.application.length, ledger.waiting]).toEqual([2_000_000, 0]);
-});
-
 test("a line that is no record costs itself alone, and its file is kept", async () => {
   using root = new TestFolder();
   const folder = join(root.path, "spool");

@@ -130,12 +130,7 @@ export class Spool {
    * ended call that could not be written is kept for a retry.
    */
   write(entry: CallEntry): Promise<RecordFailure> {
-    try {
-      return this.#turn.add(entry);
-    } catch (cause) {
-      if (entry.record !== undefined) this.#unwritten.add(entry);
-      return Promise.resolve(new Error("the spool cannot take the record", { cause }));
-    }
+    return this.#turn.add(entry);
   }
 
   /** Records how much of an open call was delivered. */

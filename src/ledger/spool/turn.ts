@@ -1,6 +1,6 @@
 import type { RecordFailure } from "../../domain/usage/usage.ts";
 import type { CallEntry } from "./segment.ts";
-import { headerBytes, longestPayloadBytes, sealFrame } from "./frame.ts";
+import { headerBytes, sealFrame } from "./frame.ts";
 import { writeCheckpoint, writeClose, writeOpen, type Delivered } from "./spool-record.ts";
 
 /** Calls a function once, at the end of the current turn of the event loop. */
@@ -19,7 +19,7 @@ export interface TurnRecords {
 
 /** The most bytes that a unit of a text takes. */
 const bytesPerUnit = 3;
-/** A turn with more text is written in several parts. */
+/** A turn with more text is written in several parts, far below what readers take. */
 const longestTurn = 256 * 1024;
 
 /** The records of one turn of the event loop, until they are written at its end. */
@@ -56,23 +56,22 @@ export class Turn {
 
   /**
    * Adds everything that a replay needs about a call. All records of the turn share the promise.
-   * Throws a `RangeError` for a record that readers would reject.
    */
   add(entry: CallEntry): Promise<RecordFailure> {
     const { call, delivered, record } = entry;
     if (record !== undefined) {
-      this.#add(writeClose(record));
+      this.#text += writeClose(record);
       this.#ended.push(entry);
     } else if (call !== undefined) {
-      this.#add(writeOpen(call));
+      this.#text += writeOpen(call);
       this.#opened.push(entry);
-      if (delivered !== undefined) this.#add(writeCheckpoint(call.id, delivered));
+      if (delivered !== undefined) this.#text += writeCheckpoint(call.id, delivered);
     }
     return this.#awaitEnd();
   }
 
   checkpoint(callId: string, delivered: Delivered): void {
-    this.#add(writeCheckpoint(callId, delivered));
+    this.#text += writeCheckpoint(callId, delivered);
     void this.#awaitEnd();
   }
 
@@ -86,14 +85,6 @@ export class Turn {
     this.#ended = [];
     this.#written = undefined;
     return { frame: this.#frameOf(text), opened, ended, resolve: written.resolve };
-  }
-
-  #add(line: string): void {
-    const most = (this.#text.length + line.length) * bytesPerUnit;
-    if (most > longestPayloadBytes && Buffer.byteLength(this.#text + line) > longestPayloadBytes) {
-      throw new RangeError(`a record of ${line.length} characters`);
-    }
-    this.#text += line;
   }
 
   #frameOf(text: string): Uint8Array {

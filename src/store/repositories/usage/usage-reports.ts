@@ -146,20 +146,16 @@ function ranked(calls: ReadonlyMap<string, number>): (readonly [string, number])
 
 /** The sums of groups by step. */
 class SumTable {
-  readonly #steps = new Map<number, Map<string, GroupSum>>();
+  readonly #sums = new Map<string, GroupSum>();
 
   get all(): GroupSum[] {
-    return [...this.#steps.values()].flatMap((ofStep) => [...ofStep.values()]);
+    return [...this.#sums.values()];
   }
 
   add(sum: GroupSum): void {
-    let ofStep = this.#steps.get(sum.at);
-    if (ofStep === undefined) {
-      ofStep = new Map();
-      this.#steps.set(sum.at, ofStep);
-    }
-    const known = ofStep.get(sum.name);
-    if (known === undefined) ofStep.set(sum.name, sum);
+    const name = `${sum.at} ${sum.name}`;
+    const known = this.#sums.get(name);
+    if (known === undefined) this.#sums.set(name, sum);
     else addSum(known.sum, sum.sum);
   }
 }
