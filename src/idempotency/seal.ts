@@ -15,12 +15,12 @@ export function sealAnswer(
   names: RequestNames,
   random: RandomBytes,
 ): Uint8Array {
-  return sealReply([JSON.stringify(answer)], { names, purpose }, random);
+  return sealReply(JSON.stringify(answer), { names, purpose }, random);
 }
 
 /** Throws for bytes that were sealed for another call or changed since. */
 export function openAnswer(sealed: Uint8Array, names: RequestNames): KeptAnswer {
-  const answer: unknown = JSON.parse(openReply(sealed, { names, purpose }).toString());
+  const answer: unknown = JSON.parse(openReply(sealed, { names, purpose }));
   if (!isAnswer(answer)) throw new Error("a kept answer has another form than this version writes");
   return answer;
 }
@@ -36,31 +36,24 @@ export interface ReplySeal {
 }
 
 /**
- * Encrypts the joined parts of an answer with the pepper and the caller's `Idempotency-Key`, so a
+ * Encrypts an answer with the pepper and the caller's `Idempotency-Key`, so a
  * copy of the database alone cannot be read. Returns nonce, tag and ciphertext.
  */
-export function sealReply(
-  parts: readonly (Uint8Array | string)[],
-  seal: ReplySeal,
-  random: RandomBytes,
-): Uint8Array {
+export function sealReply(text: string, seal: ReplySeal, random: RandomBytes): Uint8Array {
   const nonce = random(new Uint8Array(nonceBytes));
   const cipher = createCipheriv(algorithm, secretOf(seal), nonce);
   cipher.setAAD(contextOf(seal));
-  const sealed = parts.map((part) =>
-    typeof part === "string" ? cipher.update(part, "utf8") : cipher.update(part),
-  );
-  sealed.push(cipher.final());
+  const sealed = [cipher.update(text, "utf8"), cipher.final()];
   return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]);
 }
 
 /** Throws for bytes that were sealed for another request or changed since. */
-export function openReply(sealed: Uint8Array, seal: ReplySeal): Buffer {
+export function openReply(sealed: Uint8Array, seal: ReplySeal): string {
   const decipher = createDecipheriv(algorithm, secretOf(seal), sealed.subarray(0, nonceBytes));
   decipher.setAAD(contextOf(seal));
   decipher.setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
   const opened = decipher.update(sealed.subarray(nonceBytes + tagBytes));
-  return Buffer.concat([opened, decipher.final()]);
+  return Buffer.concat([opened, decipher.final()]).toString();
 }
 
 function secretOf({ names: { id, key, digest }, purpose }: ReplySeal): Uint8Array {

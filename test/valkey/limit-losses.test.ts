@@ -23,7 +23,7 @@ type Fault = "none" | "unreachable" | "frozen" | "late";
 class Line implements Pick<ValkeyClient, "run" | "shards" | "onConnection"> {
   readonly shards = 1;
   readonly #over: Pick<ValkeyClient, "run">;
-  readonly #heard: ((isMade: boolean) => void)[] = [];
+  readonly #changed: (() => void)[] = [];
   #fault: Fault = "none";
   /** Commands that a frozen server still runs once it goes on. */
   readonly #frozen: (() => void)[] = [];
@@ -32,8 +32,8 @@ class Line implements Pick<ValkeyClient, "run" | "shards" | "onConnection"> {
     this.#over = over;
   }
 
-  onConnection(heard: (isMade: boolean) => void): void {
-    this.#heard.push(heard);
+  onConnection(changed: () => void): void {
+    this.#changed.push(changed);
   }
 
   async run(...command: Parameters<ValkeyClient["run"]>): Promise<unknown> {
@@ -56,13 +56,13 @@ class Line implements Pick<ValkeyClient, "run" | "shards" | "onConnection"> {
   }
 
   reconnected(): void {
-    for (const heard of this.#heard) heard(true);
+    for (const changed of this.#changed) changed();
   }
 
   set fault(fault: Fault) {
     this.#fault = fault;
     if (fault === "none") for (const thaw of this.#frozen.splice(0)) thaw();
-    if (fault === "unreachable") for (const heard of this.#heard) heard(false);
+    if (fault === "unreachable") for (const changed of this.#changed) changed();
   }
 }
 

@@ -133,7 +133,7 @@ function toReply(answer: unknown, { operation, names, services }: NamedRequest):
     requestDigest: names.requestDigest,
     status: operation.status,
     body: sealReply(
-      [JSON.stringify(operation.answer.parse(answer))],
+      JSON.stringify(operation.answer.parse(answer)),
       { names, purpose },
       services.random,
     ),
@@ -169,7 +169,7 @@ function replay(reply: StoredReply, { names: all, services }: NamedRequest): Ope
         "Rotate the key with a new Idempotency-Key.",
     });
   }
-  const text = openReply(reply.body, { names, purpose }).toString("utf8");
+  const text = openReply(reply.body, { names, purpose });
   return { status: reply.status, body: JSON.parse(text), isReplayed: true };
 }
 

@@ -12,7 +12,7 @@ import {
   whyUnreadable,
   type SegmentFile,
 } from "../spool/segment-files.ts";
-import { retireFile, type SpoolFiles } from "../spool/spool-files.ts";
+import type { SpoolFiles } from "../spool/spool-files.ts";
 import { readCall, type Delivered } from "../spool/spool-record.ts";
 import type { Progress } from "../spool/spool.ts";
 import { RecordReader } from "./record-reader.ts";
@@ -309,7 +309,9 @@ export class FolderReader {
     const { sync, files, on } = this.#options;
     try {
       if (successor !== undefined && sync === "group") await files.syncPath(successor.path);
-      retireFile(files, path, skippedBytes);
+      // A damaged one is kept for the operator.
+      if (skippedBytes === 0) files.remove(path);
+      else files.rename(path, path.replace(/spool$/, "damaged"));
     } catch (error) {
       if (errorCode(error) !== "ENOENT") return false;
     }

@@ -2,14 +2,14 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { lockFolder } from "./folder-lock.ts";
+import { FolderLock } from "./folder-lock.ts";
 
 test("a lock that cannot be opened or taken is named with its path", () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-lock-"));
   symlinkSync("/no-such-folder/lock", join(folder, "lock"));
-  expect(() => lockFolder(folder)).toThrow(`${join(folder, "lock")} cannot be locked`);
+  expect(() => new FolderLock(folder)).toThrow(`${join(folder, "lock")} cannot be locked`);
   writeFileSync(join(folder, "leader.lock"), "this is no database ".repeat(100));
-  expect(() => lockFolder(folder, "leader.lock")).toThrow(
+  expect(() => new FolderLock(folder, "leader.lock").take()).toThrow(
     `${join(folder, "leader.lock")} cannot be locked`,
   );
 });

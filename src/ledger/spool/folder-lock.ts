@@ -42,19 +42,6 @@ export class FolderLock {
   }
 }
 
-/** Throws `FolderInUse` when another process holds the lock, other errors when it is not writable. */
-export function lockFolder(folder: string, name?: string): FolderLock {
-  const lock = new FolderLock(folder, name);
-  try {
-    if (lock.take()) return lock;
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
-  lock.release();
-  throw new FolderInUse(`another process uses ${folder}`);
-}
-
 /** The lock in a data directory of the process that leads its machine. */
 export const leaderLock = "leader.lock";
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { errorCode } from "../../domain/system-files.ts";
-import { FolderInUse, FolderLock, lockFolder } from "./folder-lock.ts";
+import { FolderLock } from "./folder-lock.ts";
 
 /** The spool folder of one process, locked until the process releases it or ends. */
 export interface ProcessFolder {
@@ -48,13 +48,17 @@ function lockNew(path: string): FolderLock | undefined {
     if (errorCode(error) === "EEXIST") return undefined;
     throw error;
   }
+  let lock: FolderLock | undefined;
   try {
-    const lock = lockFolder(path);
-    if (existsSync(lock.path)) return lock;
-    lock.release();
+    lock = new FolderLock(path);
+    if (lock.take() && existsSync(lock.path)) return lock;
   } catch (error) {
-    if (existsSync(path) && !(error instanceof FolderInUse)) throw error;
+    if (existsSync(path)) {
+      lock?.release();
+      throw error;
+    }
   }
+  lock?.release();
   return undefined;
 }
 

@@ -55,9 +55,3 @@ async function syncPath(path: string): Promise<void> {
   }
   await syncFolder(dirname(path));
 }
-
-/** Removes a finished file; a damaged one is renamed and kept for the operator. */
-export function retireFile(files: SpoolFiles, path: string, skippedBytes: number): void {
-  if (skippedBytes === 0) files.remove(path);
-  else files.rename(path, path.replace(/spool$/, "damaged"));
-}

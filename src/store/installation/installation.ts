@@ -15,11 +15,6 @@ export interface InstallationSettings {
   readonly storage: { readonly backend: "sqlite" | "postgres" };
 }
 
-export interface InstallationServices {
-  readonly random: RandomBytes;
-  readonly clock: Pick<Clock, "now">;
-}
-
 /**
  * A data directory, a database and a pepper that belong together. The database stores the id of its
  * installation and the mark of its pepper, the directory the id. A database without an id is
@@ -39,7 +34,7 @@ export class Installation implements DatabaseOwner {
 
   constructor(
     { dataDir, auth, storage }: InstallationSettings,
-    { random, clock }: InstallationServices,
+    { random, clock }: { readonly random: RandomBytes; readonly clock: Pick<Clock, "now"> },
   ) {
     this.folder = new DataFolder(dataDir);
     this.#isShared = storage.backend === "postgres";

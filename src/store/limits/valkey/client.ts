@@ -55,10 +55,9 @@ export class ValkeyClient {
     await Promise.race([connected, Bun.sleep(connectTimeoutMs)]);
   }
 
-  /** `heard`: called when a connection is lost and when one is made, before anything is sent on it. */
-  onConnection(heard: (isMade: boolean) => void): void {
-    for (const event of ["close", "-node"]) this.#redis.on(event, () => heard(false));
-    for (const event of ["ready", "+node"]) this.#redis.on(event, () => heard(true));
+  /** `changed`: called when a connection is lost and when one is made, before anything is sent on it. */
+  onConnection(changed: () => void): void {
+    for (const event of ["close", "-node", "ready", "+node"]) this.#redis.on(event, changed);
   }
 
   /**

@@ -7,10 +7,10 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import { AlreadyExists, StillInUse, StorageUnavailable } from "../../errors.ts";
+import { StorageUnavailable } from "../../errors.ts";
 import { inSession as inSqlSession, type SqlDialect } from "../../repositories/session.ts";
 import type { Queries, SqlValue, Tables } from "../../repositories/tables.ts";
-import { breaksConstraint, constraints } from "./sqlite-trouble.ts";
+import { meaningOf } from "./sqlite-trouble.ts";
 
 const adapter = new SqliteAdapter();
 const compiler = new SqliteQueryCompiler();
@@ -99,14 +99,4 @@ function toValue(parameter: unknown): SqlValue {
   const isPlain = typeof parameter === "string" || typeof parameter === "number";
   if (isPlain || parameter === null || parameter instanceof Uint8Array) return parameter;
   throw new TypeError(`a column cannot hold a value of the type ${typeof parameter}`);
-}
-
-function meaningOf(error: unknown): unknown {
-  if (breaksConstraint(error, constraints.primaryKey, constraints.unique)) {
-    return new AlreadyExists("the id or name is taken", { cause: error });
-  }
-  if (breaksConstraint(error, constraints.foreignKey)) {
-    return new StillInUse("others refer to it", { cause: error });
-  }
-  return error;
 }

@@ -1,5 +1,5 @@
 import { SQLiteError } from "bun:sqlite";
-import { WrongDatabase } from "../../errors.ts";
+import { AlreadyExists, StillInUse, WrongDatabase } from "../../errors.ts";
 
 /** A failure of the database itself, not of a statement. */
 export interface SqliteTrouble {
@@ -34,8 +34,7 @@ export function troubleOf(error: unknown): SqliteTrouble | undefined {
   return error instanceof SQLiteError ? troubles.get(error.errno & 0xff) : undefined;
 }
 
-/** SQLite's extended codes of violated constraints that callers handle. */
-export const constraints = { foreignKey: 787, primaryKey: 1555, unique: 2067 } as const;
+const [foreignKey, primaryKey, unique] = [787, 1555, 2067];
 
 /** Primary codes of values that a column refuses: TOOBIG, CONSTRAINT and MISMATCH. */
 const faultsOfData: readonly number[] = [18, 19, 20];
@@ -44,6 +43,15 @@ export function isFaultOfData(error: unknown): boolean {
   return error instanceof SQLiteError && faultsOfData.includes(error.errno & 0xff);
 }
 
-export function breaksConstraint(error: unknown, ...codes: readonly number[]): boolean {
-  return error instanceof SQLiteError && codes.includes(error.errno);
+/** The error of a statement as callers handle it, by SQLite's extended code. */
+export function meaningOf(error: unknown): unknown {
+  switch (error instanceof SQLiteError ? error.errno : undefined) {
+    case primaryKey:
+    case unique:
+      return new AlreadyExists("the id or name is taken", { cause: error });
+    case foreignKey:
+      return new StillInUse("others refer to it", { cause: error });
+    default:
+      return error;
+  }
 }
