@@ -25,7 +25,7 @@ function processIn(dataDir: string) {
     dataDir,
     limits,
     clock: systemClock,
-    onGiven: (isGiven) => void given.push(isGiven),
+    onGiven: () => void given.push(limits.isGiven),
     onFailed: (error) => void failures.push(error),
   });
   let calls = 0;

@@ -18,7 +18,7 @@ export interface HandOverOptions {
   readonly limits: OwnLimits;
   readonly clock: Clock;
   /** Called when the limits have been given away, and when they are back. */
-  readonly onGiven: (isGiven: boolean) => void;
+  readonly onGiven: () => void;
   readonly onFailed: (error: unknown) => void;
 }
 
@@ -171,7 +171,7 @@ export class HandOver {
     });
     // The successor listens here for its own.
     void this.#server?.stop(false);
-    onGiven(true);
+    onGiven();
     signal.addEventListener("abort", () => this.#lost());
     return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
   }
@@ -182,7 +182,7 @@ export class HandOver {
     const { limits, onGiven } = this.#options;
     this.#receiver = undefined;
     limits.takeBack();
-    onGiven(false);
+    onGiven();
     this.offer();
   }
 }

@@ -146,9 +146,9 @@ test("what a successor has given back counts after a kill", async () => {
   before.open(700);
   await before.snapshot.start();
   before.own.give(() => undefined);
-  const isGone = before.snapshot.given(true);
+  const isGone = before.snapshot.keep();
   before.own.takeBack();
-  await Promise.all([isGone, before.snapshot.given(false)]);
+  await Promise.all([isGone, before.snapshot.keep()]);
   const after = processIn(killedIn(root, folder), clock);
   after.snapshot.restore();
   expect(after.left()).toBe(300);

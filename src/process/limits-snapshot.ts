@@ -80,45 +80,33 @@ export class LimitsSnapshot {
 
   /** Keeps the limits from now on. The first time, they replace those that were restored. */
   async start(): Promise<void> {
-    await this.#keep();
+    await this.keep();
     for (const folder of this.#left) forget(folder);
     this.#left = [];
     this.#plan();
-  }
-
-  /** The limits were given to another process, which keeps them; or they are back. Never rejects. */
-  async given(isGiven: boolean): Promise<void> {
-    this.#stopTimer();
-    const { folder } = this.#options.spool;
-    if (isGiven) {
-      if (folder !== undefined) await this.#afterWriting(() => removeSnapshots(folder));
-      return;
-    }
-    this.#plan();
-    await this.#keep();
   }
 
   /** Called when all calls are settled. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopTimer();
-    await this.#keep();
+    await this.keep();
   }
 
   #plan(): void {
     if (this.#isStopped) return;
     this.#stopTimer = this.#options.clock.schedule(() => {
-      void this.#keep();
+      void this.keep();
       this.#plan();
     }, intervalMs);
   }
 
-  /** Never rejects. */
-  #keep(): Promise<void> {
+  /** Keeps them now, unless they were given to another process, which keeps them. Never rejects. */
+  keep(): Promise<void> {
     const { limits, spool, clock } = this.#options;
     const { folder } = spool;
-    if (limits.isGiven || folder === undefined) return Promise.resolve();
-    const begun = spool.beginSegment();
+    if (folder === undefined) return Promise.resolve();
+    const begun = limits.isGiven ? undefined : spool.beginSegment();
     // A snapshot keeps the files after it; a full disk needs their room more.
     if (begun === undefined) return this.#afterWriting(() => removeSnapshots(folder));
     const given = limits.snapshot();

@@ -47,7 +47,7 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
     limitScopeOf: (keyId) => keys.limitScopeOf(keyId),
     onFailed,
   });
-  const onGiven = (isGiven: boolean): void => void snapshot.given(isGiven);
+  const onGiven = (): void => void snapshot.keep();
   const handOver = new HandOver({ dataDir, limits, clock, onGiven, onFailed });
   return {
     store: limits,

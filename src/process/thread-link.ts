@@ -17,7 +17,7 @@ export type Handlers<Heard extends Messages> = {
 export interface Port {
   /** Does nothing once the other side has ended. */
   post(message: Message): void;
-  /** Called once. Messages that came before are handed over then. */
+  /** Called once, in the turn in which the channel was opened. */
   listen(hear: (message: Message) => void): void;
 }
 
@@ -59,7 +59,7 @@ export class ThreadLink<Sent extends Messages, Heard extends Messages> {
     this.#clock = clock;
   }
 
-  /** Begins to handle messages; those that came before waited. Asks of other kinds fail. */
+  /** Begins to handle messages. Asks of other kinds fail. */
   handle(handlers: Partial<Handlers<Heard>>): void {
     this.#handlers = handlers;
     this.#port.listen((message) => this.#hear(message));

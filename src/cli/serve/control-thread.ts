@@ -19,21 +19,15 @@ const standardError = 2;
 const longestStartMs = 1_500;
 
 /* The control thread of a gateway process. */
-const waiting: Message[] = [];
-let hear: (message: Message) => void = (message) => void waiting.push(message);
-// The first message says with what it begins.
-self.onmessage = ({ data }: MessageEvent<ControlStart>) => {
-  self.onmessage = (event: MessageEvent<Message>) => hear(event.data);
-  begin(data);
-};
+// The first message says with what it begins; the link hears the others, from the same turn on.
+self.onmessage = ({ data }: MessageEvent<ControlStart>) => begin(data);
 
 /** Begins; a problem is the answer to the first question of the main thread. */
 function begin(start: ControlStart): void {
   const port: Port = {
     post: (message) => self.postMessage(message),
-    listen(heard) {
-      hear = heard;
-      for (const message of waiting.splice(0)) heard(message);
+    listen(hear) {
+      self.onmessage = ({ data }: MessageEvent<Message>) => hear(data);
     },
   };
   const link = new ThreadLink<ToMain, ToControl>(port, systemClock);

@@ -8,9 +8,7 @@ export function startControlThread(start: ControlStart): RunningControl {
   const options = { smol: true };
   const thread = new Worker(new URL("./control-thread.ts", import.meta.url).href, options);
   const ended = Promise.withResolvers<string>();
-  let hear: (message: Message) => void = () => undefined;
   let reason = "it ended without a word";
-  thread.onmessage = ({ data }: MessageEvent<Message>) => hear(data);
   // Its message may quote anything; the thread itself has told where it failed.
   thread.onerror = (event) => {
     event.preventDefault();
@@ -21,8 +19,8 @@ export function startControlThread(start: ControlStart): RunningControl {
   return {
     port: {
       post: (message) => thread.postMessage(message),
-      listen(heard) {
-        hear = heard;
+      listen(hear) {
+        thread.onmessage = ({ data }: MessageEvent<Message>) => hear(data);
       },
     },
     ended: ended.promise,

@@ -109,9 +109,8 @@ export function startChild(
     // them.
     detached: true,
     serialization: "json",
-    ipc(value: unknown) {
-      if (isChildMessage(value)) onMessage(value);
-    },
+    // Nothing else uses the channel.
+    ipc: (message: ChildMessage) => onMessage(message),
     onDisconnect: () => disconnected.resolve(),
   });
   const send = (message: ParentMessage): void => {
@@ -137,19 +136,4 @@ export function startChild(
     pass: (name) => send({ kind: "signal", name }),
     kill: () => child.kill("SIGKILL"),
   };
-}
-
-/** Both ends run the same version and nothing else uses the channel, so the kind is proof enough. */
-function isChildMessage(value: unknown): value is ChildMessage {
-  return isOfKind(value, ["settings", "started", "not-started", "failure"]);
-}
-
-export function isParentMessage(value: unknown): value is ParentMessage {
-  return isOfKind(value, ["begin", "signal", "replaced"]);
-}
-
-function isOfKind(value: unknown, kinds: readonly unknown[]): boolean {
-  return (
-    typeof value === "object" && value !== null && "kind" in value && kinds.includes(value.kind)
-  );
 }

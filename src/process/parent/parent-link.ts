@@ -1,9 +1,9 @@
 import { failureFacts } from "../failure-facts.ts";
 import {
-  isParentMessage,
   type Beginning,
   type ChildMessage,
   type GatewaySettings,
+  type ParentMessage,
   type PassedSignal,
 } from "./child.ts";
 
@@ -23,15 +23,14 @@ export function connectToParent({ onSignal, endNow }: LinkOptions) {
   const begun = Promise.withResolvers<Beginning>();
   const replaced = Promise.withResolvers<void>();
   const tell = (message: ChildMessage): void => void process.send?.(message);
-  process.on("message", (value: unknown) => {
-    if (!isParentMessage(value)) return;
-    switch (value.kind) {
+  process.on("message", (message: ParentMessage) => {
+    switch (message.kind) {
       case "begin":
-        return begun.resolve(value);
+        return begun.resolve(message);
       case "replaced":
         return replaced.resolve();
       case "signal":
-        return onSignal(value.name);
+        return onSignal(message.name);
     }
   });
   // Running calls are in the spool, and an orphaned gateway must not continue unnoticed.
