@@ -31,12 +31,12 @@ import { StartProblem, ThreadLost } from "./thread-link.ts";
 import { openLimits } from "./open-limits.ts";
 import { buildServices, followConfig, type BuiltServices } from "./wiring/build-services.ts";
 import {
-  adapterServices,
   buildApiSettings,
   buildEdge,
   buildHooks,
   buildSnapshot,
   type Replaced,
+  type SnapshotParts,
 } from "./wiring/build-snapshot.ts";
 import { startListener } from "./wiring/start-listener.ts";
 
@@ -221,9 +221,11 @@ export class CallServer implements AsyncDisposable {
   }
 
   #makeSnapshot(config: Config, before?: Replaced): Snapshot {
-    const { telemetry, overrides } = this.#options;
-    const hooks = [...buildHooks(config, telemetry.events), ...(overrides.hooks ?? [])];
-    return buildSnapshot(config, { services: adapterServices(this.#options), hooks }, before);
+    const { clock, randomBytes, telemetry, overrides } = this.#options;
+    const { events } = telemetry;
+    const hooks = [...buildHooks(config, events), ...(overrides.hooks ?? [])];
+    const onTrouble: SnapshotParts["onTrouble"] = (...about) => events.upstreamTrouble(...about);
+    return buildSnapshot(config, { clock, randomBytes, onTrouble, hooks }, before);
   }
 
   /** Logs pools that hold fewer units than live keys have, which are the same in all processes. */

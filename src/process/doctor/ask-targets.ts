@@ -11,7 +11,7 @@ import type { Proxies } from "../../domain/upstream-settings.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { createUpstreamClient } from "../../upstream-client/http/http-client.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
-import { adapterServices, buildSnapshot } from "../wiring/build-snapshot.ts";
+import { buildSnapshot } from "../wiring/build-snapshot.ts";
 
 export interface AskOptions {
   readonly proxies: Proxies;
@@ -38,9 +38,8 @@ export async function askTargets(
   options: AskOptions,
 ): Promise<readonly AskedTargetReport[]> {
   const { clock, random: randomBytes } = options;
-  const telemetry = { events: { upstreamTrouble: () => undefined } };
-  const services = adapterServices({ clock, randomBytes, telemetry });
-  const snapshot = buildSnapshot(config, { services, hooks: [] });
+  const onTrouble = (): void => undefined;
+  const snapshot = buildSnapshot(config, { clock, randomBytes, onTrouble, hooks: [] });
   const waiting = targetsOf(config);
   const reports: AskedTargetReport[] = [];
   while (waiting.length > 0) {

@@ -16,12 +16,12 @@ models:
   return result.config;
 }
 
-const services = () => ({
+const parts = {
   clock: new ManualClock(),
-  newToolCallId: () => "id",
+  randomBytes: (target: Uint8Array) => target,
   onTrouble: () => undefined,
-});
-const parts = { services, hooks: [] };
+  hooks: [],
+};
 
 const credential = (secret: string): string => `access_key_id: AKID, secret_access_key: ${secret}`;
 

@@ -11,15 +11,15 @@ import { CorsPolicy } from "../../edge/cors.ts";
 import type { EdgeSettings } from "../../edge/dispatch/dispatch-options.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
-import type { AdapterServices } from "../../upstreams/adapter.ts";
 
 /** Malformed events skipped in one answer; more than this is no accident. */
 const mostMalformedEvents = 10;
 
 /** The parts of a snapshot that do not come from the configuration. */
 export interface SnapshotParts {
-  /** What the adapter of the upstream with this name needs from outside. */
-  readonly services: (upstream: string) => AdapterServices;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  readonly onTrouble: TelemetryEvents["upstreamTrouble"];
   readonly hooks: readonly CallHook[];
 }
 
@@ -29,11 +29,7 @@ export interface Replaced {
   readonly snapshot: Snapshot;
 }
 
-export function buildSnapshot(
-  config: Config,
-  { services, hooks }: SnapshotParts,
-  before?: Replaced,
-): Snapshot {
+export function buildSnapshot(config: Config, parts: SnapshotParts, before?: Replaced): Snapshot {
   const environmentsByHost = new Map<string, Environment>();
   let defaultEnvironment: Environment | undefined;
   for (const { hosts, ...environment } of config.environments) {
@@ -48,7 +44,7 @@ export function buildSnapshot(
     plans: config.plans,
     pools: config.pools,
     routing: config.routing,
-    upstreams: buildUpstreams(config, services, before),
+    upstreams: buildUpstreams(config, parts, before),
     settings: {
       answerLimitBytes: {
         chat: config.answers.chatLimitBytes,
@@ -60,13 +56,13 @@ export function buildSnapshot(
       usageTimeoutMs: config.streams.usageTimeoutMs,
       sampling: config.telemetry.otlp?.sendsTraces === true ? config.telemetry.otlp : undefined,
     },
-    hooks,
+    hooks: parts.hooks,
   };
 }
 
 function buildUpstreams(
   config: Config,
-  services: SnapshotParts["services"],
+  { clock, randomBytes, onTrouble }: SnapshotParts,
   before: Replaced | undefined,
 ): ReadonlyMap<string, Upstream> {
   const upstreams = new Map<string, Upstream>();
@@ -76,7 +72,13 @@ function buildUpstreams(
     // match.
     const isSame = isSameValue(upstream, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
-    const adapter = kept ?? upstream.kind.createAdapter(upstream.settings, services(name));
+    const adapter =
+      kept ??
+      upstream.kind.createAdapter(upstream.settings, {
+        clock,
+        newToolCallId: () => `call_${randomBase62(24, randomBytes)}`,
+        onTrouble: (what) => onTrouble(name, what),
+      });
     const { timeouts, connections, maxInFlight, drain } = upstream;
     upstreams.set(name, { name, adapter, timeouts, connections, maxInFlight, drain });
   }
@@ -91,21 +93,6 @@ export function buildEdge({ http }: Config): EdgeSettings {
 
 export function buildApiSettings({ streams, http }: Pick<Config, "streams" | "http">): ApiSettings {
   return { ...streams, decodedLimitBytes: http.decompressedLimitBytes };
-}
-
-export interface AdapterSources {
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
-  readonly telemetry: { readonly events: Pick<TelemetryEvents, "upstreamTrouble"> };
-}
-
-/** What the adapter of the upstream with this name needs from outside. */
-export function adapterServices({ clock, randomBytes, telemetry }: AdapterSources) {
-  return (upstream: string): AdapterServices => ({
-    clock,
-    newToolCallId: () => `call_${randomBase62(24, randomBytes)}`,
-    onTrouble: (what) => telemetry.events.upstreamTrouble(upstream, what),
-  });
 }
 
 /** The configured hooks in the order they run. */
