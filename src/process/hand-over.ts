@@ -32,6 +32,8 @@ const givenSchema = z.object({
   givers: z.array(z.custom<ChargedScopes>()),
 });
 
+const noteShape = z.custom<LimitsNote>();
+
 /** Reads limits that were written as JSON. Throws for anything else. */
 export function parseGivenLimits(text: string): GivenLimits {
   return givenSchema.parse(parseLimits(text));
@@ -135,7 +137,7 @@ export class HandOver {
     let isComplete = false;
     try {
       for await (const line of lines) {
-        const note = parseLimits(line) as LimitsNote;
+        const note = noteShape.parse(parseLimits(line));
         limits.hear(note);
         isComplete = "include" in note;
       }

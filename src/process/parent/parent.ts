@@ -273,7 +273,7 @@ export class Parent {
     const exitCode = end.signal === undefined ? end.exitCode : undefined;
     const uptimeMs = clock.monotonic() - startedAt;
     const pid = run.child?.pid ?? 0;
-    onCrash({ ...end, number, pid, uptimeMs, exitCode, restarts, hasServed, failure, nextStartMs });
+    onCrash({ number, pid, uptimeMs, ...end, exitCode, restarts, hasServed, failure, nextStartMs });
   }
 
   /** A process that was aborted, was asked to end, or never served is no crash. */
