@@ -1,17 +1,17 @@
-import type { ChatRequest } from "../domain/chat/chat.ts";
+import type { Conversation } from "../domain/chat/conversation.ts";
 import { valueCosts } from "../domain/chat/json-scan.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
 
 /** The larger of the caller's two caps: a reservation for the smaller one could be exceeded. */
-export function outputCap(request: ChatRequest): number | undefined {
+export function outputCap(request: Conversation): number | undefined {
   const { max_tokens: older, max_completion_tokens: newer } = request;
   if (typeof older !== "number") return newer ?? undefined;
   return typeof newer === "number" ? Math.max(older, newer) : older;
 }
 
 /** Refuses a cap above the model's maximum. Texts as in OpenAI's API. */
-export function checkOutputCap(request: ChatRequest, model: Model): void {
+export function checkOutputCap(request: Conversation, model: Model): void {
   const { maxOutputTokens } = model;
   if (maxOutputTokens === undefined) return;
   for (const field of ["max_tokens", "max_completion_tokens"] as const) {
@@ -30,7 +30,7 @@ export function checkOutputCap(request: ChatRequest, model: Model): void {
  * Refuses a whole answer whose log probabilities could exceed `answers.chat_values`, before it is
  * generated and billed. Without a cap, only the answer shows its size.
  */
-export function checkAnswerSize(request: ChatRequest, chatAnswerValues: number): void {
+export function checkAnswerSize(request: Conversation, chatAnswerValues: number): void {
   const cap = outputCap(request);
   if (cap === undefined || request.logprobs !== true) return;
   const alternatives = request.top_logprobs ?? 0;

@@ -1,4 +1,4 @@
-import type { ChatRequest } from "../domain/chat/chat.ts";
+import type { Conversation } from "../domain/chat/conversation.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
@@ -16,7 +16,7 @@ export function canCount({ targets }: Model, { upstreams }: Snapshot): boolean {
  * caller leaves, and `context-overflow` when the upstream reports that the input is too long.
  */
 export async function countInput(
-  request: ChatRequest,
+  request: Conversation,
   model: Model,
   context: CountContext,
 ): Promise<number | undefined> {

@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../domain/chat/chat.ts";
+import type { ChatEvent } from "../domain/chat/answer.ts";
 import { WaitingReader } from "../domain/waiting/flow.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
 import { type Dialect, toGatewayError } from "../edge/replies/error-reply.ts";

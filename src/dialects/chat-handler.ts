@@ -1,4 +1,5 @@
-import type { ChatRequest, ChatResult } from "../domain/chat/chat.ts";
+import type { ChatResult } from "../domain/chat/answer.ts";
+import type { Conversation } from "../domain/chat/conversation.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
 import { eventStream, eventStreamHeaders, keepAliveComment } from "../edge/replies/event-stream.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
@@ -24,10 +25,15 @@ export interface ChatSurface {
   /** Part of the digests of idempotent calls. If it changes, stored answers are no longer found. */
   readonly endpoint: string;
   /** Throws 400. */
-  parse(body: JsonBody): ChatRequest;
+  read(body: JsonBody, headers: Pick<Headers, "get">): ReadChat;
+}
+
+/** A request that was read, and how its answer is written. */
+export interface ReadChat {
+  readonly conversation: Conversation;
   /** A whole answer, as JSON. */
   body(answer: ChatResult, about: AboutAnswer & { readonly usage: TokenUsage }): object;
-  openWriter(request: ChatRequest, about: AboutAnswer): ChatWriter;
+  openWriter(about: AboutAnswer): ChatWriter;
 }
 
 /** Handles calls of an endpoint for chat. */
@@ -38,12 +44,13 @@ export function createChatHandler(
   return async (plain) => {
     const read = await readCall(plain);
     const { call, bodyBytes, mark } = read;
-    const request = surface.parse(read);
+    const asking = surface.read(read, call.headers);
+    const { conversation: request } = asking;
     const chat: ChatCall = { request, bodyBytes };
     const { endpoint } = surface;
     const asked = { call, endpoint, kind: "chat", alias: request.model, mark } as const;
-    const parts = { surface, call, chat, services, settings: settings() };
-    if (request.stream !== true) {
+    const parts = { asking, call, chat, services, settings: settings() };
+    if (!request.isStreamed) {
       return repeats.whole(asked, () => wholeReply(parts));
     }
     return repeats.streamed(
@@ -55,17 +62,17 @@ export function createChatHandler(
 }
 
 interface ChatReply extends Pick<HandlerParts, "services"> {
-  readonly surface: ChatSurface;
+  readonly asking: ReadChat;
   readonly call: KeyCall;
   readonly chat: ChatCall;
   readonly settings: ApiSettings;
 }
 
-async function wholeReply({ surface, call, chat, services }: ChatReply): Promise<Reply> {
+async function wholeReply({ asking, call, chat, services }: ChatReply): Promise<Reply> {
   try {
     const started = await runChat(call, chat, services);
     const { answer, attempt, meter } = started;
-    const body = surface.body(answer, {
+    const body = asking.body(answer, {
       callId: call.id,
       created: Math.floor(services.clock.now() / 1000),
       model: attempt.candidate.model.alias,
@@ -82,14 +89,14 @@ async function wholeReply({ surface, call, chat, services }: ChatReply): Promise
  * sent early only when a model thinks for longer than `holdHeadersMs`.
  */
 async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
-  const { surface, call, chat, services, settings } = reply;
+  const { asking, call, chat, services, settings } = reply;
   const opening = openChatStream(call, chat, services).finally(call.memory.keep());
   // Without keep-alives there is nothing to send early, so the headers wait for the first event.
   const isHeld = settings.keepAlive === "off";
   const isKnown =
     isHeld || (await hasSettledWithin(opening, settings.holdHeadersMs, services.clock));
   const started = isKnown ? await opening : undefined;
-  const writer = surface.openWriter(chat.request, {
+  const writer = asking.openWriter({
     callId: call.id,
     created: Math.floor(services.clock.now() / 1000),
     model: started?.attempt.candidate.model.alias ?? chat.request.model,

@@ -4,7 +4,7 @@ import type { KeyCall } from "../edge/dispatch/route.ts";
 import { type JsonBody, parseJson } from "./request/parse-json.ts";
 import type { CallServices } from "../call/services.ts";
 import type { Repeats } from "../idempotency/repeatable-calls.ts";
-import type { AdjustedFields } from "../domain/chat/chat.ts";
+import type { AdjustedFields } from "../domain/chat/answer.ts";
 import { rateLimitHeaders } from "../domain/limits/headers.ts";
 import type { StartedCall } from "../call/run-call.ts";
 

@@ -1,4 +1,5 @@
-import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat/chat.ts";
+import type { ChatEvent, ChatResult } from "../domain/chat/answer.ts";
+import type { Conversation } from "../domain/chat/conversation.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../domain/chat/embedding.ts";
 import type { Caller } from "../domain/keys/key.ts";
 import type { Model, Target } from "../domain/model.ts";
@@ -61,7 +62,7 @@ export interface HookedDestination {
 }
 
 export type AskedRequest =
-  | { readonly kind: "chat"; readonly request: ChatRequest }
+  | { readonly kind: "chat"; readonly request: Conversation }
   | { readonly kind: "embedding"; readonly request: EmbeddingRequest };
 
 /** Events of a streamed answer, or a whole answer. */

@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../domain/chat/chat.ts";
+import type { ChatEvent } from "../domain/chat/answer.ts";
 import type { StreamDecoder } from "../upstreams/adapter.ts";
 import type { UpstreamAnswer } from "./send.ts";
 import { WholeCharacters } from "./whole-characters.ts";

@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../domain/chat/chat.ts";
+import type { ChatEvent } from "../domain/chat/answer.ts";
 import { replaceHalves, replacement } from "../domain/chat/well-formed.ts";
 
 /**

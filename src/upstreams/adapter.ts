@@ -1,4 +1,5 @@
-import type { AdjustedFields, ChatEvent, ChatRequest, ChatResult } from "../domain/chat/chat.ts";
+import type { AdjustedFields, ChatEvent, ChatResult } from "../domain/chat/answer.ts";
+import type { Conversation } from "../domain/chat/conversation.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../domain/chat/embedding.ts";
 import type { ScannedVectors } from "../domain/chat/vector-scan.ts";
@@ -83,11 +84,11 @@ export interface StreamDecoder<Event> {
  */
 export interface ChatCodec {
   /** `model` is the upstream's own identifier of the target. */
-  encode(request: ChatRequest, model: string): EncodedRequest<ChatResult>;
-  encodeStream(request: ChatRequest, model: string): EncodedStreamRequest<ChatEvent>;
+  encode(request: Conversation, model: string): EncodedRequest<ChatResult>;
+  encodeStream(request: Conversation, model: string): EncodedStreamRequest<ChatEvent>;
   /** Counts the input tokens; undefined for models that cannot count without answering. */
   readonly countTokens?: (
-    request: ChatRequest,
+    request: Conversation,
     model: string,
   ) => EncodedRequest<number> | undefined;
   /** False when each choice of an answer needs its own request. */

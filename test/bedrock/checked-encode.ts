@@ -1,4 +1,5 @@
-import type { AdjustedFields, ChatRequest } from "../../src/domain/chat/chat.ts";
+import type { AdjustedFields } from "../../src/domain/chat/answer.ts";
+import type { Conversation } from "../../src/domain/chat/conversation.ts";
 import type { AnswerContext } from "../../src/upstreams/bedrock/encode/answer-context.ts";
 import {
   bedrockModelOf,
@@ -34,7 +35,7 @@ export function modelWith(
 
 /** Encodes, and throws unless the provider would take the body. */
 export function encodeChecked(
-  request: ChatRequest,
+  request: Conversation,
   model: BedrockModel,
   isStreamed = false,
 ): CheckedBody {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ChatMessage, ChatRequest } from "../../src/domain/chat/chat.ts";
+import type { ChatMessage, Conversation } from "../../src/domain/chat/conversation.ts";
 import { ModelRegistry } from "../../simulator/bedrock/models.ts";
 import {
   countInputTokens,
@@ -44,7 +44,7 @@ const messages: fc.Arbitrary<readonly ChatMessage[]> = fc
   .chain((list) => fc.oneof(message("user"), instruction).map((last) => [...list, last]));
 
 const registry = new ModelRegistry({ models: {}, region: undefined });
-const request: fc.Arbitrary<ChatRequest> = fc.record({
+const request: fc.Arbitrary<Conversation> = fc.record({
   model: fc.constant("alias"),
   max_tokens: fc.constant(256),
   messages,

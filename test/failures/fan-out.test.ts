@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
-import type { ChatEvent, ChatRequest } from "../../src/domain/chat/chat.ts";
+import type { ChatEvent } from "../../src/domain/chat/answer.ts";
+import type { Conversation } from "../../src/domain/chat/conversation.ts";
 import type { Call } from "../../src/snapshot/call.ts";
 import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
 import { nextOf } from "../../src/domain/waiting/flow.ts";
@@ -113,7 +114,7 @@ function wholeStream(words: readonly string[], counts: unknown = usage): Respons
 
 const never = new Promise<never>(() => undefined);
 
-function chat(n: number, isStreamed = false): { request: ChatRequest; bodyBytes: number } {
+function chat(n: number, isStreamed = false): { request: Conversation; bodyBytes: number } {
   const messages = [{ role: "user" as const, content: "say something" }];
   return { request: { model: "alpha-sonnet-4", messages, n, stream: isStreamed }, bodyBytes: 300 };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { ChatRequest, ContentPart } from "../../src/domain/chat/chat.ts";
+import type { Conversation, ContentPart } from "../../src/domain/chat/conversation.ts";
 import { GatewayError, overloaded } from "../../src/domain/errors/gateway-error.ts";
 import { runChat } from "../../src/call/chat/chat-call.ts";
 import { MemoryGate } from "../../src/domain/waiting/memory-gate.ts";
@@ -109,7 +109,7 @@ function serveModel() {
       port: 0,
       hostname: "127.0.0.1",
       async fetch(request) {
-        const { messages } = (await request.json()) as ChatRequest;
+        const { messages } = (await request.json()) as Conversation;
         const parts = messages.flatMap(({ content }) =>
           typeof content === "string" ? [] : (content ?? []),
         );
@@ -168,7 +168,7 @@ async function look({ urls, settings = {}, resolved = [], ...look }: Look) {
     },
   });
   const content: ContentPart[] = urls.map((url) => ({ type: "image_url", image_url: { url } }));
-  const request: ChatRequest = {
+  const request: Conversation = {
     model: seeing.alias,
     messages: [
       { role: "system", content: "Look." },

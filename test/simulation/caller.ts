@@ -2,7 +2,8 @@ import { endingWith } from "../../src/domain/waiting/end-signal.ts";
 import { openAi } from "../../src/dialects/openai-dialect.ts";
 import type { Key } from "../../src/domain/keys/key.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
-import type { ChatEvent, ChatRequest } from "../../src/domain/chat/chat.ts";
+import type { ChatEvent } from "../../src/domain/chat/answer.ts";
+import type { Conversation } from "../../src/domain/chat/conversation.ts";
 import type { Call } from "../../src/snapshot/call.ts";
 import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
 import { runEmbeddings } from "../../src/call/embeddings/embedding-call.ts";
@@ -154,7 +155,7 @@ export class SimulatedCaller {
     this.#record.isAnswered = true;
   }
 
-  #chatRequest(): ChatRequest {
+  #chatRequest(): Conversation {
     const { plan } = this.#record;
     return {
       model: plan.alias,
@@ -225,6 +226,6 @@ export class SimulatedCaller {
   }
 }
 
-function sized(request: ChatRequest): { request: ChatRequest; bodyBytes: number } {
+function sized(request: Conversation): { request: Conversation; bodyBytes: number } {
   return { request, bodyBytes: JSON.stringify(request).length };
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { ChatEvent, ChatRequest } from "../../src/domain/chat/chat.ts";
+import type { ChatEvent } from "../../src/domain/chat/answer.ts";
+import type { Conversation } from "../../src/domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
 import { httpUrl, text } from "../../src/settings/values.ts";
 import type { ChatCodec, StreamDecoder, UpstreamRequest } from "../../src/upstreams/adapter.ts";
@@ -69,7 +70,7 @@ export const echoKind: UpstreamKind<typeof fields, typeof targetSections, EchoSe
 };
 
 function echoCodec({ url, greetings }: EchoSettings): ChatCodec {
-  const requestOf = (request: ChatRequest, model: string): UpstreamRequest => ({
+  const requestOf = (request: Conversation, model: string): UpstreamRequest => ({
     url,
     method: "POST",
     headers: { "content-type": "text/plain" },
@@ -100,7 +101,7 @@ function echoCodec({ url, greetings }: EchoSettings): ChatCodec {
   };
 }
 
-function textOf({ messages }: ChatRequest): string {
+function textOf({ messages }: Conversation): string {
   const content = messages.at(-1)?.content;
   return typeof content === "string" ? content : "";
 }

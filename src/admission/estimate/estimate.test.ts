@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { modelOf } from "../../../test/support/pipeline-fixtures.ts";
-import type { ChatRequest } from "../../domain/chat/chat.ts";
+import type { Conversation } from "../../domain/chat/conversation.ts";
 import { measureChatInput, TokenEstimator } from "./estimate.ts";
 
 const model = modelOf({ maxOutputTokens: 5_000, contextWindow: 100_000 });
@@ -180,7 +180,7 @@ test("lengths are learned for one choice and expected for each", () => {
 function measureFile(prefix: string, filename: string | undefined) {
   const file = { file_data: `${prefix}${"A".repeat(80_000)}`, filename };
   const messages = [{ role: "user" as const, content: [{ type: "file" as const, file }] }];
-  const request: ChatRequest = { model: "m", messages };
+  const request: Conversation = { model: "m", messages };
   return measureChatInput(request, JSON.stringify(request).length);
 }
 
@@ -223,7 +223,7 @@ test.each([
 
 test("attachments count by their kind, their bytes do not count as text", () => {
   const url = `data:image/png;base64,${"A".repeat(90_000)}`;
-  const request: ChatRequest = {
+  const request: Conversation = {
     model: "m",
     messages: [
       {

@@ -1,4 +1,4 @@
-import type { ChatRequest, ContentPart } from "../../domain/chat/chat.ts";
+import type { Conversation, ContentPart } from "../../domain/chat/conversation.ts";
 import { type EmbeddingRequest, isContent, isImageText } from "../../domain/chat/embedding.ts";
 import type { Model } from "../../domain/model.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
@@ -46,7 +46,7 @@ const learnedLifetimeMs = 24 * 3_600_000;
 const mostLearnedPerAccount = 4_096;
 
 /** Bytes of the body that are text, in time linear in the number of parts, not in their length. */
-export function measureChatInput(request: ChatRequest, bodyBytes: number): InputSize {
+export function measureChatInput(request: Conversation, bodyBytes: number): InputSize {
   let attachmentTokens = 0;
   let attachmentBytes = 0;
   for (const { content } of request.messages) {

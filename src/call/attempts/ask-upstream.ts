@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../domain/chat/answer.ts";
 import { mostAnswerDepth, scanJson } from "../../domain/chat/json-scan.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import { oneTurnBytes } from "../../domain/waiting/wait.ts";

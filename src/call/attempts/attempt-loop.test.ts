@@ -10,7 +10,7 @@ import {
   upstreamOf,
 } from "../../../test/support/pipeline-fixtures.ts";
 import type { CallRouting } from "../../domain/usage/call-routing.ts";
-import type { ChatResult } from "../../domain/chat/chat.ts";
+import type { ChatResult } from "../../domain/chat/answer.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model, Target } from "../../domain/model.ts";
 import type { Plan } from "../../domain/limits/plan.ts";

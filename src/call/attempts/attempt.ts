@@ -1,4 +1,4 @@
-import { type AdjustedFields, nothingAdjusted } from "../../domain/chat/chat.ts";
+import { type AdjustedFields, nothingAdjusted } from "../../domain/chat/answer.ts";
 import type { AttemptNote, AttemptOutcome } from "../../domain/usage/call-routing.ts";
 import { type AttemptTiming, traceparentOf } from "../../domain/tracing.ts";
 import { type EndSignal, endingWith, type EndSource } from "../../domain/waiting/end-signal.ts";

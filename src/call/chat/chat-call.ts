@@ -1,4 +1,5 @@
-import { type ChatRequest, type ChatResult, isOwnCap } from "../../domain/chat/chat.ts";
+import { type ChatResult } from "../../domain/chat/answer.ts";
+import { type Conversation, isOwnCap } from "../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import type { Attempt } from "../attempts/attempt.ts";
@@ -33,7 +34,7 @@ import type { CallWork } from "../attempts/call-candidates.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 
 export interface ChatCall {
-  readonly request: ChatRequest;
+  readonly request: Conversation;
   /** Length of the JSON body, for the input estimate. */
   readonly bodyBytes: number;
 }
@@ -109,7 +110,7 @@ function lengthOf(choice: ChatResult["choices"][number]): number {
 type OpenAnswer = Pick<MeteredStreamOptions, "open" | "caller" | "drain">;
 
 /** Applies the plan's cap if the caller set none. */
-function capped(request: ChatRequest, { outputCap }: Attempt): ChatRequest {
+function capped(request: Conversation, { outputCap }: Attempt): Conversation {
   if (outputCap === undefined) return request;
   return { ...request, max_completion_tokens: outputCap, [isOwnCap]: true };
 }
@@ -188,7 +189,7 @@ function workOf<Answer>(
 }
 
 /** Text that the model certainly reads; names, tools and attachments come on top. */
-function textsOf({ messages }: ChatRequest): readonly string[] {
+function textsOf({ messages }: Conversation): readonly string[] {
   return messages.flatMap(({ content }) => {
     if (typeof content === "string") return content;
     return content?.flatMap((part) => (part.type === "text" ? part.text : [])) ?? [];

@@ -1,5 +1,6 @@
 import type { EndSignal } from "../../domain/waiting/end-signal.ts";
-import type { ChatChoice, ChatEvent, ChatRequest, ChatResult } from "../../domain/chat/chat.ts";
+import type { ChatChoice, ChatEvent, ChatResult } from "../../domain/chat/answer.ts";
+import type { Conversation } from "../../domain/chat/conversation.ts";
 import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Model } from "../../domain/model.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
@@ -15,7 +16,7 @@ import { inParallel } from "../in-parallel.ts";
 
 /** A chat request to one target. */
 export interface ChatAttempt {
-  readonly request: ChatRequest;
+  readonly request: Conversation;
   readonly codec: ChatCodec;
   readonly attempt: Attempt;
 }
@@ -23,13 +24,13 @@ export interface ChatAttempt {
 /** Limit on parallel requests for the choices of one call. */
 const choicesAtOnce = 8;
 
-export function choiceCount(request: ChatRequest): number {
+export function choiceCount(request: Conversation): number {
   return request.n ?? 1;
 }
 
 /** How often upstreams may read the input of a request: once per choice, or once. */
 export function inputReadings(
-  request: ChatRequest,
+  request: Conversation,
   model: Model,
   call: Pick<Call, "snapshot" | "environment">,
 ): number {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { EndSignal } from "../../domain/waiting/end-signal.ts";
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../domain/chat/answer.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import type { EventBatches, OpenStream } from "../../upstream-client/event-reader.ts";
 import { MergedChoices } from "./merged-choices.ts";

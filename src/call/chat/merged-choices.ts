@@ -1,5 +1,5 @@
 import { type EndSignal, endingWith, type EndSource } from "../../domain/waiting/end-signal.ts";
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../domain/chat/answer.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { EventBatches, OpenStream } from "../../upstream-client/event-reader.ts";

@@ -1,4 +1,4 @@
-import type { ChatRequest } from "../../domain/chat/chat.ts";
+import type { Conversation } from "../../domain/chat/conversation.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { retryHeaders } from "../../domain/limits/headers.ts";
 import type { Attempt } from "../attempts/attempt.ts";
@@ -26,14 +26,14 @@ const placeholderImage = "data:image/png;base64,iVBORw0KGgo=";
  * images count against the image memory until this is disposed of, once the call has an answer.
  */
 export class CallImages implements Disposable {
-  readonly #request: ChatRequest;
+  readonly #request: Conversation;
   /** Addresses of images, and the field of each. */
   #params: ReadonlyMap<string, string> | undefined;
-  #checked: Promise<ChatRequest> | undefined;
-  #inlined: Promise<ChatRequest> | undefined;
+  #checked: Promise<Conversation> | undefined;
+  #inlined: Promise<Conversation> | undefined;
   #memory: MemoryHold | undefined;
 
-  constructor(request: ChatRequest) {
+  constructor(request: Conversation) {
     this.#request = request;
   }
 
@@ -41,7 +41,7 @@ export class CallImages implements Disposable {
    * The request in the form the target accepts. Images are fetched only once the target is known to
    * accept the request. Throws like `encode`, `readImages` and `withCheckedAddresses`.
    */
-  requestFor(codec: ChatCodec, attempt: Attempt): ChatRequest | Promise<ChatRequest> {
+  requestFor(codec: ChatCodec, attempt: Attempt): Conversation | Promise<Conversation> {
     const request = this.#request;
     const { candidate } = attempt;
     const params = (this.#params ??= findAddresses(request));
@@ -64,7 +64,7 @@ export class CallImages implements Disposable {
   #check(
     params: ReadonlyMap<string, string>,
     { call, signal, services }: Attempt,
-  ): Promise<ChatRequest> {
+  ): Promise<Conversation> {
     const { snapshot } = call;
     const { imageFetch: settings } = snapshot.settings;
     const { resolveHost } = services;
@@ -75,7 +75,7 @@ export class CallImages implements Disposable {
   async #inline(
     params: ReadonlyMap<string, string>,
     { call, signal, services }: Attempt,
-  ): Promise<ChatRequest> {
+  ): Promise<Conversation> {
     const { snapshot } = call;
     const { imageFetch: settings } = snapshot.settings;
     checkAllowed(params, settings);

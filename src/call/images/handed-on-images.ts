@@ -1,5 +1,5 @@
 import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
-import type { ChatRequest } from "../../domain/chat/chat.ts";
+import type { Conversation } from "../../domain/chat/conversation.ts";
 import { abortable, whyEnded } from "../../domain/waiting/wait.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
@@ -31,9 +31,9 @@ const lookupsAtOnce = 4;
  * `GatewayError`.
  */
 export async function withCheckedAddresses(
-  request: ChatRequest,
+  request: Conversation,
   check: AddressCheck,
-): Promise<ChatRequest> {
+): Promise<Conversation> {
   const urls = new Map<string, URL>();
   const hosts = new Map<string, Host>();
   for (const [address, param] of check.params) {

@@ -1,5 +1,5 @@
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
-import type { ChatMessage, ChatRequest, ContentPart } from "../../domain/chat/chat.ts";
+import type { ChatMessage, Conversation, ContentPart } from "../../domain/chat/conversation.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { fetchImage, type ImageFetch } from "./fetch-image.ts";
@@ -44,7 +44,7 @@ export function checkAllowed(
 }
 
 /** Image URLs, each with the path of its first field. */
-export function findAddresses({ messages }: ChatRequest): ReadonlyMap<string, string> {
+export function findAddresses({ messages }: Conversation): ReadonlyMap<string, string> {
   const params = new Map<string, string>();
   for (const [message, { content }] of messages.entries()) {
     if (content === undefined || content === null || typeof content === "string") continue;
@@ -64,9 +64,9 @@ function addressOf(part: ContentPart): string | undefined {
 
 /** Replaces image URLs by the results of `dataUrlOf`. */
 export function replaceAddresses(
-  request: ChatRequest,
+  request: Conversation,
   dataUrlOf: (address: string) => string | undefined,
-): ChatRequest {
+): Conversation {
   const messages = request.messages.map((message) => replaceIn(message, dataUrlOf));
   return { ...request, messages };
 }

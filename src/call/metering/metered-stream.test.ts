@@ -13,7 +13,7 @@ import { ManualTimers } from "../../../test/support/manual-timers.ts";
 import { ScriptedUpstream, type ScriptedStream } from "../../../test/support/scripted-upstream.ts";
 import { systemClock, type Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../domain/chat/answer.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import type { CallLedger } from "../../domain/usage/usage.ts";
 import { openChatStream } from "../chat/chat-call.ts";

@@ -1,6 +1,6 @@
 import { type EndSignal, EndSource } from "../../domain/waiting/end-signal.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../domain/chat/answer.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";

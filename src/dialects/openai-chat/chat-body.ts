@@ -5,7 +5,7 @@ import type {
   ReasoningBlock,
   ResultToolCall,
   TokenDetails,
-} from "../../domain/chat/chat.ts";
+} from "../../domain/chat/answer.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 
 export interface ChatBodyOptions {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "bun:test";
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../domain/chat/answer.ts";
 import { ChatChunkWriter } from "./chat-chunks.ts";
 
 const text = fc.oneof(fc.string({ unit: "grapheme" }), fc.constantFrom("", " a", "\0", "\n", '"'));

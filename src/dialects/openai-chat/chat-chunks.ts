@@ -1,4 +1,4 @@
-import type { ChatEvent, ChunkExtra, ExtraFields, TokenDetails } from "../../domain/chat/chat.ts";
+import type { ChatEvent, ChunkExtra, ExtraFields, TokenDetails } from "../../domain/chat/answer.ts";
 import { writeJsonText } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { ChatWriter } from "../chat-frames.ts";

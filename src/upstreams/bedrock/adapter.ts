@@ -1,4 +1,4 @@
-import type { ChatRequest } from "../../domain/chat/chat.ts";
+import type { Conversation } from "../../domain/chat/conversation.ts";
 import type { EmbeddingRequest } from "../../domain/chat/embedding.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type {
@@ -19,7 +19,7 @@ import {
 import { createAuthorizer } from "./credentials/authorize.ts";
 import { type BedrockModel, bedrockModelOf } from "./models/bedrock-model.ts";
 import { isEmbeddingFamily, ModelFamilies } from "./models/facts.ts";
-import { usageIn } from "../shared/json-fields.ts";
+import { usageIn } from "../../domain/json-fields.ts";
 import { readUsage } from "./decode/converse-events.ts";
 import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.ts";
 import type { EmbeddingWire } from "./embeddings/wire.ts";
@@ -68,14 +68,14 @@ interface ChatCodecOptions {
 
 function createChatCodec(options: ChatCodecOptions): ChatCodec {
   const { models, endpoint, countsTokens, onUnknownFinish } = options;
-  const encodeChat = (request: ChatRequest, { model, path }: TargetModel, isStreamed: boolean) => {
+  const encodeChat = (request: Conversation, { model, path }: TargetModel, isStreamed: boolean) => {
     const { body, ...rest } = encodeConverse(request, model, { isStreamed });
     const operation = isStreamed ? "converse-stream" : "converse";
     return { ...rest, request: post(`${endpoint}${path}/${operation}`, body) };
   };
   return {
     ...(countsTokens && {
-      countTokens(request: ChatRequest, identifier: string) {
+      countTokens(request: Conversation, identifier: string) {
         const { model, countPath } = models.at(request.model, identifier);
         if (countPath === undefined) return undefined;
         const body = encodeCountTokens(request, model);

@@ -1,7 +1,7 @@
-import type { ChatRequest } from "../../domain/chat/chat.ts";
+import type { Conversation } from "../../domain/chat/conversation.ts";
 import { brokenAnswer, type UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { UpstreamRequest, WholeAnswer } from "../adapter.ts";
-import { countOf, parseObject } from "../shared/json-fields.ts";
+import { countOf, parseObject } from "../../domain/json-fields.ts";
 import type { BedrockModel } from "./models/bedrock-model.ts";
 import { encodeContent } from "./encode/encode-converse.ts";
 import { encodePathSegment } from "./endpoint.ts";
@@ -17,7 +17,7 @@ export function countPathOf(model: BedrockModel): string | undefined {
 }
 
 /** The body of `POST /model/{id}/count-tokens`. Throws as `encodeConverse` does. */
-export function encodeCountTokens(request: ChatRequest, model: BedrockModel): string {
+export function encodeCountTokens(request: Conversation, model: BedrockModel): string {
   return JSON.stringify({ input: { converse: encodeContent(request, model) } });
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ChatMessage, ChatRequest } from "../../domain/chat/chat.ts";
+import type { ChatMessage, Conversation } from "../../domain/chat/conversation.ts";
 import { modelWith } from "../../../test/bedrock/checked-encode.ts";
 import { encodeConverse } from "./encode/encode-converse.ts";
 
@@ -22,7 +22,7 @@ const tools = Array.from({ length: 128 }, (_, index) => ({
 }));
 
 function lengthOf(messages: readonly ChatMessage[], model = claude): number {
-  const request: ChatRequest = { model: "m", messages, tools };
+  const request: Conversation = { model: "m", messages, tools };
   return encodeConverse(request, model, { isStreamed: false }).body.length;
 }
 

@@ -13,7 +13,7 @@ import {
   type ContextFixture,
   type FrameFixture,
 } from "../../../test/support/bedrock-frames.ts";
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../domain/chat/answer.ts";
 import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.ts";
 import { decoderLimits } from "../../../test/support/answer-decoding.ts";
 import goldenAnswers from "./golden-answers/answers.json";

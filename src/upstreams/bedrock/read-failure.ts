@@ -15,7 +15,7 @@ import {
   numberOf,
   objectOf,
   parseObject,
-} from "../shared/json-fields.ts";
+} from "../../domain/json-fields.ts";
 import { anyOf, cleanCode, cleanMessage, readRetryAfter } from "../shared/failure-reply.ts";
 
 export const requestIdHeader = "x-amzn-requestid";

@@ -10,7 +10,7 @@ import {
   UpstreamFailure,
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
-import { listOf, numberOf, objectOf, usageIn, vectorAt } from "../shared/json-fields.ts";
+import { listOf, numberOf, objectOf, usageIn, vectorAt } from "../../domain/json-fields.ts";
 import { parseAnswer, readInputUsage } from "./read-answer.ts";
 import type { OpenAiSettings } from "./config.ts";
 import type { Clock } from "../../domain/clock.ts";

@@ -1,11 +1,11 @@
 import type {
   ChatMessage,
-  ChatRequest,
+  Conversation,
   ContentPart,
   RequestToolCall,
-} from "../../domain/chat/chat.ts";
+} from "../../domain/chat/conversation.ts";
 import type { CallOrigins } from "./call-origin.ts";
-import { isObject } from "../shared/json-fields.ts";
+import { isObject } from "../../domain/json-fields.ts";
 import { only, onlyPart, type ForwardedFields } from "./forwarded-fields.ts";
 import type { OpenAiSettings } from "./config.ts";
 
@@ -15,7 +15,7 @@ export interface ChatSettings extends OpenAiSettings {
 }
 
 /** The body for an OpenAI-compatible server, with only the fields that are forwarded to it. */
-export function encodeChat(request: ChatRequest, model: string, settings: ChatSettings): string {
+export function encodeChat(request: Conversation, model: string, settings: ChatSettings): string {
   const { root } = settings.fields;
   const body: Record<string, unknown> = {};
   for (const field in request) {

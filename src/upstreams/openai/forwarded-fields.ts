@@ -1,4 +1,4 @@
-import type { ContentPart } from "../../domain/chat/chat.ts";
+import type { ContentPart } from "../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import fields from "./request-fields.json" with { type: "json" };
 

@@ -9,7 +9,7 @@ import {
   nonEmpty,
   objectOf,
   parseJson,
-} from "../shared/json-fields.ts";
+} from "../../domain/json-fields.ts";
 import { errorIn, messageOf } from "./error-body.ts";
 import { classifyError } from "./read-failure.ts";
 

@@ -11,7 +11,7 @@ import {
   nonEmpty,
   objectOf,
   textOf,
-} from "../shared/json-fields.ts";
+} from "../../domain/json-fields.ts";
 import { errorIn, innermostMessage, messageOf, paramOf } from "./error-body.ts";
 import { isTooLarge, kindOfError } from "./error-kind.ts";
 

@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../domain/chat/answer.ts";
 import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { DecoderLimits, StreamDecoder } from "../adapter.ts";
 import { WholeBody } from "./whole-body.ts";

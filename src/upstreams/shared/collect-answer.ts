@@ -10,10 +10,10 @@ import type {
   TokenDetails,
   TokenLogprobs,
   ToolCallExtra,
-} from "../../domain/chat/chat.ts";
+} from "../../domain/chat/answer.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { DecoderLimits, StreamDecoder } from "../adapter.ts";
-import { isObject } from "./json-fields.ts";
+import { isObject } from "../../domain/json-fields.ts";
 import { answerTooLarge, brokenAnswer } from "../../domain/errors/upstream-failure.ts";
 
 /** Joins the events of an answer, which must be whole, into a result. */

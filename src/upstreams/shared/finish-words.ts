@@ -1,4 +1,4 @@
-import type { FinishReason } from "../../domain/chat/chat.ts";
+import type { FinishReason } from "../../domain/chat/answer.ts";
 import { brokenAnswer, type UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { anyOf, cleanCode } from "./failure-reply.ts";
 import table from "./finish-words.json" with { type: "json" };

@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatRequest, ContentPart } from "../../../domain/chat/chat.ts";
+import type { ChatMessage, Conversation, ContentPart } from "../../../domain/chat/conversation.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { chatFields } from "./chat-fields.ts";
 import { clip, missing } from "../../request/checks.ts";
@@ -10,7 +10,7 @@ import { requireModel, requireObject } from "../../request/parse-json.ts";
  * itself becomes the request, unknown fields included, and loses its null and empty fields. Throws a
  * `GatewayError` of status 400 with OpenAI's message, `param` and `code`.
  */
-export function parseChatRequest(body: unknown): ChatRequest {
+export function parseChatRequest(body: unknown): Conversation {
   const fields = requireObject(body);
   requireModel(fields);
   refuseResponsesBody(fields);
@@ -33,12 +33,12 @@ function refuseResponsesBody(body: JsonObject): void {
   ).toError();
 }
 
-function assertChatFields(body: JsonObject): asserts body is ChatRequest {
+function assertChatFields(body: JsonObject): asserts body is Conversation {
   const violation = chatFields(body);
   if (violation !== undefined) throw violation.toError();
 }
 
-function refuseFieldsAlone(request: ChatRequest): void {
+function refuseFieldsAlone(request: Conversation): void {
   if ((request.stream_options ?? undefined) !== undefined && request.stream !== true) {
     throw needsField("stream_options", "stream");
   }
@@ -54,7 +54,7 @@ function needsField(field: string, other: string): GatewayError {
   });
 }
 
-function refuseUnknownChoice(request: ChatRequest): void {
+function refuseUnknownChoice(request: Conversation): void {
   const tool = namedTool(request);
   if (tool !== undefined && !offersTool(request, tool)) {
     throw notOffered(tool.name, { what: "Tool", list: "tools", param: "tool_choice" });
@@ -82,7 +82,7 @@ interface NamedTool {
   readonly name: string;
 }
 
-function namedTool({ tool_choice: choice }: ChatRequest): NamedTool | undefined {
+function namedTool({ tool_choice: choice }: Conversation): NamedTool | undefined {
   if (choice === undefined || choice === null || typeof choice === "string") return undefined;
   switch (choice.type) {
     case "function":
@@ -94,7 +94,7 @@ function namedTool({ tool_choice: choice }: ChatRequest): NamedTool | undefined 
   }
 }
 
-function offersTool(request: ChatRequest, { type, name }: NamedTool): boolean {
+function offersTool(request: Conversation, { type, name }: NamedTool): boolean {
   const tools = request.tools ?? [];
   return tools.some((tool) => {
     const offered = tool.type === "function" ? tool.function.name : tool.custom.name;
@@ -103,7 +103,7 @@ function offersTool(request: ChatRequest, { type, name }: NamedTool): boolean {
 }
 
 /** Removes fields without effect that upstreams would refuse. Null fields are gone already. */
-function dropEmptyFields(request: ChatRequest): void {
+function dropEmptyFields(request: Conversation): void {
   for (const name of emptyFields(request)) Reflect.deleteProperty(request, name);
   for (const message of request.messages) {
     if (isEmptyList(message.tool_calls)) Reflect.deleteProperty(message, "tool_calls");
@@ -112,7 +112,7 @@ function dropEmptyFields(request: ChatRequest): void {
   }
 }
 
-function emptyFields(request: ChatRequest): readonly string[] {
+function emptyFields(request: Conversation): readonly string[] {
   const names: string[] = [];
   for (const name of ["tools", "functions", "stop", "modalities"] as const) {
     if (isEmptyList(request[name])) names.push(name);
@@ -136,7 +136,7 @@ function hasItems(list: readonly unknown[] | null | undefined): boolean {
  * Refuses JSON mode when no message asks for JSON, as OpenAI does: a model that must write JSON
  * without being told may write white space until its limit.
  */
-function refuseSilentJsonMode({ response_format: format, messages: turns }: ChatRequest): void {
+function refuseSilentJsonMode({ response_format: format, messages: turns }: Conversation): void {
   if (format?.type !== "json_object" || turns.some(saysJson)) return;
   throw new GatewayError("invalid_body", {
     message:
@@ -163,7 +163,7 @@ function isSaid(text: string): boolean {
  * Arguments of calls are JSON within a text. Servers parse it, so half of a surrogate pair that is an
  * escape in it would become half a character there.
  */
-function replaceHalvesInArguments({ messages }: ChatRequest): void {
+function replaceHalvesInArguments({ messages }: Conversation): void {
   for (const message of messages) {
     for (const call of message.tool_calls ?? []) {
       if (call.type === "function") mend(call.function);

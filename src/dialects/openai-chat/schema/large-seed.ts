@@ -1,4 +1,4 @@
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
 
 declare global {
   interface JSON {
@@ -11,7 +11,7 @@ declare global {
  * A seed has 64 bits, a number 53. If parsing has rounded the seed, returns a copy of the request
  * whose seed has the digits that the body has for this number; otherwise the request itself.
  */
-export function restoreLargeSeed(request: ChatRequest, bodyText: string): ChatRequest {
+export function restoreLargeSeed(request: Conversation, bodyText: string): Conversation {
   const { seed } = request;
   if (typeof seed !== "number" || Number.isSafeInteger(seed)) return request;
   const written = [...bodyText.matchAll(/"seed"\s*:\s*(-?\d+)/g)].map(([, digits = ""]) => digits);

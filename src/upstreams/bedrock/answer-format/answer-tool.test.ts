@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import { expect, test } from "bun:test";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "../decode/answer-events.ts";

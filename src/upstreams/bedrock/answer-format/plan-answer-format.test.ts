@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
 import { modelWith } from "../../../../test/bedrock/checked-encode.ts";
 import { Adjustments } from "../encode/adjustments.ts";
 import { planAnswerFormat } from "./plan-answer-format.ts";
 
 const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
-const request: ChatRequest = {
+const request: Conversation = {
   model: "m",
   messages: [{ role: "user", content: "Rome?" }],
   response_format: { type: "json_schema", json_schema: { name: "city", schema } },

@@ -1,5 +1,5 @@
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
-import { type JsonObject, objectOf, textOf } from "../../shared/json-fields.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
+import { type JsonObject, objectOf, textOf } from "../../../domain/json-fields.ts";
 import { type Adjustments, invalidRequest, isBlank } from "../encode/adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { providerSchema } from "./provider-schema.ts";
@@ -14,10 +14,10 @@ export type AnswerFormat =
   | { readonly kind: "tool"; readonly offer: Offer }
   | { readonly kind: "instruction"; readonly text: string };
 
-type Schema = Extract<ChatRequest["response_format"], { readonly type: "json_schema" }>;
+type Schema = Extract<Conversation["response_format"], { readonly type: "json_schema" }>;
 
 export function planAnswerFormat(
-  request: ChatRequest,
+  request: Conversation,
   model: BedrockModel,
   adjustments: Adjustments,
 ): AnswerFormat {
@@ -42,7 +42,7 @@ export function planAnswerFormat(
 /** Undefined where the model cannot enforce the schema. */
 function planSchema(
   format: Schema,
-  request: ChatRequest,
+  request: Conversation,
   { capabilities }: BedrockModel,
 ): AnswerFormat | undefined {
   const { json_schema: wanted } = format;

@@ -1,5 +1,11 @@
 import keywords from "./keywords.json" with { type: "json" };
-import { isObject, type JsonObject, listOf, objectOf, textOf } from "../../shared/json-fields.ts";
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  objectOf,
+  textOf,
+} from "../../../domain/json-fields.ts";
 
 /**
  * The part of a JSON schema that the provider enforces while an answer is written. Constraints that

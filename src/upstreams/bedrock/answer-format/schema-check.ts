@@ -1,4 +1,10 @@
-import { isObject, type JsonObject, listOf, numberOf, objectOf } from "../../shared/json-fields.ts";
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOf,
+  objectOf,
+} from "../../../domain/json-fields.ts";
 import { referenced } from "./provider-schema.ts";
 
 /**

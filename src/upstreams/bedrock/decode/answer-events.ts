@@ -3,7 +3,7 @@ import type {
   FinishReason,
   GuardrailOutcome,
   ReasoningBlock,
-} from "../../../domain/chat/chat.ts";
+} from "../../../domain/chat/answer.ts";
 import {
   answerTooLarge,
   brokenAnswer,
@@ -12,7 +12,7 @@ import {
 } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { checkToolCallCount } from "../../shared/collect-answer.ts";
-import { isObject, type JsonObject, nonEmpty, objectOf } from "../../shared/json-fields.ts";
+import { isObject, type JsonObject, nonEmpty, objectOf } from "../../../domain/json-fields.ts";
 import {
   finishReasonOf,
   interruptedAnswer,

@@ -1,5 +1,5 @@
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
-import type { ChatEvent, ReasoningBlock } from "../../../domain/chat/chat.ts";
+import type { ChatEvent, ReasoningBlock } from "../../../domain/chat/answer.ts";
 import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
 import type { AnswerHeaders } from "../../adapter.ts";
 import {
@@ -10,7 +10,7 @@ import {
   listOf,
   objectOf,
   textOf,
-} from "../../shared/json-fields.ts";
+} from "../../../domain/json-fields.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { answerFailure } from "../../shared/answer-decoder.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";

@@ -9,7 +9,7 @@ import {
   type ContextFixture,
   type FrameFixture,
 } from "../../../../test/support/bedrock-frames.ts";
-import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
 import { decoderLimits } from "../../../../test/support/answer-decoding.ts";
 import { ConverseStreamDecoder } from "./decode-converse.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { contextOf, type ContextFixture } from "../../../../test/support/bedrock-frames.ts";
-import type { ChatChoice, ChatEvent, ChatResult } from "../../../domain/chat/chat.ts";
+import type { ChatChoice, ChatEvent, ChatResult } from "../../../domain/chat/answer.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { ConverseStreamDecoder, decodeConverse } from "./decode-converse.ts";
 import goldenAnswers from "../golden-answers/answers.json";

@@ -1,4 +1,4 @@
-import type { ChatEvent, ChatResult } from "../../../domain/chat/chat.ts";
+import type { ChatEvent, ChatResult } from "../../../domain/chat/answer.ts";
 import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import type { DecoderLimits, WholeAnswer } from "../../adapter.ts";
@@ -11,7 +11,7 @@ import {
   objectOf,
   parseObject,
   textOf,
-} from "../../shared/json-fields.ts";
+} from "../../../domain/json-fields.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import {

@@ -1,5 +1,5 @@
 import { answerTooLarge } from "../../../domain/errors/upstream-failure.ts";
-import { objectOf, parseJson, textOf } from "../../shared/json-fields.ts";
+import { objectOf, parseJson, textOf } from "../../../domain/json-fields.ts";
 import { textToolField } from "../encode/answer-context.ts";
 
 /** Takes the pieces of a tool's input as they arrive, and forwards what the caller should see. */

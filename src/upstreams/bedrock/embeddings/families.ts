@@ -16,7 +16,7 @@ import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/emb
 import type { VectorAnswer } from "../../adapter.ts";
 import { unsupported } from "../encode/adjustments.ts";
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
-import { isObject, listOf, objectOf } from "../../shared/json-fields.ts";
+import { isObject, listOf, objectOf } from "../../../domain/json-fields.ts";
 import type { ReadImage } from "../encode/content.ts";
 import type { InputType } from "../config/target-sections.ts";
 

@@ -13,7 +13,7 @@ import { type InputType, inputTypes } from "../config/target-sections.ts";
 import { type ImageRules, type ReadImage, readImage } from "../encode/content.ts";
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import { countOf, type JsonObject, parseObject, vectorAt } from "../../shared/json-fields.ts";
+import { countOf, type JsonObject, parseObject, vectorAt } from "../../../domain/json-fields.ts";
 import { failureInAnswer } from "../read-failure.ts";
 
 /** How one family of embedding models is called through InvokeModel. */

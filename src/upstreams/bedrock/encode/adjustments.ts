@@ -1,6 +1,7 @@
-import type { AdjustedFields, ChatRequest } from "../../../domain/chat/chat.ts";
+import type { AdjustedFields } from "../../../domain/chat/answer.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
 import type { BedrockModelSettings } from "../settings.ts";
-import { isObject, type JsonObject, listOf } from "../../shared/json-fields.ts";
+import { isObject, type JsonObject, listOf } from "../../../domain/json-fields.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 
 /** Collects the fields of one request that are not sent as the caller wrote them. */
@@ -36,7 +37,7 @@ export class Adjustments {
  * Values without effect pass. Hints such as `seed`, `user`, `store` or `verbosity` are ignored: an
  * answer without them still answers the question.
  */
-export function checkUnsupported(request: ChatRequest, adjustments: Adjustments): void {
+export function checkUnsupported(request: Conversation, adjustments: Adjustments): void {
   for (const [field, asksForSomething] of fields) {
     if (!asksForSomething(request[field])) continue;
     const message = `This model does not support ${field}. Remove it from the request.`;

@@ -1,7 +1,7 @@
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
 import type { ThoughtSeal } from "../thinking/sent-thoughts.ts";
 import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
-import { isObject, parseJson } from "../../shared/json-fields.ts";
+import { isObject, parseJson } from "../../../domain/json-fields.ts";
 import { failedKeyword, tooMuch } from "../answer-format/schema-check.ts";
 
 /** The parts of a request that reading its answer depends on. */
@@ -34,7 +34,7 @@ export const textToolField = "input";
 type AnswerCheck = (text: string) => UpstreamFailureDetails | undefined;
 
 /** The check of answers to a request; undefined for one that requires no form. */
-export function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
+export function answerCheckOf(request: Conversation): AnswerCheck | undefined {
   const format = request.response_format ?? undefined;
   switch (format?.type) {
     case "json_object":

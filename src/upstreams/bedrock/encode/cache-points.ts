@@ -7,7 +7,7 @@ import {
   type Turn,
 } from "./converse-body.ts";
 import type { Capabilities } from "../config/capabilities.ts";
-import { objectOf } from "../../shared/json-fields.ts";
+import { objectOf } from "../../../domain/json-fields.ts";
 
 /**
  * Adds the cache points that help most conversations: after the tools, after the instructions, and

@@ -1,4 +1,4 @@
-import type { ContentPart } from "../../../domain/chat/chat.ts";
+import type { ContentPart } from "../../../domain/chat/conversation.ts";
 import { invalidRequest, isBlank, unsupported } from "./adjustments.ts";
 import {
   type ContentBlock,
@@ -11,7 +11,7 @@ import {
   documentFormats as formats,
 } from "./converse-body.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { type JsonObject, keysOf, textOf } from "../../shared/json-fields.ts";
+import { type JsonObject, keysOf, textOf } from "../../../domain/json-fields.ts";
 
 /**
  * One part of a user's or a tool's message; undefined if it is empty. `path` is the part's path.

@@ -1,5 +1,5 @@
 import documentFormats from "./document-formats.json" with { type: "json" };
-import type { JsonObject } from "../../shared/json-fields.ts";
+import type { JsonObject } from "../../../domain/json-fields.ts";
 
 /**
  * The body of Converse and ConverseStream, as far as it is used here. Names are those of the wire.

@@ -1,5 +1,15 @@
-import type { ChatMessage, ContentPart, RequestToolCall } from "../../../domain/chat/chat.ts";
-import { isObject, type JsonObject, nonEmpty, objectOf, textOf } from "../../shared/json-fields.ts";
+import type {
+  ChatMessage,
+  ContentPart,
+  RequestToolCall,
+} from "../../../domain/chat/conversation.ts";
+import {
+  isObject,
+  type JsonObject,
+  nonEmpty,
+  objectOf,
+  textOf,
+} from "../../../domain/json-fields.ts";
 import {
   AttachmentLimits,
   type DocumentContext,

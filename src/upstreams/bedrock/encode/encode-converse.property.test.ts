@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ChatMessage, ChatRequest } from "../../../domain/chat/chat.ts";
+import type { ChatMessage, Conversation } from "../../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { answersAsWhole } from "./encode-converse.ts";
 import {
@@ -206,14 +206,14 @@ const fields = fc.record(
 const conversation = fc.record({
   request: fc
     .tuple(messages, fields)
-    .map(([list, rest]) => ({ model: "m", messages: list, ...rest }) as unknown as ChatRequest),
+    .map(([list, rest]) => ({ model: "m", messages: list, ...rest }) as unknown as Conversation),
   family: fc.constantFrom(...chatFamilies),
   dropUnsupported: fc.boolean(),
   isStreamed: fc.boolean(),
 });
 
 interface Sample {
-  readonly request: ChatRequest;
+  readonly request: Conversation;
   readonly family: (typeof chatFamilies)[number];
   readonly dropUnsupported: boolean;
   readonly isStreamed: boolean;

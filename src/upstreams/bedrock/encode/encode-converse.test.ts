@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
 import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
 import { modelWith } from "../../../../test/bedrock/checked-encode.ts";
 
@@ -9,9 +9,9 @@ const mistral = modelWith("mistral.mistral-large-2402-v1:0");
 const mixtral = modelWith("mistral.mixtral-8x7b-instruct-v0:1", { dropUnsupported: true });
 
 const tools = [{ type: "function", function: { name: "weather" } }] as const;
-const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "hi" }] };
+const request: Conversation = { model: "m", messages: [{ role: "user", content: "hi" }] };
 
-function withFile(byteLength: number): ChatRequest {
+function withFile(byteLength: number): Conversation {
   const data = Buffer.alloc(byteLength).toString("base64");
   const file = { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` };
   return { model: "m", messages: [{ role: "user", content: [{ type: "file", file }] }] };
@@ -30,7 +30,7 @@ test("a stream whose answer is a tool's input is requested whole from such a mod
 
 test("a schema beside forbidden tools becomes a tool that takes the answer", () => {
   const format = { type: "json_schema", json_schema: { name: "answer" } } as const;
-  const wanted: ChatRequest = { ...request, tools, tool_choice: "none", response_format: format };
+  const wanted: Conversation = { ...request, tools, tool_choice: "none", response_format: format };
   const answerTool = {
     toolSpec: {
       name: "answer",
@@ -44,7 +44,7 @@ test("a schema beside forbidden tools becomes a tool that takes the answer", () 
   });
   expect(encoded.context.answerTool).toBe("answer");
   expect(answersAsWhole(wanted, mistral)).toBe(true);
-  const functions: ChatRequest = {
+  const functions: Conversation = {
     ...request,
     functions: [{ name: "f" }],
     function_call: "none",
@@ -70,7 +70,7 @@ test("files of 4.5 MB are taken and larger ones refused", () => {
 
 const pixel = "data:image/png;base64,iVBORw0KGgo=";
 
-function withImages(count: number, url = pixel): ChatRequest {
+function withImages(count: number, url = pixel): Conversation {
   const part = { type: "image_url" as const, image_url: { url } };
   const messages = Array.from({ length: count }, () => ({
     role: "user" as const,
@@ -111,7 +111,7 @@ test("too many files in a turn are refused at the first one beyond the limit", (
   const message = { role: "user" as const, content: Array.from({ length: 20_000 }, () => part) };
   const reply = { role: "assistant" as const, content: "Seen." };
   const few = { role: "user" as const, content: [part, part, part] };
-  const encode = (messages: ChatRequest["messages"]) =>
+  const encode = (messages: Conversation["messages"]) =>
     encodeConverse({ model: "m", messages }, claude, { isStreamed: false });
   expect(() => encode([message])).toThrow("messages[0].content[5]: a turn of the user");
   expect(() => encode([few, few])).toThrow("messages[1].content[2]: a turn of the user");

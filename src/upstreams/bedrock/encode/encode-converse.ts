@@ -1,5 +1,6 @@
-import type { AdjustedFields, ChatRequest } from "../../../domain/chat/chat.ts";
-import { type JsonObject, numberOf } from "../../shared/json-fields.ts";
+import type { AdjustedFields } from "../../../domain/chat/answer.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
+import { type JsonObject, numberOf } from "../../../domain/json-fields.ts";
 import { Adjustments, checkUnsupported, mergeFields } from "./adjustments.ts";
 import { type AnswerContext, answerCheckOf } from "./answer-context.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
@@ -33,7 +34,7 @@ interface EncodedConverse {
  * field. `n` is ignored: each choice has its own request.
  */
 export function encodeConverse(
-  request: ChatRequest,
+  request: Conversation,
   model: BedrockModel,
   { isStreamed }: { readonly isStreamed: boolean },
 ): EncodedConverse {
@@ -77,7 +78,7 @@ export function encodeConverse(
 }
 
 function reportEffort(
-  { reasoning_effort: asked }: ChatRequest,
+  { reasoning_effort: asked }: Conversation,
   { effort }: ReasoningPlan,
   adjustments: Adjustments,
 ): void {
@@ -88,13 +89,13 @@ function reportEffort(
 /**
  * The content of a request that the model reads, without thoughts. Throws as `encodeConverse` does.
  */
-export function encodeContent(request: ChatRequest, model: BedrockModel): ConverseContent {
+export function encodeContent(request: Conversation, model: BedrockModel): ConverseContent {
   const parts = encodeParts(request, model, new Adjustments(model.settings));
   return contentOf(parts, { keepsThoughts: false });
 }
 
 /** Whether a streamed answer must be requested whole: some models stream no tool calls. */
-export function answersAsWhole(request: ChatRequest, model: BedrockModel): boolean {
+export function answersAsWhole(request: Conversation, model: BedrockModel): boolean {
   if (model.capabilities.streamingTools || !model.capabilities.tools) return false;
   if (mayCallTools(request)) return true;
   return planAnswerFormat(request, model, new Adjustments(model.settings)).kind === "tool";
@@ -107,7 +108,7 @@ interface Parts {
   readonly conversation: Conversation;
 }
 
-function encodeParts(request: ChatRequest, model: BedrockModel, adjustments: Adjustments): Parts {
+function encodeParts(request: Conversation, model: BedrockModel, adjustments: Adjustments): Parts {
   const format = planAnswerFormat(request, model, adjustments);
   const names = new ToolNames();
   // Before the history, so that a clash changes the names in the history, not the offered ones.
@@ -149,7 +150,7 @@ interface Plans {
 
 /** The operator's fields override the caller's, since the operator pays for the model. */
 function additionalFields(
-  request: ChatRequest,
+  request: Conversation,
   { capabilities, family, settings }: BedrockModel,
   { tools, reasoning, adjustments }: Plans,
 ): JsonObject {
@@ -172,7 +173,7 @@ type OperatorFields = Pick<
 
 /** Only the operator can set request metadata, because it is written to the operator's logs. */
 function operatorFields(
-  request: ChatRequest,
+  request: Conversation,
   settings: BedrockModel["settings"],
   isStreamed: boolean,
 ): OperatorFields {
@@ -191,7 +192,7 @@ function operatorFields(
  * only at OpenAI.
  */
 function serviceTierOf(
-  { service_tier: wanted }: ChatRequest,
+  { service_tier: wanted }: Conversation,
   { serviceTier }: BedrockModel["settings"],
 ): BedrockModelSettings["serviceTier"] {
   if (serviceTier !== undefined) return serviceTier;

@@ -1,4 +1,4 @@
-import { type ChatRequest, isOwnCap } from "../../../domain/chat/chat.ts";
+import { type Conversation, isOwnCap } from "../../../domain/chat/conversation.ts";
 import { type Adjustments, isBlank } from "./adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import type { InferenceConfig } from "./converse-body.ts";
@@ -16,7 +16,7 @@ const usualMaxTokens = 4_096;
  * because its refusal names the limit.
  */
 export function maxTokensOf(
-  request: ChatRequest,
+  request: Conversation,
   model: BedrockModel,
   adjustments: Adjustments,
 ): number {
@@ -47,7 +47,7 @@ export interface InferencePlan {
 }
 
 export function encodeInference(
-  request: ChatRequest,
+  request: Conversation,
   model: BedrockModel,
   { maxTokens, isThinking, adjustments }: InferencePlan,
 ): InferenceConfig {
@@ -63,7 +63,11 @@ export function encodeInference(
 
 type Sampling = Pick<InferenceConfig, "temperature" | "topP">;
 
-function samplingOf(request: ChatRequest, model: BedrockModel, adjustments: Adjustments): Sampling {
+function samplingOf(
+  request: Conversation,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): Sampling {
   const { capabilities } = model;
   const asked = supported("temperature", request, {
     isSupported: capabilities.temperature,
@@ -85,7 +89,7 @@ function samplingOf(request: ChatRequest, model: BedrockModel, adjustments: Adju
 /** The caller's value, if the model supports the field. A value of 1 has no effect. */
 function supported(
   field: "temperature" | "top_p",
-  request: ChatRequest,
+  request: Conversation,
   {
     isSupported,
     adjustments,
@@ -113,7 +117,7 @@ export interface Stops {
 }
 
 /** Some models refuse sequences that consist only of white space. */
-export function stopsOf(request: ChatRequest, { capabilities }: BedrockModel): Stops {
+export function stopsOf(request: Conversation, { capabilities }: BedrockModel): Stops {
   const stop = request.stop ?? [];
   const all = (typeof stop === "string" ? [stop] : stop).filter((text) => text !== "");
   if (!capabilities.stop) return { sent: [], kept: all };

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 import { encodeChecked, modelWith } from "../../../../test/bedrock/checked-encode.ts";
@@ -38,7 +38,7 @@ for (const file of (await readdir(folder)).toSorted()) {
 
 function check(golden: GoldenRequest): void {
   const messages = [{ role: "user", content: "hi" }];
-  const request = { model: "alias", messages, ...golden.send } as unknown as ChatRequest;
+  const request = { model: "alias", messages, ...golden.send } as unknown as Conversation;
   const before = structuredClone(request);
   const encode = () =>
     encodeChecked(request, modelWith(golden.model, golden.settings), golden.isStreamed);

@@ -6,7 +6,7 @@ import {
 } from "../config/capabilities.ts";
 import { suggest } from "../../../domain/suggest.ts";
 import type { SettingProblem } from "../../../settings/values.ts";
-import { keysOf } from "../../shared/json-fields.ts";
+import { keysOf } from "../../../domain/json-fields.ts";
 import facts from "./facts.json" with { type: "json" };
 
 /** What is known of the provider's models and regions, with its sources, is in `facts.json`. */

@@ -1,5 +1,11 @@
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
-import { countOf, type JsonObject, numberOf, objectOf, textOf } from "../../shared/json-fields.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
+import {
+  countOf,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  textOf,
+} from "../../../domain/json-fields.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import type { Capabilities } from "../config/capabilities.ts";
 import { holdsResults } from "../encode/turns.ts";
@@ -12,7 +18,7 @@ import facts from "../models/facts.json" with { type: "json" };
  * do not reason answer without it: an effort is a request, not a result.
  */
 export function planReasoning(
-  request: ChatRequest,
+  request: Conversation,
   model: BedrockModel,
   circumstances: ReasoningCircumstances,
 ): ReasoningPlan {
@@ -159,7 +165,7 @@ interface ReasoningCircumstances {
  * refused too is reported.
  */
 function planNovaEffort(
-  request: ChatRequest,
+  request: Conversation,
   model: BedrockModel,
   { turns }: ReasoningCircumstances,
 ): ReasoningPlan {
@@ -178,7 +184,7 @@ function planNovaEffort(
   };
 }
 
-function wantedEffort(request: ChatRequest, { settings }: BedrockModel): string | undefined {
+function wantedEffort(request: Conversation, { settings }: BedrockModel): string | undefined {
   const configured = objectOf(settings.additionalFields["reasoningConfig"]);
   if (configured === undefined) {
     // `none` and unknown ones request nothing.
@@ -188,7 +194,7 @@ function wantedEffort(request: ChatRequest, { settings }: BedrockModel): string 
 }
 
 /** Whether the caller or the operator wants shorter answers than the model would write. */
-function isCapped(request: ChatRequest, { capabilities, settings }: BedrockModel): boolean {
+function isCapped(request: Conversation, { capabilities, settings }: BedrockModel): boolean {
   const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
   const most = capabilities.maxOutputTokens ?? longestOfNova;
   return asked !== undefined || settings.defaultOutputTokens !== undefined || most < longestOfNova;

@@ -1,6 +1,13 @@
 import { createHash } from "node:crypto";
-import type { ChatMessage, ReasoningBlock } from "../../../domain/chat/chat.ts";
-import { isObject, type JsonObject, listOf, nonEmpty, textOf } from "../../shared/json-fields.ts";
+import type { ReasoningBlock } from "../../../domain/chat/answer.ts";
+import type { ChatMessage } from "../../../domain/chat/conversation.ts";
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  nonEmpty,
+  textOf,
+} from "../../../domain/json-fields.ts";
 import type { ReasoningContentBlock } from "../encode/converse-body.ts";
 import { foundationModelOf } from "../models/facts.ts";
 

@@ -1,5 +1,5 @@
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
-import type { JsonObject } from "../../shared/json-fields.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
+import type { JsonObject } from "../../../domain/json-fields.ts";
 import { type Adjustments, isBlank } from "../encode/adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { wantedCachePoint } from "../encode/cache-points.ts";
@@ -32,7 +32,7 @@ export interface ToolContext {
 
 /** The tools of a request, including the one whose input is the answer. */
 export function encodeTools(
-  request: ChatRequest,
+  request: Conversation,
   model: BedrockModel,
   { names, format, adjustments }: ToolContext,
 ): EncodedTools {
@@ -125,7 +125,7 @@ function supported(
 
 /** A caller that relies on single calls may fail if it gets two, so this is not just a hint. */
 function wantsSingleCalls(
-  request: ChatRequest,
+  request: Conversation,
   { field }: Offers,
   { model, adjustments }: { readonly model: BedrockModel; readonly adjustments: Adjustments },
 ): boolean {

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../shared/json-fields.ts";
+import { isObject, type JsonObject } from "../../../domain/json-fields.ts";
 import { isBlank } from "../encode/adjustments.ts";
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 

@@ -1,5 +1,9 @@
-import type { ChatRequest, ChatTool, FunctionDefinition } from "../../../domain/chat/chat.ts";
-import { type JsonObject, objectOf, textOf } from "../../shared/json-fields.ts";
+import type {
+  Conversation,
+  ChatTool,
+  FunctionDefinition,
+} from "../../../domain/chat/conversation.ts";
+import { type JsonObject, objectOf, textOf } from "../../../domain/json-fields.ts";
 import { textToolField } from "../encode/answer-context.ts";
 import { invalidRequest } from "../encode/adjustments.ts";
 
@@ -28,7 +32,7 @@ export interface Offers {
 }
 
 /** The caller's tools, in today's fields or the deprecated ones. */
-export function readOffers(request: ChatRequest): Offers {
+export function readOffers(request: Conversation): Offers {
   const tools = request.tools ?? [];
   const functions = request.functions ?? [];
   if (tools.length > 0 && functions.length > 0) {
@@ -38,12 +42,12 @@ export function readOffers(request: ChatRequest): Offers {
 }
 
 /** Whether the caller lets the model call any tool. */
-export function mayCallTools(request: ChatRequest): boolean {
+export function mayCallTools(request: Conversation): boolean {
   const { list, choice } = readOffers(request);
   return list.length > 0 && choice.type !== "none";
 }
 
-function readTools(request: ChatRequest, tools: readonly ChatTool[]): Offers {
+function readTools(request: Conversation, tools: readonly ChatTool[]): Offers {
   const names = { field: "tools", choiceField: "tool_choice" } as const;
   const list = tools.map((tool) => {
     const offer = tool.type === "custom" ? customOffer(tool.custom) : functionOffer(tool.function);
@@ -66,7 +70,7 @@ function readTools(request: ChatRequest, tools: readonly ChatTool[]): Offers {
   }
 }
 
-function readFunctions(request: ChatRequest, functions: readonly FunctionDefinition[]): Offers {
+function readFunctions(request: Conversation, functions: readonly FunctionDefinition[]): Offers {
   const names = { field: "functions", choiceField: "function_call" } as const;
   const list = functions.map(functionOffer);
   checkNames(list, names.field);

@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { checkChoiceCount } from "../../shared/collect-answer.ts";
 import {
@@ -8,7 +8,7 @@ import {
   nonEmpty,
   numberOf,
   objectOf,
-} from "../../shared/json-fields.ts";
+} from "../../../domain/json-fields.ts";
 import type { AnswerServices } from "../call-origin.ts";
 import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
 import { parseAnswer, readUsage } from "../read-answer.ts";

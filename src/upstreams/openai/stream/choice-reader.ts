@@ -3,7 +3,7 @@ import type {
   ChunkExtra,
   ExtraFields,
   FinishReason,
-} from "../../../domain/chat/chat.ts";
+} from "../../../domain/chat/answer.ts";
 import {
   finishReasonOf,
   interruptedAnswer,
@@ -11,7 +11,13 @@ import {
   readFinishWord,
   type FinishMeaning,
 } from "../../shared/finish-words.ts";
-import { type JsonObject, listOf, nonEmpty, objectOf, textOf } from "../../shared/json-fields.ts";
+import {
+  type JsonObject,
+  listOf,
+  nonEmpty,
+  objectOf,
+  textOf,
+} from "../../../domain/json-fields.ts";
 import type { AnswerServices } from "../call-origin.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
 import { readContent, readThoughts } from "../read-answer.ts";

@@ -1,9 +1,9 @@
-import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { DecoderLimits } from "../../adapter.ts";
 import { AnswerDecoder } from "../../shared/answer-decoder.ts";
 import { SseParser } from "../../shared/sse-parser.ts";
-import { isObject, listOf, objectOf, usageIn } from "../../shared/json-fields.ts";
+import { isObject, listOf, objectOf, usageIn } from "../../../domain/json-fields.ts";
 import type { AnswerServices } from "../call-origin.ts";
 import { readUsage } from "../read-answer.ts";
 import { AnswerReader } from "./answer-reader.ts";

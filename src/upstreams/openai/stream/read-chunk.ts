@@ -6,7 +6,7 @@ import {
   listOf,
   objectOf,
   parseJson,
-} from "../../shared/json-fields.ts";
+} from "../../../domain/json-fields.ts";
 import { refuseError } from "../read-answer.ts";
 import { classifyError } from "../read-failure.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import { mostToolCalls } from "../../shared/collect-answer.ts";
 import { answerServices } from "../../../../test/support/answer-decoding.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";

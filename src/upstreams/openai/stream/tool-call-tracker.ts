@@ -1,14 +1,16 @@
 import { JsonScan } from "../../../domain/chat/json-scan.ts";
 import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
-import type {
-  ChatEvent,
-  ExtraFields,
-  ToolCallExtra,
-  ToolCallKind,
-} from "../../../domain/chat/chat.ts";
+import type { ChatEvent, ExtraFields, ToolCallExtra } from "../../../domain/chat/answer.ts";
+import type { ToolKind } from "../../../domain/chat/conversation.ts";
 import { answerTooLarge, type UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { checkToolCallCount } from "../../shared/collect-answer.ts";
-import { isObject, type JsonObject, numberOf, objectOf, textOf } from "../../shared/json-fields.ts";
+import {
+  isObject,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  textOf,
+} from "../../../domain/json-fields.ts";
 import type { AnswerServices } from "../call-origin.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
 
@@ -22,13 +24,13 @@ interface Fragment extends Said {
   readonly id: string | undefined;
   readonly index: number | undefined;
   readonly name: string | undefined;
-  readonly kind: ToolCallKind;
+  readonly kind: ToolKind;
 }
 
 interface OpenCall {
   /** Counted from 0 without gaps, independent of the upstream's numbers. */
   readonly call: number;
-  readonly kind: ToolCallKind;
+  readonly kind: ToolKind;
   readonly index: number | undefined;
   /** The upstream's own. */
   id: string | undefined;

@@ -1,6 +1,6 @@
 /** Readers for JSON from outside: each returns what its name says, or undefined. */
-import { isObject, type JsonObject } from "../../domain/json-object.ts";
-import type { EmbeddingVector } from "../../domain/chat/embedding.ts";
+import { isObject, type JsonObject } from "./json-object.ts";
+import type { EmbeddingVector } from "./chat/embedding.ts";
 
 export { isObject, type JsonObject };
 
@@ -41,6 +41,10 @@ export function isTextOrNone(value: unknown): boolean {
 
 export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+
+export function flagOf(value: unknown): boolean | undefined {
+  return typeof value === "boolean" ? value : undefined;
 }
 
 /** The keys of a table that is known when it is written, such as a file of facts. */

@@ -1,0 +1,175 @@
+import type { TokenUsage } from "../usage/usage.ts";
+import type { ToolKind } from "./conversation.ts";
+
+/**
+ * Why an answer ended: OpenAI's words and what the other wires tell beyond them. `stop_sequence`:
+ * at one of the caller's; `window_full`: no more room in the context window; `refusal`: the model
+ * declined; `pause`: it wants its own turn back to go on.
+ */
+export type FinishReason =
+  | "stop"
+  | "stop_sequence"
+  | "length"
+  | "window_full"
+  | "tool_calls"
+  | "function_call"
+  | "content_filter"
+  | "refusal"
+  | "pause";
+
+/** Fields of an answer that the internal form has no names for, as the upstream wrote them. */
+export type ExtraFields = Readonly<Record<string, unknown>>;
+
+export interface ToolCallExtra {
+  readonly call?: ExtraFields | undefined;
+  /** Fields of its `function` or `custom`. */
+  readonly body?: ExtraFields | undefined;
+}
+
+/** The counts of `prompt_tokens_details` and `completion_tokens_details` without other names. */
+export interface TokenDetails {
+  readonly input: Readonly<Record<string, number>>;
+  readonly output: Readonly<Record<string, number>>;
+}
+
+/** A block of an answer, in the order in which the model wrote it. */
+export type AnswerBlock =
+  { readonly type: "text" | "refusal"; readonly text: string } | AnswerReasoning | AnswerToolCall;
+
+/** A thought. `opaque` and `isRedacted` are as in a turn's block. */
+export interface AnswerReasoning {
+  readonly type: "reasoning";
+  readonly text: string;
+  readonly opaque?: string | undefined;
+  readonly isRedacted?: true | undefined;
+}
+
+export interface AnswerToolCall {
+  readonly type: "tool-call";
+  /** Undefined: answers the deprecated `functions` of a request. */
+  readonly id: string | undefined;
+  readonly kind: ToolKind;
+  readonly name: string;
+  /** JSON text of a function's arguments, or the text input of a custom tool. */
+  readonly arguments: string;
+  readonly extra?: ToolCallExtra | undefined;
+}
+
+/** Entries of OpenAI's `logprobs.content` or `logprobs.refusal`, passed through. */
+export type TokenLogprobs = readonly unknown[];
+
+export interface ChatChoice {
+  readonly index: number;
+  readonly blocks: readonly AnswerBlock[];
+  readonly finishReason: FinishReason;
+  /** The caller's stop sequence at which the answer ended, if the upstream tells it. */
+  readonly stopSequence?: string | undefined;
+  readonly logprobs: TokenLogprobs | undefined;
+  readonly refusalLogprobs?: TokenLogprobs | undefined;
+  /** Undefined if no guardrail intervened. */
+  readonly guardrail?: GuardrailOutcome | undefined;
+  readonly extra?: ChoiceExtra | undefined;
+}
+
+/** Extra fields of a choice, and of its message or delta. */
+interface ChoiceExtra {
+  readonly choice?: ExtraFields | undefined;
+  readonly message?: ExtraFields | undefined;
+}
+
+/** Extra fields of a chunk: of the choice, and beside the choices. */
+export interface ChunkExtra extends ChoiceExtra {
+  readonly answer?: ExtraFields | undefined;
+}
+
+/** What a guardrail of the provider did to a choice, without its findings, which may be secret. */
+export interface GuardrailOutcome {
+  /** Undefined if the provider does not say. */
+  readonly action: "blocked" | "masked" | undefined;
+}
+
+/** A whole answer of a chat model. */
+export interface ChatResult {
+  readonly choices: readonly ChatChoice[];
+  readonly usage: TokenUsage | undefined;
+  readonly tokenDetails?: TokenDetails | undefined;
+  readonly systemFingerprint: string | undefined;
+  readonly serviceTier: string | undefined;
+  readonly extra?: ExtraFields | undefined;
+}
+
+/** One event of a streamed answer; `choice` and `call` are indexes of a choice and its call. */
+export type ChatEvent =
+  | {
+      readonly type: "text-delta";
+      readonly choice: number;
+      /** Empty if there are only other fields. */
+      readonly text: string;
+      readonly logprobs?: TokenLogprobs;
+      readonly extra?: ChunkExtra;
+    }
+  | {
+      readonly type: "refusal-delta";
+      readonly choice: number;
+      readonly text: string;
+      readonly logprobs?: TokenLogprobs;
+    }
+  | { readonly type: "reasoning-delta"; readonly choice: number; readonly text: string }
+  /** Ends a thought that its upstream expects back, after its deltas, with the whole of it. */
+  | {
+      readonly type: "reasoning-block";
+      readonly choice: number;
+      readonly content: AnswerReasoning;
+    }
+  | {
+      readonly type: "tool-call-start";
+      readonly choice: number;
+      readonly call: number;
+      readonly id: string;
+      readonly kind: ToolKind;
+      readonly name: string;
+      readonly extra?: ToolCallExtra;
+    }
+  | {
+      readonly type: "tool-call-delta";
+      readonly choice: number;
+      readonly call: number;
+      readonly arguments: string;
+      readonly extra?: ToolCallExtra;
+    }
+  | { readonly type: "function-call-start"; readonly choice: number; readonly name: string }
+  | { readonly type: "function-call-delta"; readonly choice: number; readonly arguments: string }
+  | {
+      readonly type: "choice-finish";
+      readonly choice: number;
+      readonly finishReason: FinishReason;
+      /** As in a choice. */
+      readonly stopSequence?: string | undefined;
+      readonly guardrail?: GuardrailOutcome | undefined;
+      readonly extra?: ChunkExtra;
+    }
+  | {
+      readonly type: "usage-report";
+      readonly usage: TokenUsage;
+      readonly details?: TokenDetails;
+      /** Fields beside it that came after the end of all choices. */
+      readonly extra?: ExtraFields;
+      /** Covers only the choices of one of several requests. */
+      readonly isPart?: true;
+    }
+  | {
+      readonly type: "answer-start";
+      readonly systemFingerprint: string | undefined;
+      readonly serviceTier: string | undefined;
+    }
+  /** What some upstreams count before the answer begins: the input. The report at the end decides. */
+  | { readonly type: "usage-start"; readonly usage: TokenUsage };
+
+/**
+ * Request fields that were changed for the upstream: by name, `dropped` or the value sent instead,
+ * which is a number or one word. A header tells the caller, so no name or word may come from the
+ * request.
+ */
+export type AdjustedFields = ReadonlyMap<string, string | number>;
+
+export const nothingAdjusted: AdjustedFields = new Map();
