@@ -242,6 +242,14 @@ export type AnswerFormat =
       readonly extra?: ExtraFields | undefined;
     };
 
+/**
+ * The name of a tool for wires without groups. Answers have it too; the dialect that knows groups
+ * finds the tool by it.
+ */
+export function flatNameOf({ name, namespace }: Pick<Tool, "name" | "namespace">): string {
+  return namespace === undefined || namespace === "functions" ? name : `${namespace}__${name}`;
+}
+
 /** The larger of the caller's caps: a reservation for the smaller one could be exceeded. */
 export function outputCap({ caps }: Conversation): number | undefined {
   return caps.length === 0 ? undefined : Math.max(...caps.map(({ tokens }) => tokens));
