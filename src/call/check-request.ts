@@ -1,26 +1,17 @@
-import type { Conversation } from "../domain/chat/conversation.ts";
+import { choiceCount, type Conversation, fieldOf, outputCap } from "../domain/chat/conversation.ts";
 import { valueCosts } from "../domain/chat/json-scan.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
 
-/** The larger of the caller's two caps: a reservation for the smaller one could be exceeded. */
-export function outputCap(request: Conversation): number | undefined {
-  const { max_tokens: older, max_completion_tokens: newer } = request;
-  if (typeof older !== "number") return newer ?? undefined;
-  return typeof newer === "number" ? Math.max(older, newer) : older;
-}
-
 /** Refuses a cap above the model's maximum. Texts as in OpenAI's API. */
-export function checkOutputCap(request: Conversation, model: Model): void {
-  const { maxOutputTokens } = model;
+export function checkOutputCap({ caps }: Conversation, { maxOutputTokens }: Model): void {
   if (maxOutputTokens === undefined) return;
-  for (const field of ["max_tokens", "max_completion_tokens"] as const) {
-    const cap = request[field];
-    if (typeof cap !== "number" || cap <= maxOutputTokens) continue;
+  for (const { field, tokens } of caps) {
+    if (tokens <= maxOutputTokens) continue;
     throw new GatewayError("invalid_value", {
       message:
-        `${field} is too large: ${cap}. This model supports at most ${maxOutputTokens} ` +
-        `completion tokens, whereas you provided ${cap}.`,
+        `${field} is too large: ${tokens}. This model supports at most ${maxOutputTokens} ` +
+        `completion tokens, whereas you provided ${tokens}.`,
       param: field,
     });
   }
@@ -32,17 +23,18 @@ export function checkOutputCap(request: Conversation, model: Model): void {
  */
 export function checkAnswerSize(request: Conversation, chatAnswerValues: number): void {
   const cap = outputCap(request);
-  if (cap === undefined || request.logprobs !== true) return;
-  const alternatives = request.top_logprobs ?? 0;
-  const choices = request.n ?? 1;
+  const { logprobs, topLogprobs: alternatives = 0 } = request.options;
+  if (cap === undefined || logprobs !== true) return;
+  const choices = choiceCount(request);
   const most = Math.floor(chatAnswerValues / (tokenLogprobCost * (1 + alternatives)) / choices);
   if (cap <= most) return;
-  const param = alternatives > 0 ? "top_logprobs" : "logprobs";
+  const param = fieldOf(request, alternatives > 0 ? "topLogprobs" : "logprobs");
+  const lower = (["cap", "topLogprobs"] as const).map((option) => fieldOf(request, option));
   throw new GatewayError("invalid_value", {
     message:
       `Log probabilities of ${choices} x ${cap} tokens with ${alternatives} alternatives each are ` +
       `too large for one answer, which has room for ${choices} x ${most} such tokens. Lower ` +
-      "max_completion_tokens, top_logprobs or n, or set stream to true.",
+      `${lower.join(", ")} or ${fieldOf(request, "n")}, or set stream to true.`,
     param,
   });
 }
@@ -57,14 +49,18 @@ export interface KnownLength {
   readonly isCounted: boolean;
 }
 
-/** Refuses only input that certainly does not fit. Text as in OpenAI's API. */
-export function checkContextWindow({ tokens, isCounted }: KnownLength, model: Model): void {
+/** Refuses only input that certainly does not fit, and names its field. Text as in OpenAI's API. */
+export function checkContextWindow(
+  { tokens, isCounted }: KnownLength,
+  model: Model,
+  param: string,
+): void {
   if (tokens <= model.contextWindow) return;
   const count = isCounted ? tokens : `at least ${tokens}`;
   throw new GatewayError("context_length_exceeded", {
     message:
       `This model's maximum context length is ${model.contextWindow} tokens. However, your ` +
       `messages resulted in ${count} tokens. Please reduce the length of the messages.`,
-    param: model.kind === "chat" ? "messages" : "input",
+    param,
   });
 }

@@ -16,6 +16,8 @@ import type { UpstreamAdapter, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { EnterResult } from "../admission/capacity/place.ts";
 import { runChat } from "./chat/chat-call.ts";
 import type { CallServices } from "./services.ts";
+import { readChatRequest } from "../wires/chat/read-request.ts";
+import { contentOf } from "../../test/support/answer-texts.ts";
 
 /** A server whose answers depend on the credential. */
 function serve(respond: (authorization: string) => Response) {
@@ -71,10 +73,10 @@ async function run(adapters: readonly UpstreamAdapter[], services: Partial<CallS
   });
   const pipeline = pipelineOf(services);
   const messages = [{ role: "user" as const, content: "hi" }];
-  const chat = { request: { model: model.alias, messages }, bodyBytes: 100 };
+  const chat = { request: readChatRequest({ model: model.alias, messages }), bodyBytes: 100 };
   try {
     const { answer: result } = await runChat(call, chat, pipeline.services);
-    return { ...pipeline, text: result.choices[0]?.content, error: undefined };
+    return { ...pipeline, text: contentOf(result.choices[0] ?? { blocks: [] }), error: undefined };
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     return { ...pipeline, text: undefined, error };

@@ -17,6 +17,8 @@ import {
   upstreamOf,
   gatewayErrorOf,
 } from "../support/pipeline-fixtures.ts";
+import { readChatRequest } from "../../src/wires/chat/read-request.ts";
+import { contentOf } from "../support/answer-texts.ts";
 
 /** Longer than any test, so that a wait in a test only ends by an abort. */
 const timeouts = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
@@ -116,7 +118,8 @@ const never = new Promise<never>(() => undefined);
 
 function chat(n: number, isStreamed = false): { request: Conversation; bodyBytes: number } {
   const messages = [{ role: "user" as const, content: "say something" }];
-  return { request: { model: "alpha-sonnet-4", messages, n, stream: isStreamed }, bodyBytes: 300 };
+  const body = { model: "alpha-sonnet-4", messages, n, stream: isStreamed };
+  return { request: readChatRequest(body), bodyBytes: 300 };
 }
 
 function callAt(upstreams: readonly Upstream[], values: CallValues = {}): Call {
@@ -169,7 +172,7 @@ test("twenty choices are twenty requests, eight at once, one answer and one row"
   const { services, records } = pipelineOf();
   const { answer } = await runChat(callAt([server.upstream("up")]), chat(20), services);
   expect(answer.choices.map(({ index }) => index)).toEqual([...Array(20).keys()]);
-  expect(new Set(answer.choices.map(({ content }) => content)).size).toBe(20);
+  expect(new Set(answer.choices.map(contentOf)).size).toBe(20);
   expect(answer.systemFingerprint).toBe("fp");
   expect(server.mostOpen).toBe(8);
   expect(server.bodies.filter(({ n }) => typeof n === "number")).toEqual([]);
@@ -224,7 +227,7 @@ test("the next target gets the unanswered choices after one was throttled", asyn
   const { answer } = await runChat(callAt(upstreams), chat(5), services);
   expect(answer.choices.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4]);
   const texts = ["first 0", "first 1", "second 0", "second 1", "second 2"];
-  expect(answer.choices.map(({ content }) => content)).toEqual(texts);
+  expect(answer.choices.map(contentOf)).toEqual(texts);
   expect(records[0]).toMatchObject({ attempts: 2, inputTokens: 50, outputTokens: 15 });
 });
 
@@ -246,7 +249,7 @@ test("a target that supports n is asked for the missing choices", async () => {
   const call = callAt([limited.upstream("first", inTurn()), second]);
   const { answer } = await runChat(call, chat(3), services);
   const texts = ["first", "second 0", "second 1"];
-  expect(answer.choices.map(({ index, content }) => [index, content])).toEqual([
+  expect(answer.choices.map((choice) => [choice.index, contentOf(choice)])).toEqual([
     ...texts.entries(),
   ]);
   expect(records[0]).toMatchObject({ inputTokens: 20, outputTokens: 11 });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { Conversation, ContentPart } from "../../src/domain/chat/conversation.ts";
 import { GatewayError, overloaded } from "../../src/domain/errors/gateway-error.ts";
 import { runChat } from "../../src/call/chat/chat-call.ts";
 import { MemoryGate } from "../../src/domain/waiting/memory-gate.ts";
@@ -16,6 +15,8 @@ import {
   targetOf,
   upstreamOf,
 } from "../support/pipeline-fixtures.ts";
+import { readChatRequest } from "../../src/wires/chat/read-request.ts";
+import { objectOf } from "../../src/domain/json-fields.ts";
 
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
 const pngUrl = `data:image/png;base64,${png.toBase64()}`;
@@ -109,13 +110,9 @@ function serveModel() {
       port: 0,
       hostname: "127.0.0.1",
       async fetch(request) {
-        const { messages } = (await request.json()) as Conversation;
-        const parts = messages.flatMap(({ content }) =>
-          typeof content === "string" ? [] : (content ?? []),
-        );
-        state.urls.push(
-          parts.flatMap((part) => (part.type === "image_url" ? [part.image_url.url] : [])),
-        );
+        const { turns } = readChatRequest(objectOf(await request.json()) ?? {});
+        const blocks = turns.flatMap((turn) => turn.blocks);
+        state.urls.push(blocks.flatMap((block) => (block.type === "image" ? [block.url] : [])));
         if (state.isDown) return new Response("", { status: 500 });
         const message = { role: "assistant", content: "I see" };
         return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }] });
@@ -167,14 +164,14 @@ async function look({ urls, settings = {}, resolved = [], ...look }: Look) {
         : Promise.resolve(answer);
     },
   });
-  const content: ContentPart[] = urls.map((url) => ({ type: "image_url", image_url: { url } }));
-  const request: Conversation = {
+  const content = urls.map((url) => ({ type: "image_url", image_url: { url } }));
+  const request = readChatRequest({
     model: seeing.alias,
     messages: [
       { role: "system", content: "Look." },
       { role: "user", content: [{ type: "text", text: "What is it?" }, ...content] },
     ],
-  };
+  });
   const error = await errorOf(runChat(call, { request, bodyBytes: 300 }, pipeline.services));
   return { error, asked, ...pipeline };
 }

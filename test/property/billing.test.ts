@@ -16,6 +16,7 @@ import {
 } from "../support/pipeline-fixtures.ts";
 import { ScriptedUpstream } from "../support/scripted-upstream.ts";
 import { runsOf } from "../support/requirement.ts";
+import { readChatRequest } from "../../src/wires/chat/read-request.ts";
 
 /** The billing of calls for any counts of upstreams and any moment at which callers leave. */
 
@@ -67,7 +68,7 @@ async function play({ choices, actions, leavesAfter }: Script) {
   });
   const { services, records } = pipelineOf();
   const messages = [{ role: "user" as const, content: "hi" }];
-  const request = { model: model.alias, messages, stream: true, n: choices };
+  const request = readChatRequest({ model: model.alias, messages, stream: true, n: choices });
   const { answer } = await openChatStream(call, { request, bodyBytes }, services);
   await nextOf(answer);
   const stream = upstream.last;
@@ -147,7 +148,7 @@ async function callAs(
       snapshot: snapshotOf([upstreamOf("up", { adapter: adapterOf(server.url) })]),
     });
     const messages = [{ role: "user" as const, content: "hi" }];
-    const chat = { request: { model: model.alias, messages }, bodyBytes: length };
+    const chat = { request: readChatRequest({ model: model.alias, messages }), bodyBytes: length };
     await runChat(call, chat, services);
   }
 }

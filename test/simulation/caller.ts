@@ -3,9 +3,8 @@ import { openAi } from "../../src/dialects/openai-dialect.ts";
 import type { Key } from "../../src/domain/keys/key.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { ChatEvent } from "../../src/domain/chat/answer.ts";
-import type { Conversation } from "../../src/domain/chat/conversation.ts";
 import type { Call } from "../../src/snapshot/call.ts";
-import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
+import { type ChatCall, openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
 import { runEmbeddings } from "../../src/call/embeddings/embedding-call.ts";
 import { nextOf } from "../../src/domain/waiting/flow.ts";
 import type { MeteredStream } from "../../src/call/metering/metered-stream.ts";
@@ -13,6 +12,8 @@ import type { CallServices } from "../../src/call/services.ts";
 import type { GatewayProcess } from "./gateway-process.ts";
 import type { CallRecord } from "./records.ts";
 import { violate, type World } from "./world.ts";
+import { readChatRequest } from "../../src/wires/chat/read-request.ts";
+import { contentOf } from "../support/answer-texts.ts";
 
 /** One caller with one call: it waits, reads, is slow, or leaves. */
 export class SimulatedCaller {
@@ -87,8 +88,7 @@ export class SimulatedCaller {
 
   async #stream(call: Call): Promise<void> {
     const { plan } = this.#record;
-    const request = { ...this.#chatRequest(), stream: true };
-    const opening = openChatStream(call, sized(request), this.#services);
+    const opening = openChatStream(call, this.#chat(true), this.#services);
     this.#cancelStream = () =>
       void opening.then(
         ({ answer }) => answer.cancel(),
@@ -118,13 +118,13 @@ export class SimulatedCaller {
   }
 
   async #whole(call: Call): Promise<void> {
-    const started = await runChat(call, sized(this.#chatRequest()), this.#services);
+    const started = await runChat(call, this.#chat(false), this.#services);
     if (this.#hasLeft()) return;
     this.#record.servedBy = started.admission.capacityClass;
     this.#checkState(started.admission.state);
     this.#deliver();
-    for (const { index, content } of started.answer.choices) {
-      this.#record.texts[index] = content ?? "";
+    for (const choice of started.answer.choices) {
+      this.#record.texts[choice.index] = contentOf(choice) ?? "";
     }
     this.#record.isAnswered = true;
   }
@@ -155,14 +155,16 @@ export class SimulatedCaller {
     this.#record.isAnswered = true;
   }
 
-  #chatRequest(): Conversation {
+  #chat(stream: boolean): ChatCall {
     const { plan } = this.#record;
-    return {
+    const body = {
       model: plan.alias,
       messages: [{ role: "user", content: `${plan.id} `.padEnd(plan.promptBytes, "p") }],
       ...(plan.parts > 1 && { n: plan.parts }),
       ...(plan.cap !== undefined && { max_tokens: plan.cap }),
+      ...(stream && { stream }),
     };
+    return { request: readChatRequest(body), bodyBytes: JSON.stringify(body).length };
   }
 
   #take(events: readonly ChatEvent[]): void {
@@ -224,8 +226,4 @@ export class SimulatedCaller {
     if (state.remainingRequests >= 0 && state.remainingTokens >= 0) return;
     violate(this.#world, "I6", `told ${JSON.stringify(state)}`, this.#record.plan.id);
   }
-}
-
-function sized(request: Conversation): { request: Conversation; bodyBytes: number } {
-  return { request, bodyBytes: JSON.stringify(request).length };
 }

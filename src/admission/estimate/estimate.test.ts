@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { modelOf } from "../../../test/support/pipeline-fixtures.ts";
-import type { Conversation } from "../../domain/chat/conversation.ts";
 import { measureChatInput, TokenEstimator } from "./estimate.ts";
+import { readChatRequest } from "../../wires/chat/read-request.ts";
 
 const model = modelOf({ maxOutputTokens: 5_000, contextWindow: 100_000 });
 const subject = { accountId: "acct_a", keyId: "key_a", model, nowMs: 0 };
@@ -180,8 +180,8 @@ test("lengths are learned for one choice and expected for each", () => {
 function measureFile(prefix: string, filename: string | undefined) {
   const file = { file_data: `${prefix}${"A".repeat(80_000)}`, filename };
   const messages = [{ role: "user" as const, content: [{ type: "file" as const, file }] }];
-  const request: Conversation = { model: "m", messages };
-  return measureChatInput(request, JSON.stringify(request).length);
+  const body = { model: "m", messages };
+  return measureChatInput(readChatRequest(body), JSON.stringify(body).length);
 }
 
 test.each([
@@ -223,7 +223,7 @@ test.each([
 
 test("attachments count by their kind, their bytes do not count as text", () => {
   const url = `data:image/png;base64,${"A".repeat(90_000)}`;
-  const request: Conversation = {
+  const body = {
     model: "m",
     messages: [
       {
@@ -237,8 +237,8 @@ test("attachments count by their kind, their bytes do not count as text", () => 
       },
     ],
   };
-  const bodyBytes = JSON.stringify(request).length;
-  const measured = measureChatInput(request, bodyBytes);
+  const bodyBytes = JSON.stringify(body).length;
+  const measured = measureChatInput(readChatRequest(body), bodyBytes);
   expect(measured.attachmentTokens).toBe(3 * 1_600 + 200 + 40);
   expect(measured.textBytes).toBeLessThan(400);
   expect(estimator().estimate(subject, measured, uncapped).inputTokens).toBeLessThan(6_000);

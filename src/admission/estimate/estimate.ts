@@ -1,4 +1,4 @@
-import type { Conversation, ContentPart } from "../../domain/chat/conversation.ts";
+import type { Block, Conversation, DocumentBlock } from "../../domain/chat/conversation.ts";
 import { type EmbeddingRequest, isContent, isImageText } from "../../domain/chat/embedding.ts";
 import type { Model } from "../../domain/model.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
@@ -39,6 +39,8 @@ const tokensPerImage = 1_600;
 const tokensPerEmbeddedImage = 16_000;
 /** A page of a document is about 50 kB and 2,000 tokens, a minute of speech 500 kB and 1,000. */
 const attachmentBytesPerToken = 25;
+/** A thought that only its provider can read: about four bytes a token, in base64. */
+const opaqueBytesPerToken = 5;
 /** Short answers so far do not mean that the next one is short. */
 const leastExpectedOutput = 256;
 const learnedLifetimeMs = 24 * 3_600_000;
@@ -49,14 +51,13 @@ const mostLearnedPerAccount = 4_096;
 export function measureChatInput(request: Conversation, bodyBytes: number): InputSize {
   let attachmentTokens = 0;
   let attachmentBytes = 0;
-  for (const { content } of request.messages) {
-    if (content === undefined || content === null || typeof content === "string") continue;
-    for (const part of content) {
-      const attachment = measureAttachment(part);
-      attachmentTokens += attachment.tokens;
-      attachmentBytes += attachment.bytes;
-    }
-  }
+  const add = (block: Block): void => {
+    if (block.type === "tool-result") return block.content.forEach(add);
+    const attachment = measureAttachment(block);
+    attachmentTokens += attachment.tokens;
+    attachmentBytes += attachment.bytes;
+  };
+  for (const { blocks } of request.turns) for (const block of blocks) add(block);
   return { textBytes: Math.max(0, bodyBytes - attachmentBytes), attachmentTokens };
 }
 
@@ -93,32 +94,42 @@ interface Attachment {
   readonly bytes: number;
 }
 
-function measureAttachment(part: ContentPart): Attachment {
-  switch (part.type) {
+function measureAttachment(block: Block): Attachment {
+  switch (block.type) {
+    case "image":
+      return { tokens: tokensPerImage, bytes: block.url.length };
+    case "audio":
+      return measureBinary(block.data.length);
+    case "document":
+      return measureDocument(block);
+    case "reasoning": {
+      const bytes = block.opaque?.length ?? 0;
+      return { tokens: Math.ceil(bytes / opaqueBytesPerToken), bytes };
+    }
     case "text":
     case "refusal":
-      return { tokens: 0, bytes: 0 };
-    case "image_url":
-      return { tokens: tokensPerImage, bytes: part.image_url.url.length };
-    case "input_audio":
-      return measureBinary(part.input_audio.data.length);
-    case "file":
-      return measureFile(part.file["file_data"], part.file["filename"]);
+    case "tool-call":
+    case "tool-result":
+    case "spoken":
+    case "foreign":
+      return noAttachment;
   }
 }
+
+const noAttachment: Attachment = { tokens: 0, bytes: 0 };
 
 /**
  * Anything but a known binary document counts as text, so that wrapping a prompt in a file does not
  * get around a plan: upstreams read most kinds of file as text.
  */
-function measureFile(data: unknown, filename: unknown): Attachment {
-  if (typeof data !== "string") return measureBinary(0);
+function measureDocument({ data, text, filename }: DocumentBlock): Attachment {
+  if (data === undefined) return text === undefined ? measureBinary(0) : noAttachment;
   const mediaType = mediaTypePattern.exec(data.slice(0, longestMediaType))?.[1] ?? "";
-  const extension = typeof filename === "string" ? filename.slice(-longestExtension) : "";
+  const extension = filename?.slice(-longestExtension) ?? "";
   const isDocument =
     documentMediaTypes.test(mediaType) ||
     (!textMediaTypes.test(mediaType) && documentExtensions.test(extension));
-  return isDocument ? measureBinary(data.length) : { tokens: 0, bytes: 0 };
+  return isDocument ? measureBinary(data.length) : noAttachment;
 }
 
 function measureBinary(bytes: number): Attachment {

@@ -1,3 +1,4 @@
+import type { Conversation } from "../../domain/chat/conversation.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import type { Destination } from "../../routing/candidates.ts";
@@ -36,9 +37,7 @@ export async function askTarget(asked: AskedTarget, services: AskServices): Prom
 async function askChat(asked: AskedTarget, services: AskServices): Promise<void> {
   const { chat } = asked.upstream.adapter;
   if (chat === undefined) return;
-  const messages = [{ role: "user", content: "ping" } as const];
-  const request = { model: asked.model.alias, messages, max_tokens: answerTokens, stream: true };
-  const exchange = chat.encodeStream(request, asked.target.model);
+  const exchange = chat.encodeStream(pingOf(asked.model.alias), asked.target.model);
   const answer = await sendTo(asked, exchange.request, services);
   const decoder = exchange.newDecoder({
     malformedEvents: 0,
@@ -47,6 +46,21 @@ async function askChat(asked: AskedTarget, services: AskServices): Promise<void>
   });
   const events = new EventReader({ answer, decoder, onMalformed: () => undefined });
   while ((await nextOf(events)) !== undefined);
+}
+
+function pingOf(model: string): Conversation {
+  const at = "messages[0]";
+  const blocks = [{ type: "text", text: "ping", at } as const];
+  return {
+    wire: "chat",
+    model,
+    isStreamed: true,
+    turns: [{ role: "user", blocks, isPlain: true, at }],
+    tools: [],
+    caps: [{ field: "max_tokens", tokens: answerTokens }],
+    options: {},
+    extra: {},
+  };
 }
 
 async function askEmbedding(asked: AskedTarget, services: AskServices): Promise<void> {

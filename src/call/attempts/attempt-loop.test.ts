@@ -23,6 +23,7 @@ import type { UpstreamAdapter } from "../../upstreams/adapter.ts";
 import { type Call, type CallOptions, plainCall } from "../../snapshot/call.ts";
 import { runChat } from "../chat/chat-call.ts";
 import type { CallServices } from "../services.ts";
+import { readChatRequest } from "../../wires/chat/read-request.ts";
 
 const queueingPlan: Plan = {
   name: "queueing",
@@ -46,11 +47,7 @@ const answer: ChatResult = {
   choices: [
     {
       index: 0,
-      content: "hello",
-      refusal: undefined,
-      reasoning: undefined,
-      toolCalls: [],
-      functionCall: undefined,
+      blocks: [{ type: "text", text: "hello" }],
       finishReason: "stop",
       logprobs: undefined,
     },
@@ -146,7 +143,10 @@ async function play(scene: Scene, calls = 1): Promise<Played> {
     });
     const { prompt = "hi" } = scene;
     const messages = [{ role: "user" as const, content: prompt }];
-    const chat = { request: { model: model.alias, messages }, bodyBytes: 100 + prompt.length };
+    const chat = {
+      request: readChatRequest({ model: model.alias, messages }),
+      bodyBytes: 100 + prompt.length,
+    };
     error = undefined;
     try {
       await runChat(call, chat, pipeline.services);
@@ -368,7 +368,7 @@ function waitingCall(maxInFlight: number) {
     },
   });
   const messages = [{ role: "user" as const, content: "hi" }];
-  const chat = { request: { model: model.alias, messages }, bodyBytes: 9 };
+  const chat = { request: readChatRequest({ model: model.alias, messages }), bodyBytes: 9 };
   const run = () => runChat(call, chat, pipeline.services);
   return { model, call, run, pipeline };
 }
@@ -420,7 +420,7 @@ describe("an outage that lasts", () => {
       for (let time = 0; time < 200; time += 1) {
         const call = callOf({ id: `req_${time}`, environment: { name: "test", models }, snapshot });
         const messages = [{ role: "user" as const, content: "hi" }];
-        const chat = { request: { model: model.alias, messages }, bodyBytes: 100 };
+        const chat = { request: readChatRequest({ model: model.alias, messages }), bodyBytes: 100 };
         const { answer: result } = await runChat(call, chat, pipeline.services);
         expect(result.choices).toHaveLength(1);
       }
@@ -441,7 +441,7 @@ describe("an outage that lasts", () => {
     const services = { ...pipeline.services, budget: { retries: empty, hedges: empty } };
     const call = callOf({ environment: { name: "test", models }, snapshot });
     const messages = [{ role: "user" as const, content: "hi" }];
-    const chat = { request: { model: model.alias, messages }, bodyBytes: 100 };
+    const chat = { request: readChatRequest({ model: model.alias, messages }), bodyBytes: 100 };
     const error = await runChat(call, chat, services).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "model_unavailable", status: 503 });
     expect(pipeline.records[0]?.routing?.attempts.map(({ decision }) => decision)).toEqual([
@@ -459,7 +459,7 @@ test("skipped targets are noted with the rule", async () => {
   const { caller } = call;
   const key = { ...caller.key, allowedModels: [model.alias, "fallback-1"] };
   const messages = [{ role: "user" as const, content: "hi" }];
-  const chat = { request: { model: model.alias, messages }, bodyBytes: 100 };
+  const chat = { request: readChatRequest({ model: model.alias, messages }), bodyBytes: 100 };
   const bound = { ...call, caller: { ...caller, key } };
   await runChat(bound, chat, pipeline.services).catch(() => undefined);
   const whys = pipeline.records[0]?.routing?.candidates.map(

@@ -1,22 +1,22 @@
-import { type ChatResult } from "../../domain/chat/answer.ts";
-import { type Conversation, isOwnCap } from "../../domain/chat/conversation.ts";
+import type { AnswerBlock, ChatResult } from "../../domain/chat/answer.ts";
+import {
+  type Block,
+  choiceCount,
+  type Conversation,
+  fieldOf,
+  outputCap,
+} from "../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import type { Attempt } from "../attempts/attempt.ts";
 import { CallImages } from "../images/call-images.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { Candidate } from "../../routing/candidates.ts";
-import {
-  checkAnswerSize,
-  checkContextWindow,
-  checkOutputCap,
-  outputCap,
-} from "../check-request.ts";
+import { checkAnswerSize, checkContextWindow, checkOutputCap } from "../check-request.ts";
 import {
   attemptChat,
   attemptChatStream,
   type ChatAttempt,
-  choiceCount,
   ChoiceProgress,
   inputReadings,
 } from "./choices.ts";
@@ -55,7 +55,7 @@ export async function runChat(
   const started = await runCall(call, work, services);
   const { answer, meter } = started;
   for (const choice of answer.choices) {
-    meter.delivering(lengthOf(choice));
+    meter.delivering(choice.blocks.reduce((sum, block) => sum + lengthOf(block), 0));
   }
   meter.reported(answer.usage);
   return await completeWhole(
@@ -100,19 +100,15 @@ async function throughHooks(
 }
 
 /** Number of characters the model generated. */
-function lengthOf(choice: ChatResult["choices"][number]): number {
-  const { content, refusal, reasoning, functionCall, toolCalls } = choice;
-  const texts = [content, refusal, reasoning, functionCall?.arguments];
-  const calls = toolCalls.map(({ arguments: text }) => text);
-  return [...texts, ...calls].reduce((sum, text) => sum + (text?.length ?? 0), 0);
+function lengthOf(block: AnswerBlock): number {
+  return block.type === "tool-call" ? block.arguments.length : block.text.length;
 }
 
 type OpenAnswer = Pick<MeteredStreamOptions, "open" | "caller" | "drain">;
 
 /** Applies the plan's cap if the caller set none. */
-function capped(request: Conversation, { outputCap }: Attempt): Conversation {
-  if (outputCap === undefined) return request;
-  return { ...request, max_completion_tokens: outputCap, [isOwnCap]: true };
+function capped(request: Conversation, { outputCap: ownCap }: Attempt): Conversation {
+  return ownCap === undefined ? request : { ...request, ownCap };
 }
 
 /** Opens a streamed answer, which may be drained after its caller has left. */
@@ -151,7 +147,7 @@ function workOf<Answer>(
   ask: (attempt: ChatAttempt) => Promise<Answer>,
 ): CallWork<Answer> {
   const size = measureChatInput(request, bodyBytes);
-  const texts = new ReadTexts(textsOf(request));
+  const texts = new ReadTexts(request.turns.flatMap(({ blocks }) => blocks.flatMap(textsIn)));
   let counted: { readonly alias: string; readonly tokens: number } | undefined;
   return {
     alias: request.model,
@@ -175,7 +171,7 @@ function workOf<Answer>(
         counted?.alias === alias
           ? { tokens: counted.tokens, isCounted: true }
           : { tokens: texts.sumFor(contextWindow), isCounted: false };
-      checkContextWindow(length, model);
+      checkContextWindow(length, model, fieldOf(request, "turns"));
     },
     async attempt(attempt) {
       const codec = chatCodec(attempt.candidate);
@@ -189,11 +185,9 @@ function workOf<Answer>(
 }
 
 /** Text that the model certainly reads; names, tools and attachments come on top. */
-function textsOf({ messages }: Conversation): readonly string[] {
-  return messages.flatMap(({ content }) => {
-    if (typeof content === "string") return content;
-    return content?.flatMap((part) => (part.type === "text" ? part.text : [])) ?? [];
-  });
+function textsIn(block: Block): readonly string[] {
+  if (block.type === "tool-result") return block.content.flatMap(textsIn);
+  return block.type === "text" ? [block.text] : [];
 }
 
 function chatCodec({ upstream }: Candidate): ChatCodec {

@@ -7,6 +7,7 @@ import {
   upstreamOf,
 } from "../../../test/support/pipeline-fixtures.ts";
 import { inputReadings } from "./choices.ts";
+import { readChatRequest } from "../../wires/chat/read-request.ts";
 
 const url = "http://127.0.0.1:9/v1";
 const counting = upstreamOf("counting", { adapter: adapterOf(url) });
@@ -14,7 +15,7 @@ const single = upstreamOf("single", {
   adapter: adapterOf(url, { chat: { takesChoiceCount: false } }),
 });
 const snapshot = snapshotOf([counting, single]);
-const request = { model: "m", messages: [], n: 4 };
+const request = readChatRequest({ model: "m", messages: [], n: 4 });
 
 const readingsOf = (upstream: string, fallback: string): number => {
   const stand = modelOf({ alias: "stand", targets: [targetOf(fallback)] });

@@ -1,6 +1,6 @@
 import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ChatChoice, ChatEvent, ChatResult } from "../../domain/chat/answer.ts";
-import type { Conversation } from "../../domain/chat/conversation.ts";
+import { choiceCount, type Conversation } from "../../domain/chat/conversation.ts";
 import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Model } from "../../domain/model.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
@@ -23,10 +23,6 @@ export interface ChatAttempt {
 
 /** Limit on parallel requests for the choices of one call. */
 const choicesAtOnce = 8;
-
-export function choiceCount(request: Conversation): number {
-  return request.n ?? 1;
-}
 
 /** How often upstreams may read the input of a request: once per choice, or once. */
 export function inputReadings(
@@ -67,19 +63,26 @@ async function attemptChoices(asked: ChatAttempt, progress: ChoiceProgress): Pro
   }
 }
 
+function withChoices(request: Conversation, n: number | undefined): Conversation {
+  return { ...request, options: { ...request.options, n } };
+}
+
 async function sendTogether(
   { request, codec, attempt }: ChatAttempt,
   progress: ChoiceProgress,
 ): Promise<void> {
   const missing = progress.missing();
-  const exchange = codec.encode({ ...request, n: missing.length }, attempt.candidate.target.model);
+  const exchange = codec.encode(
+    withChoices(request, missing.length),
+    attempt.candidate.target.model,
+  );
   const own = partOf(attempt, attempt.signal, progress.unanswered());
   progress.addResult(missing, await attemptWhole(exchange, own));
 }
 
 async function sendSeparately(asked: ChatAttempt, progress: ChoiceProgress): Promise<void> {
   const { request, codec, attempt } = asked;
-  const exchange = codec.encode({ ...request, n: null }, attempt.candidate.target.model);
+  const exchange = codec.encode(withChoices(request, undefined), attempt.candidate.target.model);
   const missing = progress.missing();
   const limit = await atOnce(missing.length, attempt);
   const work = { count: missing.length, limit, signal: attempt.signal };
@@ -134,7 +137,7 @@ export async function attemptChatStream(
   if (choices === 1 || codec.takesChoiceCount) {
     return attemptStream(codec.encodeStream(request, model), partOf(attempt, signal));
   }
-  const exchange = codec.encodeStream({ ...request, n: null }, model);
+  const exchange = codec.encodeStream(withChoices(request, undefined), model);
   const limit = await atOnce(choices, attempt);
   const open = (_: number, own: EndSignal) => attemptStream(exchange, partOf(attempt, own));
   const opened = await openTogether({ count: limit, limit, signal }, open);

@@ -161,6 +161,9 @@ export class MergedChoices implements EventBatches<ChatEvent> {
         this.#hasBegun = true;
         return isFirst ? [event] : [];
       }
+      // Of one of several requests; their reports at the end are added up.
+      case "usage-start":
+        return [];
       case "text-delta":
       case "refusal-delta":
       case "reasoning-delta":

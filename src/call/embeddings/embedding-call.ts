@@ -66,7 +66,7 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
     check(model) {
       // The window applies to each input.
       const tokens = texts.mostFor(model.contextWindow);
-      checkContextWindow({ tokens, isCounted: false }, model);
+      checkContextWindow({ tokens, isCounted: false }, model, "input");
     },
     async attempt(attempt) {
       const codec = embeddingCodec(attempt.candidate);

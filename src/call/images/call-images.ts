@@ -1,4 +1,4 @@
-import type { Conversation } from "../../domain/chat/conversation.ts";
+import { type Conversation, fieldOf } from "../../domain/chat/conversation.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { retryHeaders } from "../../domain/limits/headers.ts";
 import type { Attempt } from "../attempts/attempt.ts";
@@ -78,7 +78,7 @@ export class CallImages implements Disposable {
   ): Promise<Conversation> {
     const { snapshot } = call;
     const { imageFetch: settings } = snapshot.settings;
-    checkAllowed(params, settings);
+    checkAllowed(params, settings, fieldOf(this.#request, "turns"));
     const limitBytes = settings.maxBytes * Math.min(params.size, largestImagesPerCall);
     const { imageMemory, imageMemoryBytes: allBytes } = services;
     const ownBytes = allBytes / 2;

@@ -1,5 +1,5 @@
 import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
-import type { Conversation } from "../../domain/chat/conversation.ts";
+import { type Conversation, fieldOf } from "../../domain/chat/conversation.ts";
 import { abortable, whyEnded } from "../../domain/waiting/wait.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
@@ -41,6 +41,9 @@ export async function withCheckedAddresses(
     urls.set(address, url);
     if (!hosts.has(hostOf(url))) hosts.set(hostOf(url), { url, param });
   }
+  if (hosts.size > check.settings.maxImages) {
+    throw tooManyHosts(check.settings.maxImages, fieldOf(request, "turns"));
+  }
   await checkHosts([...hosts.values()], check);
   const isAsSent = [...urls].every(([address, { href }]) => address === href);
   return isAsSent ? request : replaceAddresses(request, (address) => urls.get(address)?.href);
@@ -64,7 +67,6 @@ async function checkHosts(
   hosts: readonly Host[],
   { settings, resolveHost, signal: callerSignal }: AddressCheck,
 ): Promise<void> {
-  if (hosts.length > settings.maxImages) throw tooManyHosts(settings.maxImages);
   const timeout = AbortSignal.timeout(settings.timeoutMs);
   const signal = anyOf(callerSignal, timeout);
   const work = { count: hosts.length, limit: lookupsAtOnce, signal };
@@ -82,12 +84,12 @@ async function checkHosts(
   });
 }
 
-function tooManyHosts(mostHosts: number): GatewayError {
+function tooManyHosts(mostHosts: number, param: string): GatewayError {
   return new GatewayError("invalid_image_url", {
     message:
       `The images of one request may be at ${mostHosts} hosts at most. ` +
       "Send the others as data URLs.",
-    param: "messages",
+    param,
   });
 }
 

@@ -1,5 +1,11 @@
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
-import type { ChatMessage, Conversation, ContentPart } from "../../domain/chat/conversation.ts";
+import {
+  type Block,
+  type Conversation,
+  fieldOf,
+  type ImageBlock,
+  type Turn,
+} from "../../domain/chat/conversation.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { fetchImage, type ImageFetch } from "./fetch-image.ts";
@@ -37,53 +43,45 @@ export async function readImages(
 export function checkAllowed(
   params: ReadonlyMap<string, string>,
   { enabled, maxImages }: ImageFetchSettings,
+  turnsField: string,
 ): void {
   const [first] = params.values();
   if (first !== undefined && !enabled) throw notAllowed(first);
-  if (params.size > maxImages) throw tooMany(maxImages);
+  if (params.size > maxImages) throw tooMany(maxImages, turnsField);
 }
 
-/** Image URLs, each with the path of its first field. */
-export function findAddresses({ messages }: Conversation): ReadonlyMap<string, string> {
+/** Image URLs, also in results of tools, each with the path of the first field that has it. */
+export function findAddresses(request: Conversation): ReadonlyMap<string, string> {
   const params = new Map<string, string>();
-  for (const [message, { content }] of messages.entries()) {
-    if (content === undefined || content === null || typeof content === "string") continue;
-    for (const [position, part] of content.entries()) {
-      const address = addressOf(part);
-      if (address === undefined || params.has(address)) continue;
-      params.set(address, `messages[${message}].content[${position}].image_url.url`);
-    }
-  }
+  const find = (block: Block): void => {
+    if (block.type === "tool-result") block.content.forEach(find);
+    if (block.type !== "image" || !isAddress(block) || params.has(block.url)) return;
+    params.set(block.url, `${block.at}.${fieldOf(request, "imageUrl")}`);
+  };
+  for (const { blocks } of request.turns) for (const block of blocks) find(block);
   return params;
 }
 
-function addressOf(part: ContentPart): string | undefined {
-  if (part.type !== "image_url") return undefined;
-  return /^https?:/i.test(part.image_url.url) ? part.image_url.url : undefined;
+function isAddress({ url }: ImageBlock): boolean {
+  return /^https?:/i.test(url);
 }
 
-/** Replaces image URLs by the results of `dataUrlOf`. */
-export function replaceAddresses(
-  request: Conversation,
-  dataUrlOf: (address: string) => string | undefined,
-): Conversation {
-  const messages = request.messages.map((message) => replaceIn(message, dataUrlOf));
-  return { ...request, messages };
-}
+type UrlOf = (address: string) => string | undefined;
 
-function replaceIn(
-  message: ChatMessage,
-  dataUrlOf: (address: string) => string | undefined,
-): ChatMessage {
-  const { content } = message;
-  if (content === undefined || content === null || typeof content === "string") return message;
-  const replaced = content.map((part) => {
-    const address = addressOf(part);
-    const dataUrl = address === undefined ? undefined : dataUrlOf(address);
-    if (part.type !== "image_url" || dataUrl === undefined) return part;
-    return { ...part, image_url: { ...part.image_url, url: dataUrl } };
+/** Replaces image URLs by the results of `urlOf`. */
+export function replaceAddresses(request: Conversation, urlOf: UrlOf): Conversation {
+  const turns = request.turns.map((turn): Turn => {
+    return { ...turn, blocks: turn.blocks.map((block) => replaceIn(block, urlOf)) };
   });
-  return { ...message, content: replaced };
+  return { ...request, turns };
+}
+
+function replaceIn<Kind extends Block>(block: Kind, urlOf: UrlOf): Kind {
+  if (block.type === "tool-result") {
+    return { ...block, content: block.content.map((part) => replaceIn(part, urlOf)) };
+  }
+  const url = block.type === "image" && isAddress(block) ? urlOf(block.url) : undefined;
+  return url === undefined ? block : { ...block, url };
 }
 
 function notAllowed(param: string): UpstreamFailure {
@@ -96,12 +94,12 @@ function notAllowed(param: string): UpstreamFailure {
   });
 }
 
-function tooMany(maxImages: number): GatewayError {
+function tooMany(maxImages: number, param: string): GatewayError {
   return new GatewayError("invalid_image_url", {
     message:
       `This model accepts at most ${maxImages} image URLs in one request. ` +
       "Send the others as data URLs.",
-    param: "messages",
+    param,
   });
 }
 

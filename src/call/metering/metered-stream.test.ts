@@ -21,6 +21,7 @@ import type { Draining } from "../../admission/capacity/place.ts";
 import { UpstreamPlaces } from "../../admission/capacity/upstream-places.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import type { MeteredStream } from "./metered-stream.ts";
+import { readChatRequest } from "../../wires/chat/read-request.ts";
 
 const upstreams: ScriptedUpstream[] = [];
 afterEach(async () => {
@@ -65,7 +66,7 @@ async function open(opening: Opening = {}) {
   const { services, records, running, placesAt } = pipelineOf({ clock, ...(ledger && { ledger }) });
   Object.assign(services.capacity, { draining: () => drain });
   const messages = [{ role: "user" as const, content: "hi" }];
-  const request = { model: model.alias, messages, stream: true, n: choices };
+  const request = readChatRequest({ model: model.alias, messages, stream: true, n: choices });
   const { answer } = await openChatStream(call, { request, bodyBytes: 240 }, services);
   if (opening.isRead !== false) await nextOf(answer);
   const leave = (): void => {

@@ -264,6 +264,9 @@ export class MeteredStream implements EventBatches<ChatEvent> {
       case "usage-report":
         this.#report(event);
         return;
+      case "usage-start":
+        meter.reportedSoFar(event.usage);
+        return;
       case "choice-finish":
         this.#finishedChoices += 1;
         return;

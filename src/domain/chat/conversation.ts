@@ -266,6 +266,8 @@ const names = {
   tools: ["tools", "tools", "tools"],
   toolChoice: ["tool_choice", "tool_choice", "tool_choice"],
   format: ["response_format", "text.format", "output_config.format"],
+  /** Of an image, within its block. */
+  imageUrl: ["image_url.url", "image_url", "source.url"],
   cap: ["max_completion_tokens", "max_output_tokens", "max_tokens"],
   effort: ["reasoning_effort", "reasoning.effort", "output_config.effort"],
   temperature: ["temperature", "temperature", "temperature"],
