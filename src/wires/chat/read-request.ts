@@ -22,6 +22,7 @@ import {
   objectOf,
   textOf,
 } from "../../domain/json-fields.ts";
+import { fieldsBeyond, objectsIn } from "../fields.ts";
 
 /**
  * Reads a body of `POST /v1/chat/completions`. The body must be checked, and have lost its null and
@@ -417,30 +418,11 @@ function markOf(holder: JsonObject): CacheMark | undefined {
   return isObject(holder["prompt_cache_breakpoint"]) ? { form: "breakpoint" } : undefined;
 }
 
-/** The fields of an object that have no name in a conversation; undefined if there are none. */
-function fieldsBeyond(
-  object: JsonObject,
-  known: ReadonlySet<string>,
-  own?: string,
-): ExtraFields | undefined {
-  let extra: Record<string, unknown> | undefined;
-  for (const field in object) {
-    if (known.has(field) || field === own) continue;
-    extra ??= {};
-    extra[field] = object[field];
-  }
-  return extra;
-}
-
 /** Without the fields that are undefined. */
 function kept<Fields extends object>(fields: Fields): Partial<Fields> {
   const some: Partial<Fields> = {};
   for (const field in fields) if (fields[field] !== undefined) some[field] = fields[field];
   return some;
-}
-
-function objectsIn(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 function textsOf(value: unknown): readonly string[] | undefined {
