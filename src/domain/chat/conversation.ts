@@ -1,4 +1,4 @@
-import type { ExtraFields } from "./answer.ts";
+import type { AdjustedFields, ExtraFields } from "./answer.ts";
 
 /** The wire formats that a conversation is read from and written to. Each has a folder in `wires`. */
 export type Wire = "chat" | "responses" | "messages";
@@ -27,12 +27,19 @@ export interface Conversation {
   /** Undefined: the caller did not say whether the model shall think. */
   readonly thinking?: Thinking | undefined;
   readonly extra: ExtraFields;
+  /** What reading the body dropped, as the caller is told. Undefined: nothing. */
+  readonly adjusted?: AdjustedFields | undefined;
 }
 
 /** A cap in tokens, and the caller's field. */
 export interface OutputCap {
   readonly field: string;
   readonly tokens: number;
+  /**
+   * The wire demands a cap, so a large one says "no cap": it is lowered to the model's longest answer
+   * instead of refused, and reserves as no cap does from half of that answer.
+   */
+  readonly isDemanded?: true | undefined;
 }
 
 /** Options of generation; undefined: not set. Null is never there. */
