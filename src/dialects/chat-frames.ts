@@ -1,4 +1,5 @@
 import type { ChatEvent } from "../domain/chat/answer.ts";
+import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import { WaitingReader } from "../domain/waiting/flow.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
 import { type Dialect, toGatewayError } from "../edge/replies/error-reply.ts";
@@ -14,6 +15,8 @@ export interface ChatWriter {
   end(usage: TokenUsage): string;
   /** An empty event, for clients that cannot parse comments. */
   keepAlive(): string;
+  /** The end of an answer that fails after its 200 was sent. Undefined: the dialect's error frame. */
+  fail?(error: GatewayError): string;
 }
 
 export type OpeningStream = Promise<StartedCall<MeteredStream>>;
@@ -52,7 +55,8 @@ export class ChatFrames implements AnswerFrames {
     } catch (error) {
       this.#isOver = true;
       this.ending = "failed";
-      return this.#dialect.errorFrame(toGatewayError(error));
+      const shown = toGatewayError(error);
+      return this.#writer.fail?.(shown) ?? this.#dialect.errorFrame(shown);
     }
   }
 

@@ -11,7 +11,7 @@ import { ChatFrames, type ChatWriter } from "./chat-frames.ts";
 import { type ApiSettings, type HandlerParts, readCall, servedHeaders } from "./read-call.ts";
 import type { JsonBody } from "./request/parse-json.ts";
 
-/** Metadata of an answer. */
+/** Metadata of an answer. `now` is the time in Unix seconds. */
 export interface AboutAnswer {
   readonly callId: string;
   /** Unix seconds. */
@@ -33,7 +33,7 @@ export interface ReadChat {
   readonly conversation: Conversation;
   /** A whole answer, as JSON. */
   body(answer: ChatResult, about: AboutAnswer & { readonly usage: TokenUsage }): object;
-  openWriter(about: AboutAnswer): ChatWriter;
+  openWriter(about: AboutAnswer & { readonly now: () => number }): ChatWriter;
 }
 
 /** Handles calls of an endpoint for chat. */
@@ -96,9 +96,11 @@ async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
   const isKnown =
     isHeld || (await hasSettledWithin(opening, settings.holdHeadersMs, services.clock));
   const started = isKnown ? await opening : undefined;
+  const now = (): number => Math.floor(services.clock.now() / 1000);
   const writer = asking.openWriter({
     callId: call.id,
-    created: Math.floor(services.clock.now() / 1000),
+    created: now(),
+    now,
     model: started?.attempt.candidate.model.alias ?? chat.request.model,
   });
   return {

@@ -58,7 +58,7 @@ const userLocation = tagged("type", {
   }),
 });
 
-const metadata = map({
+export const metadata = map({
   key: keyAtMost(64),
   value: text({ maximumLength: 512 }),
   maximumEntries: 16,

@@ -144,7 +144,7 @@ function nullContent(): Violation {
 
 const imageUrlPattern = /^(?:https?:|data:)/i;
 
-function checkImageUrl(value: unknown): Violation | undefined {
+export function checkImageUrl(value: unknown): Violation | undefined {
   if (typeof value !== "string") return wrongType("a string", value);
   if (imageUrlPattern.test(value)) return undefined;
   return new Violation(

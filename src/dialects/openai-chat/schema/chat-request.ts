@@ -2,7 +2,8 @@ import type { ChatMessage, Conversation, ContentPart } from "../../../domain/cha
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { chatFields } from "./chat-fields.ts";
 import { clip, missing } from "../../request/checks.ts";
-import { isObject, type JsonObject } from "../../../domain/json-object.ts";
+import { mendArguments } from "../../request/mend-arguments.ts";
+import { type JsonObject } from "../../../domain/json-object.ts";
 import { requireModel, requireObject } from "../../request/parse-json.ts";
 
 /**
@@ -159,31 +160,11 @@ function isSaid(text: string): boolean {
   return /json/i.test(text);
 }
 
-/**
- * Arguments of calls are JSON within a text. Servers parse it, so half of a surrogate pair that is an
- * escape in it would become half a character there.
- */
 function replaceHalvesInArguments({ messages }: Conversation): void {
   for (const message of messages) {
     for (const call of message.tool_calls ?? []) {
-      if (call.type === "function") mend(call.function);
+      if (call.type === "function") mendArguments(call.function);
     }
-    mend(message["function_call"]);
+    mendArguments(message["function_call"]);
   }
 }
-
-function mend(call: unknown): void {
-  if (!isObject(call)) return;
-  const json = call["arguments"];
-  if (typeof json !== "string" || !escapedHalf.test(json)) return;
-  Reflect.set(
-    call,
-    "arguments",
-    json.replaceAll(escapes, (found) => (found.length === halfLength ? "\\ufffd" : found)),
-  );
-}
-
-const escapedHalf = /\\u[dD][89a-fA-F]/;
-/** A pair, a half, or any other escape, of which two characters suffice. */
-const escapes = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F][\da-fA-F]{2}|[^])/g;
-const halfLength = 6;

@@ -1,0 +1,265 @@
+import type {
+  Block,
+  CacheMark,
+  ResultContent,
+  ToolKind,
+  Turn,
+} from "../../domain/chat/conversation.ts";
+import { isObject, type JsonObject, nonEmpty, objectOf, textOf } from "../../domain/json-fields.ts";
+import { fieldsBeyond, objectsIn } from "../fields.ts";
+
+/** An item that brings tools in place of the field `tools`, as Codex sends it. */
+export interface ToolItem {
+  readonly item: JsonObject;
+  readonly at: string;
+}
+
+interface ReadInput {
+  readonly turns: readonly Turn[];
+  readonly toolItems: readonly ToolItem[];
+}
+
+/**
+ * Reads `input`: a text, or items. Neighbouring items of the model (messages, thoughts, calls) are
+ * one turn, because other wires have the calls of one step together.
+ */
+export function readItems(input: unknown): ReadInput {
+  if (typeof input === "string") {
+    const at = "input";
+    const text: Turn = {
+      role: "user",
+      blocks: [{ type: "text", text: input, at }],
+      isPlain: true,
+      at,
+    };
+    return { turns: [text], toolItems: [] };
+  }
+  const turns = new Turns();
+  const toolItems: ToolItem[] = [];
+  const items: readonly unknown[] = Array.isArray(input) ? input : [];
+  items.forEach((item, index) => {
+    if (!isObject(item)) return;
+    const at = `input[${index}]`;
+    if (item["type"] === "additional_tools") toolItems.push({ item, at });
+    else readItem(item, at, turns);
+  });
+  return { turns: turns.list, toolItems };
+}
+
+class Turns {
+  readonly list: Turn[] = [];
+  /** The blocks of the last turn, if more of the model's may follow. */
+  #open: Block[] | undefined;
+
+  add(turn: Turn): void {
+    if (turn.blocks.length === 0) return;
+    if (turn.role !== "assistant") {
+      this.list.push(turn);
+      this.#open = undefined;
+    } else if (this.#open === undefined) {
+      this.#open = [...turn.blocks];
+      this.list.push({ ...turn, blocks: this.#open });
+    } else this.#open.push(...turn.blocks);
+  }
+
+  /** What no other wire understands stays where it is, in the turn before it if there is one. */
+  addForeign(block: Block): void {
+    const role = this.#open === undefined ? "user" : "assistant";
+    this.add({ role, blocks: [block], at: block.at });
+  }
+}
+
+function readItem(item: JsonObject, at: string, turns: Turns): void {
+  switch (item["type"] ?? "message") {
+    case "message":
+      return turns.add(readMessage(item, at));
+    case "reasoning":
+      return turns.add({ role: "assistant", blocks: readReasoning(item, at), at });
+    case "function_call":
+      return turns.add({ role: "assistant", blocks: [readCall(item, at, "function")], at });
+    case "custom_tool_call":
+      return turns.add({ role: "assistant", blocks: [readCall(item, at, "custom")], at });
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return turns.add({ role: "user", blocks: [readResult(item, at)], at });
+    case "agent_message":
+      return turns.add({ role: "user", blocks: [readAgentMessage(item, at)], at });
+    default:
+      return turns.addForeign({ type: "foreign", value: item, at });
+  }
+}
+
+function readMessage(item: JsonObject, at: string): Turn {
+  const { role, content } = item;
+  // A phase is a property of the message, but messages of one turn are joined.
+  const phase = nonEmpty(item["phase"]);
+  const isOwn = role === "system" || role === "developer" || role === "assistant";
+  const blocks = contentOf(content, `${at}.content`).map((block) =>
+    phase === undefined ? block : { ...block, extra: { ...block.extra, phase } },
+  );
+  return {
+    role: isOwn ? role : "user",
+    blocks,
+    isPlain: typeof content === "string" ? true : undefined,
+    extra: fieldsBeyond(item, messageFields),
+    at,
+  };
+}
+
+const messageFields: ReadonlySet<string> = new Set([
+  "type",
+  "role",
+  "content",
+  "id",
+  "status",
+  "phase",
+]);
+
+function contentOf(content: unknown, at: string): readonly Block[] {
+  if (typeof content === "string") return [{ type: "text", text: content, at }];
+  return objectsIn(content).map((part, index) => readPart(part, `${at}[${index}]`));
+}
+
+function readPart(part: JsonObject, at: string): Block {
+  const cacheMark = markOf(part);
+  switch (part["type"]) {
+    case "input_text":
+    case "output_text":
+    case "text": {
+      const extra = fieldsBeyond(part, textFields);
+      return { type: "text", text: textOf(part["text"]) ?? "", cacheMark, extra, at };
+    }
+    case "refusal": {
+      const extra = fieldsBeyond(part, refusalFields);
+      return { type: "refusal", text: textOf(part["refusal"]) ?? "", cacheMark, extra, at };
+    }
+    case "input_image": {
+      const url = textOf(part["image_url"]) ?? "";
+      const detail = textOf(part["detail"]);
+      const extra = fieldsBeyond(part, imageFields);
+      return { type: "image", url, detail, cacheMark, extra, at };
+    }
+    case "input_file": {
+      const data = textOf(part["file_data"]);
+      const filename = textOf(part["filename"]);
+      const extra = fieldsBeyond(part, fileFields);
+      return { type: "document", data, filename, cacheMark, extra, at };
+    }
+    default:
+      return { type: "foreign", value: part, at };
+  }
+}
+
+/** Annotations and probabilities of an earlier answer tell a model nothing. */
+const textFields: ReadonlySet<string> = new Set([
+  "type",
+  "text",
+  "annotations",
+  "logprobs",
+  "prompt_cache_breakpoint",
+]);
+const refusalFields: ReadonlySet<string> = new Set(["type", "refusal", "prompt_cache_breakpoint"]);
+const imageFields: ReadonlySet<string> = new Set([
+  "type",
+  "image_url",
+  "detail",
+  "prompt_cache_breakpoint",
+]);
+const fileFields: ReadonlySet<string> = new Set([
+  "type",
+  "file_data",
+  "filename",
+  "detail",
+  "prompt_cache_breakpoint",
+]);
+
+function markOf(holder: JsonObject): CacheMark | undefined {
+  return isObject(holder["prompt_cache_breakpoint"]) ? { form: "breakpoint" } : undefined;
+}
+
+/** A thought without text and without ciphertext is nothing: its provider kept it. */
+function readReasoning(item: JsonObject, at: string): readonly Block[] {
+  const content = objectsIn(item["content"]);
+  const texts = content.length > 0 ? content : objectsIn(item["summary"]);
+  const text = texts.map((part) => textOf(part["text"]) ?? "").join("\n\n");
+  const opaque = readEncrypted(textOf(item["encrypted_content"]) ?? "");
+  if (text === "" && opaque === undefined) return [];
+  return [{ type: "reasoning", text, ...opaque, at }];
+}
+
+/** Before the ciphertext of a thought that its provider redacted. */
+const redactedMark = "redacted:";
+
+/** The opaque value of a thought as `encrypted_content`. */
+export function writeEncrypted(thought: {
+  readonly opaque?: string | undefined;
+  readonly isRedacted?: true | undefined;
+}): string | undefined {
+  const { opaque, isRedacted } = thought;
+  return isRedacted === true && opaque !== undefined ? redactedMark + opaque : opaque;
+}
+
+function readEncrypted(
+  content: string,
+): { readonly opaque: string; readonly isRedacted?: true } | undefined {
+  if (content === "") return undefined;
+  if (!content.startsWith(redactedMark)) return { opaque: content };
+  return { opaque: content.slice(redactedMark.length), isRedacted: true };
+}
+
+function readCall(item: JsonObject, at: string, kind: ToolKind): Block {
+  const content = kind === "custom" ? "input" : "arguments";
+  return {
+    type: "tool-call",
+    id: textOf(item["call_id"]) ?? "",
+    kind,
+    name: textOf(item["name"]) ?? "",
+    namespace: nonEmpty(item["namespace"]),
+    arguments: textOf(item[content]) ?? "",
+    extra: fieldsBeyond(item, callFields, content),
+    at,
+  };
+}
+
+/** An item's own id is not that of the call: outputs name `call_id`. */
+const callFields: ReadonlySet<string> = new Set([
+  "type",
+  "id",
+  "call_id",
+  "name",
+  "namespace",
+  "status",
+]);
+
+function readResult(item: JsonObject, at: string): Block {
+  const { output } = item;
+  return {
+    type: "tool-result",
+    callId: textOf(item["call_id"]) ?? "",
+    content: contentOf(output, `${at}.output`).filter(isResultContent),
+    isPlain: typeof output === "string" ? true : undefined,
+    extra: fieldsBeyond(item, resultFields),
+    at,
+  };
+}
+
+const resultFields: ReadonlySet<string> = new Set(["type", "id", "call_id", "output", "status"]);
+
+function isResultContent(block: Block): block is ResultContent {
+  return ["text", "image", "document", "foreign"].includes(block.type);
+}
+
+/** What one agent of Codex tells another. A model without agents reads it as marked text. */
+function readAgentMessage(item: JsonObject, at: string): Block {
+  const { content } = item;
+  const parts = objectsIn(content).map((part) => textOf(part["text"]) ?? "");
+  const text = typeof content === "string" ? content : parts.join("\n");
+  const names = ["author", "recipient"].map((field) => nameAttribute(item, field)).join("");
+  return { type: "text", text: `<agent_message${names}>\n${text}\n</agent_message>`, at };
+}
+
+function nameAttribute(item: JsonObject, field: string): string {
+  const value = item[field];
+  const name = textOf(value) ?? textOf(objectOf(value)?.["name"]);
+  return name === undefined ? "" : ` ${field}=${JSON.stringify(name)}`;
+}

@@ -1,0 +1,157 @@
+import type {
+  AnswerFormat,
+  Conversation,
+  Options,
+  OutputCap,
+  Thinking,
+  Turn,
+} from "../../domain/chat/conversation.ts";
+import { flagOf, type JsonObject, numberOf, objectOf, textOf } from "../../domain/json-fields.ts";
+import { fieldsBeyond } from "../fields.ts";
+import { readItems } from "./read-items.ts";
+import { readToolChoice, readTools } from "./read-tools.ts";
+
+/** Values of `include` on which the gateway acts. */
+export interface Included {
+  readonly encryptedReasoning: boolean;
+  readonly logprobs: boolean;
+}
+
+export interface ReadResponsesRequest {
+  readonly conversation: Conversation;
+  readonly included: Included;
+}
+
+/**
+ * Reads a body of `POST /v1/responses`. The body must be checked, have lost its null fields, and
+ * have no references to stored items. Throws 400 when only tools of OpenAI's servers could answer.
+ * Source of the wire: OpenAI's OpenAPI document, `CreateResponse`.
+ */
+export function readResponsesRequest(body: JsonObject): ReadResponsesRequest {
+  const { turns, toolItems } = readItems(body["input"]);
+  const { tools, adjusted } = readTools(body, toolItems);
+  const included = readIncluded(body["include"]);
+  return {
+    conversation: {
+      wire: "responses",
+      model: textOf(body["model"]) ?? "",
+      isStreamed: body["stream"] === true,
+      turns: [...readInstructions(body["instructions"]), ...turns],
+      tools,
+      toolChoice: readToolChoice(body["tool_choice"], tools),
+      format: readFormat(objectOf(objectOf(body["text"])?.["format"])),
+      caps: readCaps(body),
+      options: readOptions(body, included),
+      thinking: readThinking(objectOf(body["reasoning"])),
+      extra: fieldsBeyond(body, rootFields) ?? {},
+      adjusted,
+    },
+    included,
+  };
+}
+
+/** Fields that have a name in a conversation, and those that concern the answer alone. */
+const rootFields: ReadonlySet<string> = new Set([
+  "model",
+  "stream",
+  "stream_options",
+  "input",
+  "instructions",
+  "tools",
+  "tool_choice",
+  "text",
+  "max_output_tokens",
+  "temperature",
+  "top_p",
+  "top_logprobs",
+  "parallel_tool_calls",
+  "service_tier",
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+  "metadata",
+  "reasoning",
+  "include",
+  "store",
+  "background",
+  "truncation",
+  "previous_response_id",
+  "client_metadata",
+]);
+
+/** Instructions are those of a developer in OpenAI's words, of the system in everybody's. */
+function readInstructions(instructions: unknown): readonly Turn[] {
+  if (typeof instructions !== "string" || instructions === "") return [];
+  const at = "instructions";
+  return [
+    { role: "system", blocks: [{ type: "text", text: instructions, at }], isPlain: true, at },
+  ];
+}
+
+function readIncluded(include: unknown): Included {
+  const names: readonly unknown[] = Array.isArray(include) ? include : [];
+  return {
+    encryptedReasoning: names.includes("reasoning.encrypted_content"),
+    logprobs: names.includes("message.output_text.logprobs"),
+  };
+}
+
+function readCaps(body: JsonObject): readonly OutputCap[] {
+  const field = "max_output_tokens";
+  const tokens = numberOf(body[field]);
+  return tokens === undefined ? [] : [{ field, tokens }];
+}
+
+function readOptions(body: JsonObject, { logprobs }: Included): Options {
+  const topLogprobs = numberOf(body["top_logprobs"]);
+  const wantsLogprobs = logprobs || (topLogprobs ?? 0) > 0;
+  return {
+    temperature: numberOf(body["temperature"]),
+    topP: numberOf(body["top_p"]),
+    ...(wantsLogprobs && { logprobs: true, topLogprobs }),
+    parallelToolCalls: flagOf(body["parallel_tool_calls"]),
+    verbosity: textOf(objectOf(body["text"])?.["verbosity"]),
+    serviceTier: textOf(body["service_tier"]),
+    user: textOf(body["user"]),
+    safetyIdentifier: textOf(body["safety_identifier"]),
+    promptCacheKey: textOf(body["prompt_cache_key"]),
+    metadata: objectOf(body["metadata"]),
+  };
+}
+
+/** `generate_summary` is the old name of `summary`. */
+function readThinking(reasoning: JsonObject | undefined): Thinking | undefined {
+  if (reasoning === undefined) return undefined;
+  const effort = textOf(reasoning["effort"]);
+  const summary = textOf(reasoning["summary"]) ?? textOf(reasoning["generate_summary"]);
+  if (effort === undefined && summary === undefined) return undefined;
+  return { effort, display: summary === undefined ? undefined : "summarized" };
+}
+
+function readFormat(format: JsonObject | undefined): AnswerFormat | undefined {
+  if (format === undefined) return undefined;
+  switch (format["type"]) {
+    case "json_schema":
+      return {
+        type: "schema",
+        name: textOf(format["name"]),
+        description: textOf(format["description"]),
+        schema: objectOf(format["schema"]),
+        strict: flagOf(format["strict"]),
+        extra: fieldsBeyond(format, schemaFields),
+      };
+    case "json_object":
+      return { type: "json", extra: fieldsBeyond(format, typeField) };
+    default:
+      return { type: "text", extra: fieldsBeyond(format, typeField) };
+  }
+}
+
+const typeField: ReadonlySet<string> = new Set(["type"]);
+const schemaFields: ReadonlySet<string> = new Set([
+  "type",
+  "name",
+  "description",
+  "schema",
+  "strict",
+]);

@@ -1,0 +1,170 @@
+import type { AdjustedFields } from "../../domain/chat/answer.ts";
+import {
+  flatNameOf,
+  type Tool,
+  type ToolChoice,
+  type ToolKind,
+} from "../../domain/chat/conversation.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { flagOf, isObject, type JsonObject, objectOf, textOf } from "../../domain/json-fields.ts";
+import { fieldsBeyond, objectsIn } from "../fields.ts";
+import type { ToolItem } from "./read-items.ts";
+
+interface OfferedTools {
+  readonly tools: readonly Tool[];
+  /** Undefined: nothing was dropped. */
+  readonly adjusted: AdjustedFields | undefined;
+}
+
+/**
+ * Reads `tools` and the tools of items. Groups become tools with the group's name. Tools that
+ * OpenAI's servers run are dropped; it is refused when they are all that is offered.
+ */
+export function readTools(body: JsonObject, toolItems: readonly ToolItem[]): OfferedTools {
+  const tools: Tool[] = [];
+  const dropped = new Map<string, string>();
+  const offers = [
+    { definitions: body["tools"], at: "tools" },
+    ...toolItems.map(({ item, at }) => ({ definitions: item["tools"], at: `${at}.tools` })),
+  ];
+  let firstDropped: { readonly type: string; readonly at: string } | undefined;
+  for (const { definitions, at: list } of offers) {
+    objectsIn(definitions).forEach((definition, index) => {
+      const at = `${list}[${index}]`;
+      const type = textOf(definition["type"]) ?? "";
+      if (type === "namespace") return tools.push(...readGroup(definition, at));
+      if (isKind(type)) return tools.push(readTool(definition, type, { at }));
+      firstDropped ??= { type, at };
+      return dropped.set(`tools.${hostedTypes.has(type) ? type : "unknown"}`, "dropped");
+    });
+  }
+  if (firstDropped !== undefined && tools.length === 0 && body["tool_choice"] !== "none") {
+    throw hostedTool(`${firstDropped.at}.type`);
+  }
+  return { tools, adjusted: dropped.size === 0 ? undefined : dropped };
+}
+
+function hostedTool(param: string): GatewayError {
+  return new GatewayError("unsupported_parameter", {
+    message:
+      "The gateway has no tools of its own, such as web search. Offer tools of type 'function' or " +
+      "'custom', which the application runs.",
+    param,
+  });
+}
+
+function isKind(type: string): type is ToolKind {
+  return type === "function" || type === "custom";
+}
+
+/** The names that a header may tell. Source: `Tool` in OpenAI's OpenAPI document. */
+const hostedTypes: ReadonlySet<string> = new Set([
+  "apply_patch",
+  "code_interpreter",
+  "computer",
+  "computer_use_preview",
+  "file_search",
+  "image_generation",
+  "local_shell",
+  "mcp",
+  "programmatic_tool_calling",
+  "shell",
+  "tool_search",
+  "web_search",
+  "web_search_2025_08_26",
+  "web_search_preview",
+  "web_search_preview_2025_03_11",
+]);
+
+function readGroup(group: JsonObject, at: string): readonly Tool[] {
+  const namespace = textOf(group["name"]);
+  return objectsIn(group["tools"]).flatMap((definition, index) => {
+    const type = textOf(definition["type"]) ?? "function";
+    const place = { at: `${at}.tools[${index}]`, namespace };
+    return isKind(type) ? [readTool(definition, type, place)] : [];
+  });
+}
+
+interface ToolPlace {
+  readonly at: string;
+  readonly namespace?: string | undefined;
+}
+
+function readTool(definition: JsonObject, kind: ToolKind, { at, namespace }: ToolPlace): Tool {
+  const format = objectOf(definition["format"]);
+  return {
+    kind,
+    name: textOf(definition["name"]) ?? "",
+    namespace,
+    description: textOf(definition["description"]),
+    parameters: objectOf(definition["parameters"]),
+    strict: flagOf(definition["strict"]),
+    grammar:
+      format?.["type"] === "grammar"
+        ? {
+            syntax: textOf(format["syntax"]) ?? "",
+            definition: textOf(format["definition"]) ?? "",
+          }
+        : undefined,
+    extra: fieldsBeyond(definition, toolFields),
+    at,
+  };
+}
+
+const toolFields: ReadonlySet<string> = new Set([
+  "type",
+  "name",
+  "description",
+  "parameters",
+  "strict",
+  "format",
+]);
+
+/** Throws 400 for a choice that no offered tool can fulfil. Without tools, a choice is none. */
+export function readToolChoice(choice: unknown, tools: readonly Tool[]): ToolChoice | undefined {
+  if (choice === "auto" || choice === "none" || choice === "required") {
+    if (tools.length > 0) return { mode: choice };
+    if (choice === "required") throw notOffered("tool_choice");
+    return undefined;
+  }
+  if (!isObject(choice)) return undefined;
+  if (choice["type"] !== "allowed_tools") return { mode: "named", ...chosen(choice, tools) };
+  const allowed = objectsIn(choice["tools"]).filter(({ type }) => isKind(textOf(type) ?? ""));
+  if (allowed.length === 0) throw hostedTool("tool_choice.tools");
+  return {
+    mode: "allowed",
+    isRequired: choice["mode"] === "required",
+    tools: allowed.map((tool) => chosen(tool, tools)),
+  };
+}
+
+interface ChosenTool {
+  readonly kind: ToolKind;
+  /** As wires without groups have it. */
+  readonly name: string;
+}
+
+function chosen(choice: JsonObject, tools: readonly Tool[]): ChosenTool {
+  const kind = textOf(choice["type"]) ?? "";
+  if (!isKind(kind)) throw hostedTool("tool_choice.type");
+  const name = textOf(choice["name"]) ?? "";
+  const namespace = textOf(choice["namespace"]);
+  const found = tools.find(
+    (tool) =>
+      tool.kind === kind &&
+      tool.name === name &&
+      (namespace === undefined || tool.namespace === namespace),
+  );
+  if (found === undefined) throw notOffered("tool_choice", name);
+  return { kind, name: flatNameOf(found) };
+}
+
+function notOffered(param: string, name?: string): GatewayError {
+  return new GatewayError("invalid_value", {
+    message:
+      name === undefined
+        ? "Tool choice 'required' must be specified with 'tools' parameter."
+        : `Tool choice '${name.slice(0, 64)}' not found in 'tools' parameter.`,
+    param,
+  });
+}
