@@ -14,6 +14,7 @@ export interface Rule {
 const simulator = /^simulator\//;
 const simulatorEntry = /^simulator\/simulator\.ts$/;
 const domain = /^src\/domain\//;
+const wires = /^src\/wires\//;
 const snapshot = /^src\/snapshot\//;
 const settings = /^src\/settings\//;
 const adapter = /^src\/upstreams\/adapter\.ts$/;
@@ -44,7 +45,7 @@ export const rules: readonly Rule[] = [
   { from: kinds, may: [kind, /^src\/upstreams\/\w+\/kind\.ts$/], isAlone: true },
   {
     from: /^src\/upstreams\/\w+\//,
-    may: [domain, settings, adapter, kind, /^src\/upstreams\/shared\//],
+    may: [domain, wires, settings, adapter, kind, /^src\/upstreams\/shared\//],
   },
   { from: /^src\/config\//, may: [domain, settings, kind, kinds] },
   { from: /^src\/snapshot\//, may: [domain], mayAsTypes: [adapter] },
@@ -71,7 +72,8 @@ export const rules: readonly Rule[] = [
     may: [domain, storeErrors, snapshot, /^src\/edge\//],
     mayAsTypes: [store],
   },
-  { from: /^src\/dialects\//, may: [domain, snapshot, /^src\/(edge|call|idempotency)\//] },
+  { from: /^src\/wires\//, may: [domain] },
+  { from: /^src\/dialects\//, may: [domain, wires, snapshot, /^src\/(edge|call|idempotency)\//] },
   {
     from: /^src\/control\//,
     may: [domain, storeErrors, audit, /^src\/(edge|idempotency)\//],

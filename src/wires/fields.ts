@@ -2,15 +2,19 @@
 import type { ExtraFields } from "../domain/chat/answer.ts";
 import { isObject, type JsonObject } from "../domain/json-fields.ts";
 
-/** The fields of an object that have no name in a conversation; undefined if there are none. */
+/**
+ * The fields of an object that have no name in a conversation; undefined if there are none. `own`
+ * are more that have one.
+ */
 export function fieldsBeyond(
   object: JsonObject,
   known: ReadonlySet<string>,
-  own?: string,
+  ...own: readonly (string | undefined)[]
 ): ExtraFields | undefined {
   let extra: Record<string, unknown> | undefined;
   for (const field in object) {
-    if (known.has(field) || field === own) continue;
+    // The last is a name that changes objects in JavaScript.
+    if (known.has(field) || own.includes(field) || field === "__proto__") continue;
     extra ??= {};
     extra[field] = object[field];
   }

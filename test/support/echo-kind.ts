@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ChatEvent } from "../../src/domain/chat/answer.ts";
+import type { ChatChoice, ChatEvent } from "../../src/domain/chat/answer.ts";
 import type { Conversation } from "../../src/domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
 import { httpUrl, text } from "../../src/settings/values.ts";
@@ -87,7 +87,7 @@ function echoCodec({ url, greetings }: EchoSettings): ChatCodec {
         if (decoder.failure !== undefined) throw decoder.failure;
         const words = events.map((event) => (event.type === "text-delta" ? event.text : ""));
         return {
-          choices: [{ ...silence, content: words.join("") }],
+          choices: [choiceOf(words.join(""))],
           usage: undefined,
           systemFingerprint: undefined,
           serviceTier: undefined,
@@ -101,21 +101,15 @@ function echoCodec({ url, greetings }: EchoSettings): ChatCodec {
   };
 }
 
-function textOf({ messages }: Conversation): string {
-  const content = messages.at(-1)?.content;
-  return typeof content === "string" ? content : "";
+function textOf({ turns }: Conversation): string {
+  const block = turns.at(-1)?.blocks[0];
+  return block?.type === "text" ? block.text : "";
 }
 
-const silence = {
-  index: 0,
-  content: undefined,
-  refusal: undefined,
-  reasoning: undefined,
-  toolCalls: [],
-  functionCall: undefined,
-  finishReason: "stop",
-  logprobs: undefined,
-} as const;
+function choiceOf(text: string): ChatChoice {
+  const blocks = [{ type: "text", text }] as const;
+  return { index: 0, blocks, finishReason: "stop", logprobs: undefined };
+}
 
 class EchoDecoder implements StreamDecoder<ChatEvent> {
   failure: UpstreamFailure | undefined;

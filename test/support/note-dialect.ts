@@ -1,8 +1,10 @@
 import { createChatHandler, type ChatSurface } from "../../src/dialects/chat-handler.ts";
-import { parseChatRequest } from "../../src/dialects/openai-chat/schema/chat-request.ts";
+import { checkChatRequest } from "../../src/dialects/openai-chat/schema/chat-request.ts";
 import { requireObject } from "../../src/dialects/request/parse-json.ts";
+import type { AnswerBlock } from "../../src/domain/chat/answer.ts";
 import type { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { Dialect } from "../../src/edge/replies/error-reply.ts";
+import { readChatRequest } from "../../src/wires/chat/read-request.ts";
 import type { AppOverrides } from "./app.ts";
 
 /** A dialect similar to Anthropic's: another credential, other errors, other frames. */
@@ -41,18 +43,29 @@ function frame(event: string, data: object): string {
 /** Takes `{ model, note, stream }`. */
 const surface: ChatSurface = {
   endpoint: "notes",
-  parse({ value }) {
+  read({ value }) {
     const { model, note, stream } = requireObject(value);
-    return parseChatRequest({ model, stream, messages: [{ role: "user", content: note }] });
+    const messages = [{ role: "user", content: note }];
+    return {
+      conversation: readChatRequest(checkChatRequest({ model, stream, messages })),
+      body: ({ choices }, { model: served }) => ({
+        type: "note",
+        model: served,
+        text: textOf(choices[0]?.blocks),
+      }),
+      openWriter: () => ({
+        write: (events) =>
+          events.map((event) => (event.type === "text-delta" ? frame("text", event) : "")).join(""),
+        end: (usage) => frame("stop", { tokens: usage.outputTokens }),
+        keepAlive: () => frame("ping", {}),
+      }),
+    };
   },
-  body: ({ choices }, { model }) => ({ type: "note", model, text: choices[0]?.content }),
-  openWriter: () => ({
-    write: (events) =>
-      events.map((event) => (event.type === "text-delta" ? frame("text", event) : "")).join(""),
-    end: (usage) => frame("stop", { tokens: usage.outputTokens }),
-    keepAlive: () => frame("ping", {}),
-  }),
 };
+
+function textOf(blocks: readonly AnswerBlock[] = []): string {
+  return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
+}
 
 /** `POST /v1/notes` in addition to the other endpoints. */
 export const withNotes: AppOverrides = {

@@ -1,9 +1,10 @@
 import type {
+  AnswerReasoning,
+  AnswerToolCall,
   ChatChoice,
   ChatResult,
+  FinishReason,
   GuardrailOutcome,
-  ReasoningBlock,
-  ResultToolCall,
   TokenDetails,
 } from "../../domain/chat/answer.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
@@ -37,12 +38,27 @@ function choiceBody(choice: ChatChoice): object {
     index: choice.index,
     message: messageBody(choice),
     logprobs: logprobsBody(choice),
-    finish_reason: choice.finishReason,
+    finish_reason: finishWord(choice.finishReason),
     ...(choice.guardrail !== undefined && {
       content_filter_results: contentFilterResults(choice.guardrail),
     }),
     ...choice.extra?.choice,
   };
+}
+
+/** OpenAI's word for the end of an answer; other wires tell more. */
+export function finishWord(reason: FinishReason): string {
+  switch (reason) {
+    case "stop_sequence":
+    case "pause":
+      return "stop";
+    case "window_full":
+      return "length";
+    case "refusal":
+      return "content_filter";
+    default:
+      return reason;
+  }
 }
 
 /** Azure OpenAI's field for results of filters. OpenAI has none: it is there after one acted. */
@@ -55,53 +71,73 @@ function logprobsBody({ logprobs, refusalLogprobs }: ChatChoice): object | null 
   return { content: logprobs ?? null, refusal: refusalLogprobs ?? null };
 }
 
-function messageBody(choice: ChatChoice): object {
-  const { toolCalls, functionCall, reasoning, reasoningBlocks = [] } = choice;
-  const calls = toolCalls.length > 0 || functionCall !== undefined;
+function messageBody({ blocks, extra }: ChatChoice): object {
+  let text: string | undefined;
+  let refusal: string | undefined;
+  let reasoning: string | undefined;
+  const details: object[] = [];
+  const calls: object[] = [];
+  let functionCall: object | undefined;
+  for (const block of blocks) {
+    switch (block.type) {
+      case "text":
+        text = (text ?? "") + block.text;
+        break;
+      case "refusal":
+        refusal = (refusal ?? "") + block.text;
+        break;
+      case "reasoning": {
+        // A thought may have nothing but its signature.
+        if (block.text !== "" || block.opaque === undefined) {
+          reasoning = (reasoning ?? "") + block.text;
+        }
+        const detail = reasoningDetail(block, details.length);
+        if (detail !== undefined) details.push(detail);
+        break;
+      }
+      case "tool-call":
+        if (block.id !== undefined) calls.push(toolCallBody(block));
+        else functionCall = { name: block.name, arguments: block.arguments };
+    }
+  }
+  const isCall = calls.length > 0 || functionCall !== undefined;
   // Null means that the model calls or refuses instead; a text answer has text, even if empty.
-  const content = choice.content ?? (calls || choice.refusal !== undefined ? null : "");
+  const content = text ?? (isCall || refusal !== undefined ? null : "");
   return {
     role: "assistant",
-    content: calls && content === "" ? null : content,
-    refusal: choice.refusal ?? null,
+    content: isCall && content === "" ? null : content,
+    refusal: refusal ?? null,
     annotations: [],
     ...(reasoning !== undefined && { reasoning_content: reasoning }),
-    ...(reasoningBlocks.length > 0 && {
-      reasoning_details: reasoningBlocks.map(reasoningDetail),
-    }),
+    ...(details.length > 0 && { reasoning_details: details }),
     // Left out when empty: callers send it back, and OpenAI refuses an empty list.
-    ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(toolCallBody) }),
+    ...(calls.length > 0 && { tool_calls: calls }),
     ...(functionCall !== undefined && { function_call: functionCall }),
-    ...choice.extra?.message,
+    ...extra?.message,
   };
 }
 
-function toolCallBody(call: ResultToolCall): object {
+function toolCallBody(call: AnswerToolCall): object {
   const { id, kind, name, extra } = call;
-  return kind === "custom"
-    ? { id, type: kind, custom: { name, input: call.arguments, ...extra?.body }, ...extra?.call }
-    : {
-        id,
-        type: kind,
-        function: { name, arguments: call.arguments, ...extra?.body },
-        ...extra?.call,
-      };
+  const content = kind === "custom" ? "input" : "arguments";
+  const body = { name, [content]: call.arguments, ...extra?.body };
+  return { id, type: kind, [kind]: body, ...extra?.call };
 }
 
 /**
- * An entry of `reasoning_details` in OpenRouter's form: a signed text, or redacted data. Callers
- * send entries back unchanged. Reference: OpenRouter's guide to reasoning tokens.
+ * An entry of `reasoning_details` in OpenRouter's form: a signed text, or redacted data; undefined
+ * for a thought that nobody expects back. `index` counts the choice's entries. Callers send entries
+ * back unchanged. Reference: OpenRouter's guide to reasoning tokens.
  */
-export function reasoningDetail(block: ReasoningBlock, index: number): object {
+export function reasoningDetail(
+  { text, opaque, isRedacted }: AnswerReasoning,
+  index: number,
+): object | undefined {
+  if (opaque === undefined) return undefined;
   const format = "anthropic-claude-v1";
-  switch (block.kind) {
-    case "signed": {
-      const { text, signature } = block;
-      return { type: "reasoning.text", text, signature, format, index };
-    }
-    case "redacted":
-      return { type: "reasoning.encrypted", data: block.data, format, index };
-  }
+  return isRedacted === true
+    ? { type: "reasoning.encrypted", data: opaque, format, index }
+    : { type: "reasoning.text", text, signature: opaque, format, index };
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ChatEvent, ChunkExtra, ExtraFields, TokenDetails } from "../../dom
 import { writeJsonText } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { ChatWriter } from "../chat-frames.ts";
-import { contentFilterResults, reasoningDetail, usageBody } from "./chat-body.ts";
+import { contentFilterResults, finishWord, reasoningDetail, usageBody } from "./chat-body.ts";
 
 export interface ChatChunkOptions {
   /** `chatcmpl-...`, the same in every chunk. */
@@ -24,6 +24,8 @@ export class ChatChunkWriter implements ChatWriter {
   readonly #choicesWithRole = new Set<number>();
   /** Calls of custom tools, whose fragments have a different shape. */
   readonly #customCalls = new Set<string>();
+  /** Number of each choice's thoughts that its upstream expects back. */
+  readonly #reasoningBlocks = new Map<number, number>();
   #head: string;
   readonly #tail: string;
   /** What stands around the text in the frames of a choice, from its second delta on. */
@@ -67,10 +69,8 @@ export class ChatChunkWriter implements ChatWriter {
         });
       case "reasoning-delta":
         return this.#delta(event.choice, `"reasoning_content":${writeJsonText(event.text)}`);
-      case "reasoning-block": {
-        const detail = reasoningDetail(event.content, event.block);
-        return this.#delta(event.choice, `"reasoning_details":[${JSON.stringify(detail)}]`);
-      }
+      case "reasoning-block":
+        return this.#reasoningBlock(event);
       case "tool-call-start":
         if (event.kind === "custom") this.#customCalls.add(`${event.choice} ${event.call}`);
         return this.#delta(event.choice, `"tool_calls":[${toolHeader(event)}]`);
@@ -94,7 +94,17 @@ export class ChatChunkWriter implements ChatWriter {
         this.#tokenDetails = event.details;
         this.#lateExtra = event.extra;
         return "";
+      case "usage-start":
+        return "";
     }
+  }
+
+  #reasoningBlock({ choice, content }: ReasoningBlock): string {
+    const index = this.#reasoningBlocks.get(choice) ?? 0;
+    const detail = reasoningDetail(content, index);
+    if (detail === undefined) return "";
+    this.#reasoningBlocks.set(choice, index + 1);
+    return this.#delta(choice, `"reasoning_details":[${JSON.stringify(detail)}]`);
   }
 
   #textDelta({ choice, text, logprobs, extra }: TextDelta): string {
@@ -145,7 +155,7 @@ export class ChatChunkWriter implements ChatWriter {
     const role = this.#choicesWithRole.has(choice) ? "" : this.#roleChunk(choice, emptyText);
     const results = guardrail && JSON.stringify(contentFilterResults(guardrail));
     const filter = results === undefined ? "" : `,"content_filter_results":${results}`;
-    const finish = `"${finishReason}"${filter}`;
+    const finish = `"${finishWord(finishReason)}"${filter}`;
     return role + this.#choice({ choice, delta: "", logprobs: "null", finish, extra });
   }
 
@@ -210,6 +220,7 @@ interface ChunkChoice {
 }
 
 type TextDelta = Extract<ChatEvent, { type: "text-delta" }>;
+type ReasoningBlock = Extract<ChatEvent, { type: "reasoning-block" }>;
 type FinishEvent = Extract<ChatEvent, { type: "choice-finish" }>;
 
 /** More fields of an object, as JSON behind its others. */

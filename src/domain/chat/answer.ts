@@ -1,5 +1,7 @@
 import type { TokenUsage } from "../usage/usage.ts";
-import type { ToolKind } from "./conversation.ts";
+import type { AdjustedFields, ExtraFields, ToolKind } from "./conversation.ts";
+
+export type { AdjustedFields, ExtraFields };
 
 /**
  * Why an answer ended: OpenAI's words and what the other wires tell beyond them. `stop_sequence`:
@@ -16,9 +18,6 @@ export type FinishReason =
   | "content_filter"
   | "refusal"
   | "pause";
-
-/** Fields of an answer that the internal form has no names for, as the upstream wrote them. */
-export type ExtraFields = Readonly<Record<string, unknown>>;
 
 export interface ToolCallExtra {
   readonly call?: ExtraFields | undefined;
@@ -164,12 +163,5 @@ export type ChatEvent =
     }
   /** What some upstreams count before the answer begins: the input. The report at the end decides. */
   | { readonly type: "usage-start"; readonly usage: TokenUsage };
-
-/**
- * Request fields that were changed for the upstream: by name, `dropped` or the value sent instead,
- * which is a number or one word. A header tells the caller, so no name or word may come from the
- * request.
- */
-export type AdjustedFields = ReadonlyMap<string, string | number>;
 
 export const nothingAdjusted: AdjustedFields = new Map();

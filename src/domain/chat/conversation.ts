@@ -1,4 +1,12 @@
-import type { AdjustedFields, ExtraFields } from "./answer.ts";
+/** Fields that the form inside has no names for, as a caller or an upstream wrote them. */
+export type ExtraFields = Readonly<Record<string, unknown>>;
+
+/**
+ * Request fields that were changed for the upstream: by name, `dropped` or the value sent instead,
+ * which is a number or one word. A header tells the caller, so no name or word may come from the
+ * request.
+ */
+export type AdjustedFields = ReadonlyMap<string, string | number>;
 
 /** The wire formats that a conversation is read from and written to. Each has a folder in `wires`. */
 export type Wire = "chat" | "responses" | "messages";
@@ -98,6 +106,9 @@ export interface CacheMark {
   readonly ttl?: "5m" | "1h" | undefined;
   /** Anthropic's `cache_control`, or OpenAI's `prompt_cache_breakpoint`. */
   readonly form: "control" | "breakpoint";
+  /** A tool's mark that stood within the object of its definition. */
+  readonly isInner?: true | undefined;
+  readonly extra?: ExtraFields | undefined;
 }
 
 interface BlockBase {
@@ -118,6 +129,8 @@ export interface TextBlock extends BlockBase {
 export interface RefusalBlock extends BlockBase {
   readonly type: "refusal";
   readonly text: string;
+  /** It stood in a field of its own, beside the content, as chat's answers have it. */
+  readonly isBeside?: true | undefined;
 }
 
 export interface ImageBlock extends BlockBase {
@@ -218,7 +231,7 @@ export interface Tool {
   /** JSON schema of a function's arguments, of an object. */
   readonly parameters?: Readonly<Record<string, unknown>> | undefined;
   readonly strict?: boolean | undefined;
-  /** What the text of a custom tool must match. */
+  /** What the text of a custom tool must match. Undefined: any text, or a format in `inner`. */
   readonly grammar?: { readonly syntax: string; readonly definition: string } | undefined;
   /** From the deprecated `functions`. */
   readonly isOld?: true | undefined;
@@ -247,6 +260,8 @@ export type AnswerFormat =
       readonly schema?: Readonly<Record<string, unknown>> | undefined;
       readonly strict?: boolean | undefined;
       readonly extra?: ExtraFields | undefined;
+      /** Fields beside the schema's name. */
+      readonly inner?: ExtraFields | undefined;
     };
 
 /**

@@ -6,7 +6,8 @@ import { usageIn } from "../../domain/json-fields.ts";
 import { readUsage } from "./read-answer.ts";
 import { ChatStreamDecoder } from "./stream/decode-chat-stream.ts";
 import { createEmbeddingCodec } from "./embeddings.ts";
-import { encodeChat } from "./encode-chat.ts";
+import { writeChatRequest } from "../../wires/chat/write-request.ts";
+import type { Conversation } from "../../domain/chat/conversation.ts";
 import { forwardedFields } from "./forwarded-fields.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import type { OpenAiSettings } from "./config.ts";
@@ -23,7 +24,9 @@ export function createOpenAiAdapter(
   const post = requestTo(settings);
   const own = { ...credential(settings), ...settings.headers };
   const origins = new CallOrigins(settings.baseUrl);
-  const chatSettings = { ...settings, origins, fields: forwardedFields(settings.forwardFields) };
+  const rules = { ...settings, origins, fields: forwardedFields(settings.forwardFields) };
+  const ask = (conversation: Conversation, model: string): UpstreamRequest =>
+    post("/chat/completions", JSON.stringify(writeChatRequest(conversation, model, rules)));
   const onUnknownFinish = unknownFinishReport(onTrouble);
   const answerServices = { newToolCallId, onUnknownFinish, origins };
   return {
@@ -31,15 +34,12 @@ export function createOpenAiAdapter(
       takesChoiceCount: true,
       takesImageUrls: true,
       encode: (request, model) => ({
-        request: post("/chat/completions", encodeChat(request, model, chatSettings)),
+        request: ask(request, model),
         decode: ({ body }) => decodeChat(body, answerServices),
         usageIn: (body) => readUsage(usageIn(body)),
       }),
       encodeStream: (request, model) => ({
-        request: post(
-          "/chat/completions",
-          encodeChat({ ...request, stream: true }, model, chatSettings),
-        ),
+        request: ask({ ...request, isStreamed: true }, model),
         newDecoder: (limits) => new ChatStreamDecoder(answerServices, limits),
       }),
     },

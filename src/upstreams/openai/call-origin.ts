@@ -1,13 +1,6 @@
 import { createHash } from "node:crypto";
+import type { CallOrigin } from "../../wires/chat/write-message.ts";
 import type { OnUnknownFinish } from "../shared/finish-words.ts";
-
-/** Who wrote a tool call that a caller sends back. */
-interface CallOrigin {
-  /** The id to send: as its upstream wrote it, if that is this one. */
-  readonly id: string;
-  /** `unknown`: the id has no mark, so the call has no fields of an upstream, or is not from here. */
-  readonly author: "this" | "another" | "unknown";
-}
 
 /**
  * Tool calls may have fields that only their upstream understands and needs back, such as Gemini's

@@ -1,12 +1,11 @@
 import type {
+  AnswerBlock,
+  AnswerReasoning,
+  AnswerToolCall,
   ChatChoice,
   ChatEvent,
   ChatResult,
   ExtraFields,
-  FinishReason,
-  GuardrailOutcome,
-  ReasoningBlock,
-  ResultToolCall,
   TokenDetails,
   TokenLogprobs,
   ToolCallExtra,
@@ -54,6 +53,9 @@ class CollectedAnswer {
         this.#details = event.details;
         this.#extra = replaced(this.#extra, event.extra);
         return;
+      case "usage-start":
+        this.#usage ??= event.usage;
+        return;
       case "text-delta":
       case "choice-finish":
         if (event.extra !== undefined) this.#extra = replaced(this.#extra, event.extra.answer);
@@ -85,25 +87,29 @@ class CollectedAnswer {
   }
 }
 
-type ChoiceEvent = Exclude<ChatEvent, { type: "answer-start" | "usage-report" }>;
+type ChoiceEvent = Exclude<ChatEvent, { type: "answer-start" | "usage-start" | "usage-report" }>;
 
-interface CollectedCall extends ResultToolCall {
+interface CollectedCall extends AnswerToolCall {
   arguments: string;
   extra?: { call?: Fields | undefined; body?: Fields | undefined };
 }
 
+/** A block that its deltas grow. */
+interface CollectedText {
+  readonly type: "text" | "refusal" | "reasoning";
+  text: string;
+}
+
 class CollectedChoice {
   readonly #index: number;
-  #content: string | undefined;
-  #refusal: string | undefined;
-  #reasoning: string | undefined;
+  readonly #blocks: AnswerBlock[] = [];
+  /** The latest block, if it is a text that may go on. */
+  #running: CollectedText | undefined;
+  readonly #calls: CollectedCall[] = [];
+  #functionCall: CollectedCall | undefined;
   #logprobs: unknown[] | undefined;
   #refusalLogprobs: unknown[] | undefined;
-  readonly #reasoningBlocks: ReasoningBlock[] = [];
-  readonly #toolCalls: CollectedCall[] = [];
-  #functionCall: { readonly name: string; arguments: string } | undefined;
-  #finishReason: FinishReason = "stop";
-  #guardrail: GuardrailOutcome | undefined;
+  #finish: ChoiceFinish = { finishReason: "stop" };
   #choiceExtra: Fields | undefined;
   #messageExtra: Fields | undefined;
 
@@ -114,67 +120,88 @@ class CollectedChoice {
   add(event: ChoiceEvent): void {
     switch (event.type) {
       case "text-delta":
-        if (event.text !== "") this.#content = (this.#content ?? "") + event.text;
+        if (event.text !== "") this.#append("text", event.text);
         this.#logprobs = joined(this.#logprobs, event.logprobs);
         if (event.extra === undefined) return;
         this.#choiceExtra = replaced(this.#choiceExtra, event.extra.choice);
         this.#messageExtra = accumulated(this.#messageExtra, event.extra.message);
         return;
       case "refusal-delta":
-        this.#refusal = (this.#refusal ?? "") + event.text;
+        this.#append("refusal", event.text);
         this.#refusalLogprobs = joined(this.#refusalLogprobs, event.logprobs);
         return;
       case "reasoning-delta":
-        this.#reasoning = (this.#reasoning ?? "") + event.text;
-        return;
+        return this.#append("reasoning", event.text);
       case "reasoning-block":
-        this.#reasoningBlocks.push(event.content);
-        return;
+        return this.#endThought(event.content);
       case "tool-call-start": {
-        const { id, kind, name } = event;
-        const call: CollectedCall = { id, kind, name, arguments: "" };
-        this.#toolCalls.push(call);
+        const call = this.#begin(event.id, event);
+        this.#calls.push(call);
         return addExtra(call, event.extra);
       }
       case "tool-call-delta": {
-        const call = this.#toolCalls[event.call];
+        const call = this.#calls[event.call];
         if (call === undefined) return;
         call.arguments += event.arguments;
         return addExtra(call, event.extra);
       }
       case "function-call-start":
-        this.#functionCall = { name: event.name, arguments: "" };
+        this.#functionCall = this.#begin(undefined, { kind: "function", name: event.name });
         return;
       case "function-call-delta":
         if (this.#functionCall !== undefined) this.#functionCall.arguments += event.arguments;
         return;
       case "choice-finish":
-        this.#finishReason = event.finishReason;
-        this.#guardrail = event.guardrail;
+        this.#finish = event;
         this.#choiceExtra = replaced(this.#choiceExtra, event.extra?.choice);
         return;
     }
   }
 
+  #append(type: CollectedText["type"], text: string): void {
+    if (this.#running?.type === type) {
+      this.#running.text += text;
+      return;
+    }
+    this.#running = { type, text };
+    this.#blocks.push(this.#running);
+  }
+
+  /** The whole thought takes the place of its deltas. */
+  #endThought(content: AnswerReasoning): void {
+    if (this.#running?.type === "reasoning") this.#blocks.pop();
+    this.#blocks.push(content);
+    this.#running = undefined;
+  }
+
+  #begin(
+    id: string | undefined,
+    { kind, name }: Pick<AnswerToolCall, "kind" | "name">,
+  ): CollectedCall {
+    const call: CollectedCall = { type: "tool-call", id, kind, name, arguments: "" };
+    this.#blocks.push(call);
+    this.#running = undefined;
+    return call;
+  }
+
   result(): ChatChoice {
     const choice = this.#choiceExtra;
     const message = this.#messageExtra;
+    const { finishReason, stopSequence, guardrail } = this.#finish;
     return {
       index: this.#index,
-      content: this.#content,
-      refusal: this.#refusal,
-      reasoning: this.#reasoning,
-      reasoningBlocks: this.#reasoningBlocks.length > 0 ? this.#reasoningBlocks : undefined,
-      toolCalls: this.#toolCalls,
-      functionCall: this.#functionCall,
-      finishReason: this.#finishReason,
+      blocks: this.#blocks,
+      finishReason,
+      stopSequence,
       logprobs: this.#logprobs,
       refusalLogprobs: this.#refusalLogprobs,
-      guardrail: this.#guardrail,
+      guardrail,
       extra: choice === undefined && message === undefined ? undefined : { choice, message },
     };
   }
 }
+
+type ChoiceFinish = Pick<ChatChoice, "finishReason" | "stopSequence" | "guardrail">;
 
 function addExtra(call: CollectedCall, more: ToolCallExtra | undefined): void {
   if (more === undefined) return;

@@ -4,8 +4,8 @@ import { anyOf, cleanCode } from "./failure-reply.ts";
 import table from "./finish-words.json" with { type: "json" };
 
 /**
- * What a server's word for the end of an answer means: one of OpenAI's reasons, an answer that was
- * interrupted, or nothing known.
+ * What a server's word for the end of an answer means: a reason, an answer that was interrupted, or
+ * nothing known.
  */
 export type FinishMeaning = FinishReason | "interrupted" | "unknown";
 
@@ -22,14 +22,28 @@ export function readFinishWord(word: string): FinishMeaning {
 }
 
 /**
- * OpenAI's reason. Agents stop at `stop`, so an answer with a call that must be answered never has
- * it, and one without a call never has the reason of one.
+ * The reason of an answer with these calls. Agents stop at `stop`, so an answer with a call that must
+ * be answered never has it, and one without a call never has the reason of one.
  */
 export function finishReasonOf(
   meaning: Exclude<FinishMeaning, "interrupted">,
   calls: "tool_calls" | "function_call" | undefined,
 ): FinishReason {
-  return meaning === "length" || meaning === "content_filter" ? meaning : (calls ?? "stop");
+  switch (meaning) {
+    case "length":
+    case "window_full":
+    case "content_filter":
+    case "refusal":
+      return meaning;
+    case "stop_sequence":
+    case "pause":
+      return calls ?? meaning;
+    case "stop":
+    case "tool_calls":
+    case "function_call":
+    case "unknown":
+      return calls ?? "stop";
+  }
 }
 
 /** Whether a server says so that an answer goes on: some write it out instead of null. */
@@ -39,14 +53,25 @@ export function isNoFinishWord(word: string): boolean {
 
 const noFinish = /^\s*(?:|null|none|not_?finished)\s*$/i;
 
+const reasons = [
+  "stop",
+  "stop_sequence",
+  "length",
+  "window_full",
+  "tool_calls",
+  "function_call",
+  "content_filter",
+  "refusal",
+  "pause",
+  "interrupted",
+] as const satisfies readonly FinishMeaning[];
+
 /**
  * Words of OpenAI, Anthropic, Gemini, Bedrock, Cohere, Mistral, DeepSeek, Zhipu, xAI, Hugging Face,
  * vLLM, SGLang and llama.cpp, folded.
  */
 const meanings: ReadonlyMap<string, FinishMeaning> = new Map(
-  (["stop", "length", "tool_calls", "function_call", "content_filter", "interrupted"] as const)
-    .map((meaning) => table[meaning].map((word) => [word, meaning] as const))
-    .flat(),
+  reasons.flatMap((meaning) => table[meaning].map((word) => [word, meaning] as const)),
 );
 
 /** An open set is never read as success: anything that sounds like a failure is one. */

@@ -1,21 +1,27 @@
-import type { ChatMessage, Conversation, ContentPart } from "../../../domain/chat/conversation.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { chatFields } from "./chat-fields.ts";
 import { clip, missing } from "../../request/checks.ts";
 import { mendArguments } from "../../request/mend-arguments.ts";
-import { type JsonObject } from "../../../domain/json-object.ts";
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  objectOf,
+  textOf,
+} from "../../../domain/json-fields.ts";
 import { requireModel, requireObject } from "../../request/parse-json.ts";
 
 /**
- * Reads a parsed body of `POST /v1/chat/completions`, whose depth must be bounded already. The body
- * itself becomes the request, unknown fields included, and loses its null and empty fields. Throws a
+ * Checks a parsed body of `POST /v1/chat/completions`, whose depth must be bounded already. Returns
+ * the body itself, unknown fields included, without its null and empty fields. Throws a
  * `GatewayError` of status 400 with OpenAI's message, `param` and `code`.
  */
-export function parseChatRequest(body: unknown): Conversation {
+export function checkChatRequest(body: unknown): JsonObject {
   const fields = requireObject(body);
   requireModel(fields);
   refuseResponsesBody(fields);
-  assertChatFields(fields);
+  const violation = chatFields(fields);
+  if (violation !== undefined) throw violation.toError();
   refuseFieldsAlone(fields);
   refuseSilentJsonMode(fields);
   dropEmptyFields(fields);
@@ -34,16 +40,11 @@ function refuseResponsesBody(body: JsonObject): void {
   ).toError();
 }
 
-function assertChatFields(body: JsonObject): asserts body is Conversation {
-  const violation = chatFields(body);
-  if (violation !== undefined) throw violation.toError();
-}
-
-function refuseFieldsAlone(request: Conversation): void {
-  if ((request.stream_options ?? undefined) !== undefined && request.stream !== true) {
+function refuseFieldsAlone(body: JsonObject): void {
+  if ((body["stream_options"] ?? undefined) !== undefined && body["stream"] !== true) {
     throw needsField("stream_options", "stream");
   }
-  if ((request.top_logprobs ?? undefined) !== undefined && request.logprobs !== true) {
+  if ((body["top_logprobs"] ?? undefined) !== undefined && body["logprobs"] !== true) {
     throw needsField("top_logprobs", "logprobs");
   }
 }
@@ -55,15 +56,27 @@ function needsField(field: string, other: string): GatewayError {
   });
 }
 
-function refuseUnknownChoice(request: Conversation): void {
-  const tool = namedTool(request);
-  if (tool !== undefined && !offersTool(request, tool)) {
-    throw notOffered(tool.name, { what: "Tool", list: "tools", param: "tool_choice" });
+function refuseUnknownChoice(body: JsonObject): void {
+  const choice = objectOf(body["tool_choice"]);
+  const type = choice?.["type"];
+  if (type === "function" || type === "custom") {
+    const name = nameOf(choice?.[type]);
+    const isOffered = objectsIn(body["tools"]).some(
+      (tool) => tool["type"] === type && nameOf(tool[type]) === name,
+    );
+    if (!isOffered) throw notOffered(name, { what: "Tool", list: "tools", param: "tool_choice" });
   }
-  const call = request.function_call ?? undefined;
-  if (call === undefined || typeof call === "string") return;
-  if (request.functions?.some(({ name }) => name === call.name) === true) return;
-  throw notOffered(call.name, { what: "Function", list: "functions", param: "function_call" });
+  const call = objectOf(body["function_call"]);
+  if (call === undefined || objectsIn(body["functions"]).some(isNamed(nameOf(call)))) return;
+  throw notOffered(nameOf(call), { what: "Function", list: "functions", param: "function_call" });
+}
+
+function nameOf(named: unknown): string {
+  return textOf(objectOf(named)?.["name"]) ?? "";
+}
+
+function isNamed(name: string): (definition: JsonObject) => boolean {
+  return (definition) => nameOf(definition) === name;
 }
 
 interface Choice {
@@ -78,50 +91,23 @@ function notOffered(name: string, { what, list, param }: Choice): GatewayError {
   return new GatewayError("invalid_value", { message, param });
 }
 
-interface NamedTool {
-  readonly type: "function" | "custom";
-  readonly name: string;
-}
-
-function namedTool({ tool_choice: choice }: Conversation): NamedTool | undefined {
-  if (choice === undefined || choice === null || typeof choice === "string") return undefined;
-  switch (choice.type) {
-    case "function":
-      return { type: choice.type, name: choice.function.name };
-    case "custom":
-      return { type: choice.type, name: choice.custom.name };
-    case "allowed_tools":
-      return undefined;
-  }
-}
-
-function offersTool(request: Conversation, { type, name }: NamedTool): boolean {
-  const tools = request.tools ?? [];
-  return tools.some((tool) => {
-    const offered = tool.type === "function" ? tool.function.name : tool.custom.name;
-    return tool.type === type && offered === name;
-  });
-}
-
 /** Removes fields without effect that upstreams would refuse. Null fields are gone already. */
-function dropEmptyFields(request: Conversation): void {
-  for (const name of emptyFields(request)) Reflect.deleteProperty(request, name);
-  for (const message of request.messages) {
-    if (isEmptyList(message.tool_calls)) Reflect.deleteProperty(message, "tool_calls");
+function dropEmptyFields(body: JsonObject): void {
+  for (const name of emptyFields(body)) Reflect.deleteProperty(body, name);
+  for (const message of messagesOf(body)) {
+    if (isEmptyList(message["tool_calls"])) Reflect.deleteProperty(message, "tool_calls");
     // Empty content occurs only beside a call, a refusal or audio; the schema refuses it elsewhere.
-    if (isEmptyList(message.content)) Reflect.deleteProperty(message, "content");
+    if (isEmptyList(message["content"])) Reflect.deleteProperty(message, "content");
   }
 }
 
-function emptyFields(request: Conversation): readonly string[] {
+function emptyFields(body: JsonObject): readonly string[] {
   const names: string[] = [];
-  for (const name of ["tools", "functions", "stop", "modalities"] as const) {
-    if (isEmptyList(request[name])) names.push(name);
+  for (const name of ["tools", "functions", "stop", "modalities"]) {
+    if (isEmptyList(body[name])) names.push(name);
   }
-  if (!hasItems(request.tools)) {
-    names.push("tool_choice", "parallel_tool_calls");
-  }
-  if (!hasItems(request.functions)) names.push("function_call");
+  if (objectsIn(body["tools"]).length === 0) names.push("tool_choice", "parallel_tool_calls");
+  if (objectsIn(body["functions"]).length === 0) names.push("function_call");
   return names;
 }
 
@@ -129,16 +115,13 @@ function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-function hasItems(list: readonly unknown[] | null | undefined): boolean {
-  return list !== null && list !== undefined && list.length > 0;
-}
-
 /**
  * Refuses JSON mode when no message asks for JSON, as OpenAI does: a model that must write JSON
  * without being told may write white space until its limit.
  */
-function refuseSilentJsonMode({ response_format: format, messages: turns }: Conversation): void {
-  if (format?.type !== "json_object" || turns.some(saysJson)) return;
+function refuseSilentJsonMode(body: JsonObject): void {
+  if (objectOf(body["response_format"])?.["type"] !== "json_object") return;
+  if (messagesOf(body).some(saysJson)) return;
   throw new GatewayError("invalid_body", {
     message:
       "'messages' must contain the word 'json' in some form, " +
@@ -147,24 +130,29 @@ function refuseSilentJsonMode({ response_format: format, messages: turns }: Conv
   });
 }
 
-function saysJson({ content, tool_calls: calls }: ChatMessage): boolean {
-  const isInContent = typeof content === "string" ? isSaid(content) : content?.some(partSaysJson);
-  return isInContent === true || (calls ?? []).some((call) => isSaid(JSON.stringify(call)));
-}
-
-function partSaysJson(part: ContentPart): boolean {
-  return part.type === "text" && isSaid(part.text);
+function saysJson({ content, tool_calls: calls }: JsonObject): boolean {
+  const isInContent =
+    typeof content === "string"
+      ? isSaid(content)
+      : objectsIn(content).some(({ type, text }) => type === "text" && isSaid(String(text)));
+  return isInContent || objectsIn(calls).some((call) => isSaid(JSON.stringify(call)));
 }
 
 function isSaid(text: string): boolean {
   return /json/i.test(text);
 }
 
-function replaceHalvesInArguments({ messages }: Conversation): void {
-  for (const message of messages) {
-    for (const call of message.tool_calls ?? []) {
-      if (call.type === "function") mendArguments(call.function);
-    }
+function replaceHalvesInArguments(body: JsonObject): void {
+  for (const message of messagesOf(body)) {
+    for (const call of objectsIn(message["tool_calls"])) mendArguments(call["function"]);
     mendArguments(message["function_call"]);
   }
+}
+
+function messagesOf(body: JsonObject): readonly JsonObject[] {
+  return objectsIn(body["messages"]);
+}
+
+function objectsIn(value: unknown): readonly JsonObject[] {
+  return (listOf(value) ?? []).filter(isObject);
 }

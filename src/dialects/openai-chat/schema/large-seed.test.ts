@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseChatRequest } from "./chat-request.ts";
+import { checkChatRequest } from "./chat-request.ts";
 import { restoreLargeSeed } from "./large-seed.ts";
 
 const rest = '"model":"m","messages":[{"role":"user","content":"hi"}]';
 
 function sendOn(bodyText: string): string {
-  return JSON.stringify(restoreLargeSeed(parseChatRequest(JSON.parse(bodyText)), bodyText));
+  return JSON.stringify(restoreLargeSeed(checkChatRequest(JSON.parse(bodyText)), bodyText));
 }
 
 describe("a seed beyond 2^53", () => {
@@ -56,10 +56,10 @@ describe("a seed beyond 2^53", () => {
 test("a seed that is exact, null or absent leaves the request itself", () => {
   for (const seed of ["0", "-1", "1.0", "9007199254740991", "null"]) {
     const text = `{${rest},"seed":${seed}}`;
-    const request = parseChatRequest(JSON.parse(text));
+    const request = checkChatRequest(JSON.parse(text));
     expect(restoreLargeSeed(request, text)).toBe(request);
   }
-  const request = parseChatRequest(JSON.parse(`{${rest}}`));
+  const request = checkChatRequest(JSON.parse(`{${rest}}`));
   expect(restoreLargeSeed(request, `{${rest}}`)).toBe(request);
 });
 

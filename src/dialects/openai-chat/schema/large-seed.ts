@@ -1,4 +1,4 @@
-import type { Conversation } from "../../../domain/chat/conversation.ts";
+import type { JsonObject } from "../../../domain/json-fields.ts";
 
 declare global {
   interface JSON {
@@ -8,13 +8,13 @@ declare global {
 }
 
 /**
- * A seed has 64 bits, a number 53. If parsing has rounded the seed, returns a copy of the request
- * whose seed has the digits that the body has for this number; otherwise the request itself.
+ * A seed has 64 bits, a number 53. If parsing has rounded the seed, returns a copy of the body
+ * whose seed has the digits that its text has for this number; otherwise the body itself.
  */
-export function restoreLargeSeed(request: Conversation, bodyText: string): Conversation {
-  const { seed } = request;
-  if (typeof seed !== "number" || Number.isSafeInteger(seed)) return request;
+export function restoreLargeSeed(body: JsonObject, bodyText: string): JsonObject {
+  const { seed } = body;
+  if (typeof seed !== "number" || Number.isSafeInteger(seed)) return body;
   const written = [...bodyText.matchAll(/"seed"\s*:\s*(-?\d+)/g)].map(([, digits = ""]) => digits);
   const digits = written.findLast((text) => Number(text) === seed);
-  return digits === undefined ? request : { ...request, seed: JSON.rawJSON(digits) };
+  return digits === undefined ? body : { ...body, seed: JSON.rawJSON(digits) };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseChatRequest } from "../../openai-chat/schema/chat-request.ts";
+import { checkChatRequest } from "../../openai-chat/schema/chat-request.ts";
 
 interface Acceptance {
   readonly why: string;
@@ -15,7 +15,7 @@ for (const line of table.trim().split("\n")) {
     const body = { model: "m", messages: [{ role: "user", content: "hi" }], ...send };
     const nothingNull = (_key: string, value: unknown) => value ?? undefined;
     const before = JSON.stringify(body, nothingNull);
-    expect(parseChatRequest(body) as unknown).toBe(body);
+    expect(checkChatRequest(body) as unknown).toBe(body);
     expect(JSON.stringify(body)).toBe(before);
   });
 }

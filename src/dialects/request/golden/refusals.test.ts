@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
-import { parseChatRequest } from "../../openai-chat/schema/chat-request.ts";
+import { checkChatRequest } from "../../openai-chat/schema/chat-request.ts";
 import { parseEmbeddingRequest } from "../../embeddings/embedding-request.ts";
 
 /** One line of a table: either the whole `body`, or fields to `send` over a valid body. */
@@ -13,8 +13,8 @@ interface Refusal {
 }
 
 const tables = [
-  { name: "refused-messages", base: chatBody(), parse: parseChatRequest },
-  { name: "refused-fields", base: chatBody(), parse: parseChatRequest },
+  { name: "refused-messages", base: chatBody(), parse: checkChatRequest },
+  { name: "refused-fields", base: chatBody(), parse: checkChatRequest },
   { name: "refused-embeddings", base: { model: "m", input: "hi" }, parse: parseEmbeddingRequest },
 ];
 

@@ -1,0 +1,226 @@
+import type {
+  Block,
+  ResultContent,
+  ToolCallBlock,
+  ToolKind,
+  Turn,
+} from "../../domain/chat/conversation.ts";
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  nonEmpty,
+  objectOf,
+  textOf,
+} from "../../domain/json-fields.ts";
+import { fieldsBeyond, objectsIn } from "../fields.ts";
+import { markField, markOf } from "./cache-marks.ts";
+
+/** Reads a message, which must be checked. `at` is its path. */
+export function readMessage(message: JsonObject, at: string): Turn {
+  const role = message["role"];
+  switch (role) {
+    case "tool":
+    case "function":
+      return readResult(message, role, at);
+    case "assistant":
+      return readAssistant(message, at);
+    default: {
+      const cacheMark = markOf(message);
+      return {
+        role: role === "system" || role === "developer" ? role : "user",
+        blocks: contentOf(message, at),
+        isPlain: isPlainContent(message),
+        name: textOf(message["name"]),
+        cacheMark,
+        extra: fieldsBeyond(message, messageFields, markField(cacheMark)),
+        at,
+      };
+    }
+  }
+}
+
+const messageFields: ReadonlySet<string> = new Set(["role", "content", "name"]);
+
+function readResult(message: JsonObject, role: "tool" | "function", at: string): Turn {
+  const callId = role === "tool" ? (textOf(message["tool_call_id"]) ?? "") : undefined;
+  const name = textOf(message["name"]);
+  const content = contentOf(message, at).filter(isResultContent);
+  const isPlain = isPlainContent(message);
+  const cacheMark = markOf(message);
+  const extra = fieldsBeyond(message, resultFields, "tool_call_id", markField(cacheMark));
+  return {
+    role: "user",
+    blocks: [{ type: "tool-result", callId, name, content, isPlain, at }],
+    cacheMark,
+    // OpenAI knows no name beside an id, so it was not checked.
+    extra: name === undefined ? withName(message, extra) : extra,
+    at,
+  };
+}
+
+const resultFields: ReadonlySet<string> = new Set(["role", "content", "name"]);
+
+function withName({ name }: JsonObject, extra: Turn["extra"]): Turn["extra"] {
+  return name === undefined ? extra : { ...extra, name };
+}
+
+function isResultContent(block: Block): block is ResultContent {
+  return block.type === "text" || block.type === "image" || block.type === "document";
+}
+
+function readAssistant(message: JsonObject, at: string): Turn {
+  const blocks: Block[] = [];
+  const details = readThoughts(message, at, blocks);
+  for (const block of contentOf(message, at)) blocks.push(block);
+  const refusal = textOf(message["refusal"]);
+  if (refusal !== undefined) {
+    blocks.push({ type: "refusal", text: refusal, isBeside: true, at: `${at}.refusal` });
+  }
+  const spoken = objectOf(message["audio"]);
+  if (spoken !== undefined) {
+    const id = textOf(spoken["id"]) ?? "";
+    blocks.push({ type: "spoken", id, inner: fieldsBeyond(spoken, idField), at: `${at}.audio` });
+  }
+  readCalls(message, at, blocks);
+  const cacheMark = markOf(message);
+  return {
+    role: "assistant",
+    blocks,
+    isPlain: isPlainContent(message),
+    name: textOf(message["name"]),
+    cacheMark,
+    extra: fieldsBeyond(message, assistantFields, details, markField(cacheMark)),
+    at,
+  };
+}
+
+const assistantFields: ReadonlySet<string> = new Set([
+  ...messageFields,
+  "refusal",
+  "audio",
+  "tool_calls",
+  "function_call",
+  "reasoning_content",
+]);
+const idField: ReadonlySet<string> = new Set(["id"]);
+
+function isPlainContent({ content }: JsonObject): true | undefined {
+  return typeof content === "string" ? true : undefined;
+}
+
+function contentOf(message: JsonObject, at: string): readonly Block[] {
+  const { content } = message;
+  if (typeof content === "string") return [{ type: "text", text: content, at: `${at}.content` }];
+  return objectsIn(content).map((part, index) => readPart(part, `${at}.content[${index}]`));
+}
+
+function readPart(part: JsonObject, at: string): Block {
+  const type = textOf(part["type"]) ?? "";
+  const cacheMark = markOf(part);
+  const extra = fieldsBeyond(part, typeField, type, markField(cacheMark));
+  const own = objectOf(part[type]) ?? {};
+  switch (type) {
+    case "text":
+    case "refusal":
+      return { type, text: textOf(part[type]) ?? "", cacheMark, extra, at };
+    case "image_url": {
+      const url = textOf(own["url"]) ?? "";
+      const detail = textOf(own["detail"]);
+      const inner = fieldsBeyond(own, imageFields);
+      return { type: "image", url, detail, cacheMark, extra, inner, at };
+    }
+    case "input_audio": {
+      const data = textOf(own["data"]) ?? "";
+      const format = textOf(own["format"]) ?? "";
+      const inner = fieldsBeyond(own, audioFields);
+      return { type: "audio", data, format, cacheMark, extra, inner, at };
+    }
+    case "file": {
+      const data = textOf(own["file_data"]);
+      const filename = textOf(own["filename"]);
+      const inner = fieldsBeyond(own, fileFields);
+      return { type: "document", data, filename, cacheMark, extra, inner, at };
+    }
+    default:
+      return { type: "foreign", value: part, at };
+  }
+}
+
+const typeField: ReadonlySet<string> = new Set(["type"]);
+const imageFields: ReadonlySet<string> = new Set(["url", "detail"]);
+const audioFields: ReadonlySet<string> = new Set(["data", "format"]);
+/** `file_id` stays with the fields without a name: no upstream of another wire has it. */
+const fileFields: ReadonlySet<string> = new Set(["file_data", "filename"]);
+
+/**
+ * Thoughts that a caller sends back: `reasoning_content` as this gateway's answers have it, and
+ * signed ones in OpenRouter's `reasoning_details` or, as LiteLLM's callers keep them,
+ * `thinking_blocks`. Returns which of the two was read.
+ */
+function readThoughts(message: JsonObject, at: string, blocks: Block[]): string | undefined {
+  const text = textOf(message["reasoning_content"]);
+  if (text !== undefined) {
+    blocks.push({ type: "reasoning", text, at: `${at}.reasoning_content` });
+  }
+  for (const field of ["reasoning_details", "thinking_blocks"]) {
+    const details = listOf(message[field]) ?? [];
+    if (details.length === 0 || !details.every(isObject)) continue;
+    details.forEach((detail, index) => blocks.push(readDetail(detail, `${at}.${field}[${index}]`)));
+    return field;
+  }
+  return undefined;
+}
+
+/** An unsigned thought is in `reasoning_content`, too, so it is no thought of its own. */
+function readDetail(detail: JsonObject, at: string): Block {
+  const type = detail["type"];
+  if (type === "reasoning.text" || type === "thinking") {
+    const opaque = nonEmpty(detail["signature"]);
+    // Clients omit an empty text, but thoughts without visible text are signed too.
+    const text = textOf(detail["text"]) ?? textOf(detail["thinking"]) ?? "";
+    const extra = fieldsBeyond(detail, signedFields);
+    if (opaque !== undefined) return { type: "reasoning", text, opaque, extra, at };
+  }
+  if (type === "reasoning.encrypted" || type === "redacted_thinking") {
+    const opaque = nonEmpty(detail["data"]);
+    const extra = fieldsBeyond(detail, dataField);
+    if (opaque !== undefined) {
+      return { type: "reasoning", text: "", opaque, isRedacted: true, extra, at };
+    }
+  }
+  return { type: "foreign", value: detail, at };
+}
+
+/** The type stays: it says which of the fields a thought came in. */
+const signedFields: ReadonlySet<string> = new Set(["text", "thinking", "signature"]);
+const dataField: ReadonlySet<string> = new Set(["data"]);
+
+function readCalls(message: JsonObject, at: string, blocks: Block[]): void {
+  objectsIn(message["tool_calls"]).forEach((call, index) => {
+    const kind: ToolKind = call["type"] === "custom" ? "custom" : "function";
+    const id = textOf(call["id"]) ?? "";
+    const extra = fieldsBeyond(call, callFields, kind);
+    const body = objectOf(call[kind]) ?? {};
+    blocks.push({ ...readCall(body, kind), id, extra, at: `${at}.tool_calls[${index}]` });
+  });
+  const old = objectOf(message["function_call"]);
+  if (old === undefined) return;
+  blocks.push({ ...readCall(old, "function"), id: undefined, at: `${at}.function_call` });
+}
+
+/** The stream's `index`, which SDKs echo, is no field of a request. */
+const callFields: ReadonlySet<string> = new Set(["id", "type", "index"]);
+
+function readCall(body: JsonObject, kind: ToolKind): Omit<ToolCallBlock, "id" | "at"> {
+  const content = kind === "custom" ? "input" : "arguments";
+  return {
+    type: "tool-call",
+    kind,
+    name: textOf(body["name"]) ?? "",
+    arguments: textOf(body[content]) ?? "",
+    inner: fieldsBeyond(body, nameField, content),
+  };
+}
+
+const nameField: ReadonlySet<string> = new Set(["name"]);

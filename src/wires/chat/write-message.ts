@@ -1,0 +1,356 @@
+import type { ExtraFields } from "../../domain/chat/answer.ts";
+import {
+  type AudioBlock,
+  type Block,
+  type CacheMark,
+  type DocumentBlock,
+  flatNameOf,
+  type ImageBlock,
+  type RefusalBlock,
+  type ResultContent,
+  type TextBlock,
+  type ToolCallBlock,
+  type ToolResultBlock,
+  type Turn,
+} from "../../domain/chat/conversation.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { markField, writeMark } from "./cache-marks.ts";
+
+/** Which fields are sent to a server, by their place in the body. */
+export interface ForwardedFields {
+  readonly root: ReadonlySet<string>;
+  readonly message: ReadonlySet<string>;
+  /** In addition to the field named after the part's type, such as `text` of a `text` part. */
+  readonly part: ReadonlySet<string>;
+  /** Within the `audio` of an assistant's message. */
+  readonly spoken: ReadonlySet<string>;
+  /** Of a tool call, and of its `function` or `custom`. */
+  readonly call: ReadonlySet<string>;
+  readonly callBody: ReadonlySet<string>;
+  /** Within `image_url`, `input_audio` and `file` of a part. */
+  readonly media: ReadonlySet<string>;
+}
+
+/** Who wrote a tool call that a caller sends back. */
+export interface CallOrigin {
+  /** The id to send: as its upstream wrote it, if that is this one. */
+  readonly id: string;
+  /** `unknown`: the id has no mark, so the call has no fields of an upstream, or is not from here. */
+  readonly author: "this" | "another" | "unknown";
+}
+
+/** How messages are written for one server. */
+export interface MessageRules {
+  readonly fields: ForwardedFields;
+  readonly origins: { read(id: string): CallOrigin };
+  readonly instructionRole: "system" | "developer" | "as_sent";
+  readonly flattenTextParts: boolean;
+}
+
+/** An object of the body; what is undefined in it is not sent. */
+export type Written = Record<string, unknown>;
+
+/** Writes the turns of one conversation. `isOwn`: it came as a chat request. */
+export class MessageWriter {
+  readonly #rules: MessageRules;
+  readonly #isOwn: boolean;
+
+  constructor(rules: MessageRules, isOwn: boolean) {
+    this.#rules = rules;
+    this.#isOwn = isOwn;
+  }
+
+  /**
+   * Other wires have neighbouring turns of one role, and texts beside the results of tools. In chat
+   * the results must follow the message with their calls.
+   */
+  write(turns: readonly Turn[]): readonly Written[] {
+    const messages: Written[] = [];
+    for (const turn of this.#isOwn ? turns : joined(turns)) this.#writeTurn(turn, messages);
+    return messages;
+  }
+
+  #writeTurn(turn: Turn, messages: Written[]): void {
+    switch (turn.role) {
+      case "assistant":
+        return this.#writeAssistant(turn, messages);
+      case "user":
+        return this.#writeUser(turn, messages);
+      case "system":
+      case "developer": {
+        const { instructionRole } = this.#rules;
+        const role = instructionRole === "as_sent" ? turn.role : instructionRole;
+        const content = this.#content(turn.blocks, turn.isPlain);
+        if (content !== undefined) messages.push(this.#message(turn, { role, content }));
+      }
+    }
+  }
+
+  #writeUser(turn: Turn, messages: Written[]): void {
+    if (!turn.blocks.some(isResult)) {
+      const content = this.#content(turn.blocks, turn.isPlain);
+      if (content !== undefined) messages.push(this.#message(turn, { role: "user", content }));
+      return;
+    }
+    for (const block of turn.blocks) if (isResult(block)) messages.push(this.#result(block));
+    const content = this.#content(turn.blocks.filter((block) => !isResult(block)));
+    if (content !== undefined) messages.push(this.#message(turn, { role: "user", content }));
+    // The fields of a chat message with a result are those of its turn.
+    else Object.assign(messages.at(-1) ?? {}, this.#message(turn, {}));
+  }
+
+  #result(block: ToolResultBlock): Written {
+    const { callId, name, isPlain, isError } = block;
+    const blocks = isError === true && !this.#isOwn ? asError(block.content) : block.content;
+    const content = this.#content(blocks, isPlain);
+    const mark = this.#mark(block.cacheMark, this.#rules.fields.message);
+    if (callId === undefined) return { role: "function", name, content: content ?? null, ...mark };
+    const id = this.#rules.origins.read(callId).id;
+    return { role: "tool", content: content ?? "", tool_call_id: id, name, ...mark };
+  }
+
+  /** Some servers require content, if only null. OpenAI refuses an empty list of calls. */
+  #writeAssistant(turn: Turn, messages: Written[]): void {
+    const written = this.#content(turn.blocks, turn.isPlain);
+    const content = written === undefined || written.length === 0 ? null : written;
+    const message = this.#message(turn, { role: "assistant", content });
+    const calls: Written[] = [];
+    for (const block of turn.blocks) {
+      switch (block.type) {
+        case "reasoning":
+          this.#addThought(message, block);
+          break;
+        case "foreign":
+          this.#addDetail(message, block.value);
+          break;
+        case "refusal":
+          if (isBeside(block, this.#isOwn)) addText(message, "refusal", block.text);
+          break;
+        case "spoken":
+          message["audio"] = {
+            id: block.id,
+            ...this.#some(block.inner, this.#rules.fields.spoken),
+          };
+          break;
+        case "tool-call":
+          if (block.id !== undefined) calls.push(this.#call(block, block.id));
+          else message["function_call"] = { ...bodyOf(block), ...this.#own(block.inner) };
+          break;
+        default:
+      }
+    }
+    if (calls.length > 0) message["tool_calls"] = calls;
+    // From another wire, a turn may have only what chat cannot say.
+    if (this.#isOwn || content !== null || Object.keys(message).length > 2) messages.push(message);
+  }
+
+  #addThought(message: Written, block: Extract<Block, { type: "reasoning" }>): void {
+    const { text, opaque, isRedacted, extra } = block;
+    if (!this.#isOwn) {
+      if (text !== "") addText(message, "reasoning_content", text);
+      return;
+    }
+    if (opaque === undefined) return addText(message, "reasoning_content", text);
+    const type = extra?.["type"];
+    if (isRedacted === true) {
+      this.#addDetail(message, { type: "reasoning.encrypted", ...extra, data: opaque });
+    } else {
+      const name = type === "thinking" ? "thinking" : "text";
+      const own = { [name]: text, signature: opaque };
+      this.#addDetail(message, { type: "reasoning.text", ...extra, ...own });
+    }
+  }
+
+  /** An entry of the field that has details of its type. */
+  #addDetail(message: Written, detail: ExtraFields): void {
+    const type = detail["type"];
+    const isBlock = type === "thinking" || type === "redacted_thinking";
+    const field = isBlock ? "thinking_blocks" : "reasoning_details";
+    if (!this.#isOwn || !this.#rules.fields.message.has(field)) return;
+    const before = message[field];
+    if (Array.isArray(before)) before.push(detail);
+    else message[field] = [detail];
+  }
+
+  /**
+   * The fields of a call that are not OpenAI's go back to the upstream that wrote them, and to no
+   * other. `extra_content` is a field of Google's requests, too: where nobody has marked the call,
+   * the caller's own is sent.
+   */
+  #call(block: ToolCallBlock, marked: string): Written {
+    const { fields, origins } = this.#rules;
+    const { kind, extra, inner } = block;
+    const { id, author } = origins.read(marked);
+    const body = bodyOf(block);
+    if (author === "this") {
+      return { id, type: kind, [kind]: { ...body, ...this.#own(inner) }, ...this.#own(extra) };
+    }
+    const google = author === "unknown" ? "extra_content" : undefined;
+    return {
+      id,
+      type: kind,
+      [kind]: { ...body, ...this.#some(inner, fields.callBody) },
+      ...this.#some(extra, fields.call, google),
+    };
+  }
+
+  /** Adds what a turn has beside its content. */
+  #message({ name, extra, cacheMark }: Turn, message: Written): Written {
+    const { fields } = this.#rules;
+    if (name !== undefined) message["name"] = name;
+    if (extra === undefined && cacheMark === undefined) return message;
+    const mark = this.#mark(cacheMark, fields.message);
+    return Object.assign(message, mark, this.#some(extra, fields.message));
+  }
+
+  /** Undefined where there is none. A plain text stays one; of other wires, each single text is. */
+  #content(blocks: readonly Block[], isPlain?: boolean): string | readonly Written[] | undefined {
+    const contents = blocks.filter((block) => isContent(block, this.#isOwn));
+    if (contents.length === 0) return undefined;
+    const first = contents[0];
+    if (isPlain === true && contents.length === 1 && first?.type === "text") return first.text;
+    const parts = contents.map((block) => this.#part(block));
+    const isJoined = this.#rules.flattenTextParts && parts.every(({ type }) => type === "text");
+    if (isJoined) return parts.map(({ text }) => text).join("\n");
+    const part = parts[0] ?? {};
+    const isBare = parts.length === 1 && Object.keys(part).length === 2;
+    return !this.#isOwn && isBare && typeof part["text"] === "string" ? part["text"] : parts;
+  }
+
+  #part(block: PartBlock): Written {
+    const { fields } = this.#rules;
+    const part = this.#partOf(block);
+    if (block.cacheMark === undefined && block.extra === undefined) return part;
+    return Object.assign(
+      part,
+      this.#mark(block.cacheMark, fields.part),
+      this.#some(block.extra, fields.part),
+    );
+  }
+
+  #partOf(block: PartBlock): Written {
+    const { media } = this.#rules.fields;
+    switch (block.type) {
+      case "text":
+        return { type: "text", text: block.text };
+      case "refusal":
+        return { type: "refusal", refusal: block.text };
+      case "image": {
+        const { url, detail, inner } = block;
+        return { type: "image_url", image_url: { url, detail, ...this.#some(inner, media) } };
+      }
+      case "audio": {
+        const { data, format, inner } = block;
+        return { type: "input_audio", input_audio: { data, format, ...this.#some(inner, media) } };
+      }
+      case "document": {
+        const { text, data, inner } = block;
+        if (text !== undefined) return { type: "text", text };
+        refuseAddress(block, this.#isOwn);
+        // OpenAI requires a name, which other wires leave out.
+        const filename = block.filename ?? (this.#isOwn ? undefined : "document");
+        const file = { filename, file_data: data, ...this.#some(inner, media) };
+        return { type: "file", file };
+      }
+    }
+  }
+
+  #mark(mark: CacheMark | undefined, forwarded: ReadonlySet<string>): Written | undefined {
+    const field = markField(mark);
+    if (mark === undefined || field === undefined || !forwarded.has(field)) return undefined;
+    return { [field]: writeMark(mark) };
+  }
+
+  /** Fields without a name in the conversation are the caller's wire's. */
+  #own(extra: ExtraFields | undefined): ExtraFields | undefined {
+    return this.#isOwn ? extra : undefined;
+  }
+
+  /** Those of them that are forwarded, and `also`. */
+  #some(
+    extra: ExtraFields | undefined,
+    forwarded: ReadonlySet<string>,
+    also?: string,
+  ): Written | undefined {
+    if (extra === undefined || !this.#isOwn) return undefined;
+    let some: Written | undefined;
+    for (const field in extra) {
+      if (!forwarded.has(field) && field !== also) continue;
+      some ??= {};
+      some[field] = extra[field];
+    }
+    return some;
+  }
+}
+
+/** Neighbours of the same role as one turn. */
+function joined(turns: readonly Turn[]): readonly Turn[] {
+  const all: Turn[] = [];
+  let blocks: Block[] = [];
+  for (const turn of turns) {
+    const isApart = turn.role === "system" || turn.role === "developer";
+    if (isApart || all.at(-1)?.role !== turn.role) {
+      blocks = [];
+      all.push({ ...turn, blocks });
+    }
+    for (const block of turn.blocks) blocks.push(block);
+  }
+  return all;
+}
+
+function isResult(block: Block): block is ToolResultBlock {
+  return block.type === "tool-result";
+}
+
+/** Chat has a field for the refusal of a message; the other wires' refusals are written so, too. */
+function isBeside({ isBeside }: RefusalBlock, isOwn: boolean): boolean {
+  return isBeside === true || !isOwn;
+}
+
+type PartBlock = TextBlock | RefusalBlock | ImageBlock | DocumentBlock | AudioBlock;
+
+function isContent(block: Block, isOwn: boolean): block is PartBlock {
+  switch (block.type) {
+    case "text":
+    case "image":
+    case "document":
+    case "audio":
+      return true;
+    case "refusal":
+      return !isBeside(block, isOwn);
+    default:
+      return false;
+  }
+}
+
+function bodyOf(block: ToolCallBlock): Written {
+  const field = block.kind === "custom" ? "input" : "arguments";
+  return { name: flatNameOf(block), [field]: block.arguments };
+}
+
+function addText(message: Written, field: string, text: string): void {
+  const before = message[field];
+  message[field] = typeof before === "string" ? before + text : text;
+}
+
+/** Chat cannot say that a tool failed, but its text can. */
+function asError(content: readonly ResultContent[]): readonly ResultContent[] {
+  const at = content.findIndex(({ type }) => type === "text");
+  const first = content[at];
+  if (first?.type !== "text") return [{ type: "text", text: "Error", at: "" }, ...content];
+  if (/^\s*error:/i.test(first.text)) return content;
+  return content.with(at, { ...first, text: `Error: ${first.text}` });
+}
+
+/** OpenAI accepts files only as data; some servers would fetch any address. */
+function refuseAddress({ data, url, at }: DocumentBlock, isOwn: boolean): void {
+  const isAddress = data !== undefined && /^\s*(?!data:)[a-z][a-z0-9+.-]*:/i.test(data);
+  if (url === undefined && !isAddress) return;
+  throw new UpstreamFailure({
+    kind: "unsupported",
+    message:
+      "Files are accepted only as data, not by address: " +
+      (isOwn ? "send file_data as a data URL." : "send the file itself."),
+    param: isOwn ? "file_data" : at,
+  });
+}
