@@ -5,6 +5,7 @@ import {
   bedrockModelOf,
   type BedrockModel,
 } from "../../src/upstreams/bedrock/models/bedrock-model.ts";
+import { readChatRequest } from "../../src/wires/chat/read-request.ts";
 import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
 import { encodeConverse } from "../../src/upstreams/bedrock/encode/encode-converse.ts";
 import {
@@ -23,6 +24,11 @@ export interface CheckedBody {
   readonly body: ConverseRequest;
   readonly context: AnswerContext;
   readonly adjusted: AdjustedFields;
+}
+
+/** A chat body, of which a test names only what it is about. */
+export function chatOf(body: object): Conversation {
+  return readChatRequest({ model: "m", messages: [{ role: "user", content: "hi" }], ...body });
 }
 
 /** A model with settings of which a test names only what it is about. */

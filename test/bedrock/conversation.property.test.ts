@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ChatMessage, Conversation } from "../../src/domain/chat/conversation.ts";
+import type { Conversation } from "../../src/domain/chat/conversation.ts";
 import { ModelRegistry } from "../../simulator/bedrock/models.ts";
 import {
   countInputTokens,
@@ -9,10 +9,12 @@ import {
 } from "../../simulator/bedrock/read-request.ts";
 import { parseJson, recordOf } from "../../simulator/json.ts";
 import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
+import { answersAsWhole } from "../../src/upstreams/bedrock/encode/encode-converse.ts";
 import { knownFamilies } from "../../src/upstreams/bedrock/models/facts.ts";
 import { identifiers } from "../support/bedrock-identifiers.ts";
 import { startGateway, targetAt, type TestGateway } from "../support/gateway.ts";
-import { encodeChecked, modelWith } from "./checked-encode.ts";
+import { orderedConversations } from "./conversations.ts";
+import { chatOf, encodeChecked, modelWith } from "./checked-encode.ts";
 import { runsOf } from "../support/requirement.ts";
 
 const text = fc.constantFrom("", " ", "\n\t", "hi", "Tell me a joke. ");
@@ -32,7 +34,7 @@ const instruction = fc.record({
 });
 
 /** OpenAI takes all of these; whether the assistant is to go on from its words is another matter. */
-const messages: fc.Arbitrary<readonly ChatMessage[]> = fc
+const messages: fc.Arbitrary<readonly object[]> = fc
   .oneof(
     fc.array(message("system", "developer"), { minLength: 1, maxLength: 4 }),
     fc.array(message("user"), { minLength: 1, maxLength: 3 }),
@@ -44,19 +46,28 @@ const messages: fc.Arbitrary<readonly ChatMessage[]> = fc
   .chain((list) => fc.oneof(message("user"), instruction).map((last) => [...list, last]));
 
 const registry = new ModelRegistry({ models: {}, region: undefined });
-const request: fc.Arbitrary<Conversation> = fc.record({
-  model: fc.constant("alias"),
-  max_tokens: fc.constant(256),
-  messages,
-  response_format: fc.constantFrom({ type: "text" } as const, { type: "json_object" } as const),
-});
+const chatRequest: fc.Arbitrary<Conversation> = fc
+  .record({
+    max_tokens: fc.constant(256),
+    messages,
+    response_format: fc.constantFrom({ type: "text" } as const, { type: "json_object" } as const),
+  })
+  .map(chatOf);
 
 describe.each(Object.entries(identifiers))("a model of the family %s", (family, identifier) => {
-  test("answers every conversation that OpenAI answers, and counts it", () => {
+  const model = modelWith(identifier);
+  const { tools: takesTools } = model.capabilities;
+  const takesDocuments =
+    model.capabilities.documents && registry.resolve(identifier)?.documents === true;
+
+  test.each([
+    ["OpenAI", chatRequest],
+    ["Messages or Responses", orderedConversations({ takesDocuments, takesTools })],
+  ])("answers every conversation that %s answers, and counts it", (_what, request) => {
     expect<string>(knownFamilies.familyOf(identifier) ?? "other-chat").toBe(family);
-    const model = modelWith(identifier);
     const row = registry.resolve(identifier);
-    const property = fc.property(request, fc.boolean(), (asked, isStreamed) => {
+    const property = fc.property(request, fc.boolean(), (asked, wantsStream) => {
+      const isStreamed = wantsStream && !answersAsWhole(asked, model);
       const body = recordOf(encodeChecked(asked, model, isStreamed).body);
       const call = { body, model: identifier, row, isStreamed, contextWindow: undefined };
       readConverseRequest({ ...call, cache: new PromptCache() });

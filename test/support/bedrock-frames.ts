@@ -60,6 +60,7 @@ export interface ContextFixture {
   readonly answerTool?: string;
   readonly usesFunctions?: boolean;
   readonly stopSequences?: readonly string[];
+  readonly sentStop?: string;
 }
 
 export function contextOf(fixture: ContextFixture = {}): AnswerContext {
@@ -71,5 +72,6 @@ export function contextOf(fixture: ContextFixture = {}): AnswerContext {
     thoughtSeal: new ThoughtSeal("anthropic.claude-test"),
     check: undefined,
     stopSequences: fixture.stopSequences ?? [],
+    sentStop: fixture.sentStop,
   };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { modelWith } from "../../../test/bedrock/checked-encode.ts";
+import { chatOf, modelWith } from "../../../test/bedrock/checked-encode.ts";
 import { bedrockModelOf } from "./models/bedrock-model.ts";
 import { countPathOf, decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
 
@@ -33,8 +33,7 @@ test("a count is read, and anything else is a broken answer", () => {
 
 test("counting tokens sends the same words and tools, and nothing else", () => {
   const body = encodeCountTokens(
-    {
-      model: "m",
+    chatOf({
       messages: [
         { role: "system", content: "Be brief." },
         { role: "user", content: "hi" },
@@ -42,7 +41,7 @@ test("counting tokens sends the same words and tools, and nothing else", () => {
       tools: [{ type: "function", function: { name: "weather" } }],
       temperature: 0.5,
       service_tier: "flex",
-    },
+    }),
     modelWith("us.anthropic.claude-sonnet-4-20250514-v1:0"),
   );
   expect(JSON.parse(body)).toEqual({

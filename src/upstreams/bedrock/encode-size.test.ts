@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ChatMessage, Conversation } from "../../domain/chat/conversation.ts";
-import { modelWith } from "../../../test/bedrock/checked-encode.ts";
+import { chatOf, modelWith } from "../../../test/bedrock/checked-encode.ts";
 import { encodeConverse } from "./encode/encode-converse.ts";
 
 // Requests of the largest size. They would block the process for minutes if any step were not
@@ -21,16 +20,15 @@ const tools = Array.from({ length: 128 }, (_, index) => ({
   function: { name: `tool.${index}` },
 }));
 
-function lengthOf(messages: readonly ChatMessage[], model = claude): number {
-  const request: Conversation = { model: "m", messages, tools };
-  return encodeConverse(request, model, { isStreamed: false }).body.length;
+function lengthOf(messages: readonly object[], model = claude): number {
+  return encodeConverse(chatOf({ messages, tools }), model, { isStreamed: false }).body.length;
 }
 
 test.each([
   ["a model with instructions of their own", claude],
   ["a model without", mixtral],
 ])("150,000 parts in one message of each role are encoded for %s", (_what, model) => {
-  const messages: readonly ChatMessage[] = [
+  const messages: readonly object[] = [
     { role: "system", content: parts },
     { role: "user", content: parts },
     { role: "assistant", content: parts },
@@ -41,7 +39,7 @@ test.each([
 
 test("a million instructions precede the first message of a model without a system field", () => {
   const instructions = Array.from({ length: 1_000_000 }, () => part);
-  const messages: readonly ChatMessage[] = [
+  const messages: readonly object[] = [
     { role: "system", content: instructions },
     { role: "user", content: "hi" },
   ];
@@ -54,18 +52,18 @@ test.each([
   ["mixtral", mixtral],
 ])("15,000 calls with one id, each with its result, are encoded for %s", (_what, model) => {
   const call = { type: "function" as const, function: { name: "a tool", arguments: "{}" } };
-  const exchange: readonly ChatMessage[] = [
+  const exchange: readonly object[] = [
     { role: "assistant", content: null, tool_calls: [{ id: "call_0", ...call }] },
     { role: "tool", tool_call_id: "call_0", content: "x" },
   ];
-  const first: ChatMessage = { role: "user", content: "hi" };
+  const first = { role: "user", content: "hi" };
   const messages = [first, ...Array.from({ length: 15_000 }, () => exchange).flat()];
   expect(lengthOf(messages, model)).toBeGreaterThan(messages.length * 40);
 });
 
 test("100,000 calls in one message and their results in reverse order are encoded", () => {
   const ids = Array.from({ length: 100_000 }, (_, index) => `call:${index}`);
-  const messages: readonly ChatMessage[] = [
+  const messages: readonly object[] = [
     { role: "user", content: "hi" },
     {
       role: "assistant",

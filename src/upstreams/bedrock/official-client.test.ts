@@ -13,6 +13,7 @@ import {
   type ContextFixture,
   type FrameFixture,
 } from "../../../test/support/bedrock-frames.ts";
+import { partsOf } from "../../../test/bedrock/choice-parts.ts";
 import type { ChatEvent } from "../../domain/chat/answer.ts";
 import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.ts";
 import { decoderLimits } from "../../../test/support/answer-decoding.ts";
@@ -170,13 +171,12 @@ for (const { name, body, failure, context } of goldenAnswers as readonly GoldenA
     const calls = blocks.flatMap(({ toolUse }) =>
       toolUse === undefined || toolUse.type !== undefined ? [] : [toolUse],
     );
-    expect(result.choices[0]?.content ?? "").toBe(texts.join(""));
-    expect(result.choices[0]?.reasoning ?? "").toBe(
+    const said = partsOf(result.choices[0] ?? { blocks: [] });
+    expect(said.content ?? "").toBe(texts.join(""));
+    expect(said.reasoning ?? "").toBe(
       blocks.map((block) => block.reasoningContent?.reasoningText?.text ?? "").join(""),
     );
-    expect(
-      result.choices[0]?.toolCalls.map((call) => [call.id, call.name, call.arguments]),
-    ).toEqual(
+    expect(said.toolCalls.map((call) => [call.id, call.name, call.arguments])).toEqual(
       calls.map(({ toolUseId, name: tool, input = {} }) => [
         toolUseId ?? "",
         tool ?? "",

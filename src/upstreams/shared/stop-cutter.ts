@@ -8,7 +8,7 @@ export class StopCutter {
   readonly #matchers: readonly Matcher[];
   /** The end of the text so far, which may begin a sequence. */
   #held = "";
-  #isCut = false;
+  #found: string | undefined;
 
   /** Empty sequences are ignored. */
   constructor(sequences: readonly string[]) {
@@ -17,16 +17,21 @@ export class StopCutter {
 
   /** Whether a stop sequence was found: nothing after it belongs to the answer. */
   get isCut(): boolean {
-    return this.#isCut;
+    return this.#found !== undefined;
+  }
+
+  /** The sequence that ended the text. */
+  get found(): string | undefined {
+    return this.#found;
   }
 
   /** Takes the next piece of the text; returns what may be sent to the reader. */
   push(piece: string): string {
-    if (this.#isCut) return "";
+    if (this.isCut) return "";
     const text = this.#held + piece;
     for (let at = this.#held.length; at < text.length; at += 1) {
       const found = this.#lengthOfMatch(text.charCodeAt(at));
-      if (found > 0) return this.#cut(text.slice(0, at + 1 - found));
+      if (found > 0) return this.#cut(text, at + 1 - found, at + 1);
     }
     const heldFrom = text.length - Math.max(0, ...this.#matchers.map(({ matched }) => matched));
     this.#held = text.slice(heldFrom);
@@ -41,10 +46,10 @@ export class StopCutter {
     return held;
   }
 
-  #cut(text: string): string {
-    this.#isCut = true;
+  #cut(text: string, from: number, to: number): string {
+    this.#found = text.slice(from, to);
     this.#held = "";
-    return text;
+    return text.slice(0, from);
   }
 
   /** Length of the longest sequence that is complete with this character, 0 when none is. */

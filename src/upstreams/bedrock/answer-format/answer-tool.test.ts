@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "../decode/answer-events.ts";
 import { decodeConverse } from "../decode/decode-converse.ts";
+import { partsOf } from "../../../../test/bedrock/choice-parts.ts";
 import { ThoughtSeal } from "../thinking/sent-thoughts.ts";
 
 const context: AnswerContext = {
@@ -13,6 +14,7 @@ const context: AnswerContext = {
   thoughtSeal: new ThoughtSeal("anthropic.claude-test"),
   check: undefined,
   stopSequences: [],
+  sentStop: undefined,
 };
 const call = (name: string, input: object) => ({
   toolUse: { toolUseId: `id-${name}`, name, input },
@@ -21,7 +23,8 @@ const call = (name: string, input: object) => ({
 function decode(...content: object[]) {
   const body = { output: { message: { content } }, stopReason: "tool_use" };
   const bytes = new TextEncoder().encode(JSON.stringify(body));
-  return decodeConverse({ headers: new Headers(), body: bytes }, context).choices[0];
+  const [choice] = decodeConverse({ headers: new Headers(), body: bytes }, context).choices;
+  return { ...partsOf(choice ?? { blocks: [] }), finishReason: choice?.finishReason };
 }
 
 /** The events of successive tool calls. */
@@ -99,7 +102,7 @@ test("of two answers the first one counts", () => {
 test("stop sequences end only text, and not text that an answer replaces", () => {
   expect(streamedUntil(["me"], "answer")).toEqual(['{"from":"answer"}', "stop"]);
   expect(streamedUntil(["from"], "answer")).toEqual(['{"from":"answer"}', "stop"]);
-  expect(streamedUntil(["me"], "look")).toEqual(["Let ", "stop"]);
-  expect(streamedUntil(["me"])).toEqual(["Let ", "stop"]);
+  expect(streamedUntil(["me"], "look")).toEqual(["Let ", "stop_sequence"]);
+  expect(streamedUntil(["me"])).toEqual(["Let ", "stop_sequence"]);
   expect(streamedUntil(["see.."])).toEqual(["Let me see.", "stop"]);
 });

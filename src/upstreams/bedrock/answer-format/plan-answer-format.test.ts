@@ -1,15 +1,13 @@
 import { expect, test } from "bun:test";
-import type { Conversation } from "../../../domain/chat/conversation.ts";
-import { modelWith } from "../../../../test/bedrock/checked-encode.ts";
+import { chatOf, modelWith } from "../../../../test/bedrock/checked-encode.ts";
 import { Adjustments } from "../encode/adjustments.ts";
 import { planAnswerFormat } from "./plan-answer-format.ts";
 
 const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
-const request: Conversation = {
-  model: "m",
+const request = chatOf({
   messages: [{ role: "user", content: "Rome?" }],
   response_format: { type: "json_schema", json_schema: { name: "city", schema } },
-};
+});
 
 /** They have neither schemas of their own nor tools that can be forced. */
 test.each(["us.anthropic.claude-sonnet-5-5", "us.meta.llama3-3-70b-instruct-v1:0"])(

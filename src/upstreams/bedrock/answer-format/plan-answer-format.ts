@@ -1,5 +1,9 @@
-import type { Conversation } from "../../../domain/chat/conversation.ts";
-import { type JsonObject, objectOf, textOf } from "../../../domain/json-fields.ts";
+import {
+  type AnswerFormat as WantedFormat,
+  type Conversation,
+  fieldOf,
+} from "../../../domain/chat/conversation.ts";
+import type { JsonObject } from "../../../domain/json-fields.ts";
 import { type Adjustments, invalidRequest, isBlank } from "../encode/adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { providerSchema } from "./provider-schema.ts";
@@ -14,26 +18,29 @@ export type AnswerFormat =
   | { readonly kind: "tool"; readonly offer: Offer }
   | { readonly kind: "instruction"; readonly text: string };
 
-type Schema = Extract<Conversation["response_format"], { readonly type: "json_schema" }>;
+type Schema = Extract<WantedFormat, { readonly type: "schema" }>;
 
 export function planAnswerFormat(
   request: Conversation,
   model: BedrockModel,
   adjustments: Adjustments,
 ): AnswerFormat {
-  const format = request.response_format ?? undefined;
-  if (format === undefined || format.type === "text") return free;
-  // The provider has no such mode: without a schema there is nothing to enforce.
-  if (format.type === "json_object") return { kind: "instruction", text: jsonInstruction };
+  const { format } = request;
+  // The provider has no mode for JSON: without a schema there is nothing to enforce.
+  if (format?.type === "json") return { kind: "instruction", text: jsonInstruction };
+  if (format?.type !== "schema") return free;
   const planned = planSchema(format, request, model);
   if (planned !== undefined) return planned;
   const inWords: AnswerFormat = { kind: "instruction", text: schemaInstruction(schemaOf(format)) };
   // The answer is still checked: one that violates the schema is refused.
   if (model.settings.validateAnswers) return inWords;
+  const advice =
+    request.wire === "messages"
+      ? "Describe the schema in the messages."
+      : `Use ${fieldOf(request, "format")} json_object, and describe the schema in the messages.`;
   adjustments.dropOrRefuse(
-    "response_format",
-    "This model does not support JSON schemas. Use response_format json_object, and describe " +
-      "the schema in the messages.",
+    fieldOf(request, "format"),
+    `This model does not support JSON schemas. ${advice}`,
     "instruction",
   );
   return inWords;
@@ -45,16 +52,16 @@ function planSchema(
   request: Conversation,
   { capabilities }: BedrockModel,
 ): AnswerFormat | undefined {
-  const { json_schema: wanted } = format;
+  const { name = "answer" } = format;
   const schema = schemaOf(format);
-  const description = descriptionOf(wanted);
+  const description = descriptionOf(format);
   const canForce = capabilities.tools && capabilities.toolChoice;
   const held = capabilities.jsonSchema ? providerSchema(schema) : undefined;
   // If no tool can replace it, the provider's refusal explains what it does not accept.
   if (held !== undefined || (capabilities.jsonSchema && !canForce)) {
     const jsonSchema = {
       schema: JSON.stringify(held ?? schema),
-      name: wanted.name,
+      name,
       ...(description !== undefined && { description }),
     };
     return { kind: "field", textFormat: { type: "json_schema", structure: { jsonSchema } } };
@@ -64,12 +71,13 @@ function planSchema(
     // An answer that must be a call of the caller's tools has no text.
     if (list.length > 0 && (choice.type === "any" || choice.type === "named")) return free;
     const beside = choice.type === "none" ? [] : list;
-    return { kind: "tool", offer: answerOffer({ name: wanted.name, schema, description }, beside) };
+    const param = fieldOf(request, "format");
+    return { kind: "tool", offer: answerOffer({ name, schema, description, param }, beside) };
   }
   return undefined;
 }
 
-function schemaOf({ json_schema: { schema } }: Schema): JsonObject {
+function schemaOf({ schema }: Schema): JsonObject {
   return schema ?? { type: "object" };
 }
 
@@ -79,12 +87,17 @@ interface Wanted {
   readonly name: string;
   readonly schema: JsonObject;
   readonly description: string | undefined;
+  /** The caller's field. */
+  readonly param: string;
 }
 
-function answerOffer({ name, schema, description }: Wanted, beside: readonly Offer[]): Offer {
+function answerOffer(
+  { name, schema, description, param }: Wanted,
+  beside: readonly Offer[],
+): Offer {
   if (schema["type"] !== undefined && schema["type"] !== "object") {
     throw invalidRequest(
-      "response_format",
+      param,
       "The JSON schema of an answer must describe an object. Put other values into a field of one.",
     );
   }
@@ -102,7 +115,6 @@ function answerOffer({ name, schema, description }: Wanted, beside: readonly Off
     // A reference alone has no type, and a tool's input must have one.
     schema: { type: "object", ...schema },
     isStrict: false,
-    sent: {},
   };
 }
 
@@ -114,8 +126,7 @@ function nameBeside(name: string, beside: readonly Offer[]): string {
   return free;
 }
 
-function descriptionOf(wanted: Schema["json_schema"]): string | undefined {
-  const description = textOf(objectOf(wanted)?.["description"]) ?? "";
+function descriptionOf({ description = "" }: Schema): string | undefined {
   return isBlank(description) ? undefined : description;
 }
 

@@ -1,8 +1,8 @@
 import type {
+  AnswerReasoning,
   ChatEvent,
   FinishReason,
   GuardrailOutcome,
-  ReasoningBlock,
 } from "../../../domain/chat/answer.ts";
 import {
   answerTooLarge,
@@ -28,6 +28,8 @@ interface AnswerEnd {
   /** The outcome of its guardrail. */
   readonly trace?: unknown;
   readonly usage?: TokenUsage | undefined;
+  /** The stop sequence that the model named. */
+  readonly stopSequence?: string | undefined;
 }
 
 /** The service returns one choice. If there are several, each comes from its own request. */
@@ -50,7 +52,6 @@ export class AnswerEvents {
   /** Counts tool calls from 0, because the service counts all blocks of content together. */
   #callCount = 0;
   readonly #usedIds = new Set<string>();
-  #thoughtCount = 0;
   #hasFunctionCall = false;
   #hasAnswerCall = false;
   #heldText = "";
@@ -112,11 +113,10 @@ export class AnswerEvents {
   }
 
   /** The part of its thoughts that the model needs back, if any. */
-  reasoningBlock(block: ReasoningBlock | undefined): void {
+  reasoningBlock(block: AnswerReasoning | undefined): void {
     if (block === undefined || this.isCut) return;
     const content = this.#context.thoughtSeal.seal(block);
-    this.#events.push({ type: "reasoning-block", choice, block: this.#thoughtCount, content });
-    this.#thoughtCount += 1;
+    this.#events.push({ type: "reasoning-block", choice, content });
   }
 
   /** Begins a tool call; returns its input. Throws `UpstreamFailure` if it is nameless. */
@@ -145,7 +145,7 @@ export class AnswerEvents {
    * Throws `UpstreamFailure` when the reason is not that of a whole answer, or when the answer does
    * not have the required format.
    */
-  finish(stopReason: string | undefined, { trace, usage }: AnswerEnd = {}): void {
+  finish(stopReason: string | undefined, { trace, usage, stopSequence }: AnswerEnd = {}): void {
     const guardrail = guardrailOutcome(stopReason, trace);
     const rest = this.#restOfText();
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
@@ -153,16 +153,23 @@ export class AnswerEvents {
     const finishReason = this.#finishReason(reason, ended, usage);
     this.#emitText(rest);
     // An answer that was cut or filtered is incomplete, and a tool call is not the answer yet.
-    const isWhole = finishReason === "stop" && reason !== "stop_sequence";
+    const isWhole = finishReason === "stop";
     const problem = isWhole ? this.#context.check?.(this.#saidText) : undefined;
     if (problem !== undefined) throw this.#unusable(problem, usage);
     this.#events.push({
       type: "choice-finish",
       choice,
       finishReason,
+      ...(finishReason === "stop_sequence" && this.#stopOf(stopSequence)),
       ...(guardrail !== undefined && { guardrail }),
     });
     this.#countUsage(usage);
+  }
+
+  #stopOf(told: string | undefined): { readonly stopSequence?: string } {
+    const { sentStop } = this.#context;
+    const stopSequence = this.isCut ? this.#cutter.found : (told ?? sentStop);
+    return stopSequence === undefined ? {} : { stopSequence };
   }
 
   #finishReason(
@@ -249,7 +256,7 @@ interface EndedAnswer {
 }
 
 /**
- * OpenAI's reason for a `stopReason`. Throws `UpstreamFailure` for a missing reason, for reasons that
+ * The reason for a `stopReason`. Throws `UpstreamFailure` for a missing reason, for reasons that
  * mean a failure, and for an unknown one without content.
  */
 function readStopReason(
@@ -260,6 +267,9 @@ function readStopReason(
   if (stopReason === undefined || stopReason === "") {
     throw brokenAnswer("the upstream's answer does not say why it ended");
   }
+  const own = ownReasons.get(stopReason);
+  if (own === "stop_sequence" || own === "pause") return callsFinish ?? own;
+  if (own !== undefined) return own;
   const meaning = readFinishWord(stopReason);
   if (meaning === "interrupted") throw interruptedAnswer(stopReason);
   if (meaning === "unknown") {
@@ -270,9 +280,18 @@ function readStopReason(
   return finishReasonOf(meaning, callsFinish);
 }
 
-/** Whether the answer is not the model's own. */
+/** Reasons beyond OpenAI's. Source: Bedrock API reference, `stopReason`, and Claude's own. */
+const ownReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ["stop_sequence", "stop_sequence"],
+  ["model_context_window_exceeded", "window_full"],
+  ["refusal", "refusal"],
+  ["pause_turn", "pause"],
+]);
+
+/** Whether the answer is not the model's own, or not one. */
 function isFiltered(stopReason: string | undefined): boolean {
-  return stopReason !== undefined && readFinishWord(stopReason) === "content_filter";
+  if (stopReason === undefined) return false;
+  return stopReason === "refusal" || readFinishWord(stopReason) === "content_filter";
 }
 
 /**

@@ -1,5 +1,5 @@
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
-import type { ChatEvent, ReasoningBlock } from "../../../domain/chat/answer.ts";
+import type { AnswerReasoning, ChatEvent } from "../../../domain/chat/answer.ts";
 import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
 import type { AnswerHeaders } from "../../adapter.ts";
 import {
@@ -14,6 +14,7 @@ import {
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { answerFailure } from "../../shared/answer-decoder.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
+import { stopSequenceIn } from "../encode/encode-inference.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import type { ToolInput } from "./tool-input.ts";
 import { parseExactly } from "../tools/tool-arguments.ts";
@@ -71,7 +72,11 @@ function readAnswer(body: JsonObject, content: readonly unknown[], answer: Answe
   const blocks = new ContentBlocks(answer);
   for (const block of content) if (isObject(block)) readBlock(block, blocks);
   const { stopReason, trace, usage, additionalModelResponseFields: modelFields } = body;
-  answer.finish(textOf(stopReason), { trace, usage: readUsage(usage, modelFields) });
+  answer.finish(textOf(stopReason), {
+    trace,
+    usage: readUsage(usage, modelFields),
+    stopSequence: stopSequenceIn(modelFields),
+  });
 }
 
 /**
@@ -191,9 +196,10 @@ export function readUsage(value: unknown, modelFields: unknown): TokenUsage | un
 const longestThought = 4 * 1024 * 1024;
 
 /** Undefined for thoughts without a signature: no model needs those back. */
-function blockOf({ text, signature, data }: Thought): ReasoningBlock | undefined {
-  if (signature !== "") return { kind: "signed", text, signature };
-  return data === "" ? undefined : { kind: "redacted", data };
+function blockOf({ text, signature, data }: Thought): AnswerReasoning | undefined {
+  if (signature !== "") return { type: "reasoning", text, opaque: signature };
+  if (data === "") return undefined;
+  return { type: "reasoning", text: "", opaque: data, isRedacted: true };
 }
 
 /** The events of a ConverseStream that an answer is read from. */

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { contextOf, type ContextFixture } from "../../../../test/support/bedrock-frames.ts";
 import type { ChatChoice, ChatEvent, ChatResult } from "../../../domain/chat/answer.ts";
+import { type ChoiceParts, partsOf } from "../../../../test/bedrock/choice-parts.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { ConverseStreamDecoder, decodeConverse } from "./decode-converse.ts";
 import goldenAnswers from "../golden-answers/answers.json";
@@ -11,11 +12,15 @@ interface GoldenAnswer {
   readonly name: string;
   readonly context?: ContextFixture;
   readonly body: unknown;
-  readonly choice?: Partial<ChatChoice>;
+  readonly choice?: Partial<GoldenChoice>;
   readonly usage?: ChatResult["usage"];
   readonly serviceTier?: string;
   /** The kind of the failure, where the body is no answer. */
   readonly failure?: string;
+}
+
+interface GoldenChoice extends ChoiceParts, Pick<ChatChoice, "finishReason" | "stopSequence"> {
+  readonly guardrail: ChatChoice["guardrail"];
 }
 
 const golden = goldenAnswers as unknown as readonly GoldenAnswer[];
@@ -36,18 +41,33 @@ function failureOf(body: string | Uint8Array, context = plain): string | undefin
   }
 }
 
-function resultOf({ choice, usage, serviceTier }: GoldenAnswer): ChatResult {
-  const empty: ChatChoice = {
-    index: 0,
+interface GoldenResult extends Pick<ChatResult, "usage" | "serviceTier"> {
+  readonly choice: GoldenChoice;
+}
+
+function expectedOf({ choice, usage, serviceTier }: GoldenAnswer): GoldenResult {
+  const empty: GoldenChoice = {
     content: undefined,
-    refusal: undefined,
     reasoning: undefined,
+    reasoningBlocks: undefined,
     toolCalls: [],
     functionCall: undefined,
     finishReason: "stop",
-    logprobs: undefined,
+    guardrail: undefined,
   };
-  return { choices: [{ ...empty, ...choice }], usage, systemFingerprint: undefined, serviceTier };
+  return { choice: { ...empty, ...choice }, usage, serviceTier };
+}
+
+function readOf({ choices, usage, serviceTier }: ChatResult): GoldenResult {
+  expect(choices.length).toBe(1);
+  const [choice] = choices;
+  if (choice === undefined) throw new Error("There is no choice.");
+  const { finishReason, stopSequence, guardrail } = choice;
+  return {
+    choice: { ...partsOf(choice), finishReason, stopSequence, guardrail },
+    usage,
+    serviceTier,
+  };
 }
 
 interface Replayed {
@@ -96,8 +116,9 @@ for (const answer of golden) {
   const bytes = new TextEncoder().encode(body);
 
   test(`golden answer: ${answer.name}`, () => {
-    if (answer.failure === undefined) expect(decode(body, context)).toEqual(resultOf(answer));
-    else expect(failureOf(body, context)).toBe(answer.failure);
+    if (answer.failure === undefined) {
+      expect(readOf(decode(body, context))).toEqual(expectedOf(answer));
+    } else expect(failureOf(body, context)).toBe(answer.failure);
   });
 
   test(`golden answer, replayed as a stream: ${answer.name}`, () => {
@@ -108,13 +129,12 @@ for (const answer of golden) {
       isDone: answer.failure === undefined,
     });
     if (answer.failure !== undefined) return expect(events).toEqual([]);
-    const { choices, usage, serviceTier } = resultOf(answer);
-    const [choice] = choices;
+    const { choice, usage, serviceTier } = expectedOf(answer);
     expect(contentOf(events)).toEqual({
-      content: choice?.content ?? "",
-      reasoning: choice?.reasoning ?? "",
-      toolCalls: choice?.toolCalls ?? [],
-      finishReason: choice?.finishReason,
+      content: choice.content ?? "",
+      reasoning: choice.reasoning ?? "",
+      toolCalls: choice.toolCalls,
+      finishReason: choice.finishReason,
       usage,
       serviceTier,
     });
@@ -147,7 +167,7 @@ test("integers beyond the exact range reach a tool as the model wrote them", () 
   const input = '{"id":123456789012345678901,"price":0.1,"list":[-9007199254740993,12]}';
   const body = answerOf([{ toolUse: { toolUseId: "t", name: "f", input: "INPUT" } }]);
   const [choice] = decode(body.replace('"INPUT"', input)).choices;
-  expect(choice?.toolCalls[0]?.arguments).toBe(input);
+  expect(partsOf(choice ?? { blocks: [] }).toolCalls[0]?.arguments).toBe(input);
 });
 
 test("counts next to such integers are counts", () => {
@@ -190,5 +210,6 @@ test("equal ids of tool calls are made unique", () => {
   const body = JSON.stringify({ output: { message }, stopReason: "tool_use" });
   const headers = new Headers();
   const { choices } = decodeConverse({ headers, body: new TextEncoder().encode(body) }, plain);
-  expect(choices[0]?.toolCalls.map(({ id }) => id)).toEqual(["t", "t_1"]);
+  const calls = partsOf(choices[0] ?? { blocks: [] }).toolCalls;
+  expect(calls.map(({ id }) => id)).toEqual(["t", "t_1"]);
 });

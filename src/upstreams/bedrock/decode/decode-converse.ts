@@ -13,6 +13,7 @@ import {
   textOf,
 } from "../../../domain/json-fields.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
+import { stopSequenceIn } from "../encode/encode-inference.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import {
   ContentBlocks,
@@ -189,7 +190,11 @@ export class ConverseStreamDecoder extends AnswerDecoder {
     }
     this.#blocks.endAll();
     this.#answer.serviceTier(this.#serviceTier);
-    this.#answer.finish(this.#stopReason, { trace: this.#trace, usage: this.#usage });
+    this.#answer.finish(this.#stopReason, {
+      trace: this.#trace,
+      usage: this.#usage,
+      stopSequence: stopSequenceIn(this.#modelFields),
+    });
     this.finish();
   }
 }

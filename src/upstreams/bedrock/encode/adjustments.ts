@@ -1,5 +1,5 @@
 import type { AdjustedFields } from "../../../domain/chat/answer.ts";
-import type { Conversation } from "../../../domain/chat/conversation.ts";
+import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 import { isObject, type JsonObject, listOf } from "../../../domain/json-fields.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
@@ -38,20 +38,31 @@ export class Adjustments {
  * answer without them still answers the question.
  */
 export function checkUnsupported(request: Conversation, adjustments: Adjustments): void {
-  for (const [field, asksForSomething] of fields) {
-    if (!asksForSomething(request[field])) continue;
+  const check = (field: string, asksForSomething: boolean): void => {
+    if (!asksForSomething) return;
     const message = `This model does not support ${field}. Remove it from the request.`;
     adjustments.dropOrRefuse(field, message);
+  };
+  for (const [option, asksForSomething] of options) {
+    check(fieldOf(request, option), asksForSomething(request.options[option]));
+  }
+  if (request.wire !== "chat") return;
+  for (const [field, asksForSomething] of chatFields) {
+    check(field, asksForSomething(request.extra[field]));
   }
 }
 
-/** Each field with a test of its value. */
-const fields: readonly (readonly [string, (value: unknown) => boolean])[] = [
-  ["presence_penalty", isOtherThanZero],
-  ["frequency_penalty", isOtherThanZero],
-  ["logit_bias", (value) => isObject(value) && Object.keys(value).length > 0],
-  ["logprobs", (value) => value === true],
-  ["top_logprobs", isOtherThanZero],
+/** Each option with a test of its value. */
+const options = [
+  ["presencePenalty", isOtherThanZero],
+  ["frequencyPenalty", isOtherThanZero],
+  ["logitBias", (value: unknown) => isObject(value) && Object.keys(value).length > 0],
+  ["logprobs", (value: unknown) => value === true],
+  ["topLogprobs", isOtherThanZero],
+] as const;
+
+/** Fields of chat alone. */
+const chatFields: readonly (readonly [string, (value: unknown) => boolean])[] = [
   ["modalities", (value) => listOf(value)?.includes("audio") === true],
   ["web_search_options", isObject],
   // Filters the content, which the caller relies on.

@@ -1,4 +1,4 @@
-import type { Conversation } from "../../../domain/chat/conversation.ts";
+import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
 import type { ThoughtSeal } from "../thinking/sent-thoughts.ts";
 import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
 import { isObject, parseJson } from "../../../domain/json-fields.ts";
@@ -23,6 +23,8 @@ export interface AnswerContext {
    * Stop sequences that were not sent to the model, at which the gateway ends the answer's text.
    */
   readonly stopSequences: readonly string[];
+  /** The one stop sequence that was sent; undefined if there are none or several. */
+  readonly sentStop: string | undefined;
   /** The check of a complete answer; undefined if there is none. */
   readonly check: AnswerCheck | undefined;
 }
@@ -35,17 +37,18 @@ type AnswerCheck = (text: string) => UpstreamFailureDetails | undefined;
 
 /** The check of answers to a request; undefined for one that requires no form. */
 export function answerCheckOf(request: Conversation): AnswerCheck | undefined {
-  const format = request.response_format ?? undefined;
+  const { format } = request;
   switch (format?.type) {
-    case "json_object":
+    case "json":
       return (text) => (isObject(parseJson(text)) ? undefined : unfit("it is not a JSON object"));
-    case "json_schema": {
-      const schema = format.json_schema.schema ?? { type: "object" };
+    case "schema": {
+      const schema = format.schema ?? { type: "object" };
+      const field = fieldOf(request, "format");
       return (text) => {
         const value = parseJson(text);
         if (value === undefined) return unfit("it is not JSON");
         const keyword = failedKeyword(value, schema);
-        if (keyword === tooMuch) return uncheckable;
+        if (keyword === tooMuch) return uncheckable(field);
         return keyword === undefined ? undefined : unfit(`it fails the JSON schema's '${keyword}'`);
       };
     }
@@ -60,9 +63,11 @@ function unfit(message: string): UpstreamFailureDetails {
 }
 
 /** Caused by the caller's schema: checking another answer would most likely take as long. */
-const uncheckable: UpstreamFailureDetails = {
-  kind: "unsupported",
-  message:
-    "Checking an answer against the JSON schema takes too many steps. Send a simpler schema.",
-  param: "response_format",
-};
+function uncheckable(param: string): UpstreamFailureDetails {
+  return {
+    kind: "unsupported",
+    message:
+      "Checking an answer against the JSON schema takes too many steps. Send a simpler schema.",
+    param,
+  };
+}

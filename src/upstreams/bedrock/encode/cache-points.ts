@@ -1,3 +1,4 @@
+import type { CacheMark } from "../../../domain/chat/conversation.ts";
 import {
   cachePoint,
   type CachePoint,
@@ -7,7 +8,6 @@ import {
   type Turn,
 } from "./converse-body.ts";
 import type { Capabilities } from "../config/capabilities.ts";
-import { objectOf } from "../../../domain/json-fields.ts";
 
 /**
  * Adds the cache points that help most conversations: after the tools, after the instructions, and
@@ -90,23 +90,15 @@ function removeEarliest(lists: readonly PromptBlock[][]): void {
 }
 
 /**
- * The cache point that a caller wants after a message, a part or a tool: `cache_control`, as
- * Anthropic's and other gateways' callers send it, or OpenAI's `prompt_cache_breakpoint`. It is a
- * hint about cost: models without a prompt cache get none, and models that only cache for five
- * minutes do so.
+ * The cache point for a caller's mark. It is a hint about cost: models without a prompt cache get
+ * none, and models that only cache for five minutes do so.
  */
-export function wantedCachePoint(
-  holder: object,
+export function cachePointFor(
+  mark: CacheMark | undefined,
   { promptCaching, promptCacheHour }: Capabilities,
 ): CachePoint | undefined {
-  if (!promptCaching) return undefined;
-  const control = "cache_control" in holder ? objectOf(holder.cache_control) : undefined;
-  if (control?.["type"] === "ephemeral") {
-    return control["ttl"] === "1h" && promptCacheHour ? hourPoint : cachePoint;
-  }
-  const breakpoint =
-    "prompt_cache_breakpoint" in holder ? holder.prompt_cache_breakpoint : undefined;
-  return objectOf(breakpoint) === undefined ? undefined : cachePoint;
+  if (mark === undefined || !promptCaching) return undefined;
+  return mark.ttl === "1h" && promptCacheHour ? hourPoint : cachePoint;
 }
 
 const hourPoint: CachePoint = { cachePoint: { type: "default", ttl: "1h" } };

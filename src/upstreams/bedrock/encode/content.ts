@@ -1,4 +1,9 @@
-import type { ContentPart } from "../../../domain/chat/conversation.ts";
+import type {
+  Block,
+  DocumentBlock as Document,
+  ImageBlock as UrlImage,
+  Wire,
+} from "../../../domain/chat/conversation.ts";
 import { invalidRequest, isBlank, unsupported } from "./adjustments.ts";
 import {
   type ContentBlock,
@@ -6,36 +11,41 @@ import {
   type ImageBlock,
   type ImageFormat,
   type ResultBlock,
+  type TextBlock,
   type Turn,
   type DocumentFormat,
   documentFormats as formats,
 } from "./converse-body.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { type JsonObject, keysOf, textOf } from "../../../domain/json-fields.ts";
+import { keysOf } from "../../../domain/json-fields.ts";
 
 /**
- * One part of a user's or a tool's message; undefined if it is empty. `path` is the part's path.
+ * The blocks for one block of a user's turn or of a tool's result; none if it is blank, or if no
+ * model of this provider reads it.
  */
-export function encodeInputPart(
-  part: ContentPart,
-  context: DocumentContext,
-  path: string,
-): ResultBlock | undefined {
-  switch (part.type) {
+export function encodeInput(block: Block, context: InputContext): readonly ResultBlock[] {
+  switch (block.type) {
     case "text":
-      return isBlank(part.text) ? undefined : { text: part.text };
     case "refusal":
-      return isBlank(part.refusal) ? undefined : { text: part.refusal };
-    case "image_url":
-      return encodeImage(part.image_url.url, context.model, path);
-    case "file":
-      return encodeDocument(part.file, context, path);
-    case "input_audio":
-      throw unsupported(path, `${path}: this model does not accept audio. Send a transcript.`);
+      return isBlank(block.text) ? [] : [{ text: block.text }];
+    case "image":
+      return [encodeImage(block, context.model)];
+    case "document":
+      return encodeDocument(block, context);
+    case "audio":
+      throw unsupported(
+        block.at,
+        `${block.at}: this model does not accept audio. Send a transcript.`,
+      );
+    case "foreign":
+      context.onForeign();
+      return [];
+    default:
+      return [];
   }
 }
 
-function encodeImage(url: string, { capabilities }: BedrockModel, path: string): ImageBlock {
+function encodeImage({ url, at: path }: UrlImage, { capabilities }: BedrockModel): ImageBlock {
   if (!capabilities.images) {
     throw unsupported(path, `${path}: this model does not accept images. Remove the image.`);
   }
@@ -87,38 +97,45 @@ export function readImage(url: string, { formats, maxBytes }: ImageRules, path: 
 /** The provider's limit: 4.5 MB. */
 const mostBytes = 4_500_000;
 
-export interface DocumentContext {
+export interface InputContext {
+  readonly wire: Wire;
   readonly model: BedrockModel;
   readonly names: DocumentNames;
+  /** Called for each block that is left out because only its own wire understands it. */
+  onForeign(): void;
 }
 
 /**
- * A document from the inline `file` of a part; the media type or the file name determines its
+ * An inline document, after what the model is told about it; its media type or name determines the
  * format.
  */
 function encodeDocument(
-  file: JsonObject,
-  { model, names }: DocumentContext,
-  path: string,
-): DocumentBlock {
+  { data: sent, text, filename = "", context: about, at: path, url }: Document,
+  { model, names, wire }: InputContext,
+): readonly (TextBlock | DocumentBlock)[] {
   if (!model.capabilities.documents) {
     throw unsupported(path, `${path}: this model does not accept files. Send the text itself.`);
   }
-  const fileData = textOf(file["file_data"]);
-  if (fileData === undefined) {
-    throw unsupported(
-      path,
-      `${path}: file ids are not supported. Send the file itself in file_data, as a ` + "data URL.",
-    );
+  if (url !== undefined) {
+    throw unsupported(path, `${path}: addresses of files are not read here. Send the file itself.`);
   }
-  const filename = textOf(file["filename"]) ?? "";
-  const data = readFile(fileData);
+  const words = about === undefined || isBlank(about) ? [] : [{ text: about }];
+  if (text !== undefined) {
+    if (isBlank(text)) return words;
+    const bytes = Buffer.from(text).toString("base64");
+    checkSize(bytes, path);
+    return [...words, documentBlock(names.nameFor(filename), "txt", bytes)];
+  }
+  if (sent === undefined) {
+    const where = wire === "messages" ? "." : " in file_data, as a data URL.";
+    throw unsupported(path, `${path}: file ids are not supported. Send the file itself${where}`);
+  }
+  const data = readFile(sent);
   if (data === undefined) {
-    throw invalidRequest(path, `${path}: file_data is not a data URL with valid base64 data.`);
+    const what = wire === "messages" ? "the file" : "file_data";
+    throw invalidRequest(path, `${path}: ${what} is not a data URL with valid base64 data.`);
   }
-  if (byteLengthOf(data.base64) > mostBytes) {
-    throw invalidRequest(path, `${path}: a file may have ${mostBytes} bytes at most.`);
-  }
+  checkSize(data.base64, path);
   const format = formatOf(data.mediaType, filename);
   if (format === undefined) {
     throw invalidRequest(
@@ -127,9 +144,16 @@ function encodeDocument(
         "or Markdown, and say so in the media type of the data URL or in the filename.",
     );
   }
-  return {
-    document: { name: names.nameFor(filename), format, source: { bytes: data.base64 } },
-  };
+  return [...words, documentBlock(names.nameFor(filename), format, data.base64)];
+}
+
+function checkSize(base64: string, path: string): void {
+  if (byteLengthOf(base64) <= mostBytes) return;
+  throw invalidRequest(path, `${path}: a file may have ${mostBytes} bytes at most.`);
+}
+
+function documentBlock(name: string, format: DocumentFormat, bytes: string): DocumentBlock {
+  return { document: { name, format, source: { bytes } } };
 }
 
 /** Plain base64, without a `data:` address, is also common. */

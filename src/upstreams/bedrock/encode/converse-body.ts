@@ -44,7 +44,11 @@ export interface ToolUseBlock {
 }
 
 export interface ToolResultBlock {
-  readonly toolResult: { readonly toolUseId: string; readonly content: readonly ResultBlock[] };
+  readonly toolResult: {
+    readonly toolUseId: string;
+    readonly content: readonly ResultBlock[];
+    readonly status?: "error";
+  };
 }
 
 export interface ImageBlock {

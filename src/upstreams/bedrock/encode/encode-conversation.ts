@@ -1,41 +1,34 @@
-import type {
-  ChatMessage,
-  ContentPart,
-  RequestToolCall,
+import {
+  type Block,
+  type CacheMark,
+  type Conversation,
+  fieldOf,
+  type ReasoningBlock,
+  type ToolResultBlock,
+  type Turn,
 } from "../../../domain/chat/conversation.ts";
-import {
-  isObject,
-  type JsonObject,
-  nonEmpty,
-  objectOf,
-  textOf,
-} from "../../../domain/json-fields.ts";
-import {
-  AttachmentLimits,
-  type DocumentContext,
-  DocumentNames,
-  encodeInputPart,
-} from "./content.ts";
+import { AttachmentLimits, DocumentNames, encodeInput, type InputContext } from "./content.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { type Adjustments, isBlank, unsupported } from "./adjustments.ts";
 import { finishTurns, repairTurns, Turns, withFirstWords } from "./turns.ts";
 import type {
   CachePoint,
   ImageBlock,
+  ReasoningContentBlock,
   ResultBlock,
   SystemBlock,
   TextBlock,
-  Turn,
+  Turn as WireTurn,
 } from "./converse-body.ts";
-import { wantedCachePoint } from "./cache-points.ts";
-import { sentThoughts } from "../thinking/sent-thoughts.ts";
+import { cachePointFor } from "./cache-points.ts";
+import { sentThought } from "../thinking/sent-thoughts.ts";
 import { ToolHistory } from "../tools/tool-history.ts";
 import type { ToolNames } from "../tools/tool-names.ts";
 
-export interface Conversation {
+export interface EncodedConversation {
   readonly system: SystemBlock[];
   /** Begins with the user; user and assistant alternate. */
-  readonly turns: readonly Turn[];
+  readonly turns: readonly WireTurn[];
 }
 
 export interface ConversationContext {
@@ -52,75 +45,79 @@ export interface ConversationContext {
 interface MovedImage {
   readonly block: ImageBlock;
   readonly label: string;
-  /** The path of its part in the request. */
-  readonly partPath: string;
+  readonly at: string;
 }
 
-/** Converts messages to the provider's turns and separate instructions. */
+/** Converts turns to the provider's and separate instructions. */
 export function encodeConversation(
-  messages: readonly ChatMessage[],
+  request: Conversation,
   context: ConversationContext,
-): Conversation {
-  const encoder = new ConversationEncoder(context);
-  messages.forEach((message, index) => {
-    encoder.add(message, `messages[${index}]`);
-  });
+): EncodedConversation {
+  const encoder = new ConversationEncoder(request, context);
+  for (const turn of request.turns) encoder.add(turn);
   return encoder.finish();
 }
 
 class ConversationEncoder {
+  readonly #request: Conversation;
   readonly #context: ConversationContext;
   readonly #system: SystemBlock[] = [];
   readonly #turns: Turns;
   readonly #history: ToolHistory;
-  readonly #attachments: DocumentContext;
+  readonly #inputs: InputContext;
   readonly #limits: AttachmentLimits;
   readonly #isRepaired: boolean;
   readonly #movesImages: boolean;
   #movedCount = 0;
   /** Those that wait for the end of the results. */
   #moved: MovedImage[] = [];
-  /** The index in the system of the last instruction, if no assistant message follows it. */
+  /** Later instructions that wait for the same. */
+  #later: TextBlock[] = [];
+  /** Thoughts that are sent only if more of the assistant's turn follows. */
+  #thoughts: ReasoningContentBlock[] = [];
+  /** The index in the system of the last instruction, if no assistant turn follows it. */
   #lastInstruction: number | undefined;
 
-  constructor(context: ConversationContext) {
-    const { capabilities, settings } = context.model;
+  constructor(request: Conversation, context: ConversationContext) {
+    const { model, names, offersTools } = context;
+    const { capabilities, settings, family } = model;
+    this.#request = request;
     this.#context = context;
     this.#isRepaired = settings.conversation === "repair";
-    this.#attachments = { model: context.model, names: new DocumentNames() };
+    this.#inputs = {
+      wire: request.wire,
+      model,
+      names: new DocumentNames(),
+      onForeign: () => this.#adjust("server-blocks-dropped"),
+    };
     // If results are written as text, their images belong to the user anyway.
-    this.#movesImages = context.offersTools && !capabilities.toolResultImages;
+    this.#movesImages = offersTools && !capabilities.toolResultImages;
     this.#turns = new Turns(capabilities);
     this.#limits = new AttachmentLimits(capabilities);
-    this.#history = new ToolHistory(context.names, {
+    this.#history = new ToolHistory(request, names, {
       nineCharacterToolIds: capabilities.nineCharacterToolIds,
-      isText: !context.offersTools,
+      isText: !offersTools,
+      hasErrorStatus: readsErrorStatus.test(family),
     });
   }
 
-  /** `path` is the message's path in the request. */
-  add(message: ChatMessage, path: string): void {
-    switch (message.role) {
+  add(turn: Turn): void {
+    switch (turn.role) {
       case "system":
       case "developer":
-        this.#addInstructions(message);
-        return;
-      case "tool":
-      case "function":
-        this.#addResult(message, path);
+        this.#addInstructions(turn);
         return;
       case "user":
-        this.#endResults();
-        this.#addUser(message, path);
+        this.#addUser(turn);
         return;
       case "assistant":
         this.#endResults();
-        this.#addAssistant(message, path);
+        this.#addAssistant(turn);
         return;
     }
   }
 
-  finish(): Conversation {
+  finish(): EncodedConversation {
     this.#endResults();
     const { model, instruction } = this.#context;
     const { list: turns, isUserSilent } = this.#turns;
@@ -128,161 +125,183 @@ class ConversationEncoder {
     const lastInstruction = this.#lastInstruction;
     if (this.#isRepaired) repairTurns({ system, turns, lastInstruction, isUserSilent });
     if (instruction !== undefined) system.push({ text: instruction });
-    finishTurns(turns, model.capabilities);
+    finishTurns(turns, fieldOf(this.#request, "turns"), model.capabilities);
     if (model.capabilities.system) return { system, turns: withFirstWords(turns, []) };
     // A model without system instructions gets them at the beginning of the first turn.
     return { system: [], turns: withFirstWords(turns, system) };
   }
 
-  /** Instructions at any position: the provider accepts them only for the whole conversation. */
-  #addInstructions(message: ChatMessage): void {
+  /**
+   * The provider accepts instructions only for the whole conversation. Chat's all become part of
+   * them. Later ones of other callers stay in place, as tagged words of the user: moved, they would
+   * change what comes before thoughts that the model has signed.
+   */
+  #addInstructions({ blocks, cacheMark }: Turn): void {
+    const isLater = this.#request.wire !== "chat" && this.#turns.last !== undefined;
     const begin = this.#system.length;
-    for (const part of partsOf(message)) {
-      const text = textOfPart(part);
+    for (const block of blocks) {
+      const text = wordsOf(block);
       if (isBlank(text)) continue;
+      if (isLater) {
+        this.#later.push({ text: `<system>\n${text}\n</system>` });
+        continue;
+      }
       this.#system.push({ text });
-      this.#markSystem(part);
+      this.#markSystem(block.cacheMark);
     }
-    this.#markSystem(message);
+    if (isLater) {
+      if (!this.#history.isOpen) this.#addLater();
+      return;
+    }
+    this.#markSystem(cacheMark);
     if (this.#system.length > begin) this.#lastInstruction = begin;
   }
 
-  #addResult(message: ChatMessage, path: string): void {
-    const parts = partsOf(message);
+  /** Results come first, wherever they stand in the turn. */
+  #addUser({ blocks, cacheMark }: Turn): void {
+    this.#thoughts = [];
+    let isSilent = true;
+    for (const block of blocks) {
+      if (block.type !== "tool-result") continue;
+      isSilent = false;
+      this.#addResult(block);
+    }
+    if (isSilent || blocks.some(({ type }) => type !== "tool-result")) this.#endResults();
+    for (const block of blocks) {
+      if (block.type === "tool-result") continue;
+      for (const input of encodeInput(block, this.#inputs)) {
+        isSilent = false;
+        this.#turns.add("user", input);
+        this.#limits.count(input, this.#turns.last, block.at);
+        this.#mark(block.cacheMark);
+      }
+    }
+    if (!isSilent) this.#mark(cacheMark);
+    else if (this.#isRepaired) this.#turns.addSilence();
+  }
+
+  #addResult(result: ToolResultBlock): void {
     const kept: (readonly [ResultBlock, string])[] = [];
-    parts.forEach((part, index) => {
-      const partPath = `${path}.content[${index}]`;
-      const block = encodeInputPart(part, this.#attachments, partPath);
-      if (block === undefined) return;
-      const isMoved = this.#movesImages && "image" in block;
-      kept.push([isMoved ? this.#move(block, partPath) : block, partPath]);
-    });
+    for (const part of result.content) {
+      for (const block of encodeInput(part, this.#inputs)) {
+        const isMoved = this.#movesImages && "image" in block;
+        kept.push([isMoved ? this.#move(block, part.at) : block, part.at]);
+      }
+    }
     const content = kept.map(([block]) => block);
-    const results =
-      message.role === "function"
-        ? this.#history.functionResult(content, path)
-        : this.#history.result(message.tool_call_id ?? "", content, path);
-    for (const result of results) this.#turns.add("user", result);
-    for (const [block, partPath] of kept) this.#limits.count(block, this.#turns.last, partPath);
-    for (const holder of [...parts, message]) this.#mark(holder);
+    for (const block of this.#history.result(result, content)) this.#turns.add("user", block);
+    for (const [block, at] of kept) this.#limits.count(block, this.#turns.last, at);
+    for (const { cacheMark } of [...result.content, result]) this.#mark(cacheMark);
   }
 
   /** Returns what stands in the result: some models take images from the user alone. */
-  #move(block: ImageBlock, partPath: string): TextBlock {
+  #move(block: ImageBlock, at: string): TextBlock {
     this.#movedCount += 1;
     const label = `tool image ${this.#movedCount}`;
-    this.#moved.push({ block, label, partPath });
-    this.#context.adjustments.sendAs("messages", "tool-images-moved");
+    this.#moved.push({ block, label, at });
+    this.#adjust("tool-images-moved");
     return { text: `[This image follows the tool results as ${label}.]` };
   }
 
   /** Call before anything but a result: what was moved comes after all results of the turn. */
   #endResults(): void {
     this.#history.checkAnswered();
-    for (const { block, label, partPath } of this.#moved) {
+    for (const { block, label, at } of this.#moved) {
       this.#turns.add("user", { text: `[${label}:]` });
       this.#turns.add("user", block);
-      this.#limits.count(block, this.#turns.last, partPath);
+      this.#limits.count(block, this.#turns.last, at);
     }
     this.#moved = [];
+    this.#addLater();
   }
 
-  #addUser(message: ChatMessage, path: string): void {
-    let isSilent = true;
-    partsOf(message).forEach((part, index) => {
-      const partPath = `${path}.content[${index}]`;
-      const block = encodeInputPart(part, this.#attachments, partPath);
-      if (block === undefined) return;
-      isSilent = false;
-      this.#turns.add("user", block);
-      this.#limits.count(block, this.#turns.last, partPath);
-      this.#mark(part);
-    });
-    if (!isSilent) this.#mark(message);
-    else if (this.#isRepaired) this.#turns.addSilence();
+  #addLater(): void {
+    for (const block of this.#later) this.#turns.add("user", block);
+    if (this.#later.length > 0) this.#thoughts = [];
+    this.#later = [];
   }
 
-  /** Thoughts come first, and only if text or calls follow them. */
-  #addAssistant(message: ChatMessage, path: string): void {
-    const words = this.#wordsOf(message);
-    const calls = message.tool_calls ?? [];
-    const functionCall = objectOf(message["function_call"]);
-    const isSilent = words.length === 0 && calls.length === 0 && functionCall === undefined;
-    if (!isSilent) this.#lastInstruction = undefined;
-    if (isSilent && isObject(message["audio"])) {
+  /** Blocks stay in their order. */
+  #addAssistant({ blocks, cacheMark, at }: Turn): void {
+    const isSilent = blocks.every(isSilentBlock);
+    const spoken = blocks.find(({ type }) => type === "spoken");
+    if (isSilent && spoken !== undefined) {
       throw unsupported(
-        `${path}.audio`,
-        `${path}: spoken answers cannot be sent back to this model. Send their text.`,
+        spoken.at,
+        `${at}: spoken answers cannot be sent back to this model. Send their text.`,
       );
     }
-    if (!isSilent) {
-      const { thoughtSeal } = this.#context.model;
-      for (const block of sentThoughts(message, thoughtSeal)) this.#turns.add("assistant", block);
-    }
-    for (const part of words) {
-      this.#turns.add("assistant", { text: textOfPart(part) });
-      this.#mark(part);
-    }
-    calls.forEach((call, index) => {
-      const block = this.#history.call(call.id, callOf(call), `${path}.tool_calls[${index}]`);
-      this.#turns.add("assistant", block);
-    });
-    if (functionCall !== undefined) {
-      const call = functionCallOf(functionCall);
-      this.#turns.add("assistant", this.#history.functionCall(call, path));
-    }
-    if (!isSilent) this.#mark(message);
+    if (!isSilent) this.#lastInstruction = undefined;
+    for (const block of blocks) this.#addAnswered(block);
+    if (!isSilent) this.#mark(cacheMark);
   }
 
-  /** The parts that are not empty. */
-  #wordsOf(message: ChatMessage): readonly ContentPart[] {
-    const refusal = nonEmpty(message["refusal"]);
-    const parts: readonly ContentPart[] =
-      refusal === undefined
-        ? partsOf(message)
-        : [...partsOf(message), { type: "refusal", refusal }];
-    return parts.filter((part) => !isBlank(textOfPart(part)));
+  #addAnswered(block: Block): void {
+    switch (block.type) {
+      case "reasoning":
+        this.#addThought(block);
+        return;
+      case "text":
+      case "refusal":
+        if (isBlank(block.text)) return;
+        this.#addSpoken({ text: block.text });
+        break;
+      case "tool-call":
+        this.#addSpoken(this.#history.call(block));
+        break;
+      case "spoken":
+        return;
+      // The provider takes no others from the assistant.
+      default:
+        this.#inputs.onForeign();
+        return;
+    }
+    this.#mark(block.cacheMark);
   }
 
-  /** Adds the cache point that a message or a part requests after its last block. */
-  #mark(holder: ChatMessage | ContentPart): void {
-    this.#turns.addCachePoint(this.#pointOf(holder));
+  #addThought(block: ReasoningBlock): void {
+    const thought = sentThought(block, this.#context.model.thoughtSeal);
+    if (thought !== undefined) this.#thoughts.push(thought);
   }
 
-  #markSystem(holder: ChatMessage | ContentPart): void {
-    const point = this.#pointOf(holder);
+  #addSpoken(block: Parameters<Turns["add"]>[1]): void {
+    for (const thought of this.#thoughts) this.#turns.add("assistant", thought);
+    this.#thoughts = [];
+    this.#turns.add("assistant", block);
+  }
+
+  /** Adds the cache point that a turn or a block requests after its last block. */
+  #mark(mark: CacheMark | undefined): void {
+    this.#turns.addCachePoint(this.#pointFor(mark));
+  }
+
+  #markSystem(mark: CacheMark | undefined): void {
+    const point = this.#pointFor(mark);
     const last = this.#system.at(-1);
     if (point !== undefined && last !== undefined && !("cachePoint" in last)) {
       this.#system.push(point);
     }
   }
 
-  #pointOf(holder: ChatMessage | ContentPart): CachePoint | undefined {
-    return wantedCachePoint(holder, this.#context.model.capabilities);
+  #pointFor(mark: CacheMark | undefined): CachePoint | undefined {
+    return cachePointFor(mark, this.#context.model.capabilities);
+  }
+
+  #adjust(how: string): void {
+    this.#context.adjustments.sendAs(fieldOf(this.#request, "turns"), how);
   }
 }
 
-function partsOf({ content }: ChatMessage): readonly ContentPart[] {
-  if (content === undefined || content === null) return [];
-  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+/**
+ * Families that read the status of a result. Source: Bedrock API reference, `ToolResultBlock`.
+ */
+const readsErrorStatus = /^(?:claude|nova)/;
+
+/** Turns of other roles than the user's have no other words. */
+function wordsOf(block: Block): string {
+  return block.type === "text" || block.type === "refusal" ? block.text : "";
 }
 
-/** Messages that are not the user's have no other parts. */
-function textOfPart(part: ContentPart): TextBlock["text"] {
-  if (part.type === "text") return part.text;
-  return part.type === "refusal" ? part.refusal : "";
-}
-
-function callOf(call: RequestToolCall): Parameters<ToolHistory["call"]>[1] {
-  return call.type === "custom"
-    ? { kind: "custom", name: call.custom.name, input: call.custom.input }
-    : { kind: "function", name: call.function.name, input: call.function.arguments };
-}
-
-function functionCallOf(call: JsonObject): Parameters<ToolHistory["functionCall"]>[0] {
-  return {
-    kind: "function",
-    name: textOf(call["name"]) ?? "",
-    input: textOf(call["arguments"]) ?? "",
-  };
+function isSilentBlock(block: Block): boolean {
+  return block.type !== "tool-call" && isBlank(wordsOf(block));
 }

@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ChatMessage, Conversation } from "../../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { answersAsWhole } from "./encode-converse.ts";
 import {
+  chatOf,
   encodeChecked,
   modelWith,
   type CheckedBody,
 } from "../../../../test/bedrock/checked-encode.ts";
+import { objectOf, textOf } from "../../../domain/json-fields.ts";
 import { chatFamilies } from "../models/facts.ts";
 
 const text = fc.oneof(
@@ -204,16 +205,14 @@ const fields = fc.record(
 );
 
 const conversation = fc.record({
-  request: fc
-    .tuple(messages, fields)
-    .map(([list, rest]) => ({ model: "m", messages: list, ...rest }) as unknown as Conversation),
+  request: fc.tuple(messages, fields).map(([list, rest]) => ({ messages: list, ...rest })),
   family: fc.constantFrom(...chatFamilies),
   dropUnsupported: fc.boolean(),
   isStreamed: fc.boolean(),
 });
 
 interface Sample {
-  readonly request: Conversation;
+  readonly request: { readonly messages: readonly object[] };
   readonly family: (typeof chatFamilies)[number];
   readonly dropUnsupported: boolean;
   readonly isStreamed: boolean;
@@ -238,7 +237,8 @@ test("any conversation becomes a valid body or an error that names a field", () 
 });
 
 function encodeOrRefuse(sample: Sample): CheckedBody | undefined {
-  const { request, family, dropUnsupported, isStreamed } = sample;
+  const { family, dropUnsupported, isStreamed } = sample;
+  const request = chatOf(sample.request);
   const model = modelWith("m", { family, dropUnsupported });
   try {
     const result = encodeChecked(request, model, isStreamed);
@@ -265,7 +265,9 @@ function checkNothingLost({ request }: Sample, { body }: CheckedBody): void {
       .flatMap(({ content }) => content.flatMap((block) => ("text" in block ? [block.text] : [])))
       .map((words) => words.trimEnd());
     let position = 0;
-    for (const words of request.messages.filter((one) => one.role === role).flatMap(textsOf)) {
+    for (const words of request.messages
+      .filter((one) => "role" in one && one.role === role)
+      .flatMap(textsOf)) {
       const found = arrived.indexOf(words.trimEnd(), position);
       expect(found).toBeGreaterThanOrEqual(position);
       position = found + 1;
@@ -273,9 +275,10 @@ function checkNothingLost({ request }: Sample, { body }: CheckedBody): void {
   }
 }
 
-function textsOf({ content }: ChatMessage): readonly string[] {
-  const parts = typeof content === "string" ? [content] : (content ?? []);
+function textsOf(message: { readonly content?: unknown }): readonly string[] {
+  const { content } = message;
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [content ?? ""];
   return parts
-    .flatMap((part) => (typeof part === "string" ? [part] : "text" in part ? [part.text] : []))
+    .map((part) => textOf(part) ?? textOf(objectOf(part)?.["text"]) ?? "")
     .filter((words) => /\S/.test(words));
 }

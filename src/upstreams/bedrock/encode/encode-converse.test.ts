@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Conversation } from "../../../domain/chat/conversation.ts";
 import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
-import { modelWith } from "../../../../test/bedrock/checked-encode.ts";
+import { chatOf, modelWith } from "../../../../test/bedrock/checked-encode.ts";
 
 const claude = modelWith("us.anthropic.claude-sonnet-4-20250514-v1:0");
 const llama = modelWith("us.meta.llama3-3-70b-instruct-v1:0");
@@ -9,28 +9,28 @@ const mistral = modelWith("mistral.mistral-large-2402-v1:0");
 const mixtral = modelWith("mistral.mixtral-8x7b-instruct-v0:1", { dropUnsupported: true });
 
 const tools = [{ type: "function", function: { name: "weather" } }] as const;
-const request: Conversation = { model: "m", messages: [{ role: "user", content: "hi" }] };
+const request = chatOf({});
 
 function withFile(byteLength: number): Conversation {
   const data = Buffer.alloc(byteLength).toString("base64");
   const file = { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` };
-  return { model: "m", messages: [{ role: "user", content: [{ type: "file", file }] }] };
+  return chatOf({ messages: [{ role: "user", content: [{ type: "file", file }] }] });
 }
 
 test("a stream with tools is requested whole if the model streams no tool calls", () => {
-  expect(answersAsWhole({ ...request, tools }, llama)).toBe(true);
-  expect(answersAsWhole({ ...request, functions: [{ name: "f" }] }, llama)).toBe(true);
-  expect(answersAsWhole({ ...request, tools }, claude)).toBe(false);
+  expect(answersAsWhole(chatOf({ tools }), llama)).toBe(true);
+  expect(answersAsWhole(chatOf({ functions: [{ name: "f" }] }), llama)).toBe(true);
+  expect(answersAsWhole(chatOf({ tools }), claude)).toBe(false);
 });
 
 test("a stream whose answer is a tool's input is requested whole from such a model", () => {
   const format = { type: "json_schema", json_schema: { name: "answer" } } as const;
-  expect(answersAsWhole({ ...request, response_format: format }, mistral)).toBe(true);
+  expect(answersAsWhole(chatOf({ response_format: format }), mistral)).toBe(true);
 });
 
 test("a schema beside forbidden tools becomes a tool that takes the answer", () => {
   const format = { type: "json_schema", json_schema: { name: "answer" } } as const;
-  const wanted: Conversation = { ...request, tools, tool_choice: "none", response_format: format };
+  const wanted = chatOf({ tools, tool_choice: "none", response_format: format });
   const answerTool = {
     toolSpec: {
       name: "answer",
@@ -44,12 +44,11 @@ test("a schema beside forbidden tools becomes a tool that takes the answer", () 
   });
   expect(encoded.context.answerTool).toBe("answer");
   expect(answersAsWhole(wanted, mistral)).toBe(true);
-  const functions: Conversation = {
-    ...request,
+  const functions = chatOf({
     functions: [{ name: "f" }],
     function_call: "none",
     response_format: format,
-  };
+  });
   const { body, context } = encodeConverse(functions, claude, { isStreamed: false });
   expect(JSON.parse(body)).toMatchObject({ toolConfig: { tools: [answerTool] } });
   expect(context.answerTool).toBe("answer");
@@ -57,9 +56,9 @@ test("a schema beside forbidden tools becomes a tool that takes the answer", () 
 
 test("a stream without callable tools is streamed by every model", () => {
   expect(answersAsWhole(request, llama)).toBe(false);
-  expect(answersAsWhole({ ...request, tools: [] }, llama)).toBe(false);
-  expect(answersAsWhole({ ...request, tools, tool_choice: "none" }, llama)).toBe(false);
-  expect(answersAsWhole({ ...request, tools }, mixtral)).toBe(false);
+  expect(answersAsWhole(chatOf({ tools: [] }), llama)).toBe(false);
+  expect(answersAsWhole(chatOf({ tools, tool_choice: "none" }), llama)).toBe(false);
+  expect(answersAsWhole(chatOf({ tools }), mixtral)).toBe(false);
 });
 
 test("files of 4.5 MB are taken and larger ones refused", () => {
@@ -76,7 +75,7 @@ function withImages(count: number, url = pixel): Conversation {
     role: "user" as const,
     content: [{ type: "text" as const, text: "Look" }, part],
   }));
-  return { model: "m", messages };
+  return chatOf({ messages });
 }
 
 test("a request may have 100 images, or as many as the operator sets for the model", () => {
@@ -111,8 +110,8 @@ test("too many files in a turn are refused at the first one beyond the limit", (
   const message = { role: "user" as const, content: Array.from({ length: 20_000 }, () => part) };
   const reply = { role: "assistant" as const, content: "Seen." };
   const few = { role: "user" as const, content: [part, part, part] };
-  const encode = (messages: Conversation["messages"]) =>
-    encodeConverse({ model: "m", messages }, claude, { isStreamed: false });
+  const encode = (messages: readonly object[]) =>
+    encodeConverse(chatOf({ messages }), claude, { isStreamed: false });
   expect(() => encode([message])).toThrow("messages[0].content[5]: a turn of the user");
   expect(() => encode([few, few])).toThrow("messages[1].content[2]: a turn of the user");
   expect(encode([few, reply, few, reply, few]).body).toContain('"a (9)"');
@@ -121,10 +120,9 @@ test("too many files in a turn are refused at the first one beyond the limit", (
 test("integers in the history's arguments keep all their digits", () => {
   const call = { name: "weather", arguments: '{"station":12345678901234567891}' };
   const { body } = encodeConverse(
-    {
-      ...request,
+    chatOf({
       messages: [
-        ...request.messages,
+        { role: "user", content: "hi" },
         {
           role: "assistant",
           content: null,
@@ -133,7 +131,7 @@ test("integers in the history's arguments keep all their digits", () => {
         { role: "tool", tool_call_id: "c", content: "21" },
       ],
       tools,
-    },
+    }),
     claude,
     { isStreamed: false },
   );

@@ -1,13 +1,19 @@
 import type { AdjustedFields } from "../../../domain/chat/answer.ts";
-import type { Conversation } from "../../../domain/chat/conversation.ts";
-import { type JsonObject, numberOf } from "../../../domain/json-fields.ts";
+import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
+import type { JsonObject } from "../../../domain/json-fields.ts";
 import { Adjustments, checkUnsupported, mergeFields } from "./adjustments.ts";
 import { type AnswerContext, answerCheckOf } from "./answer-context.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { addCachePoints, limitCachePoints, listsOf } from "./cache-points.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
-import { type Conversation, encodeConversation } from "./encode-conversation.ts";
-import { encodeInference, maxTokensOf, stopsOf } from "./encode-inference.ts";
+import { type EncodedConversation, encodeConversation } from "./encode-conversation.ts";
+import {
+  asksForStop,
+  encodeInference,
+  maxTokensOf,
+  stopPaths,
+  stopsOf,
+} from "./encode-inference.ts";
 import { type EncodedTools, encodeTools } from "../tools/encode-tools.ts";
 import { type AnswerFormat, planAnswerFormat } from "../answer-format/plan-answer-format.ts";
 import type { BedrockModelSettings } from "../settings.ts";
@@ -20,7 +26,7 @@ import {
   withoutThoughts,
 } from "../thinking/plan-reasoning.ts";
 import { ToolNames } from "../tools/tool-names.ts";
-import { mayCallTools } from "../tools/tool-offers.ts";
+import { mayCallTools, usesFunctions } from "../tools/tool-offers.ts";
 
 interface EncodedConverse {
   readonly body: string;
@@ -49,16 +55,19 @@ export function encodeConverse(
     turns: conversation.turns,
   });
   const { isThinking, isUncapped } = reasoning;
-  reportEffort(request, reasoning, adjustments);
+  reportThinking(request, reasoning, adjustments);
   const cap = isUncapped === true ? undefined : maxTokens;
+  const stops = stopsOf(request, model);
+  const paths = [
+    ...(countsThoughts(model.capabilities, isThinking) ? thoughtCountPaths : []),
+    ...(asksForStop(request, model, stops.sent) ? stopPaths : []),
+  ];
   const fields = additionalFields(request, model, { tools, reasoning, adjustments });
   const body: ConverseBody = {
     ...contentOf(parts, { keepsThoughts: isThinking }),
     inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking, adjustments }),
     ...(Object.keys(fields).length > 0 && { additionalModelRequestFields: fields }),
-    ...(countsThoughts(model.capabilities, isThinking) && {
-      additionalModelResponseFieldPaths: thoughtCountPaths,
-    }),
+    ...(paths.length > 0 && { additionalModelResponseFieldPaths: paths }),
     ...(format.kind === "field" && { outputConfig: { textFormat: format.textFormat } }),
     ...operatorFields(request, model.settings, isStreamed),
   };
@@ -68,22 +77,27 @@ export function encodeConverse(
       toolNames: names.renamed,
       textTools: tools.textTools,
       answerTool: tools.answerTool,
-      usesFunctions: (request.functions ?? []).length > 0,
+      usesFunctions: usesFunctions(request),
       thoughtSeal: model.thoughtSeal,
-      stopSequences: stopsOf(request, model).kept,
+      stopSequences: stops.kept,
+      sentStop: stops.sent.length === 1 ? stops.sent[0] : undefined,
       check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
     },
     adjusted: adjustments.fields,
   };
 }
 
-function reportEffort(
-  { reasoning_effort: asked }: Conversation,
-  { effort }: ReasoningPlan,
+/** Tells the caller of another effort, or of thoughts that it asked for and does not get. */
+function reportThinking(
+  request: Conversation,
+  { effort, isThinking }: ReasoningPlan,
   adjustments: Adjustments,
 ): void {
-  const isOther = typeof asked === "string" && effort !== undefined && asked !== effort;
-  if (isOther) adjustments.sendAs("reasoning_effort", effort);
+  const { effort: asked, mode } = request.thinking ?? {};
+  const isOther = asked !== undefined && effort !== undefined && asked !== effort;
+  if (isOther) adjustments.sendAs(fieldOf(request, "effort"), effort);
+  const isWanted = mode === "enabled" || mode === "adaptive";
+  if (isWanted && !isThinking && effort === undefined) adjustments.sendAs("thinking", "dropped");
 }
 
 /**
@@ -105,7 +119,7 @@ interface Parts {
   readonly format: AnswerFormat;
   readonly names: ToolNames;
   readonly tools: EncodedTools;
-  readonly conversation: Conversation;
+  readonly conversation: EncodedConversation;
 }
 
 function encodeParts(request: Conversation, model: BedrockModel, adjustments: Adjustments): Parts {
@@ -113,7 +127,7 @@ function encodeParts(request: Conversation, model: BedrockModel, adjustments: Ad
   const names = new ToolNames();
   // Before the history, so that a clash changes the names in the history, not the offered ones.
   const tools = encodeTools(request, model, { names, format, adjustments });
-  const conversation = encodeConversation(request.messages, {
+  const conversation = encodeConversation(request, {
     model,
     names,
     offersTools: tools.hasOffers,
@@ -154,8 +168,10 @@ function additionalFields(
   { capabilities, family, settings }: BedrockModel,
   { tools, reasoning, adjustments }: Plans,
 ): JsonObject {
-  const topK = capabilities.topK ? numberOf(request["top_k"]) : undefined;
-  if (topK !== undefined && reasoning.isThinking) adjustments.sendAs("top_k", "dropped");
+  const topK = capabilities.topK ? request.options.topK : undefined;
+  if (topK !== undefined && reasoning.isThinking) {
+    adjustments.sendAs(fieldOf(request, "topK"), "dropped");
+  }
   // The operator's settings of thinking are already in the plan, if they apply.
   const { thinking: _planned, reasoningConfig, ...others } = settings.additionalFields;
   const isPlanned = reasoningConfig === undefined || capabilities.reasoning === "nova-effort";
@@ -192,7 +208,7 @@ function operatorFields(
  * only at OpenAI.
  */
 function serviceTierOf(
-  { service_tier: wanted }: Conversation,
+  { options: { serviceTier: wanted } }: Conversation,
   { serviceTier }: BedrockModel["settings"],
 ): BedrockModelSettings["serviceTier"] {
   if (serviceTier !== undefined) return serviceTier;

@@ -1,5 +1,6 @@
-import { type Conversation, isOwnCap } from "../../../domain/chat/conversation.ts";
-import { type Adjustments, isBlank } from "./adjustments.ts";
+import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
+import { type Adjustments, isBlank, unsupported } from "./adjustments.ts";
+import { nonEmpty, objectOf } from "../../../domain/json-fields.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import type { InferenceConfig } from "./converse-body.ts";
 
@@ -22,16 +23,20 @@ export function maxTokensOf(
 ): number {
   const { capabilities, settings } = model;
   const most = capabilities.maxOutputTokens ?? Number.POSITIVE_INFINITY;
-  const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
-  if (asked === undefined) {
+  const [cap] = request.caps;
+  if (cap === undefined) {
+    if (request.ownCap !== undefined) return Math.min(request.ownCap, most);
     const usual = settings.defaultOutputTokens ?? capabilities.maxOutputTokens ?? usualMaxTokens;
     return Math.min(usual, most);
   }
-  if (request[isOwnCap] === true) return Math.min(asked, most);
+  const { field, tokens: asked, isDemanded } = cap;
+  if (asked < 1) throw unsupported(field, `${field}: this model writes at least one token.`);
+  if (isDemanded === true && asked > most) {
+    adjustments.sendAs(field, most);
+    return most;
+  }
   const { statedOutputTokens: stated } = model;
   if (stated === undefined || asked <= stated) return asked;
-  const isNewer = typeof request.max_completion_tokens === "number";
-  const field = isNewer ? "max_completion_tokens" : "max_tokens";
   const message =
     `${field} is too large: ${asked}. This model supports at most ${stated} completion tokens, ` +
     `whereas you provided ${asked}.`;
@@ -53,7 +58,7 @@ export function encodeInference(
 ): InferenceConfig {
   const { sent: stopSequences } = stopsOf(request, model);
   const sampling = samplingOf(request, model, adjustments);
-  if (isThinking) reportDroppedSampling(sampling, adjustments);
+  if (isThinking) reportDroppedSampling(request, sampling, adjustments);
   return {
     ...(maxTokens !== undefined && { maxTokens }),
     ...(!isThinking && sampling),
@@ -74,38 +79,46 @@ function samplingOf(
     adjustments,
   });
   // OpenAI's scale ends at 2 and this one at 1, so 1 is the largest value sent.
-  if (asked !== undefined && asked > 1) adjustments.sendAs("temperature", 1);
+  if (asked !== undefined && asked > 1) {
+    adjustments.sendAs(fieldOf(request, "temperature"), 1);
+  }
   const temperature = asked === undefined ? undefined : Math.min(asked, 1);
-  const topP = supported("top_p", request, { isSupported: capabilities.topP, adjustments });
+  const topP = supported("topP", request, { isSupported: capabilities.topP, adjustments });
   if (temperature === undefined) return topP === undefined ? {} : { topP };
   if (topP === undefined) return { temperature };
   if (capabilities.topPWithTemperature) return { temperature, topP };
   // One of the two must be dropped. OpenAI's default of 1 has no effect, and clients send it.
-  if (request.temperature === 1 && topP < 1) return { topP };
-  if (topP < 1) adjustments.sendAs("top_p", "dropped");
+  if (request.options.temperature === 1 && topP < 1) return { topP };
+  if (topP < 1) adjustments.sendAs(fieldOf(request, "topP"), "dropped");
   return { temperature };
 }
 
 /** The caller's value, if the model supports the field. A value of 1 has no effect. */
 function supported(
-  field: "temperature" | "top_p",
+  option: "temperature" | "topP",
   request: Conversation,
   {
     isSupported,
     adjustments,
   }: { readonly isSupported: boolean; readonly adjustments: Adjustments },
 ): number | undefined {
-  const value = request[field] ?? undefined;
+  const value = request.options[option];
   if (value === undefined || isSupported) return value;
   if (value === 1) return undefined;
+  const field = fieldOf(request, option);
   adjustments.dropOrRefuse(field, `This model does not support ${field}. Omit it or send 1.`);
   return undefined;
 }
 
 /** A model that thinks does not accept sampling settings. A value of 1 has no effect. */
-function reportDroppedSampling({ temperature, topP }: Sampling, adjustments: Adjustments): void {
-  if (temperature !== undefined && temperature < 1) adjustments.sendAs("temperature", "dropped");
-  if (topP !== undefined && topP < 1) adjustments.sendAs("top_p", "dropped");
+function reportDroppedSampling(
+  request: Conversation,
+  sampling: Sampling,
+  adjustments: Adjustments,
+): void {
+  for (const option of ["temperature", "topP"] as const) {
+    if ((sampling[option] ?? 1) < 1) adjustments.sendAs(fieldOf(request, option), "dropped");
+  }
 }
 
 /** The stop sequences of an answer. */
@@ -118,8 +131,30 @@ export interface Stops {
 
 /** Some models refuse sequences that consist only of white space. */
 export function stopsOf(request: Conversation, { capabilities }: BedrockModel): Stops {
-  const stop = request.stop ?? [];
-  const all = (typeof stop === "string" ? [stop] : stop).filter((text) => text !== "");
+  const all = (request.options.stop ?? []).filter((text) => text !== "");
   if (!capabilities.stop) return { sent: [], kept: all };
   return { sent: all.filter((text) => !isBlank(text)), kept: all.filter(isBlank) };
+}
+
+/**
+ * Fields of Claude's own answer that say which of several stop sequences ended it: the first in
+ * whole answers (Bedrock API reference, `additionalModelResponseFieldPaths`), the second in streams
+ * (as the AI SDK asks). A field that the answer lacks is ignored. Only Messages tells its callers.
+ */
+export const stopPaths = ["/stop_sequence", "/delta/stop_sequence"] as const;
+
+export function asksForStop(
+  { wire }: Conversation,
+  { family }: BedrockModel,
+  sent: readonly string[],
+): boolean {
+  return wire === "messages" && sent.length > 1 && family.startsWith("claude");
+}
+
+/** The stop sequence in `additionalModelResponseFields`. */
+export function stopSequenceIn(modelFields: unknown): string | undefined {
+  const fields = objectOf(modelFields);
+  return (
+    nonEmpty(fields?.["stop_sequence"]) ?? nonEmpty(objectOf(fields?.["delta"])?.["stop_sequence"])
+  );
 }

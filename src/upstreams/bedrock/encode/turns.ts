@@ -68,32 +68,33 @@ function isResult(block: ContentBlock): boolean {
 
 const between: TextBlock = { text: "I have the results." };
 
-/** Checks and completes what depends on all turns. */
+/** Checks and completes what depends on all turns. `field` is the caller's, for refusals. */
 export function finishTurns(
   turns: readonly Turn[],
+  field: string,
   { prefill }: { readonly prefill: boolean },
 ): void {
   const [first] = turns;
   if (first === undefined) {
-    throw invalidRequest("messages", "At least one user message must have content.");
+    throw invalidRequest(field, "At least one user message must have content.");
   }
   if (first.role === "assistant") {
     throw unsupported(
-      "messages",
+      field,
       "Conversations with this model must begin with a user message, not an assistant message. " +
         "Put a user message with content first.",
     );
   }
   const last = turns.at(-1);
-  if (last?.role === "assistant") finishPrefill(last, prefill);
+  if (last?.role === "assistant") finishPrefill(last, prefill, field);
   for (const turn of turns) finishDocuments(turn);
 }
 
 /** The last turn is the assistant's: the model continues its text. */
-function finishPrefill(turn: Turn, isAllowed: boolean): void {
+function finishPrefill(turn: Turn, isAllowed: boolean, field: string): void {
   if (!isAllowed) {
     throw unsupported(
-      "messages",
+      field,
       "This model does not continue assistant messages. The last message must come from " +
         "the user or a tool.",
     );

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
-import type { Conversation } from "../../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { BedrockModelSettings } from "../settings.ts";
-import { encodeChecked, modelWith } from "../../../../test/bedrock/checked-encode.ts";
+import { chatOf, encodeChecked, modelWith } from "../../../../test/bedrock/checked-encode.ts";
 
 interface GoldenRequest {
   readonly why: string;
@@ -37,8 +36,7 @@ for (const file of (await readdir(folder)).toSorted()) {
 }
 
 function check(golden: GoldenRequest): void {
-  const messages = [{ role: "user", content: "hi" }];
-  const request = { model: "alias", messages, ...golden.send } as unknown as Conversation;
+  const request = chatOf({ model: "alias", ...golden.send });
   const before = structuredClone(request);
   const encode = () =>
     encodeChecked(request, modelWith(golden.model, golden.settings), golden.isStreamed);

@@ -1,4 +1,4 @@
-import type { Conversation } from "../../../domain/chat/conversation.ts";
+import { type Conversation, outputCap, type Thinking } from "../../../domain/chat/conversation.ts";
 import {
   countOf,
   type JsonObject,
@@ -14,8 +14,8 @@ import { knownFamilies } from "../models/facts.ts";
 import facts from "../models/facts.json" with { type: "json" };
 
 /**
- * `reasoning_effort` in the model's own terms, or the operator's setting of thinking. Models that
- * do not reason answer without it: an effort is a request, not a result.
+ * The caller's wish to let the model think, in the model's own terms, or the operator's setting of
+ * thinking. Models that do not reason answer without it: a wish is a request, not a result.
  */
 export function planReasoning(
   request: Conversation,
@@ -26,22 +26,53 @@ export function planReasoning(
   if (capabilities.reasoning === "nova-effort") {
     return planNovaEffort(request, model, circumstances);
   }
-  const effort = request.reasoning_effort ?? undefined;
+  const wish = wishOf(request);
   const configured = objectOf(settings.additionalFields["thinking"]);
   if (configured !== undefined) return planConfigured(configured, capabilities, circumstances);
   switch (capabilities.reasoning) {
     case "none":
       return none;
     case "thinking-budget":
-      if (effort === undefined || effort === "none") return none;
-      return planBudget(effortIn(facts.efforts.thinking_budgets, effort) ?? 0, circumstances);
+      return wish.isOn ? planBudget(budgetOf(wish), wish, circumstances) : none;
     case "adaptive":
-      return planAdaptive(effort, capabilities, circumstances);
-    case "effort-field":
-      if (effort === undefined) return none;
+      return planAdaptive(wish, capabilities, circumstances);
+    case "effort-field": {
       // Such a model always reasons; its lowest effort is the closest to none.
+      const effort = wish.isOff ? "none" : effortOrBudget(wish);
+      if (effort === undefined) return none;
       return planField(effortIn(facts.efforts.field, effort) ?? effort);
+    }
   }
+}
+
+/** What a caller wants. Both flags are false if it did not say. */
+interface Wish extends Thinking {
+  readonly isOn: boolean;
+  readonly isOff: boolean;
+}
+
+/**
+ * In chat and Responses an effort asks for thoughts. In Messages it only says how thorough the
+ * model should be; its own mode asks for thoughts.
+ */
+function wishOf({ thinking = {}, wire }: Conversation): Wish {
+  const { effort, budget, mode } = thinking;
+  const isOff = mode === "disabled" || effort === "none";
+  const isAsked = mode !== undefined || budget !== undefined;
+  const isOn = !isOff && (isAsked || (wire !== "messages" && effort !== undefined));
+  return { ...thinking, isOn, isOff };
+}
+
+/** Of one that says neither an effort nor a budget, an effort that most answers do well with. */
+function budgetOf({ budget, effort = "medium" }: Wish): number {
+  return budget ?? effortIn(facts.efforts.thinking_budgets, effort) ?? 0;
+}
+
+/** The effort whose budget is the nearest that is not larger, if the caller named a budget alone. */
+function effortOrBudget({ effort, budget }: Wish): string | undefined {
+  if (effort !== undefined || budget === undefined) return effort;
+  const efforts = Object.entries(facts.efforts.thinking_budgets);
+  return efforts.findLast(([, tokens]) => tokens <= budget)?.[0] ?? "minimal";
 }
 
 function planField(effort: string): ReasoningPlan {
@@ -57,31 +88,36 @@ function planConfigured(
 ): ReasoningPlan {
   if (thinking["type"] === "disabled") return { fields: { thinking }, isThinking: false };
   const budget = numberOf(thinking["budget_tokens"]);
-  if (budget !== undefined) return planBudget(budget, circumstances);
+  if (budget !== undefined) return planBudget(budget, {}, circumstances);
   if (!mayThink(circumstances)) return planWithout(capabilities);
   return { fields: { thinking }, isThinking: true };
 }
 
 /** Unlike a budget, this also works after a tool result without the thoughts before the call. */
 function planAdaptive(
-  effort: string | undefined,
+  wish: Wish,
   capabilities: Capabilities,
   circumstances: ReasoningCircumstances,
 ): ReasoningPlan {
-  if (!mayThink(circumstances) || effort === "none") return planWithout(capabilities);
-  if (effort === undefined) {
-    return { fields: {}, isThinking: capabilities.thinkingOff !== "omit" };
-  }
-  return adaptive(effortOf(effort, capabilities), capabilities);
+  if (!mayThink(circumstances) || wish.isOff) return planWithout(capabilities);
+  const wanted = effortOrBudget(wish);
+  const effort = wanted === undefined ? undefined : effortOf(wanted, capabilities);
+  if (wish.isOn) return adaptive(effort, capabilities, wish.display);
+  const isThinking = capabilities.thinkingOff !== "omit";
+  if (effort === undefined) return { fields: {}, isThinking };
+  return { fields: { output_config: { effort } }, isThinking, effort };
 }
 
-function adaptive(effort: string, { omitsThoughts }: Capabilities): ReasoningPlan {
-  const display = omitsThoughts ? { display: "summarized" } : {};
-  return {
-    fields: { thinking: { type: "adaptive", ...display }, output_config: { effort } },
-    isThinking: true,
-    effort,
-  };
+/** Without a wish about thoughts, a model that omits them is asked for their summary. */
+function adaptive(
+  effort: string | undefined,
+  { omitsThoughts }: Capabilities,
+  wanted?: string,
+): ReasoningPlan {
+  const display = wanted === "omitted" ? wanted : "summarized";
+  const thinking = { type: "adaptive", ...(omitsThoughts && { display }) };
+  if (effort === undefined) return { fields: { thinking }, isThinking: true };
+  return { fields: { thinking, output_config: { effort } }, isThinking: true, effort };
 }
 
 /** No thinking, or the lowest effort of a model that always thinks. */
@@ -99,9 +135,16 @@ function planWithout(capabilities: Capabilities): ReasoningPlan {
   }
 }
 
-function planBudget(wanted: number, circumstances: ReasoningCircumstances): ReasoningPlan {
-  // The cap covers thinking and answer together and must exceed the budget: half is the answer's.
-  const budget = Math.min(wanted, Math.floor(circumstances.maxTokens / 2));
+/** The cap covers thinking and answer together and must exceed the budget. */
+function planBudget(
+  wanted: number,
+  { budget: asked }: Thinking,
+  circumstances: ReasoningCircumstances,
+): ReasoningPlan {
+  // If the caller did not divide the tokens itself, half are the answer's.
+  const { maxTokens } = circumstances;
+  const most = asked === undefined ? Math.floor(maxTokens / 2) : maxTokens - 1;
+  const budget = Math.min(wanted, most);
   if (budget < leastBudget || lacksThoughts(circumstances) || !mayThink(circumstances)) return none;
   return {
     fields: { thinking: { type: "enabled", budget_tokens: budget } },
@@ -158,7 +201,7 @@ interface ReasoningCircumstances {
 }
 
 /**
- * `reasoning_effort`, or the operator's `reasoningConfig`, for the second generation of Nova, which
+ * The effort, or the operator's `reasoningConfig`, for the second generation of Nova, which
  * thinks only if it is asked to. At `high` it sizes its answers itself and refuses a cap and any
  * sampling. A cap is binding and an effort is not, so under a cap `high` is sent as `medium`, the
  * most that allows one. Source: Amazon Nova 2 user guide, "Extended thinking"; that `topK` is
@@ -169,7 +212,7 @@ function planNovaEffort(
   model: BedrockModel,
   { turns }: ReasoningCircumstances,
 ): ReasoningPlan {
-  const wanted = wantedEffort(request, model);
+  const wanted = wantedEffort(wishOf(request), model);
   // It cannot think before text that it must continue.
   if (wanted === undefined || turns.at(-1)?.role !== "user") {
     return { fields: {}, isThinking: false };
@@ -184,18 +227,18 @@ function planNovaEffort(
   };
 }
 
-function wantedEffort(request: Conversation, { settings }: BedrockModel): string | undefined {
+function wantedEffort(wish: Wish, { settings }: BedrockModel): string | undefined {
   const configured = objectOf(settings.additionalFields["reasoningConfig"]);
   if (configured === undefined) {
-    // `none` and unknown ones request nothing.
-    return effortIn(facts.efforts.nova, request.reasoning_effort ?? "none");
+    // Unknown ones request nothing.
+    return wish.isOn ? effortIn(facts.efforts.nova, effortOrBudget(wish) ?? "medium") : undefined;
   }
   return configured["type"] === "enabled" ? textOf(configured["maxReasoningEffort"]) : undefined;
 }
 
 /** Whether the caller or the operator wants shorter answers than the model would write. */
 function isCapped(request: Conversation, { capabilities, settings }: BedrockModel): boolean {
-  const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
+  const asked = outputCap(request) ?? request.ownCap;
   const most = capabilities.maxOutputTokens ?? longestOfNova;
   return asked !== undefined || settings.defaultOutputTokens !== undefined || most < longestOfNova;
 }

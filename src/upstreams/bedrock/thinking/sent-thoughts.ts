@@ -1,61 +1,19 @@
 import { createHash } from "node:crypto";
-import type { ReasoningBlock } from "../../../domain/chat/answer.ts";
-import type { ChatMessage } from "../../../domain/chat/conversation.ts";
-import {
-  isObject,
-  type JsonObject,
-  listOf,
-  nonEmpty,
-  textOf,
-} from "../../../domain/json-fields.ts";
+import type { AnswerReasoning } from "../../../domain/chat/answer.ts";
+import type { ReasoningBlock } from "../../../domain/chat/conversation.ts";
 import type { ReasoningContentBlock } from "../encode/converse-body.ts";
 import { foundationModelOf } from "../models/facts.ts";
 
-/**
- * The thoughts that a caller sends back with an assistant message and that the model recognises.
- * They are in `reasoning_details`, as they were sent, or in `thinking_blocks`, as LiteLLM's callers
- * keep them. Anything else in these fields is ignored.
- */
-export function sentThoughts(
-  message: ChatMessage,
+/** A thought that a caller sends back; undefined for one that the model does not recognise. */
+export function sentThought(
+  block: ReasoningBlock,
   seal: ThoughtSeal,
-): readonly ReasoningContentBlock[] {
-  const details = listOf(message["reasoning_details"]) ?? [];
-  const sent = details.length > 0 ? details : (listOf(message["thinking_blocks"]) ?? []);
-  return sent.flatMap((detail) => {
-    const read = isObject(detail) ? readDetail(detail) : undefined;
-    const block = read && seal.open(read);
-    return block === undefined ? [] : [contentBlockOf(block)];
-  });
-}
-
-function readDetail(detail: JsonObject): ReasoningBlock | undefined {
-  switch (detail["type"]) {
-    case "reasoning.text":
-      return signed(detail["text"], detail["signature"]);
-    case "thinking":
-      return signed(detail["thinking"], detail["signature"]);
-    case "reasoning.encrypted":
-    case "redacted_thinking": {
-      const data = nonEmpty(detail["data"]);
-      return data === undefined ? undefined : { kind: "redacted", data };
-    }
-    default:
-      return undefined;
-  }
-}
-
-/** Clients omit an empty text, but thoughts without visible text are signed too. */
-function signed(text: unknown, signature: unknown): ReasoningBlock | undefined {
-  const proof = nonEmpty(signature);
-  if (proof === undefined) return undefined;
-  return { kind: "signed", text: textOf(text) ?? "", signature: proof };
-}
-
-function contentBlockOf(block: ReasoningBlock): ReasoningContentBlock {
-  if (block.kind === "redacted") return { reasoningContent: { redactedContent: block.data } };
-  const { text, signature } = block;
-  return { reasoningContent: { reasoningText: { text, signature } } };
+): ReasoningContentBlock | undefined {
+  const secret = seal.open(block);
+  if (secret === undefined) return undefined;
+  return block.isRedacted === true
+    ? { reasoningContent: { redactedContent: secret } }
+    : { reasoningContent: { reasoningText: { text: block.text, signature: secret } } };
 }
 
 /**
@@ -71,29 +29,22 @@ export class ThoughtSeal {
     this.#model = foundationModelOf(identifier) ?? identifier;
   }
 
-  seal(block: ReasoningBlock): ReasoningBlock {
-    return block.kind === "signed"
-      ? { ...block, signature: this.#sealed(block.text, block.signature) }
-      : { ...block, data: this.#sealed("", block.data) };
+  /** A thought for the caller; unchanged if its provider does not expect it back. */
+  seal(block: AnswerReasoning): AnswerReasoning {
+    const { opaque } = block;
+    return opaque === undefined ? block : { ...block, opaque: this.#sealed(textOf(block), opaque) };
   }
 
-  /** The block as the model wrote it; undefined for one that this model did not write like that. */
-  open(block: ReasoningBlock): ReasoningBlock | undefined {
-    if (block.kind === "signed") {
-      const signature = this.#opened(block.text, block.signature);
-      return signature === undefined ? undefined : { ...block, signature };
-    }
-    const data = this.#opened("", block.data);
-    return data === undefined ? undefined : { ...block, data };
+  /** The opaque value without the seal; undefined for a thought that this model did not write. */
+  open(block: ReasoningBlock): string | undefined {
+    const { opaque } = block;
+    if (opaque === undefined) return undefined;
+    const secret = opaque.slice(digestLength + 1);
+    return this.#sealed(textOf(block), secret) === opaque ? secret : undefined;
   }
 
   #sealed(text: string, secret: string): string {
     return `${this.#digest(text, secret)}.${secret}`;
-  }
-
-  #opened(text: string, sealed: string): string | undefined {
-    const secret = sealed.slice(digestLength + 1);
-    return this.#sealed(text, secret) === sealed ? secret : undefined;
   }
 
   #digest(text: string, secret: string): string {
@@ -101,6 +52,11 @@ export class ThoughtSeal {
     for (const part of [this.#model, secret, text]) hash.update(part).update("\0");
     return hash.digest("base64url").slice(0, digestLength);
   }
+}
+
+/** Callers may show a redacted thought as any text. */
+function textOf({ text, isRedacted }: AnswerReasoning): string {
+  return isRedacted === true ? "" : text;
 }
 
 /** In characters. Only chance matches must be excluded: forging a seal has no benefit. */

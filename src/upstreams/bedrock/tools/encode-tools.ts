@@ -1,8 +1,8 @@
-import type { Conversation } from "../../../domain/chat/conversation.ts";
+import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
 import { type Adjustments, isBlank } from "../encode/adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { wantedCachePoint } from "../encode/cache-points.ts";
+import { cachePointFor } from "../encode/cache-points.ts";
 import type { ToolConfig, ToolEntry, ToolSpec, WireToolChoice } from "../encode/converse-body.ts";
 import type { AnswerFormat } from "../answer-format/plan-answer-format.ts";
 import { providerSchema } from "../answer-format/provider-schema.ts";
@@ -126,16 +126,17 @@ function supported(
 /** A caller that relies on single calls may fail if it gets two, so this is not just a hint. */
 function wantsSingleCalls(
   request: Conversation,
-  { field }: Offers,
+  { isOld }: Offers,
   { model, adjustments }: { readonly model: BedrockModel; readonly adjustments: Adjustments },
 ): boolean {
   // An answer to the deprecated functions has room for one call.
-  if (field === "functions") return model.capabilities.singleToolCalls;
-  if (request.parallel_tool_calls !== false) return false;
+  if (isOld) return model.capabilities.singleToolCalls;
+  if (request.options.parallelToolCalls !== false) return false;
   if (model.capabilities.singleToolCalls) return true;
+  const field = fieldOf(request, "parallelToolCalls");
   adjustments.dropOrRefuse(
-    "parallel_tool_calls",
-    "This model cannot be limited to one tool call at a time. Remove parallel_tool_calls.",
+    field,
+    `This model cannot be limited to one tool call at a time. Remove ${field}.`,
   );
   return false;
 }
@@ -144,7 +145,7 @@ function wantsSingleCalls(
 function entriesOf(offer: Offer, model: BedrockModel, names: ToolNames): readonly ToolEntry[] {
   const spec = specOf(offer, model, names);
   const { capabilities } = model;
-  const point = capabilities.promptCacheTools && wantedCachePoint(offer.sent, capabilities);
+  const point = capabilities.promptCacheTools && cachePointFor(offer.cacheMark, capabilities);
   return point ? [spec, point] : [spec];
 }
 

@@ -1,23 +1,25 @@
-import type {
-  Conversation,
-  ChatTool,
-  FunctionDefinition,
+import {
+  type Conversation,
+  fieldOf,
+  flatNameOf,
+  type CacheMark,
+  type Tool,
+  type ToolKind,
 } from "../../../domain/chat/conversation.ts";
-import { type JsonObject, objectOf, textOf } from "../../../domain/json-fields.ts";
+import type { JsonObject } from "../../../domain/json-fields.ts";
 import { textToolField } from "../encode/answer-context.ts";
 import { invalidRequest } from "../encode/adjustments.ts";
 
-/** A tool that the model may call, from any field of the request. */
+/** A tool that the model may call. */
 export interface Offer {
-  readonly kind: "function" | "custom";
-  /** As the caller wrote it. */
+  readonly kind: ToolKind;
+  /** The caller's, with its group. */
   readonly name: string;
   readonly description: string | undefined;
   /** The schema of an object. */
   readonly schema: JsonObject;
   readonly isStrict: boolean;
-  /** The tool as the caller sent it, which may have a cache point. */
-  readonly sent: object;
+  readonly cacheMark?: CacheMark | undefined;
 }
 
 export type Choice =
@@ -27,18 +29,44 @@ export interface Offers {
   readonly list: readonly Offer[];
   readonly choice: Choice;
   /** The caller's fields, for refusals. */
-  readonly field: "tools" | "functions";
-  readonly choiceField: "tool_choice" | "function_call";
+  readonly field: string;
+  readonly choiceField: string;
+  /** The caller uses the deprecated `functions` of chat. */
+  readonly isOld: boolean;
 }
 
-/** The caller's tools, in today's fields or the deprecated ones. */
+/** The caller's tools. */
 export function readOffers(request: Conversation): Offers {
-  const tools = request.tools ?? [];
-  const functions = request.functions ?? [];
-  if (tools.length > 0 && functions.length > 0) {
+  const { tools } = request;
+  const isOld = usesFunctions(request);
+  if (isOld && tools.some((tool) => tool.isOld !== true)) {
     throw invalidRequest("functions", "Send either tools or the deprecated functions, not both.");
   }
-  return functions.length > 0 ? readFunctions(request, functions) : readTools(request, tools);
+  const field = isOld ? "functions" : fieldOf(request, "tools");
+  const choiceField = isOld ? "function_call" : fieldOf(request, "toolChoice");
+  const list = tools.map(offerOf);
+  checkNames(list, field);
+  const base = { field, choiceField, isOld };
+  const choice = request.toolChoice ?? { mode: "auto" };
+  switch (choice.mode) {
+    case "required":
+      return { ...base, list, choice: { type: "any" } };
+    case "auto":
+    case "none":
+      return { ...base, list, choice: { type: choice.mode } };
+    case "named":
+      return { ...base, list, choice: namedChoice(choice.name, request, base) };
+    case "allowed": {
+      const type = choice.isRequired ? "any" : "auto";
+      const names = new Set(choice.tools.map(({ name }) => offeredName(name, tools)));
+      return { ...base, list: keepAllowed(list, names, choiceField), choice: { type } };
+    }
+  }
+}
+
+/** Whether a call is answered in the deprecated form. */
+export function usesFunctions({ tools }: Conversation): boolean {
+  return tools.some((tool) => tool.isOld === true);
 }
 
 /** Whether the caller lets the model call any tool. */
@@ -47,64 +75,30 @@ export function mayCallTools(request: Conversation): boolean {
   return list.length > 0 && choice.type !== "none";
 }
 
-function readTools(request: Conversation, tools: readonly ChatTool[]): Offers {
-  const names = { field: "tools", choiceField: "tool_choice" } as const;
-  const list = tools.map((tool) => {
-    const offer = tool.type === "custom" ? customOffer(tool.custom) : functionOffer(tool.function);
-    return { ...offer, sent: { ...offer.sent, ...tool } };
-  });
-  checkNames(list, names.field);
-  const choice = request.tool_choice ?? "auto";
-  if (choice === "required") return { ...names, list, choice: { type: "any" } };
-  if (typeof choice === "string") return { ...names, list, choice: { type: choice } };
-  switch (choice.type) {
-    case "function":
-      return { ...names, list, choice: namedChoice(choice.function.name, list, names) };
-    case "custom":
-      return { ...names, list, choice: namedChoice(choice.custom.name, list, names) };
-    case "allowed_tools": {
-      const { mode, tools: allowed } = choice.allowed_tools;
-      const type = mode === "required" ? "any" : "auto";
-      return { ...names, list: keepAllowed(list, allowed), choice: { type } };
-    }
-  }
-}
-
-function readFunctions(request: Conversation, functions: readonly FunctionDefinition[]): Offers {
-  const names = { field: "functions", choiceField: "function_call" } as const;
-  const list = functions.map(functionOffer);
-  checkNames(list, names.field);
-  const choice = request.function_call ?? "auto";
-  if (typeof choice === "string") return { ...names, list, choice: { type: choice } };
-  return { ...names, list, choice: namedChoice(choice.name, list, names) };
-}
-
-function functionOffer(definition: FunctionDefinition): Offer {
-  const { name, description, parameters, strict } = definition;
+function offerOf(tool: Tool): Offer {
+  if (tool.kind === "custom") return customOffer(tool);
+  const { description, parameters, strict, cacheMark } = tool;
   return {
     kind: "function",
-    name,
-    description: description ?? undefined,
+    name: flatNameOf(tool),
+    description,
     // The dialect has made every schema one of an object.
     schema: parameters ?? { type: "object", properties: {} },
     isStrict: strict === true,
-    sent: definition,
+    cacheMark,
   };
 }
 
 /** The provider has no free-text tools: such a tool takes an object with one text in it. */
-function customOffer(custom: { readonly name: string }): Offer {
-  const fields: JsonObject = { ...custom };
-  const grammar = objectOf(objectOf(fields["format"])?.["grammar"]);
-  const description = textOf(fields["description"]) ?? "";
+function customOffer(tool: Tool): Offer {
+  const { description = "", grammar, cacheMark } = tool;
   const rule =
     grammar === undefined
       ? ""
-      : `The ${textToolField} must match this ${textOf(grammar["syntax"]) ?? ""} grammar:\n` +
-        (textOf(grammar["definition"]) ?? "");
+      : `The ${textToolField} must match this ${grammar.syntax} grammar:\n${grammar.definition}`;
   return {
     kind: "custom",
-    name: custom.name,
+    name: flatNameOf(tool),
     description: [description, rule].filter((text) => text !== "").join("\n\n"),
     schema: {
       type: "object",
@@ -112,7 +106,7 @@ function customOffer(custom: { readonly name: string }): Offer {
       required: [textToolField],
     },
     isStrict: false,
-    sent: custom,
+    cacheMark,
   };
 }
 
@@ -126,28 +120,32 @@ function checkNames(list: readonly Offer[], field: string): void {
 
 function namedChoice(
   name: string,
-  list: readonly Offer[],
+  { tools }: Conversation,
   { field, choiceField }: Pick<Offers, "field" | "choiceField">,
 ): Choice {
   // Without any tools, a choice among them has no effect.
-  if (list.length === 0) return { type: "auto" };
-  if (list.some((offer) => offer.name === name)) return { type: "named", name };
+  if (tools.length === 0) return { type: "auto" };
+  const offered = offeredName(name, tools);
+  if (offered !== undefined) return { type: "named", name: offered };
   throw invalidRequest(
     choiceField,
     `The choice '${name.slice(0, 64)}' is not among the ${field} of the request.`,
   );
 }
 
-function keepAllowed(list: readonly Offer[], allowed: unknown): readonly Offer[] {
-  const names = new Set(Array.isArray(allowed) ? allowed.map(nameOfAllowed) : []);
-  const kept = list.filter(({ name }) => names.has(name));
-  if (kept.length > 0 || list.length === 0) return kept;
-  throw invalidRequest("tool_choice", "None of the allowed tools is among the tools.");
+/** A choice may leave out the group of a tool. */
+function offeredName(name: string, tools: readonly Tool[]): string | undefined {
+  const tool =
+    tools.find((each) => flatNameOf(each) === name) ?? tools.find((each) => each.name === name);
+  return tool && flatNameOf(tool);
 }
 
-/** Entries have the format of the tools themselves, or have the name at the top level. */
-function nameOfAllowed(entry: unknown): string | undefined {
-  const fields = objectOf(entry);
-  const inner = objectOf(fields?.["function"]) ?? objectOf(fields?.["custom"]) ?? fields;
-  return textOf(inner?.["name"]);
+function keepAllowed(
+  list: readonly Offer[],
+  names: ReadonlySet<string | undefined>,
+  choiceField: string,
+): readonly Offer[] {
+  const kept = list.filter(({ name }) => names.has(name));
+  if (kept.length > 0 || list.length === 0) return kept;
+  throw invalidRequest(choiceField, "None of the allowed tools is among the tools.");
 }
