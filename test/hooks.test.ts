@@ -10,6 +10,8 @@ import {
   type TestGateway,
 } from "./support/gateway.ts";
 import { ScriptedUpstream } from "./support/scripted-upstream.ts";
+import type { ChatChoice } from "../src/domain/chat/answer.ts";
+import type { Turn } from "../src/domain/chat/conversation.ts";
 
 const chatPath = "/v1/chat/completions";
 
@@ -45,6 +47,9 @@ function masked(part: AnswerPart): AnswerPart {
   return { kind: "events", events };
 }
 
+const at = "messages[0]";
+const saidShort: Turn = { role: "user", blocks: [{ type: "text", text: "echo: short", at }], at };
+
 describe("a hook at request read", () => {
   test("replaces the request and its estimate", async () => {
     const gateway = await gatewayWith([
@@ -53,7 +58,7 @@ describe("a hook at request read", () => {
           asked.kind === "chat"
             ? {
                 kind: "chat",
-                request: { ...asked.request, messages: [{ role: "user", content: "echo: short" }] },
+                request: { ...asked.request, turns: [saidShort] },
               }
             : asked,
       }),
@@ -139,7 +144,9 @@ describe("a hook at the answer", () => {
             kind: "chat",
             answer: {
               ...part.answer,
-              choices: part.answer.choices.map((choice) => ({ ...choice, content: "changed" })),
+              choices: part.answer.choices.map((choice): ChatChoice => {
+                return { ...choice, blocks: [{ type: "text", text: "changed" }] };
+              }),
             },
           }
         : part;
