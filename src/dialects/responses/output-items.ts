@@ -76,11 +76,10 @@ export interface ItemCall {
 
 export function callItem(
   id: string,
-  status: ItemStatus,
-  call: ItemCall,
+  call: ItemCall & { readonly status: ItemStatus },
   { grouped }: ItemOptions,
 ): object {
-  const { kind } = call;
+  const { kind, status } = call;
   const { name, namespace } = grouped.get(call.name) ?? { name: call.name };
   return {
     id,
@@ -109,8 +108,8 @@ export function outputItems(
         items.push(reasoningItem(itemId("reasoning", index, options), first, options));
         break;
       case "tool-call": {
-        const call = { ...first, id: first.id ?? "" };
-        items.push(callItem(itemId(call.kind, index, options), status, call, options));
+        const call = { ...first, id: first.id ?? "", status };
+        items.push(callItem(itemId(call.kind, index, options), call, options));
         break;
       }
       default:

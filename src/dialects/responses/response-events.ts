@@ -10,8 +10,17 @@ import { writeJsonText } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { ChatWriter } from "../chat-frames.ts";
 import {
+  type Call,
+  isWholeObject,
+  type Item,
+  type ItemBase,
+  type Message,
+  type OpenPart,
+  placeOf,
+  type Thought,
+} from "./open-items.ts";
+import {
   callItem,
-  type ItemCall,
   itemId,
   type ItemOptions,
   type ItemStatus,
@@ -236,7 +245,7 @@ export class ResponseEventWriter implements ChatWriter {
     const about = { id: event.id, kind, name, arguments: "" };
     const call = this.#add<Call>({ ...item, type: "call", about });
     this.#calls.set(event.call, call);
-    const body = callItem(call.id, "in_progress", about, this.#options);
+    const body = callItem(call.id, { ...about, status: "in_progress" }, this.#options);
     return before + this.#itemEvent("added", call, body);
   }
 
@@ -274,7 +283,7 @@ export class ResponseEventWriter implements ChatWriter {
             "response.function_call_arguments.done",
             `${place},"arguments":${text},"name":${JSON.stringify(name)}`,
           );
-    return done + this.#done(call, callItem(call.id, status, about, this.#options));
+    return done + this.#done(call, callItem(call.id, { ...about, status }, this.#options));
   }
 
   #closeCurrent(status: ItemStatus): string {
@@ -354,54 +363,5 @@ export class ResponseEventWriter implements ChatWriter {
     const number = this.#sequence;
     this.#sequence += 1;
     return `event: ${type}\ndata: {"type":"${type}","sequence_number":${number},${fields}}\n\n`;
-  }
-}
-
-interface ItemBase {
-  readonly id: string;
-  readonly index: number;
-  /** Undefined until it is done. */
-  body: object | undefined;
-}
-
-interface OpenPart {
-  readonly type: MessagePart["type"];
-  text: string;
-  logprobs: TokenLogprobs;
-  /** The fields that name it in events, as JSON. */
-  readonly place: string;
-}
-
-interface Message extends ItemBase {
-  readonly type: "message";
-  readonly parts: OpenPart[];
-}
-
-interface Thought extends ItemBase {
-  readonly type: "reasoning";
-  text: string;
-  opaque?: string | undefined;
-  isRedacted?: true | undefined;
-  readonly place: string;
-}
-
-interface Call extends ItemBase {
-  readonly type: "call";
-  readonly about: ItemCall & { arguments: string };
-}
-
-type Item = Message | Thought | Call;
-
-function placeOf({ id, index }: ItemBase): string {
-  return `"item_id":"${id}","output_index":${index}`;
-}
-
-function isWholeObject(json: string): boolean {
-  if (!json.endsWith("}")) return false;
-  try {
-    JSON.parse(json);
-    return true;
-  } catch {
-    return false;
   }
 }
