@@ -18,8 +18,9 @@ const budgets: readonly { readonly rooms: readonly string[]; readonly thousands:
   { rooms: ["ledger", "idempotency"], thousands: 3 },
   { rooms: ["edge", "dialects", "upstream-client"], thousands: 7.8 },
   { rooms: ["telemetry", "keys", "snapshot", "settings", "entry"], thousands: 4 },
+  { rooms: ["wires"], thousands: 2.5 },
 ];
-const most = { src: 72_000, simulator: 7500 };
+const most = { src: 76_500, simulator: 7500 };
 
 interface Count {
   lines: number;

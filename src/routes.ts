@@ -1,5 +1,9 @@
 import { chatCompletions, openAi } from "./dialects/openai-dialect.ts";
 import { createChatHandler } from "./dialects/chat-handler.ts";
+import { createCountTokens } from "./dialects/messages/count-tokens.ts";
+import { listMessagesModels, retrieveMessagesModel } from "./dialects/messages/list-models.ts";
+import { anthropic, messages } from "./dialects/messages/messages-dialect.ts";
+import { refuseEndpoint } from "./dialects/messages/not-served.ts";
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
 import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
@@ -17,6 +21,43 @@ export interface DataRouteOptions extends HandlerParts {
 
 const call = { access: "key", dialect: openAi, counts: "call" } as const;
 const listing = { ...call, counts: "listing" } as const;
+const message = { access: "key", dialect: anthropic, counts: "call" } as const;
+const messageListing = { ...message, counts: "listing" } as const;
+
+/** Clients of Anthropic's API send it, with any version. */
+const versionHeader = "anthropic-version";
+
+const modelRoutes: readonly Route[] = (
+  [
+    ["/v1/models", listModels, listMessagesModels],
+    ["/v1/models/*", retrieveModel, retrieveMessagesModel],
+  ] as const
+).map(([path, handle, handleMessages]) => {
+  const shape = { method: "GET", path } as const;
+  const route = { ...messageListing, ...shape, handle: handleMessages };
+  return { ...listing, ...shape, handle, whenSent: { header: versionHeader, route } };
+});
+
+function messageRoutes(options: HandlerParts): readonly Route[] {
+  const chat = createChatHandler(messages, options);
+  const count = createCountTokens(options);
+  return [
+    { ...message, method: "POST", path: "/v1/messages", handle: chat },
+    {
+      ...message,
+      counts: "count",
+      method: "POST",
+      path: "/v1/messages/count_tokens",
+      handle: count,
+    },
+    ...(["GET", "POST", "DELETE"] as const).map((method) => ({
+      ...messageListing,
+      method,
+      path: "/v1/messages/*",
+      handle: refuseEndpoint,
+    })),
+  ];
+}
 
 /** Every path of the data listener. Each also answers without `/v1` and with a trailing slash. */
 export function dataRoutes(options: DataRouteOptions): readonly Route[] {
@@ -25,8 +66,8 @@ export function dataRoutes(options: DataRouteOptions): readonly Route[] {
   return [
     { ...call, method: "POST", path: "/v1/chat/completions", handle: chat },
     { ...call, method: "POST", path: "/v1/embeddings", handle: createEmbeddings(options) },
-    { ...listing, method: "GET", path: "/v1/models", handle: listModels },
-    { ...listing, method: "GET", path: "/v1/models/*", handle: retrieveModel },
+    ...modelRoutes,
+    ...messageRoutes(options),
     ...(options.surfaces?.(options) ?? []),
     { method: "GET", path: "/healthz", access: "public", handle: health },
     { method: "GET", path: "/readyz", access: "public", handle: readiness },

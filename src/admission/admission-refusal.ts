@@ -2,7 +2,7 @@ import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { RefusalExplanation, RefusalRule } from "../domain/errors/refusal.ts";
 import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../domain/limits/headers.ts";
 import type { LimitDecision } from "../store/limits/limit-store.ts";
-import { accountScopeId, type Guarantee, isListing } from "./plan-scopes.ts";
+import { accountScopeId, asideOf, type Guarantee } from "./plan-scopes.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation } from "./estimate/estimate.ts";
 import type { Model } from "../domain/model.ts";
@@ -56,6 +56,7 @@ function overrunRefusal(
   return new GatewayError("rate_limit_exceeded", {
     message,
     type: "tokens",
+    limits: { state, nowMs: refused.now },
     headers: { ...rateLimitHeaders(state), ...retryHeaders(retryAfterMs) },
     explanation: {
       ...modelOf(refused),
@@ -96,6 +97,7 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
   return new GatewayError("rate_limit_exceeded", {
     message,
     type: dimension,
+    limits: { state, nowMs: refused.now },
     headers: { ...rateLimitHeaders(state), ...retryHeaders(retryAfterMs) },
     explanation: explain(refused, { limit, granted, used, asked }),
   });
@@ -116,7 +118,8 @@ function subjectOf({ request, guarantee, decision }: RefusedAdmission, ofPlan: s
   const model = request.model === undefined ? "" : `${request.model.alias} in `;
   const isOfAccount = decision.scopeId === accountScopeId(accountId);
   const whose = isOfAccount ? "all applications of the account" : `application ${application}`;
-  const listing = isListing(decision.scopeId) ? "the list of models in " : "";
+  const aside = asideOf(decision.scopeId);
+  const listing = aside === undefined ? "" : `${aside} in `;
   return `${listing}${model}${whose} on ${what}`;
 }
 
@@ -133,7 +136,8 @@ function explain(
   const what = isEstimate ? `an estimated ${asked}` : `${asked}`;
   const wanted = asked > 0 ? `, and the request asks for ${what}` : "";
   const isOfAccount = scopeId === accountScopeId(refused.request.call.caller.key.accountId);
-  const ofListings = isListing(scopeId) ? " of requests for the list of models" : "";
+  const aside = asideOf(scopeId);
+  const ofListings = aside === undefined ? "" : ` of requests for ${aside}`;
   const ofWhom = isOfAccount ? " of all keys of the account" : ofListings;
   const owed =
     debtOf === 0

@@ -11,10 +11,10 @@ import type { CountDecision, LimitDecision, LimitStore } from "../store/limits/l
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 import {
+  asideScopeId,
   type Guarantee,
   guaranteeOf,
   keyScopeId,
-  listingScopeId,
   planScopes,
   scopeTerms,
 } from "./plan-scopes.ts";
@@ -191,11 +191,13 @@ export function countRequest(
     const now = services.clock.now();
     throw admissionRefusal({ request: { call: request }, decision, askedTokens: 0, now });
   };
-  const decision = services.limits.count(isCall ? planScopes(request) : listingScopes(request));
+  const decision = services.limits.count(
+    kind === "call" ? planScopes(request) : asideScopes(kind, request),
+  );
   return decision instanceof Promise ? decision.then(countedOf) : countedOf(decision);
 }
 
-function listingScopes(request: ArrivingRequest) {
+function asideScopes(kind: Exclude<RequestKind, "call">, request: ArrivingRequest) {
   const { key, limits } = request.caller;
-  return minuteScopes(listingScopeId(key.limitScope), limits, scopeTerms(request));
+  return minuteScopes(asideScopeId(kind, key.limitScope), limits, scopeTerms(request));
 }

@@ -1,4 +1,9 @@
-import { type LimitScope, minuteScopes, type ScopeTerms } from "../domain/limits/limit-scope.ts";
+import {
+  type LimitScope,
+  minuteScopes,
+  type RequestKind,
+  type ScopeTerms,
+} from "../domain/limits/limit-scope.ts";
 import type { Call } from "../snapshot/call.ts";
 import { uncappedTerms } from "./reserve-tokens.ts";
 import { guaranteedTokens } from "../domain/limits/capacity.ts";
@@ -29,13 +34,17 @@ export function accountScopeId(accountId: string): string {
   return `account:${accountId}`;
 }
 
-/** The scope of requests for the list of models, limited like calls but counted apart from them. */
-export function listingScopeId(limitScope: string): string {
-  return `models:${limitScope}`;
+/** The scope of requests that are no calls, limited like calls but counted apart from them. */
+export function asideScopeId(kind: Exclude<RequestKind, "call">, limitScope: string): string {
+  return `${asideNames[kind]}:${limitScope}`;
 }
 
-export function isListing(scopeId: string): boolean {
-  return scopeId.startsWith(listingScopeId(""));
+const asideNames = { listing: "models", count: "counts" } as const;
+
+/** What the requests of a scope ask for; undefined for calls. */
+export function asideOf(scopeId: string): string | undefined {
+  if (scopeId.startsWith(asideScopeId("listing", ""))) return "the list of models";
+  return scopeId.startsWith(asideScopeId("count", "")) ? "counts of tokens" : undefined;
 }
 
 /** The scope of a key's requests and tokens, for all of its secrets. */

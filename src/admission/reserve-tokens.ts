@@ -55,8 +55,9 @@ export function reservationUnder(limit: number, request: ReservationRequest): To
   }
 }
 
-/** The longest choice of the model or one of its fallbacks. */
-function mostOutputTokens({ call, model }: ReservationRequest): number {
+/** The longest choice of the model or one of its fallbacks, unless a cap is sent. */
+function mostOutputTokens({ call, model, output }: ReservationRequest): number {
+  if (output.sentCap !== undefined) return output.sentCap;
   let most = model.maxOutputTokens ?? 0;
   for (const alias of model.fallbacks ?? []) {
     most = Math.max(most, call.environment.models.get(alias)?.maxOutputTokens ?? 0);

@@ -1,4 +1,5 @@
 import { choiceCount, type Conversation, fieldOf, outputCap } from "../domain/chat/conversation.ts";
+import type { OutputExpectation } from "../admission/estimate/estimate.ts";
 import { valueCosts } from "../domain/chat/json-scan.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
@@ -6,8 +7,8 @@ import type { Model } from "../domain/model.ts";
 /** Refuses a cap above the model's maximum. Texts as in OpenAI's API. */
 export function checkOutputCap({ caps }: Conversation, { maxOutputTokens }: Model): void {
   if (maxOutputTokens === undefined) return;
-  for (const { field, tokens } of caps) {
-    if (tokens <= maxOutputTokens) continue;
+  for (const { field, tokens, isDemanded } of caps) {
+    if (tokens <= maxOutputTokens || isDemanded === true) continue;
     throw new GatewayError("invalid_value", {
       message:
         `${field} is too large: ${tokens}. This model supports at most ${maxOutputTokens} ` +
@@ -15,6 +16,16 @@ export function checkOutputCap({ caps }: Conversation, { maxOutputTokens }: Mode
       param: field,
     });
   }
+}
+
+/** What admission reserves for; see `OutputCap.isDemanded`. */
+export function expectedOutput(request: Conversation, model: Model): OutputExpectation {
+  const { maxOutputTokens = Infinity } = model;
+  const cap = outputCap(request);
+  const choices = choiceCount(request);
+  const isDemanded = request.caps.every((each) => each.isDemanded === true);
+  if (cap === undefined || !isDemanded || 2 * cap < maxOutputTokens) return { cap, choices };
+  return { cap: undefined, choices, sentCap: Math.min(cap, maxOutputTokens) };
 }
 
 /**

@@ -42,7 +42,8 @@ export async function runCall<Answer>(
     model,
     nowMs: services.clock.monotonic(),
   };
-  const { output, inputs, isStreamed } = work;
+  const { inputs, isStreamed } = work;
+  const output = work.expectedOutput(model);
   const size = work.measure(model, call);
   const estimate = services.estimator.estimate(subject, size, output);
   // From here the meter reports every end of the call.
@@ -108,7 +109,7 @@ export async function completeWhole<Answer>(
 async function counted<Answer>(
   request: AdmissionRequest,
   work: CallWork<Answer>,
-  context: CountContext,
+  context: CountContext & { readonly meter: Meter },
 ): Promise<AdmissionRequest> {
   const { model } = request;
   const { counted: countedRequest, snapshot } = context.call;

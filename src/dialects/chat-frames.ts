@@ -2,7 +2,8 @@ import type { ChatEvent } from "../domain/chat/answer.ts";
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import { WaitingReader } from "../domain/waiting/flow.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
-import { type Dialect, toGatewayError } from "../edge/replies/error-reply.ts";
+import { toGatewayError } from "../edge/replies/error-reply.ts";
+import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { MeteredStream } from "../call/metering/metered-stream.ts";
 import type { StartedCall } from "../call/run-call.ts";
 import type { AnswerFrames } from "../idempotency/answer.ts";
@@ -25,15 +26,15 @@ export type OpeningStream = Promise<StartedCall<MeteredStream>>;
 export class ChatFrames implements AnswerFrames {
   ending: AnswerFrames["ending"];
   readonly #writer: ChatWriter;
-  readonly #dialect: Dialect;
+  readonly #call: Pick<KeyCall, "id" | "dialect">;
   readonly #reader = new WaitingReader();
   #stream: MeteredStream | undefined;
   #openFailure: { readonly error: unknown } | undefined;
   #isOver = false;
 
-  constructor(opening: OpeningStream, writer: ChatWriter, dialect: Dialect) {
+  constructor(opening: OpeningStream, writer: ChatWriter, call: Pick<KeyCall, "id" | "dialect">) {
     this.#writer = writer;
-    this.#dialect = dialect;
+    this.#call = call;
     opening.then(
       ({ answer }) => this.#opened(answer),
       (error: unknown) => {
@@ -56,7 +57,8 @@ export class ChatFrames implements AnswerFrames {
       this.#isOver = true;
       this.ending = "failed";
       const shown = toGatewayError(error);
-      return this.#writer.fail?.(shown) ?? this.#dialect.errorFrame(shown);
+      const { dialect, id } = this.#call;
+      return this.#writer.fail?.(shown) ?? dialect.errorFrame(shown, id);
     }
   }
 

@@ -4,6 +4,8 @@ import type { TokenUsage } from "../domain/usage/usage.ts";
 import { eventStream, eventStreamHeaders, keepAliveComment } from "../edge/replies/event-stream.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
+import { modelNamed } from "../domain/model.ts";
+import type { StartedCall } from "../call/run-call.ts";
 import { type ChatCall, openChatStream, runChat } from "../call/chat/chat-call.ts";
 import { hasSettledWithin } from "../domain/waiting/wait.ts";
 import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
@@ -16,14 +18,24 @@ export interface AboutAnswer {
   readonly callId: string;
   /** Unix seconds. */
   readonly created: number;
-  /** The alias of the model that served. */
+  /** The name that the caller asked for, or the alias of the fallback that served. */
   readonly model: string;
+}
+
+/** Metadata of a stream. */
+export interface AboutStream extends AboutAnswer {
+  /** The time in Unix seconds. */
+  readonly now: () => number;
+  /** The input in tokens as far as it is known: counted, or as admission estimated it. */
+  readonly inputTokens: () => number;
 }
 
 /** An endpoint for chat: how a dialect reads requests and writes answers. */
 export interface ChatSurface {
   /** Part of the digests of idempotent calls. If it changes, stored answers are no longer found. */
   readonly endpoint: string;
+  /** Whether the wire has an event for keep-alives that all clients know. */
+  readonly hasPing?: true;
   /** Throws 400. */
   read(body: JsonBody, headers: Pick<Headers, "get">): ReadChat;
 }
@@ -33,7 +45,7 @@ export interface ReadChat {
   readonly conversation: Conversation;
   /** A whole answer, as JSON. */
   body(answer: ChatResult, about: AboutAnswer & { readonly usage: TokenUsage }): object;
-  openWriter(about: AboutAnswer & { readonly now: () => number }): ChatWriter;
+  openWriter(about: AboutStream): ChatWriter;
 }
 
 /** Handles calls of an endpoint for chat. */
@@ -49,7 +61,7 @@ export function createChatHandler(
     const chat: ChatCall = { request, bodyBytes };
     const { endpoint } = surface;
     const asked = { call, endpoint, kind: "chat", alias: request.model, mark } as const;
-    const parts = { asking, call, chat, services, settings: settings() };
+    const parts = { surface, asking, call, chat, services, settings: settings() };
     if (!request.isStreamed) {
       return repeats.whole(asked, () => wholeReply(parts));
     }
@@ -62,6 +74,7 @@ export function createChatHandler(
 }
 
 interface ChatReply extends Pick<HandlerParts, "services"> {
+  readonly surface: ChatSurface;
   readonly asking: ReadChat;
   readonly call: KeyCall;
   readonly chat: ChatCall;
@@ -71,14 +84,14 @@ interface ChatReply extends Pick<HandlerParts, "services"> {
 async function wholeReply({ asking, call, chat, services }: ChatReply): Promise<Reply> {
   try {
     const started = await runChat(call, chat, services);
-    const { answer, attempt, meter } = started;
+    const { answer, meter } = started;
     const body = asking.body(answer, {
       callId: call.id,
       created: Math.floor(services.clock.now() / 1000),
-      model: attempt.candidate.model.alias,
+      model: servedName(started, asking),
       usage: meter.usage,
     });
-    return jsonReply(body, servedHeaders(started, call.snapshot.routing));
+    return jsonReply(body, headersOf(started, { asking, call, services }));
   } finally {
     call.answerMemory.release();
   }
@@ -89,29 +102,58 @@ async function wholeReply({ asking, call, chat, services }: ChatReply): Promise<
  * sent early only when a model thinks for longer than `holdHeadersMs`.
  */
 async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
-  const { asking, call, chat, services, settings } = reply;
+  const { surface, asking, call, chat, services, settings } = reply;
   const opening = openChatStream(call, chat, services).finally(call.memory.keep());
   // Without keep-alives there is nothing to send early, so the headers wait for the first event.
   const isHeld = settings.keepAlive === "off";
   const isKnown =
     isHeld || (await hasSettledWithin(opening, settings.holdHeadersMs, services.clock));
   const started = isKnown ? await opening : undefined;
+  let inputTokens = 0;
+  const knowInput = (opened: typeof started): void => {
+    inputTokens = opened?.meter.inputTokens ?? 0;
+  };
+  if (started === undefined) opening.then(knowInput, () => undefined);
+  else knowInput(started);
   const now = (): number => Math.floor(services.clock.now() / 1000);
   const writer = asking.openWriter({
     callId: call.id,
     created: now(),
     now,
-    model: started?.attempt.candidate.model.alias ?? chat.request.model,
+    model: started === undefined ? asking.conversation.model : servedName(started, asking),
+    inputTokens: () => inputTokens,
   });
   return {
     status: 200,
     headers: {
       ...eventStreamHeaders,
-      ...(started !== undefined && servedHeaders(started, call.snapshot.routing)),
+      ...(started !== undefined && headersOf(started, reply)),
     },
-    frames: new ChatFrames(opening, writer, call.dialect),
-    keepAlive: settings.keepAlive === "chunk" ? writer.keepAlive() : keepAliveComment,
+    frames: new ChatFrames(opening, writer, call),
+    keepAlive:
+      surface.hasPing === true || settings.keepAlive === "chunk"
+        ? writer.keepAlive()
+        : keepAliveComment,
     isEarly: started === undefined,
+  };
+}
+
+type AnyStarted = Pick<StartedCall<unknown>, "admission" | "attempt" | "call">;
+
+function servedName({ attempt, call }: AnyStarted, { conversation }: ReadChat): string {
+  const { model } = attempt.candidate;
+  const asked = conversation.model;
+  return modelNamed(call.environment, asked) === model ? asked : model.alias;
+}
+
+function headersOf(
+  started: AnyStarted,
+  { asking, call, services }: Pick<ChatReply, "asking" | "call" | "services">,
+): Record<string, string> {
+  const { limitHeaders } = call.dialect;
+  return {
+    ...servedHeaders(started, call.snapshot.routing, asking.conversation.adjusted),
+    ...limitHeaders?.(started.admission.state, services.clock.now()),
   };
 }
 

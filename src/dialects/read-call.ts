@@ -4,7 +4,7 @@ import type { KeyCall } from "../edge/dispatch/route.ts";
 import { type JsonBody, parseJson } from "./request/parse-json.ts";
 import type { CallServices } from "../call/services.ts";
 import type { Repeats } from "../idempotency/repeatable-calls.ts";
-import type { AdjustedFields } from "../domain/chat/answer.ts";
+import { type AdjustedFields, nothingAdjusted } from "../domain/chat/answer.ts";
 import { rateLimitHeaders } from "../domain/limits/headers.ts";
 import type { StartedCall } from "../call/run-call.ts";
 
@@ -55,20 +55,25 @@ export interface HandlerParts {
 
 type Served = Pick<StartedCall<unknown>, "admission" | "attempt">;
 
-/** Headers of an answer: limits, capacity class, target, and parameters that were adjusted. */
+/**
+ * Headers of an answer: limits, capacity class, target, and parameters that were adjusted; `asRead`
+ * when the body was read, before those of the attempt.
+ */
 export function servedHeaders(
   { admission, attempt }: Served,
   { showsTarget }: { readonly showsTarget: boolean },
+  asRead: AdjustedFields = nothingAdjusted,
 ): Record<string, string> {
   const { target, model } = attempt.candidate;
+  const { adjusted } = attempt;
   const { waitedMs, position } = attempt.place;
   return {
     ...rateLimitHeaders(admission.state),
     "x-sluice-served-by": admission.capacityClass,
     // The upstream's own model identifier is left out: it may name the operator's account there.
     ...(showsTarget && { "x-sluice-target": `${target.upstream}; model=${model.alias}` }),
-    ...(attempt.adjusted.size > 0 && {
-      "x-sluice-adjusted-parameters": writeAdjusted(attempt.adjusted),
+    ...((adjusted.size > 0 || asRead.size > 0) && {
+      "x-sluice-adjusted-parameters": writeAdjusted([...asRead, ...adjusted]),
     }),
     ...(position !== undefined && {
       "x-sluice-queue-position": String(position),
@@ -78,6 +83,6 @@ export function servedHeaders(
 }
 
 /** `frequency_penalty=dropped, temperature=1`: a dictionary of RFC 9651. */
-function writeAdjusted(fields: AdjustedFields): string {
-  return [...fields].map(([field, sent]) => `${field}=${sent}`).join(", ");
+function writeAdjusted(fields: readonly (readonly [string, string | number])[]): string {
+  return fields.map(([field, sent]) => `${field}=${sent}`).join(", ");
 }

@@ -45,4 +45,23 @@ export interface Model {
 export interface Environment {
   readonly name: string;
   readonly models: ReadonlyMap<string, Model>;
+  /** Other names of its models; undefined: none. */
+  readonly otherNames?: OtherNames | undefined;
+}
+
+/** Names that callers may ask for instead of an alias, such as those that a client has built in. */
+export interface OtherNames {
+  /** The alias by the whole name. */
+  readonly exact: ReadonlyMap<string, string>;
+  /** The alias by the beginning of the name; the longest beginnings first. */
+  readonly prefixes: readonly { readonly prefix: string; readonly alias: string }[];
+}
+
+/** The model of an alias or of another name: whole names win, then the longest beginning. */
+export function modelNamed({ models, otherNames }: Environment, name: string): Model | undefined {
+  const model = models.get(name);
+  if (model !== undefined || otherNames === undefined) return model;
+  const { exact, prefixes } = otherNames;
+  const alias = exact.get(name) ?? prefixes.find(({ prefix }) => name.startsWith(prefix))?.alias;
+  return alias === undefined ? undefined : models.get(alias);
 }

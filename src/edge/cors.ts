@@ -3,6 +3,7 @@ import type { Reply } from "./replies/error-reply.ts";
 /** Response headers that scripts in a browser may read. */
 const exposedHeaders = [
   "x-request-id",
+  "request-id",
   "x-sluice-served-by",
   "x-sluice-target",
   "x-sluice-adjusted-parameters",
@@ -19,6 +20,13 @@ const exposedHeaders = [
   "x-ratelimit-remaining-tokens",
   "x-ratelimit-reset-requests",
   "x-ratelimit-reset-tokens",
+  "anthropic-ratelimit-requests-limit",
+  "anthropic-ratelimit-requests-remaining",
+  "anthropic-ratelimit-requests-reset",
+  "anthropic-ratelimit-tokens-limit",
+  "anthropic-ratelimit-tokens-remaining",
+  "anthropic-ratelimit-tokens-reset",
+  "x-sluice-estimate",
 ].join(", ");
 
 /** Cross-origin rules for browsers. Keys travel in a header, so credentials are not allowed. */

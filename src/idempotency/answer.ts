@@ -29,7 +29,7 @@ export interface KeptAnswer {
 }
 
 /** Headers about the limits and waits of the caller that made the call. */
-const momentary = /^x-(?:ratelimit|sluice-queue)-/;
+const momentary = /^(?:x-ratelimit|anthropic-ratelimit|x-sluice-queue)-/;
 
 /** The headers that hold for every caller that gets the answer. */
 export function lastingHeaders(

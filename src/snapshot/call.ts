@@ -1,7 +1,7 @@
 import type { EndSource } from "../domain/waiting/end-signal.ts";
 import { type CapacityMode, capacityModes } from "../domain/limits/capacity.ts";
 import type { Caller, Key } from "../domain/keys/key.ts";
-import type { Environment, Model, ModelKind } from "../domain/model.ts";
+import { type Environment, type Model, type ModelKind, modelNamed } from "../domain/model.ts";
 import type { RequestTrace } from "../domain/request-trace.ts";
 import type { CallSpanIds } from "../domain/tracing.ts";
 import type { CountedRequest } from "../domain/limits/limit-scope.ts";
@@ -125,23 +125,23 @@ export function resolveModel(
   kind: ModelKind,
 ): Model {
   const { endpoints } = call.dialect;
-  const model = call.environment.models.get(alias);
+  const model = modelNamed(call.environment, alias);
   if (model === undefined) {
     const what = `The model \`${alias.slice(0, 100)}\` does not exist in this environment.`;
     const summary = `The request names a model that environment ${call.environment.name} lacks.`;
     throw invalidModel(what, "you", { endpoints, explanation: { rule: "model_unknown", summary } });
   }
-  if (!mayUseModel(call.caller.key, alias)) {
+  if (!mayUseModel(call.caller.key, model.alias)) {
     const what = `This API key may not use the model \`${alias}\`.`;
-    const summary = `The key may not use model ${alias}; allowed_models of the key lists those it may.`;
-    const explanation = { rule: "model_not_allowed", summary, model: alias } as const;
+    const summary = `The key may not use model ${model.alias}; allowed_models of the key lists those it may.`;
+    const explanation = { rule: "model_not_allowed", summary, model: model.alias } as const;
     throw invalidModel(what, "it", { endpoints, explanation });
   }
   if (model.kind !== kind) {
     const where = endpoints[model.kind];
     const what = `The model \`${alias}\` is not supported here; use ${where} for it.`;
-    const summary = `Model ${alias} is of kind ${model.kind}, which this endpoint does not serve.`;
-    const explanation = { rule: "model_kind", summary, model: alias } as const;
+    const summary = `Model ${model.alias} is of kind ${model.kind}, which this endpoint does not serve.`;
+    const explanation = { rule: "model_kind", summary, model: model.alias } as const;
     throw invalidModel(what, "you", { endpoints, explanation });
   }
   return model;

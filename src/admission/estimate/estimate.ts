@@ -15,6 +15,8 @@ export interface InputSize {
 export interface OutputExpectation {
   /** The caller's cap, for one choice. */
   readonly cap: number | undefined;
+  /** A cap that is sent, although it is so large that the choice counts as uncapped. */
+  readonly sentCap?: number | undefined;
   readonly choices: number;
 }
 
@@ -202,7 +204,8 @@ export class TokenEstimator {
     if (output.cap !== undefined) return output.choices * Math.min(output.cap, maxOutputTokens);
     const usual = learned?.output.value ?? this.#defaultOutputTokens;
     const expected = Math.max(usual, Math.min(leastExpectedOutput, this.#defaultOutputTokens));
-    return output.choices * Math.ceil(Math.min(expected, maxOutputTokens));
+    const most = output.sentCap ?? maxOutputTokens;
+    return output.choices * Math.ceil(Math.min(expected, most));
   }
 
   /** `AgingMap` drops entries late, so the exact lifetime is checked here. */

@@ -15,7 +15,7 @@ import type { AttemptWatch } from "../../routing/health/target-health.ts";
 /** What a request to an upstream belongs to. */
 export interface AttemptContext {
   readonly call: Call;
-  readonly meter: Meter;
+  readonly meter: Pick<Meter, "attemptFailed">;
   readonly services: CallServices;
   readonly candidate: Destination;
   /** Ends the request. */
@@ -113,9 +113,10 @@ export class Attempt implements AttemptContext, NotedAttempt {
     return this.#adjusted;
   }
 
-  /** Called when a request is encoded; all requests of an attempt are encoded alike. */
+  /** Called when a request is prepared and encoded; all requests of an attempt are alike. */
   adjust(fields: AdjustedFields): void {
-    this.#adjusted = fields;
+    const known = this.#adjusted;
+    this.#adjusted = known.size === 0 ? fields : new Map([...known, ...fields]);
   }
 
   /** Whether a request of it may have reached the upstream. */

@@ -168,9 +168,10 @@ export interface CallWork<Answer> {
   readonly alias: string;
   readonly kind: ModelKind;
   readonly isStreamed: boolean;
-  readonly output: OutputExpectation;
   /** How many inputs, each of at most a context window, upstreams may read. */
   readonly inputs: number;
+  /** What admission reserves for, of this model. */
+  expectedOutput(model: Model): OutputExpectation;
   /** The part of the call that no attempt has answered yet, from 0 to 1. */
   unanswered(): number;
   /**

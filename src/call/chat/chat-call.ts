@@ -4,7 +4,6 @@ import {
   choiceCount,
   type Conversation,
   fieldOf,
-  outputCap,
 } from "../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
@@ -12,7 +11,12 @@ import type { Attempt } from "../attempts/attempt.ts";
 import { CallImages } from "../images/call-images.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { Candidate } from "../../routing/candidates.ts";
-import { checkAnswerSize, checkContextWindow, checkOutputCap } from "../check-request.ts";
+import {
+  checkAnswerSize,
+  checkContextWindow,
+  checkOutputCap,
+  expectedOutput,
+} from "../check-request.ts";
 import {
   attemptChat,
   attemptChatStream,
@@ -106,9 +110,20 @@ function lengthOf(block: AnswerBlock): number {
 
 type OpenAnswer = Pick<MeteredStreamOptions, "open" | "caller" | "drain">;
 
-/** Applies the plan's cap if the caller set none. */
-function capped(request: Conversation, { outputCap: ownCap }: Attempt): Conversation {
-  return ownCap === undefined ? request : { ...request, ownCap };
+/**
+ * Applies the plan's cap if the caller set none, and lowers a cap that only the wire demanded to the
+ * longest answer of the model.
+ */
+function capped(request: Conversation, attempt: Attempt): Conversation {
+  const { outputCap: ownCap, candidate } = attempt;
+  if (ownCap !== undefined) {
+    const caps = request.caps.filter(({ tokens }) => tokens <= ownCap);
+    return { ...request, caps, ownCap };
+  }
+  const { maxOutputTokens: most = Infinity } = candidate.model;
+  if (!request.caps.some((cap) => cap.isDemanded === true && cap.tokens > most)) return request;
+  attempt.adjust(new Map(request.caps.map(({ field }) => [field, most])));
+  return { ...request, caps: request.caps.map((cap) => ({ ...cap, tokens: most })) };
 }
 
 /** Opens a streamed answer, which may be drained after its caller has left. */
@@ -160,7 +175,7 @@ function workOf<Answer>(
       counted = { alias: model.alias, tokens };
       return tokens * inputReadings(request, model, context.call);
     },
-    output: { cap: outputCap(request), choices: choiceCount(request) },
+    expectedOutput: (model) => expectedOutput(request, model),
     inputs: choiceCount(request),
     unanswered: () => whole?.progress.unanswered() ?? 1,
     check(model) {

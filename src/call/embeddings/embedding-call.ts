@@ -60,7 +60,7 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
     kind: "embedding",
     isStreamed: false,
     measure: (model, call) => (hasImages && readsImages(model, call) ? sizeWithImages : size),
-    output: { cap: 0, choices: 1 },
+    expectedOutput: () => ({ cap: 0, choices: 1 }),
     inputs: request.inputs.length,
     unanswered: () => progress.unanswered(),
     check(model) {

@@ -40,7 +40,12 @@ const model = z.object({
   targets: z.array(target).catch([]),
   fallbacks: texts,
 });
-const environment = z.object({ name: textOrNothing, hosts: texts, models: texts });
+const environment = z.object({
+  name: textOrNothing,
+  hosts: texts,
+  models: texts,
+  aliases: z.record(z.string(), textOrNothing).catch({}),
+});
 
 const outlineSchema = z.object({
   upstreams: z.record(z.string(), upstream).optional().catch(undefined),
@@ -55,7 +60,9 @@ const outlineSchema = z.object({
     .catch(undefined),
   limits: z.object({ store: textOrNothing }).optional().catch(undefined),
   storage: z.object({ url: textOrNothing }).optional().catch(undefined),
-  environments: z.array(environment.catch({ name: undefined, hosts: [], models: [] })).catch([]),
+  environments: z
+    .array(environment.catch({ name: undefined, hosts: [], models: [], aliases: {} }))
+    .catch([]),
 });
 
 interface Outline extends z.output<typeof outlineSchema> {
@@ -222,6 +229,7 @@ function environmentProblems({ environments, models }: Outline): readonly Settin
       else problems.push({ path: hostPath, message: taken("host", host, earlier) });
     }
     problems.push(...offerProblems([...path, "models"], stage.models, models));
+    problems.push(...otherNameProblems([...path, "aliases"], stage, models));
   }
   return problems;
 }
@@ -246,6 +254,27 @@ function offerProblems(
     }
   }
   return problems;
+}
+
+/** Other names lead to models of the same environment, and are not the name of one. */
+function otherNameProblems(
+  path: SettingProblem["path"],
+  { aliases, models: offered }: Outline["environments"][number],
+  models: Outline["models"],
+): readonly SettingProblem[] {
+  if (models === undefined) return [];
+  const known = Object.keys(models).filter(
+    (alias) => offered.includes("*") || offered.includes(alias),
+  );
+  return Object.entries(aliases).flatMap(([name, alias]) => {
+    const namePath = [...path, name];
+    if (known.includes(name)) {
+      return { path: namePath, message: `${named("the name", name)} is that of a model` };
+    }
+    if (alias === undefined || known.includes(alias)) return [];
+    const message = `${named("the model", alias)} is not offered by this environment`;
+    return withSuggestion({ path: namePath, message }, suggest(alias, known));
+  });
 }
 
 function taken(noun: "name" | "host", value: string, index: number): string {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Environment, Model } from "../../domain/model.ts";
-import { hostName, identifier, text } from "../../settings/values.ts";
+import type { Environment, Model, OtherNames } from "../../domain/model.ts";
+import { hostName, identifier, modelAlias, text } from "../../settings/values.ts";
 import { buildModel, type ModelSources } from "./models.ts";
 
 const hostProblem = "must be a host name without port, such as models.example.com, or '*'";
@@ -18,6 +18,19 @@ export const environmentsSchema = z
         .array(text("Alias."))
         .min(1)
         .describe("Aliases that this environment offers; `*` is all."),
+      aliases: z
+        .record(
+          text("Name, or its beginning with a `*` behind it.").regex(
+            /^[^*\s]{1,128}\*?$/,
+            "must be 1 to 128 characters without white space, and have no '*' but at its end",
+          ),
+          modelAlias("Alias of a model that this environment offers."),
+        )
+        .prefault({})
+        .describe(
+          "Other names for its models, such as `claude-*: alpha-sonnet-4` for a client with names " +
+            "of its own. An alias wins over a whole name, and that over the longest beginning.",
+        ),
     }),
   )
   .min(1)
@@ -32,7 +45,7 @@ export interface ConfiguredEnvironment extends Environment {
 }
 
 export function buildEnvironment(
-  { name, hosts, models: offered }: EnvironmentFile,
+  { name, hosts, models: offered, aliases: others }: EnvironmentFile,
   sources: ModelSources,
 ): ConfiguredEnvironment {
   const aliases = offered.includes("*") ? Object.keys(sources.models) : offered;
@@ -41,5 +54,17 @@ export function buildEnvironment(
     const model = buildModel(alias, name, sources);
     if (model !== undefined) built.set(alias, model);
   }
-  return { name, hosts, models: built };
+  return { name, hosts, models: built, otherNames: readOtherNames(others) };
+}
+
+function readOtherNames(names: Readonly<Record<string, string>>): OtherNames | undefined {
+  const entries = Object.entries(names);
+  if (entries.length === 0) return undefined;
+  const beginnings = entries.filter(([name]) => name.endsWith("*"));
+  return {
+    exact: new Map(entries.filter(([name]) => !name.endsWith("*"))),
+    prefixes: beginnings
+      .map(([name, alias]) => ({ prefix: name.slice(0, -1), alias }))
+      .toSorted((one, other) => other.prefix.length - one.prefix.length),
+  };
 }

@@ -1,28 +1,44 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Model } from "../../domain/model.ts";
+import { type Model, modelNamed } from "../../domain/model.ts";
 import { jsonReply, type Reply } from "../../edge/replies/error-reply.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
 import { mayUseModel } from "../../snapshot/call.ts";
 
 /** `GET /v1/models`: the models of the environment that the key may use. */
-export function listModels({ environment, caller }: KeyCall): Reply {
-  const models = [...environment.models.values()];
-  const usable = models.filter(({ alias }) => mayUseModel(caller.key, alias));
-  return jsonReply({ object: "list", data: usable.map(modelBody) });
+export function listModels(call: KeyCall): Reply {
+  const data = usableModels(call).map(([name, model]) => modelBody(name, model));
+  return jsonReply({ object: "list", data });
 }
 
 /** `GET /v1/models/{id}` */
 export function retrieveModel(call: KeyCall): Reply {
-  const model = call.environment.models.get(call.parameter);
+  const model = modelNamed(call.environment, call.parameter);
   if (model !== undefined && mayUseModel(call.caller.key, model.alias)) {
-    return jsonReply(modelBody(model));
+    return jsonReply(modelBody(call.parameter, model));
   }
-  throw new GatewayError("model_not_found", {
+  throw unknownModel(call);
+}
+
+/** The models that a key may use, by all names that it may ask for. */
+export function usableModels({
+  environment,
+  caller,
+}: KeyCall): readonly (readonly [string, Model])[] {
+  const { models, otherNames } = environment;
+  const names = [...models.keys(), ...(otherNames?.exact.keys() ?? [])];
+  return names.flatMap((name) => {
+    const model = modelNamed(environment, name);
+    return model !== undefined && mayUseModel(caller.key, model.alias) ? [[name, model]] : [];
+  });
+}
+
+export function unknownModel(call: KeyCall): GatewayError {
+  return new GatewayError("model_not_found", {
     message: `The model '${call.parameter.slice(0, 100)}' does not exist`,
     param: "model",
   });
 }
 
-function modelBody(model: Model): object {
-  return { id: model.alias, object: "model", created: model.created, owned_by: "sluice" };
+function modelBody(name: string, model: Model): object {
+  return { id: name, object: "model", created: model.created, owned_by: "sluice" };
 }

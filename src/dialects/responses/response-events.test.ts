@@ -13,7 +13,13 @@ const usage = {
   reasoningTokens: 3,
 };
 const digits = "0123456789abcdef0123456789abcdef";
-const about = { callId: `req_${digits}`, created: 1_700_000_000, model: "alpha", now: () => 7 };
+const about = {
+  callId: `req_${digits}`,
+  created: 1_700_000_000,
+  model: "alpha",
+  now: () => 7,
+  inputTokens: () => 0,
+};
 
 const plainRequest = { model: "alpha", input: "hi", stream: true };
 

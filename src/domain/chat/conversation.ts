@@ -203,6 +203,8 @@ export interface ToolResultBlock extends BlockBase {
 export interface ForeignBlock extends BlockBase {
   readonly type: "foreign";
   readonly value: ExtraFields;
+  /** What it tells the model, for a wire that does not know the block. Undefined: nothing. */
+  readonly text?: string | undefined;
 }
 
 export type ResultContent = TextBlock | ImageBlock | DocumentBlock | ForeignBlock;

@@ -1,5 +1,6 @@
 import tables from "./errors.json" with { type: "json" };
 import { retryHeaders } from "../limits/headers.ts";
+import type { LimitState } from "../limits/limit-scope.ts";
 import { maskApiKeys } from "../keys/api-key.ts";
 import type { RefusalExplanation } from "./refusal.ts";
 
@@ -28,10 +29,18 @@ export interface GatewayErrorDetails {
   /** Overrides the type of the row. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** What is left of the limits, for dialects with headers of their own for it. */
+  readonly limits?: LimitsLeft | undefined;
   /** For the log only. */
   readonly cause?: unknown;
   /** For `sluice explain`, never for the caller. Without it, the row and `param` explain. */
   readonly explanation?: RefusalExplanation;
+}
+
+export interface LimitsLeft {
+  readonly state: LimitState;
+  /** Wall clock. */
+  readonly nowMs: number;
 }
 
 const rows: Readonly<Record<GatewayErrorName, GatewayErrorRow>> = {
@@ -47,6 +56,7 @@ export class GatewayError extends Error {
   readonly param: string | null;
   readonly type: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly limits: LimitsLeft | undefined;
   readonly explanation: RefusalExplanation | undefined;
 
   constructor(name: GatewayErrorName, details: GatewayErrorDetails) {
@@ -56,6 +66,7 @@ export class GatewayError extends Error {
     this.param = details.param ?? null;
     this.type = details.type ?? this.row.type;
     this.headers = details.headers ?? {};
+    this.limits = details.limits;
     this.explanation = details.explanation;
   }
 

@@ -45,8 +45,11 @@ export interface CountedRequest {
   readonly slot: number;
 }
 
-/** A call of a model, or a listing. A plan allows as many listings as calls, counted apart. */
-export type RequestKind = "call" | "listing";
+/**
+ * A call of a model, a listing of models, or a count of tokens. A plan allows as many of each, counted
+ * apart.
+ */
+export type RequestKind = "call" | "listing" | "count";
 
 /** The scopes of limits in any 60 seconds. */
 export function minuteScopes(

@@ -13,6 +13,7 @@ import { PreparedRefusals } from "../replies/repeated-refusals.ts";
 import { closes, closingUnread, toResponse } from "../replies/to-response.ts";
 import { RequestContext } from "./request-context.ts";
 import { encodedSlash, pathOf, readTarget, type SentPath } from "./request-target.ts";
+import type { Route } from "./route.ts";
 import { UnreadStreams } from "../body/unread-streams.ts";
 
 /** Answers synchronously where nothing has to be awaited, which keeps refusals cheap. */
@@ -48,10 +49,12 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 /** Prepared, since there is no time for it under overload. Throws if a key could not be checked. */
 function surfacesOf({ routes, keyed: access }: DispatchOptions): ReadonlyMap<Dialect, Surface> {
   const surfaces = new Map<Dialect, Surface>();
-  for (const route of routes.routes) {
-    if (route.access !== "key" || surfaces.has(route.dialect)) continue;
+  const keyed = routes.routes.flatMap((route) =>
+    route.access === "key" ? [route, ...(route.whenSent ? [route.whenSent.route] : [])] : [],
+  );
+  for (const { dialect } of keyed) {
+    if (surfaces.has(dialect)) continue;
     if (access === undefined) throw new Error("a route that needs a key has no way to check one");
-    const { dialect } = route;
     const authenticate = access.authenticate(dialect.credential);
     const refusals = new PreparedRefusals(dialect);
     surfaces.set(dialect, { dialect, access, authenticate, refusals });
@@ -64,7 +67,8 @@ function failed(thrown: unknown, context: RequestContext): Reply {
   const { options } = context.shared;
   context.error = toGatewayError(hasLeft(request, thrown) ? whyEnded(request.signal) : thrown);
   const dialect = surface?.dialect ?? options.routes.dialectAt(pathOf(request.url));
-  return closingUnread(errorReply(context.error, dialect), context);
+  context.idHeader = dialect?.idHeader;
+  return closingUnread(errorReply(context.error, dialect, context.id), context);
 }
 
 /** Reports the request and makes the response, after the rest of a body that was refused. */
@@ -86,7 +90,8 @@ function finish(reply: Reply, context: RequestContext): Response | Promise<Respo
   const access = accessOf(context);
   options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf, access });
   const isClosing = closes(reply, { request, isEnding: options.isEnding() });
-  const answered = { id, request, connections, edge, durationMs, isClosing };
+  const idHeader = context.surface?.dialect.idHeader ?? context.idHeader;
+  const answered = { id, idHeader, request, connections, edge, durationMs, isClosing };
   const secured = shared.isAdmin ? securedReply(reply) : reply;
   const discarding = isClosing && shared.lingering.discardRest(request, edge.bodyLimits);
   if (discarding instanceof Promise) return discarding.then(() => toResponse(secured, answered));
@@ -119,7 +124,8 @@ function handle(context: RequestContext, sent: SentPath | undefined): Reply | Pr
     if (methods.length > 0) return edge.cors.preflight(request, methods);
   }
   const match = options.routes.match(request.method, target.path);
-  const { route, parameter } = match;
+  const { parameter } = match;
+  const route = routeFor(match.route, request.headers);
   context.route = route.path;
   if (route.answersAnyHost !== true) options.gate?.checkHost(target.host);
   switch (route.access) {
@@ -135,4 +141,9 @@ function handle(context: RequestContext, sent: SentPath | undefined): Reply | Pr
     case "principal":
       return handleAdmin(context, route, match);
   }
+}
+
+function routeFor(route: Route, headers: Headers): Route {
+  if (route.access !== "key" || route.whenSent === undefined) return route;
+  return headers.has(route.whenSent.header) ? route.whenSent.route : route;
 }

@@ -43,6 +43,8 @@ export class RequestContext implements RequestOrigin, CallMemory, AnswerMemory {
   route = "other";
   /** Set for a route that takes a key. */
   surface: Surface | undefined;
+  /** Of the dialect of the path, for an error before the surface is known. */
+  idHeader: string | undefined;
   caller: Caller | undefined;
   /** Account of the principal, once it is identified. */
   accountId: string | undefined;

@@ -64,6 +64,8 @@ export interface KeyRoute extends RouteShape {
   readonly dialect: Dialect;
   /** Which limit of requests in the plan applies. */
   readonly counts: RequestKind;
+  /** The route for requests with a header by which clients of another dialect are known. */
+  readonly whenSent?: { readonly header: string; readonly route: KeyRoute } | undefined;
   handle(call: KeyCall): Reply | Promise<Reply>;
 }
 

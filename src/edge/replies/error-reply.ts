@@ -1,5 +1,6 @@
 import { GatewayError, internalError } from "../../domain/errors/gateway-error.ts";
 import type { CredentialForm } from "../../domain/keys/api-key.ts";
+import type { LimitState } from "../../domain/limits/limit-scope.ts";
 import type { ModelEndpoints } from "../../snapshot/call.ts";
 
 /** Turns anything thrown into an error that callers may see; its cause is for the log only. */
@@ -13,14 +14,19 @@ export const ownError: Dialect["error"] = (error) => ({
   body: JSON.stringify(error.toBody()),
 });
 
-/** Turns an error into an answer; without a dialect in the default shape. */
-export function errorReply(error: GatewayError, dialect?: Dialect): Reply {
+/**
+ * Turns an error into an answer; without a dialect in the default shape. `requestId` is undefined for
+ * an answer that is made once for many requests.
+ */
+export function errorReply(error: GatewayError, dialect?: Dialect, requestId?: string): Reply {
+  const { limits } = error;
   return {
-    ...(dialect?.error ?? ownError)(error),
+    ...(dialect?.error ?? ownError)(error, requestId),
     headers: {
       "content-type": "application/json",
       "x-should-retry": shouldRetry(error.status) ? "true" : "false",
       ...(error.status === 401 && dialect?.credential.challenge),
+      ...(limits && dialect?.limitHeaders?.(limits.state, limits.nowMs)),
       ...error.headers,
     },
   };
@@ -44,10 +50,20 @@ export function prepareRefusal(error: GatewayError, dialect: Dialect): PreparedR
 export interface Dialect {
   readonly credential: CredentialForm;
   readonly endpoints: ModelEndpoints;
-  /** Writes an error as JSON. `error.toBody()` has the texts that callers may see. */
-  readonly error: (error: GatewayError) => { readonly status: number; readonly body: string };
+  /** The header of the request's id, beside `x-request-id`. */
+  readonly idHeader?: string | undefined;
+  /** Headers of the limits, beside the `x-ratelimit-*` ones; `nowMs` is the wall clock. */
+  readonly limitHeaders?: (state: LimitState, nowMs: number) => Readonly<Record<string, string>>;
+  /**
+   * Writes an error as JSON. `error.toBody()` has the texts that callers may see. Without a request
+   * id it is made once for many requests.
+   */
+  readonly error: (
+    error: GatewayError,
+    requestId?: string,
+  ) => { readonly status: number; readonly body: string };
   /** The last frame of a stream that fails after its 200 was sent. */
-  readonly errorFrame: (error: GatewayError) => string;
+  readonly errorFrame: (error: GatewayError, requestId: string) => string;
 }
 
 /** The answer of a handler; `edge/dispatch` adds the headers that every response has. */

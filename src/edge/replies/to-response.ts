@@ -6,6 +6,8 @@ import type { Reply } from "./error-reply.ts";
 
 interface AnsweredRequest {
   readonly id: string;
+  /** A header for it beside `x-request-id`. */
+  readonly idHeader: string | undefined;
   readonly request: Request;
   readonly connections: Pick<Connections, "keepAliveHint">;
   readonly edge: { readonly cors: CorsPolicy };
@@ -17,6 +19,7 @@ interface AnsweredRequest {
 export function toResponse(reply: Reply, answered: AnsweredRequest): Response {
   const { id, request, edge, durationMs } = answered;
   const headers: Record<string, string> = { ...reply.headers, "x-request-id": id };
+  if (answered.idHeader !== undefined) headers[answered.idHeader] = id;
   headers["openai-processing-ms"] = String(Math.round(durationMs));
   const origin = request.headers.get("origin");
   if (origin !== null) Object.assign(headers, edge.cors.headersFor(origin));

@@ -1,0 +1,357 @@
+import type {
+  AnswerFormat,
+  Block,
+  CacheMark,
+  Conversation,
+  DocumentBlock,
+  ImageBlock,
+  Options,
+  ResultContent,
+  TextBlock,
+  Thinking,
+  Tool,
+  ToolChoice,
+  Turn,
+} from "../../domain/chat/conversation.ts";
+import {
+  flagOf,
+  isObject,
+  type JsonObject,
+  nonEmpty,
+  numberOf,
+  objectOf,
+  textOf,
+} from "../../domain/json-fields.ts";
+import { fieldsBeyond, objectsIn } from "../fields.ts";
+
+/**
+ * Reads a body of `POST /v1/messages` or of `/v1/messages/count_tokens`. The body must be checked.
+ * Empty texts are dropped, which the API itself refuses, and so are turns without any content.
+ */
+export function readMessagesRequest(body: JsonObject): Conversation {
+  const offered = objectsIn(body["tools"]);
+  const tools = offered.flatMap((tool, index) =>
+    isServerTool(tool) ? [] : [readTool(tool, `tools[${index}]`)],
+  );
+  const cap = numberOf(body["max_tokens"]);
+  const choice = objectOf(body["tool_choice"]);
+  return {
+    wire: "messages",
+    model: textOf(body["model"]) ?? "",
+    isStreamed: body["stream"] === true,
+    turns: markedAtEnd(readTurns(body), readMark(body)),
+    tools,
+    toolChoice: tools.length === 0 ? undefined : readToolChoice(choice),
+    format: readFormat(body),
+    caps: cap === undefined ? [] : [{ field: "max_tokens", tokens: cap, isDemanded: true }],
+    options: readOptions(body, choice),
+    thinking: readThinking(body),
+    extra: fieldsBeyond(body, rootFields) ?? {},
+    adjusted: tools.length < offered.length ? new Map([["server_tools", "dropped"]]) : undefined,
+  };
+}
+
+/** A tool that the provider itself would run or define, by its dated type. */
+export function isServerTool({ type }: JsonObject): boolean {
+  return typeof type === "string" && type !== "custom";
+}
+
+const rootFields: ReadonlySet<string> = new Set([
+  "model",
+  "stream",
+  "system",
+  "messages",
+  "tools",
+  "tool_choice",
+  "max_tokens",
+  "temperature",
+  "top_p",
+  "top_k",
+  "stop_sequences",
+  "service_tier",
+  "metadata",
+  "thinking",
+  "output_config",
+  "output_format",
+  "cache_control",
+]);
+
+function readOptions(body: JsonObject, choice: JsonObject | undefined): Options {
+  const stop = body["stop_sequences"];
+  const stops = Array.isArray(stop) ? stop.filter((text) => typeof text === "string") : [];
+  return {
+    temperature: numberOf(body["temperature"]),
+    topP: numberOf(body["top_p"]),
+    topK: numberOf(body["top_k"]),
+    stop: stops.length === 0 ? undefined : stops,
+    parallelToolCalls: choice?.["disable_parallel_tool_use"] === true ? false : undefined,
+    serviceTier: tiers[textOf(body["service_tier"]) ?? ""],
+    user: nonEmpty(objectOf(body["metadata"])?.["user_id"]),
+  };
+}
+
+/** The words of the form are OpenAI's. */
+const tiers: Readonly<Record<string, string>> = { auto: "auto", standard_only: "default" };
+
+/** Modes that are new here let the model decide, as `adaptive` does. */
+function readThinking(body: JsonObject): Thinking | undefined {
+  const effort = textOf(objectOf(body["output_config"])?.["effort"]);
+  const thinking = objectOf(body["thinking"]);
+  if (thinking === undefined) return effort === undefined ? undefined : { effort };
+  const type = thinking["type"];
+  return {
+    effort,
+    budget: numberOf(thinking["budget_tokens"]),
+    mode: type === "enabled" || type === "disabled" ? type : "adaptive",
+    display: textOf(thinking["display"]),
+  };
+}
+
+/** `output_format` is the older place of the same. */
+function readFormat(body: JsonObject): AnswerFormat | undefined {
+  const format = objectOf(objectOf(body["output_config"])?.["format"] ?? body["output_format"]);
+  if (format?.["type"] !== "json_schema") return undefined;
+  const extra = fieldsBeyond(format, formatFields);
+  return { type: "schema", schema: objectOf(format["schema"]), extra };
+}
+
+const formatFields: ReadonlySet<string> = new Set(["type", "schema"]);
+
+function readToolChoice(choice: JsonObject | undefined): ToolChoice | undefined {
+  switch (choice?.["type"]) {
+    case "auto":
+    case "none":
+      return { mode: choice["type"] };
+    case "any":
+      return { mode: "required" };
+    case "tool":
+      return { mode: "named", kind: "function", name: textOf(choice["name"]) ?? "" };
+    default:
+      return undefined;
+  }
+}
+
+function readTool(tool: JsonObject, at: string): Tool {
+  return {
+    kind: "function",
+    name: textOf(tool["name"]) ?? "",
+    description: textOf(tool["description"]),
+    parameters: objectOf(tool["input_schema"]),
+    strict: flagOf(tool["strict"]),
+    cacheMark: readMark(tool),
+    extra: fieldsBeyond(tool, toolFields),
+    at,
+  };
+}
+
+const toolFields: ReadonlySet<string> = new Set([
+  "type",
+  "name",
+  "description",
+  "input_schema",
+  "strict",
+  "cache_control",
+]);
+
+function readTurns(body: JsonObject): readonly Turn[] {
+  const turns: Turn[] = [];
+  const system = readTurn({ role: "system", content: body["system"] }, "system", "system");
+  if (system !== undefined) turns.push(system);
+  objectsIn(body["messages"]).forEach((message, index) => {
+    const at = `messages[${index}]`;
+    const turn = readTurn(message, at, `${at}.content`);
+    if (turn === undefined) return;
+    const last = turns.at(-1);
+    // Some clients send a thought as a message of its own, before the one with its call.
+    if (turn.role === "assistant" && last?.role === "assistant") {
+      const { role, extra, at: first } = last;
+      turns[turns.length - 1] = {
+        role,
+        blocks: [...last.blocks, ...turn.blocks],
+        extra,
+        at: first,
+      };
+    } else turns.push(turn);
+  });
+  return turns;
+}
+
+/** Undefined without content. `content` is the path of the content. */
+function readTurn(message: JsonObject, at: string, content: string): Turn | undefined {
+  const blocks = readContent(message["content"], content).filter(isSent);
+  if (blocks.length === 0) return undefined;
+  const role = message["role"];
+  return {
+    role: role === "system" || role === "assistant" ? role : "user",
+    blocks,
+    isPlain: typeof message["content"] === "string" ? true : undefined,
+    extra: fieldsBeyond(message, messageFields),
+    at,
+  };
+}
+
+const messageFields: ReadonlySet<string> = new Set(["role", "content"]);
+
+/** Claude Code's line for Anthropic's accounting, which differs between its builds. */
+const accountingLine = "x-anthropic-billing-header:";
+
+function isSent(block: Block): boolean {
+  return block.type !== "text" || (block.text !== "" && !block.text.startsWith(accountingLine));
+}
+
+function readContent(content: unknown, at: string): readonly Block[] {
+  if (typeof content === "string") return [{ type: "text", text: content, at }];
+  return objectsIn(content).flatMap((block, index) => readBlock(block, `${at}[${index}]`));
+}
+
+function readBlock(block: JsonObject, at: string): readonly Block[] {
+  const cacheMark = readMark(block);
+  switch (block["type"]) {
+    case "thinking": {
+      const opaque = nonEmpty(block["signature"]);
+      const text = textOf(block["thinking"]) ?? "";
+      // A thought may have nothing to read, but a signature.
+      if (text === "" && opaque === undefined) return [];
+      const extra = fieldsBeyond(block, thinkingFields);
+      return [{ type: "reasoning", text, opaque, extra, at }];
+    }
+    case "redacted_thinking": {
+      const opaque = nonEmpty(block["data"]);
+      if (opaque === undefined) return [];
+      return [{ type: "reasoning", text: "", opaque, isRedacted: true, at }];
+    }
+    case "tool_use": {
+      const extra = fieldsBeyond(block, callFields);
+      return [
+        {
+          type: "tool-call",
+          id: textOf(block["id"]) ?? "",
+          kind: "function",
+          name: textOf(block["name"]) ?? "",
+          arguments: JSON.stringify(block["input"] ?? {}),
+          cacheMark,
+          extra,
+          at,
+        },
+      ];
+    }
+    case "tool_result": {
+      const sent = block["content"];
+      return [
+        {
+          type: "tool-result",
+          callId: textOf(block["tool_use_id"]) ?? "",
+          content: readContent(sent, `${at}.content`).filter(isResultContent).filter(isSent),
+          isPlain: typeof sent === "string" ? true : undefined,
+          isError: block["is_error"] === true ? true : undefined,
+          cacheMark,
+          extra: fieldsBeyond(block, resultFields),
+          at,
+        },
+      ];
+    }
+    default:
+      return readMaterial(block, at);
+  }
+}
+
+const thinkingFields: ReadonlySet<string> = new Set(["type", "thinking", "signature"]);
+const callFields: ReadonlySet<string> = new Set(["type", "id", "name", "input", "cache_control"]);
+const resultFields: ReadonlySet<string> = new Set([
+  "type",
+  "tool_use_id",
+  "content",
+  "is_error",
+  "cache_control",
+]);
+
+function isResultContent(block: Block): block is ResultContent {
+  return ["text", "image", "document", "foreign"].includes(block.type);
+}
+
+/** The blocks that stand in turns and in results of tools. */
+function readMaterial(block: JsonObject, at: string): readonly ResultContent[] {
+  switch (block["type"]) {
+    case "text":
+      return [readText(block, at)];
+    case "image":
+      return [readImage(block, at)];
+    case "document":
+      return readDocument(block, at);
+    case "search_result": {
+      const texts = objectsIn(block["content"]).map(({ text }) => textOf(text) ?? "");
+      const about = [block["title"], block["source"]].flatMap((line) => nonEmpty(line) ?? []);
+      const text = [...about, ...texts].join("\n");
+      return [{ type: "foreign", value: block, text, cacheMark: readMark(block), at }];
+    }
+    default: {
+      // A summary of the turns before it, which are not sent again.
+      const text = block["type"] === "compaction" ? textOf(block["content"]) : undefined;
+      return [{ type: "foreign", value: block, text, cacheMark: readMark(block), at }];
+    }
+  }
+}
+
+function readText(block: JsonObject, at: string): TextBlock {
+  const extra = fieldsBeyond(block, textFields);
+  return { type: "text", text: textOf(block["text"]) ?? "", cacheMark: readMark(block), extra, at };
+}
+
+const textFields: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);
+
+function readImage(block: JsonObject, at: string): ImageBlock {
+  const source = objectOf(block["source"]) ?? {};
+  const extra = fieldsBeyond(block, sourceFields);
+  return { type: "image", url: urlOf(source), cacheMark: readMark(block), extra, at };
+}
+
+const sourceFields: ReadonlySet<string> = new Set(["type", "source", "cache_control"]);
+
+function urlOf(source: JsonObject): string {
+  if (source["type"] === "url") return textOf(source["url"]) ?? "";
+  return `data:${textOf(source["media_type"]) ?? ""};base64,${textOf(source["data"]) ?? ""}`;
+}
+
+/** Images in the content of a document follow it. */
+function readDocument(block: JsonObject, at: string): readonly (DocumentBlock | ImageBlock)[] {
+  const source = objectOf(block["source"]) ?? {};
+  const about = {
+    type: "document" as const,
+    filename: nonEmpty(block["title"]),
+    context: nonEmpty(block["context"]),
+    extra: fieldsBeyond(block, documentFields),
+    at,
+  };
+  const cacheMark = readMark(block);
+  switch (source["type"]) {
+    case "text":
+      return [{ ...about, text: textOf(source["data"]) ?? "", cacheMark }];
+    case "content": {
+      const blocks = readContent(source["content"], `${at}.source.content`);
+      const texts = blocks.flatMap((part) => (part.type === "text" ? part.text : []));
+      const images = blocks.filter((part) => part.type === "image");
+      return [{ ...about, text: texts.join("\n"), cacheMark }, ...images];
+    }
+    default:
+      return [{ ...about, data: urlOf(source), cacheMark }];
+  }
+}
+
+const documentFields: ReadonlySet<string> = new Set([...sourceFields, "title", "context"]);
+
+function readMark(holder: JsonObject): CacheMark | undefined {
+  const control = holder["cache_control"];
+  if (!isObject(control)) return undefined;
+  const ttl = control["ttl"];
+  return { ttl: ttl === "1h" || ttl === "5m" ? ttl : undefined, form: "control" };
+}
+
+/** A mark beside the messages is one on their last block, unless that has its own. */
+function markedAtEnd(turns: readonly Turn[], cacheMark: CacheMark | undefined): readonly Turn[] {
+  const last = turns.at(-1);
+  const block = last?.blocks.at(-1);
+  if (cacheMark === undefined || last === undefined || block === undefined) return turns;
+  if (block.cacheMark !== undefined) return turns;
+  const blocks = [...last.blocks.slice(0, -1), { ...block, cacheMark }];
+  return [...turns.slice(0, -1), { ...last, blocks }];
+}
