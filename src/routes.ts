@@ -7,6 +7,8 @@ import { refuseEndpoint } from "./dialects/messages/not-served.ts";
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
 import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
+import { refuseAction, refuseResponse, refuseUpgrade } from "./dialects/responses/not-served.ts";
+import { responses } from "./dialects/responses/responses.ts";
 import { createReadiness, health } from "./edge/shutdown.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 
@@ -65,11 +67,24 @@ export function dataRoutes(options: DataRouteOptions): readonly Route[] {
   const readiness = createReadiness(options.whyNotReady, options.howDegraded);
   return [
     { ...call, method: "POST", path: "/v1/chat/completions", handle: chat },
+    ...responseRoutes(options),
     { ...call, method: "POST", path: "/v1/embeddings", handle: createEmbeddings(options) },
     ...modelRoutes,
     ...messageRoutes(options),
     ...(options.surfaces?.(options) ?? []),
     { method: "GET", path: "/healthz", access: "public", handle: health },
     { method: "GET", path: "/readyz", access: "public", handle: readiness },
+  ];
+}
+
+function responseRoutes(options: HandlerParts): readonly Route[] {
+  const path = "/v1/responses";
+  const below = `${path}/*`;
+  return [
+    { ...call, method: "POST", path, handle: createChatHandler(responses, options) },
+    { ...listing, method: "GET", path, handle: refuseUpgrade },
+    { ...listing, method: "GET", path: below, handle: refuseResponse },
+    { ...listing, method: "DELETE", path: below, handle: refuseResponse },
+    { ...listing, method: "POST", path: below, handle: refuseAction },
   ];
 }

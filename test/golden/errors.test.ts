@@ -156,10 +156,9 @@ const refusals: readonly Refusal[] = [
     code: "unknown_url",
     param: null,
     message:
-      "Unknown request URL: POST /v1/responses. The Responses API is not served; use POST " +
-      "/v1/chat/completions instead. In OpenAI's SDKs that is `client.chat.completions.create`; " +
-      "other clients have a setting for the API they use.",
-    send: (target) => target.post("/v1/responses", { model: "chat-model", input: "hi" }),
+      "Unknown request URL: POST /v1/conversations. Conversations are not stored here; send the " +
+      "whole conversation to POST /v1/responses as 'input'.",
+    send: (target) => target.post("/v1/conversations", {}),
   },
   {
     name: "a method that the URL does not take",

@@ -166,7 +166,6 @@ describe("paths and methods", () => {
     "/v2/models",
     "/v1/chat",
     "/v1/completions",
-    "/v1/responses",
     "/v1/chat/completions/x",
     "/v1/v1/v1/models",
     "/V1/models",
@@ -180,17 +179,21 @@ describe("paths and methods", () => {
   }
 
   const others = [
-    ["/v1/responses/resp_1", "The Responses API is not served; use POST /v1/chat/completions"],
-    ["/responses", "The Responses API is not served"],
+    ["/v1/responses/resp_1/cancel", "close the connection to cancel"],
+    ["/responses/compact", "ask the model for a summary"],
+    ["/v1/conversations", "send the whole conversation to POST /v1/responses"],
     ["/v1/messages", "use an OpenAI client with POST /v1/chat/completions"],
     ["/v1/messages/count_tokens", "Messages API is not served"],
     ["/v1/completions", "with the prompt as a user message"],
     ["/openai/deployments/gpt/chat/completions", "a base URL that ends in /v1"],
     ["/api/generate", "Ollama's API is not served"],
     ["/v1beta/models/x:generateContent", "Gemini's API is not served"],
-    ["/v1/audio/speech", "Only chat completions, embeddings and the list of models"],
-    ["/v1/images/generations", "Only chat completions, embeddings and the list of models"],
-    ["/v1/files/", "Only chat completions, embeddings and the list of models"],
+    ["/v1/audio/speech", "Only chat completions, responses, embeddings and the list of models"],
+    [
+      "/v1/images/generations",
+      "Only chat completions, responses, embeddings and the list of models",
+    ],
+    ["/v1/files/", "Only chat completions, responses, embeddings and the list of models"],
     ["/v1/chat", "The base URL must end in /v1"],
     ["/v1/filesystem", "Please check the URL for typos"],
   ] as const;

@@ -17,13 +17,17 @@ export function checkResponsesRequest(value: unknown): JsonObject {
   if (violation !== undefined) throw violation.toError();
   const { input } = body;
   if (input === undefined && body["previous_response_id"] === undefined) {
-    throw missing("input").toError();
+    throw missing("input", body["messages"] === undefined ? "" : chatAdvice).toError();
   }
   for (const item of itemsOf(input)) {
     if (isObject(item) && item["type"] === "function_call") mendArguments(item);
   }
   return body;
 }
+
+const chatAdvice =
+  " The body has 'messages' and looks like a request of POST /v1/chat/completions; this endpoint " +
+  "takes the conversation as 'input'.";
 
 function itemsOf(input: unknown): readonly unknown[] {
   return Array.isArray(input) ? input : [];

@@ -35,8 +35,8 @@ function refuseResponsesBody(body: JsonObject): void {
   if ((body["messages"] ?? undefined) !== undefined || body["input"] === undefined) return;
   throw missing(
     "messages",
-    " The body has 'input' and looks like a request of the Responses API; this endpoint takes the " +
-      "conversation as 'messages'.",
+    " The body has 'input' and looks like a request of the Responses API, which POST /v1/responses " +
+      "takes; this endpoint takes the conversation as 'messages'.",
   ).toError();
 }
 

@@ -1,0 +1,53 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { KeyCall } from "../../edge/dispatch/route.ts";
+import { wrongMethod } from "../../edge/replies/route-refusal.ts";
+import { clip } from "../request/checks.ts";
+
+/**
+ * `GET /v1/responses`, by which clients ask for a WebSocket. After a 426 they send HTTP requests at
+ * once; after a 404 Codex tries seven times.
+ */
+export function refuseUpgrade({ request }: KeyCall): never {
+  const upgrade = request.headers.get("upgrade");
+  if (upgrade === null) throw wrongMethod("GET", "/v1/responses", ["POST"]);
+  throw new GatewayError("upgrade_required", {
+    message: "WebSockets are not served. Send POST /v1/responses over HTTP, with 'stream': true.",
+    headers: { upgrade: "HTTP/1.1" },
+  });
+}
+
+/** `GET` and `DELETE /v1/responses/{id}` */
+export function refuseResponse({ parameter }: KeyCall): never {
+  const [id = "", rest] = parameter.split("/");
+  if (rest !== undefined) throw notServed(`/v1/responses/${parameter}`, adviceOf(rest));
+  throw new GatewayError("response_not_found", {
+    message: `Response with id '${clip(id)}' not found.`,
+  });
+}
+
+/** `POST` below `/v1/responses`. */
+export function refuseAction({ parameter }: KeyCall): never {
+  throw notServed(`/v1/responses/${parameter}`, adviceOf(parameter.split("/").at(-1) ?? ""));
+}
+
+function notServed(path: string, advice: string): GatewayError {
+  return new GatewayError("unknown_url", {
+    message: `Unknown request URL: ${path.slice(0, 200)}. ${advice}`,
+  });
+}
+
+function adviceOf(action: string): string {
+  switch (action) {
+    case "cancel":
+      return "Responses do not run in the background; close the connection to cancel one.";
+    case "compact":
+      return (
+        "Conversations are not compacted here; ask the model for a summary by POST /v1/responses, " +
+        "and go on from it."
+      );
+    case "input_items":
+      return "Input is not listed; the application has it.";
+    default:
+      return "Please check the URL for typos; create responses by POST /v1/responses.";
+  }
+}
