@@ -1,14 +1,14 @@
 import { chatCompletions, openAi } from "./dialects/openai-dialect.ts";
 import { createChatHandler } from "./dialects/chat-handler.ts";
-import { createCountTokens } from "./dialects/messages/count-tokens.ts";
+import { createCountTokens } from "./dialects/count-tokens.ts";
 import { listMessagesModels, retrieveMessagesModel } from "./dialects/messages/list-models.ts";
-import { anthropic, messages } from "./dialects/messages/messages-dialect.ts";
+import { anthropic, messages, messageTokens } from "./dialects/messages/messages-dialect.ts";
 import { refuseEndpoint } from "./dialects/messages/not-served.ts";
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
 import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
 import { refuseAction, refuseResponse, refuseUpgrade } from "./dialects/responses/not-served.ts";
-import { responses } from "./dialects/responses/responses.ts";
+import { responses, responseTokens } from "./dialects/responses/responses.ts";
 import { createReadiness, health } from "./edge/shutdown.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 
@@ -42,7 +42,7 @@ const modelRoutes: readonly Route[] = (
 
 function messageRoutes(options: HandlerParts): readonly Route[] {
   const chat = createChatHandler(messages, options);
-  const count = createCountTokens(options);
+  const count = createCountTokens(messageTokens, options);
   return [
     { ...message, method: "POST", path: "/v1/messages", handle: chat },
     {
@@ -80,8 +80,10 @@ export function dataRoutes(options: DataRouteOptions): readonly Route[] {
 function responseRoutes(options: HandlerParts): readonly Route[] {
   const path = "/v1/responses";
   const below = `${path}/*`;
+  const count = createCountTokens(responseTokens, options);
   return [
     { ...call, method: "POST", path, handle: createChatHandler(responses, options) },
+    { ...call, counts: "count", method: "POST", path: `${path}/input_tokens`, handle: count },
     { ...listing, method: "GET", path, handle: refuseUpgrade },
     { ...listing, method: "GET", path: below, handle: refuseResponse },
     { ...listing, method: "DELETE", path: below, handle: refuseResponse },

@@ -182,6 +182,19 @@ for (const kind of upstreamKinds) {
       }
     });
 
+    test("the tokens of an input are counted, and an estimate says so", async () => {
+      const count = (body: object) =>
+        gateway.post(`${path}/input_tokens`, { model: "chat-model", ...body });
+      const response = await count({ input: "Say hello.", tools: [weather] });
+      expect(response.status).toBe(200);
+      expect(await response.json()).toEqual({
+        object: "response.input_tokens",
+        input_tokens: expect.any(Number),
+      });
+      if (kind === "openai") expect(response.headers.get("x-sluice-estimate")).toBe("true");
+      expect((await count({ input: [] })).status).toBe(400);
+    });
+
     test("a call has its row in the ledger", async () => {
       const before = (await gateway.usage()).length;
       await whole({ input: "hi" });

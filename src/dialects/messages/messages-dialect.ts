@@ -6,7 +6,8 @@ import { readMessagesRequest } from "../../wires/messages/read-request.ts";
 import { writeMessage } from "../../wires/messages/write-answer.ts";
 import { MessageStreamWriter } from "../../wires/messages/write-stream.ts";
 import type { ChatSurface } from "../chat-handler.ts";
-import { checkMessagesRequest } from "./check-request.ts";
+import type { CountSurface } from "../count-tokens.ts";
+import { checkCountRequest, checkMessagesRequest } from "./check-request.ts";
 import { messagesLimitHeaders } from "./limit-headers.ts";
 import { writeMessagesError } from "./write-error.ts";
 
@@ -23,8 +24,14 @@ export const messages: ChatSurface = {
   },
 };
 
+/** `POST /v1/messages/count_tokens` */
+export const messageTokens: CountSurface = {
+  read: (body) => requireContent(readMessagesRequest(checkCountRequest(body))),
+  body: (inputTokens) => ({ input_tokens: inputTokens }),
+};
+
 /** Throws 400 for a conversation without anything to answer. */
-export function requireContent(conversation: Conversation): Conversation {
+function requireContent(conversation: Conversation): Conversation {
   const { turns } = conversation;
   if (turns.some(({ role }) => role === "user" || role === "assistant")) return conversation;
   throw new GatewayError("empty_array", {

@@ -3,15 +3,19 @@ import { groupedTools, type ItemOptions, outputItems } from "./output-items.ts";
 import { ResponseEventWriter } from "./response-events.ts";
 import { echoOf, outcomeOf, responseFields, tierOf } from "./response-object.ts";
 import type { ChatSurface } from "../chat-handler.ts";
-import { readResponsesRequest } from "../../wires/responses/read-request.ts";
+import type { CountSurface } from "../count-tokens.ts";
+import type { JsonObject } from "../../domain/json-fields.ts";
+import {
+  type ReadResponsesRequest,
+  readResponsesRequest,
+} from "../../wires/responses/read-request.ts";
 
 /** `POST /v1/responses` */
 export const responses: ChatSurface = {
   endpoint: "responses",
   read({ value }) {
     const body = checkResponsesRequest(value);
-    const { conversation, included } = readResponsesRequest(withoutReferences(body));
-    checkConversation(conversation);
+    const { conversation, included } = readBody(body);
     const grouped = groupedTools(conversation.tools);
     const itemOptions = (callId: string): ItemOptions => ({
       digits: digitsOf(callId),
@@ -51,6 +55,18 @@ export const responses: ChatSurface = {
     };
   },
 };
+
+/** `POST /v1/responses/input_tokens` */
+export const responseTokens: CountSurface = {
+  read: (body) => readBody(checkResponsesRequest(body)).conversation,
+  body: (inputTokens) => ({ object: "response.input_tokens", input_tokens: inputTokens }),
+};
+
+function readBody(body: JsonObject): ReadResponsesRequest {
+  const read = readResponsesRequest(withoutReferences(body));
+  checkConversation(read.conversation);
+  return read;
+}
 
 /** Those of `req_` and 32 hexadecimal digits. */
 function digitsOf(callId: string): string {

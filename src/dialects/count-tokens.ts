@@ -1,0 +1,26 @@
+import { countTokens } from "../call/count-tokens.ts";
+import type { Conversation } from "../domain/chat/conversation.ts";
+import type { KeyCall } from "../edge/dispatch/route.ts";
+import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
+import { type HandlerParts, readCall } from "./read-call.ts";
+
+/** An endpoint that counts the input of a conversation: how a dialect reads and writes it. */
+export interface CountSurface {
+  /** Throws 400. */
+  read(body: unknown): Conversation;
+  body(inputTokens: number): object;
+}
+
+/** Handles calls of an endpoint that counts. A header marks estimates, which are rarely too low. */
+export function createCountTokens(
+  surface: CountSurface,
+  { services }: Pick<HandlerParts, "services">,
+): (call: KeyCall) => Promise<Reply> {
+  return async (call) => {
+    const { value, bodyBytes } = await readCall(call);
+    const request = surface.read(value);
+    const { inputTokens, isEstimate } = await countTokens(call, { request, bodyBytes }, services);
+    const headers = isEstimate ? { "x-sluice-estimate": "true" } : {};
+    return jsonReply(surface.body(inputTokens), headers);
+  };
+}
