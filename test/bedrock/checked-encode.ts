@@ -1,6 +1,6 @@
 import type { AdjustedFields } from "../../src/domain/chat/answer.ts";
 import type { Conversation } from "../../src/domain/chat/conversation.ts";
-import type { AnswerContext } from "../../src/upstreams/bedrock/encode/answer-context.ts";
+import type { AnswerContext } from "../../src/upstreams/shared/answers/answer-context.ts";
 import {
   bedrockModelOf,
   type BedrockModel,

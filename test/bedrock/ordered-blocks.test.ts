@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Block, Conversation, Turn } from "../../src/domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
-import { ThoughtSeal } from "../../src/upstreams/bedrock/thinking/sent-thoughts.ts";
 import { encodeChecked, modelWith } from "./checked-encode.ts";
 
 /** What callers of Messages and Responses send beyond what chat has. */
@@ -61,7 +60,7 @@ function refusalOf(identifier: string, request: Conversation): string {
 }
 
 test("blocks keep their order, thoughts where they stood", () => {
-  const seal = new ThoughtSeal(claude4);
+  const seal = modelWith(claude4).thoughtSeal;
   const thought = (said: string): Block => {
     const sealed = seal.seal({ type: "reasoning", text: said, opaque: "c2ln" });
     return { ...sealed, at };
@@ -111,7 +110,11 @@ test("blocks keep their order, thoughts where they stood", () => {
 });
 
 test("thoughts in a turn of their own stand before the assistant's next one, and go with no other", () => {
-  const sealed = new ThoughtSeal(claude4).seal({ type: "reasoning", text: "Hm", opaque: "c2ln" });
+  const sealed = modelWith(claude4).thoughtSeal.seal({
+    type: "reasoning",
+    text: "Hm",
+    opaque: "c2ln",
+  });
   const thought: Block = { ...sealed, at };
   const request = (turns: readonly Turn[]): Conversation =>
     asking(turns, { thinking: { mode: "enabled" } });
@@ -230,9 +233,9 @@ test.each([
   [
     opus47,
     { mode: "enabled", budget: 31_999 },
-    { thinking: { type: "adaptive", display: "summarized" }, output_config: { effort: "xhigh" } },
+    { thinking: { type: "adaptive" }, output_config: { effort: "high" } },
   ],
-  [opus47, { mode: "enabled" }, { thinking: { type: "adaptive", display: "summarized" } }],
+  [opus47, { mode: "enabled" }, { thinking: { type: "adaptive" } }],
   [
     opus47,
     { mode: "adaptive", effort: "max", display: "omitted" },

@@ -1,6 +1,6 @@
 import { EventStreamCodec, type MessageHeaders } from "@smithy/eventstream-codec";
-import { ThoughtSeal } from "../../src/upstreams/bedrock/thinking/sent-thoughts.ts";
-import type { AnswerContext } from "../../src/upstreams/bedrock/encode/answer-context.ts";
+import { ThoughtSeal } from "../../src/upstreams/shared/thought-seal.ts";
+import type { AnswerContext } from "../../src/upstreams/shared/answers/answer-context.ts";
 
 /** Frames as the provider's own codec writes them. */
 const codec = new EventStreamCodec(

@@ -1,10 +1,10 @@
 import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import { expect, test } from "bun:test";
-import type { AnswerContext } from "../encode/answer-context.ts";
-import { AnswerEvents } from "../decode/answer-events.ts";
+import type { AnswerContext } from "../../shared/answers/answer-context.ts";
+import { AnswerEvents } from "../../shared/answers/answer-events.ts";
 import { decodeConverse } from "../decode/decode-converse.ts";
 import { partsOf } from "../../../../test/bedrock/choice-parts.ts";
-import { ThoughtSeal } from "../thinking/sent-thoughts.ts";
+import { ThoughtSeal } from "../../shared/thought-seal.ts";
 
 const context: AnswerContext = {
   toolNames: new Map(),
@@ -39,7 +39,7 @@ function streamedUntil(stopSequences: readonly string[], ...names: string[]) {
   answer.writeTo(events);
   answer.text("Let me see.");
   for (const name of names) {
-    const input = answer.toolUse({ toolUseId: `id-${name}`, name });
+    const input = answer.toolUse(`id-${name}`, name);
     input.push(`{"from":"${name}"}`);
     input.end();
   }

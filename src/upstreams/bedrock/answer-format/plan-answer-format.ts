@@ -4,11 +4,11 @@ import {
   fieldOf,
 } from "../../../domain/chat/conversation.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
-import { type Adjustments, invalidRequest, isBlank } from "../encode/adjustments.ts";
+import { type Adjustments, invalidRequest, isBlank } from "../../shared/adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { providerSchema } from "./provider-schema.ts";
 import type { TextFormat } from "../encode/converse-body.ts";
-import { type Offer, readOffers } from "../tools/tool-offers.ts";
+import { type Offer, readOffers } from "../../shared/tools/tool-offers.ts";
 
 /** How the form of an answer that the caller requires is requested here. */
 export type AnswerFormat =

@@ -13,11 +13,12 @@ import {
 } from "../../../domain/json-fields.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { answerFailure } from "../../shared/answer-decoder.ts";
-import type { AnswerContext } from "../encode/answer-context.ts";
+import type { AnswerContext } from "../../shared/answers/answer-context.ts";
 import { stopSequenceIn } from "../encode/encode-inference.ts";
-import { AnswerEvents } from "./answer-events.ts";
-import type { ToolInput } from "./tool-input.ts";
-import { parseExactly } from "../tools/tool-arguments.ts";
+import { AnswerEvents } from "../../shared/answers/answer-events.ts";
+import { ignoredInput, type ToolInput } from "../../shared/answers/tool-input.ts";
+import { guardrailOutcome } from "./guardrail.ts";
+import { parseExactly } from "../../shared/tools/tool-arguments.ts";
 import { failureInAnswer } from "../read-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { thoughtTokensIn } from "../thinking/plan-reasoning.ts";
@@ -73,7 +74,7 @@ function readAnswer(body: JsonObject, content: readonly unknown[], answer: Answe
   for (const block of content) if (isObject(block)) readBlock(block, blocks);
   const { stopReason, trace, usage, additionalModelResponseFields: modelFields } = body;
   answer.finish(textOf(stopReason), {
-    trace,
+    guardrail: guardrailOutcome(textOf(stopReason), trace),
     usage: readUsage(usage, modelFields),
     stopSequence: stopSequenceIn(modelFields),
   });
@@ -122,7 +123,11 @@ export class ContentBlocks {
   }
 
   start(index: number | undefined, toolUse: JsonObject): void {
-    this.#toolInputs.set(index, this.#answer.toolUse(toolUse));
+    const { type, toolUseId, name } = toolUse;
+    // The service runs such a tool itself and continues.
+    const isServers = type === "server_tool_use";
+    const input = isServers ? ignoredInput : this.#answer.toolUse(toolUseId, name);
+    this.#toolInputs.set(index, input);
   }
 
   /** Citations and unknown kinds of content are left out. */

@@ -12,9 +12,9 @@ import {
   parseObject,
   textOf,
 } from "../../../domain/json-fields.ts";
-import type { AnswerContext } from "../encode/answer-context.ts";
+import type { AnswerContext } from "../../shared/answers/answer-context.ts";
 import { stopSequenceIn } from "../encode/encode-inference.ts";
-import { AnswerEvents } from "./answer-events.ts";
+import { AnswerEvents } from "../../shared/answers/answer-events.ts";
 import {
   ContentBlocks,
   converseEvents,
@@ -22,6 +22,7 @@ import {
   type KnownEvent,
   readUsage,
 } from "./converse-events.ts";
+import { guardrailOutcome } from "./guardrail.ts";
 import { type Frame, FrameReader } from "./event-stream.ts";
 import { failureInAnswer, failureOfException } from "../read-failure.ts";
 
@@ -191,7 +192,7 @@ export class ConverseStreamDecoder extends AnswerDecoder {
     this.#blocks.endAll();
     this.#answer.serviceTier(this.#serviceTier);
     this.#answer.finish(this.#stopReason, {
-      trace: this.#trace,
+      guardrail: guardrailOutcome(this.#stopReason, this.#trace),
       usage: this.#usage,
       stopSequence: stopSequenceIn(this.#modelFields),
     });

@@ -7,7 +7,7 @@ import {
   isImageText,
 } from "../../../domain/chat/embedding.ts";
 import type { VectorAnswer } from "../../adapter.ts";
-import { invalidRequest, unsupported } from "../encode/adjustments.ts";
+import { invalidRequest, unsupported } from "../../shared/adjustments.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 import { type InputType, inputTypes } from "../config/target-sections.ts";
 import { type ImageRules, type ReadImage, readImage } from "../encode/content.ts";

@@ -3,7 +3,6 @@ import {
   cachePoint,
   type CachePoint,
   type ContentBlock,
-  type SystemBlock,
   type ToolEntry,
   type Turn,
 } from "./converse-body.ts";
@@ -106,7 +105,7 @@ const hourPoint: CachePoint = { cachePoint: { type: "default", ttl: "1h" } };
 /** The blocks that a model reads, in the provider's order; blocks can be added to the lists. */
 export interface PromptBlocks {
   readonly tools: ToolEntry[];
-  readonly system: SystemBlock[];
+  readonly system: ContentBlock[];
   readonly turns: readonly Turn[];
 }
 

@@ -4,7 +4,7 @@ import type {
   ImageBlock as UrlImage,
   Wire,
 } from "../../../domain/chat/conversation.ts";
-import { invalidRequest, isBlank, unsupported } from "./adjustments.ts";
+import { invalidRequest, isBlank, unsupported } from "../../shared/adjustments.ts";
 import {
   type ContentBlock,
   type DocumentBlock,
@@ -19,10 +19,7 @@ import {
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { keysOf } from "../../../domain/json-fields.ts";
 
-/**
- * The blocks for one block of a user's turn or of a tool's result; none if it is blank, or if no
- * model of this provider reads it.
- */
+/** The blocks for one block of a user's turn or of a tool's result; none if it is blank. */
 export function encodeInput(block: Block, context: InputContext): readonly ResultBlock[] {
   switch (block.type) {
     case "text":
@@ -37,9 +34,6 @@ export function encodeInput(block: Block, context: InputContext): readonly Resul
         block.at,
         `${block.at}: this model does not accept audio. Send a transcript.`,
       );
-    case "foreign":
-      context.onForeign();
-      return [];
     default:
       return [];
   }
@@ -101,8 +95,6 @@ export interface InputContext {
   readonly wire: Wire;
   readonly model: BedrockModel;
   readonly names: DocumentNames;
-  /** Called for each block that is left out because only its own wire understands it. */
-  onForeign(): void;
 }
 
 /**

@@ -1,4 +1,5 @@
 import documentFormats from "./document-formats.json" with { type: "json" };
+import type { WireTurn } from "../../shared/turns/block-writer.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
 
 /**
@@ -6,7 +7,7 @@ import type { JsonObject } from "../../../domain/json-fields.ts";
  */
 export interface ConverseBody {
   readonly messages: readonly Turn[];
-  readonly system?: readonly SystemBlock[];
+  readonly system?: readonly ContentBlock[];
   readonly inferenceConfig: InferenceConfig;
   readonly toolConfig?: ToolConfig;
   readonly guardrailConfig?: GuardrailConfig;
@@ -19,10 +20,7 @@ export interface ConverseBody {
   readonly outputConfig?: { readonly textFormat: TextFormat };
 }
 
-export interface Turn {
-  readonly role: "user" | "assistant";
-  readonly content: ContentBlock[];
-}
+export type Turn = WireTurn<ContentBlock>;
 
 export interface TextBlock {
   readonly text: string;
@@ -32,8 +30,6 @@ export interface CachePoint {
   /** Without a `ttl` it lasts five minutes. */
   readonly cachePoint: { readonly type: "default"; readonly ttl?: "1h" };
 }
-
-export type SystemBlock = TextBlock | CachePoint;
 
 export interface ToolUseBlock {
   readonly toolUse: {

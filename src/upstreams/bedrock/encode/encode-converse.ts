@@ -1,12 +1,14 @@
 import type { AdjustedFields } from "../../../domain/chat/answer.ts";
 import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
-import { Adjustments, checkUnsupported, mergeFields } from "./adjustments.ts";
-import { type AnswerContext, answerCheckOf } from "./answer-context.ts";
+import { Adjustments, checkUnsupported, mergeFields } from "../../shared/adjustments.ts";
+import type { AnswerContext } from "../../shared/answers/answer-context.ts";
+import { answerCheckOf } from "../answer-format/answer-check.ts";
+import { addDocumentWords, ConverseWriter } from "./block-writer.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { addCachePoints, limitCachePoints, listsOf } from "./cache-points.ts";
-import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
-import { type EncodedConversation, encodeConversation } from "./encode-conversation.ts";
+import type { ContentBlock, ConverseBody, GuardrailConfig } from "./converse-body.ts";
+import { type EncodedTurns, encodeTurns } from "../../shared/turns/turn-encoder.ts";
 import {
   asksForStop,
   encodeInference,
@@ -25,8 +27,8 @@ import {
   thoughtCountPaths,
   withoutThoughts,
 } from "../thinking/plan-reasoning.ts";
-import { ToolNames } from "../tools/tool-names.ts";
-import { mayCallTools, usesFunctions } from "../tools/tool-offers.ts";
+import { ToolNames } from "../../shared/tools/tool-names.ts";
+import { mayCallTools, usesFunctions } from "../../shared/tools/tool-offers.ts";
 
 interface EncodedConverse {
   readonly body: string;
@@ -119,7 +121,7 @@ interface Parts {
   readonly format: AnswerFormat;
   readonly names: ToolNames;
   readonly tools: EncodedTools;
-  readonly conversation: EncodedConversation;
+  readonly conversation: EncodedTurns<ContentBlock>;
 }
 
 function encodeParts(request: Conversation, model: BedrockModel, adjustments: Adjustments): Parts {
@@ -127,13 +129,16 @@ function encodeParts(request: Conversation, model: BedrockModel, adjustments: Ad
   const names = new ToolNames();
   // Before the history, so that a clash changes the names in the history, not the offered ones.
   const tools = encodeTools(request, model, { names, format, adjustments });
-  const conversation = encodeConversation(request, {
-    model,
+  const conversation = encodeTurns(request, {
+    writer: new ConverseWriter(request, model),
+    rules: model.capabilities,
+    isRepaired: model.settings.conversation === "repair",
     names,
     offersTools: tools.hasOffers,
     instruction: format.kind === "instruction" ? format.text : undefined,
     adjustments,
   });
+  addDocumentWords(conversation.turns);
   const prompt = { tools: [...(tools.config?.tools ?? [])], ...conversation };
   if (model.capabilities.promptCaching && model.settings.promptCache === "auto") {
     addCachePoints(prompt, model.capabilities);

@@ -1,5 +1,5 @@
 import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
-import { type Adjustments, isBlank, unsupported } from "./adjustments.ts";
+import { type Adjustments, isBlank, unsupported } from "../../shared/adjustments.ts";
 import { nonEmpty, objectOf } from "../../../domain/json-fields.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import type { InferenceConfig } from "./converse-body.ts";

@@ -1,7 +1,7 @@
-import { knownFamilies } from "./facts.ts";
+import { foundationModelOf, knownFamilies } from "./facts.ts";
 import type { Capabilities } from "../config/capabilities.ts";
 import { defaultModelSettings, type BedrockModelSettings } from "../settings.ts";
-import { ThoughtSeal } from "../thinking/sent-thoughts.ts";
+import { ThoughtSeal } from "../../shared/thought-seal.ts";
 
 /** One model at one target, with its capabilities. */
 export interface BedrockModel {
@@ -34,7 +34,8 @@ export function bedrockModelOf(
     family,
     capabilities: { ...capabilities, maxOutputTokens },
     statedOutputTokens: settings.capabilities.maxOutputTokens,
-    thoughtSeal: new ThoughtSeal(identifier),
+    // A foundation model is the same in all its profiles. Behind an ARN, the ARN identifies it.
+    thoughtSeal: new ThoughtSeal(foundationModelOf(identifier) ?? identifier),
     settings,
   };
 }

@@ -1,13 +1,18 @@
 import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
-import { type Adjustments, isBlank } from "../encode/adjustments.ts";
+import { type Adjustments, isBlank } from "../../shared/adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { cachePointFor } from "../encode/cache-points.ts";
 import type { ToolConfig, ToolEntry, ToolSpec, WireToolChoice } from "../encode/converse-body.ts";
 import type { AnswerFormat } from "../answer-format/plan-answer-format.ts";
 import { providerSchema } from "../answer-format/provider-schema.ts";
-import type { ToolNames } from "./tool-names.ts";
-import { readOffers, type Choice, type Offer, type Offers } from "./tool-offers.ts";
+import type { ToolNames } from "../../shared/tools/tool-names.ts";
+import {
+  readOffers,
+  type Choice,
+  type Offer,
+  type Offers,
+} from "../../shared/tools/tool-offers.ts";
 
 export interface EncodedTools {
   /** Undefined when the model must not be able to call any. */

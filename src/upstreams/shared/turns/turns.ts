@@ -1,20 +1,22 @@
-import type { CachePoint, ContentBlock, SystemBlock, TextBlock, Turn } from "./converse-body.ts";
-import { invalidRequest, unsupported } from "./adjustments.ts";
+import { invalidRequest, unsupported } from "../adjustments.ts";
+import type { BlockWriter, WireTurn } from "./block-writer.ts";
 
 /**
  * The turns of a conversation in the provider's form: user and assistant alternate, and none is
  * empty. Blocks are added in the order of the messages; successive blocks of one role are one turn.
  */
-export class Turns {
-  readonly list: Turn[] = [];
+export class Turns<Sent> {
+  readonly list: WireTurn<Sent>[] = [];
+  readonly #writer: BlockWriter<Sent>;
   readonly #mayMixResults: boolean;
   #isUserSilent = false;
 
-  constructor(options: { toolResultsWithText: boolean }) {
+  constructor(writer: BlockWriter<Sent>, options: { toolResultsWithText: boolean }) {
+    this.#writer = writer;
     this.#mayMixResults = options.toolResultsWithText;
   }
 
-  get last(): Turn | undefined {
+  get last(): WireTurn<Sent> | undefined {
     return this.list.at(-1);
   }
 
@@ -28,9 +30,10 @@ export class Turns {
     this.#isUserSilent = true;
   }
 
-  add(role: Turn["role"], block: ContentBlock): void {
+  add(role: WireTurn<Sent>["role"], block: Sent): void {
+    const writer = this.#writer;
     if (this.#isUserSilent && role === "assistant" && this.last?.role === "assistant") {
-      this.list.push({ role: "user", content: [noMessage] });
+      this.list.push({ role: "user", content: [writer.text(noMessage)] });
     }
     this.#isUserSilent = false;
     const last = this.last;
@@ -38,41 +41,36 @@ export class Turns {
       this.list.push({ role, content: [block] });
       return;
     }
-    if (this.#mayMixResults || role === "assistant" || !holdsResults(last) || isResult(block)) {
+    const mayFollow = this.#mayMixResults || role === "assistant" || writer.isResult(block);
+    if (mayFollow || !holdsResults(last, writer)) {
       last.content.push(block);
       return;
     }
     // Some models refuse text beside results. Inside a result, the user's text would look like the
     // tool's.
-    this.list.push({ role: "assistant", content: [between] }, { role, content: [block] });
-  }
-
-  /** Marks that the prompt may be cached up to the block that was added last. */
-  addCachePoint(point: CachePoint | undefined): void {
-    const content = this.last?.content;
-    const block = content?.at(-1);
-    if (point === undefined || block === undefined || "cachePoint" in block) return;
-    content?.push(point);
+    this.list.push(
+      { role: "assistant", content: [writer.text(between)] },
+      { role, content: [block] },
+    );
   }
 }
 
 /** Whether a turn answers tool calls: results come before anything else in it. */
-export function holdsResults(turn: Turn): boolean {
-  const first = turn.content[0];
-  return first !== undefined && isResult(first);
+export function holdsResults<Sent>(
+  { content }: WireTurn<Sent>,
+  writer: Pick<BlockWriter<Sent>, "isResult">,
+): boolean {
+  const [first] = content;
+  return first !== undefined && writer.isResult(first);
 }
 
-function isResult(block: ContentBlock): boolean {
-  return "toolResult" in block;
-}
-
-const between: TextBlock = { text: "I have the results." };
+const between = "I have the results.";
 
 /** Checks and completes what depends on all turns. `field` is the caller's, for refusals. */
-export function finishTurns(
-  turns: readonly Turn[],
-  field: string,
-  { prefill }: { readonly prefill: boolean },
+export function finishTurns<Sent>(
+  turns: readonly WireTurn<Sent>[],
+  writer: BlockWriter<Sent>,
+  { field, prefill }: { readonly field: string; readonly prefill: boolean },
 ): void {
   const [first] = turns;
   if (first === undefined) {
@@ -86,39 +84,28 @@ export function finishTurns(
     );
   }
   const last = turns.at(-1);
-  if (last?.role === "assistant") finishPrefill(last, prefill, field);
-  for (const turn of turns) finishDocuments(turn);
-}
-
-/** The last turn is the assistant's: the model continues its text. */
-function finishPrefill(turn: Turn, isAllowed: boolean, field: string): void {
-  if (!isAllowed) {
+  if (last?.role !== "assistant") return;
+  // The model continues the text of the last turn.
+  if (!prefill) {
     throw unsupported(
       field,
       "This model does not continue assistant messages. The last message must come from " +
         "the user or a tool.",
     );
   }
-  const index = turn.content.findLastIndex((block) => "text" in block);
-  const block = turn.content[index];
-  if (block === undefined || !("text" in block)) return;
+  const { content } = last;
+  const index = content.findLastIndex((block) => writer.textOf(block) !== undefined);
+  const block = content[index];
   // White space at its end is refused.
-  turn.content[index] = { text: block.text.trimEnd() };
-}
-
-function finishDocuments({ content }: Turn): void {
-  const names = content.flatMap((block) => ("document" in block ? [block.document.name] : []));
-  if (names.length === 0 || content.some((block) => "text" in block)) return;
-  // Documents alone are refused.
-  content.push({ text: `Attached: ${names.join(", ")}` });
+  if (block !== undefined) content[index] = writer.trimEnd(block);
 }
 
 /** The text of a user turn that the provider requires and the caller did not send. */
-const noMessage: TextBlock = { text: "(no message)" };
+const noMessage = "(no message)";
 
-interface UnfinishedConversation {
-  readonly system: SystemBlock[];
-  readonly turns: Turn[];
+interface UnfinishedTurns<Sent> {
+  readonly system: Sent[];
+  readonly turns: WireTurn<Sent>[];
   /** The index in `system` of the last instruction, if no assistant message follows it. */
   readonly lastInstruction: number | undefined;
   /** Whether the last message is an empty one of the user. */
@@ -130,26 +117,29 @@ interface UnfinishedConversation {
  * with the user: an instruction after all turns becomes the user's turn, or a placeholder is added.
  * The first turn is left empty if the assistant begins; see `withFirstWords`.
  */
-export function repairTurns(conversation: UnfinishedConversation): void {
-  const { system, turns, lastInstruction, isUserSilent } = conversation;
+export function repairTurns<Sent>(
+  { system, turns, lastInstruction, isUserSilent }: UnfinishedTurns<Sent>,
+  writer: BlockWriter<Sent>,
+): void {
   if (turns.at(-1)?.role !== "user") {
     if (lastInstruction !== undefined) {
       turns.push({ role: "user", content: system.splice(lastInstruction) });
     } else if (isUserSilent && turns.length > 0) {
-      turns.push({ role: "user", content: [noMessage] });
+      turns.push({ role: "user", content: [writer.text(noMessage)] });
     }
   }
   if (turns[0]?.role !== "user") turns.unshift({ role: "user", content: [] });
 }
 
 /** The turns after `words`; a first turn that stays empty gets a placeholder. */
-export function withFirstWords(
-  turns: readonly Turn[],
-  words: readonly SystemBlock[],
-): readonly Turn[] {
+export function withFirstWords<Sent>(
+  turns: readonly WireTurn<Sent>[],
+  words: readonly Sent[],
+  writer: BlockWriter<Sent>,
+): readonly WireTurn<Sent>[] {
   return turns.map(({ role, content }, index) => {
     if (index > 0) return { role, content };
     const joined = [...words, ...content];
-    return { role, content: joined.length > 0 ? joined : [noMessage] };
+    return { role, content: joined.length > 0 ? joined : [writer.text(noMessage)] };
   });
 }

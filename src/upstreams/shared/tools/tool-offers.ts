@@ -7,8 +7,8 @@ import {
   type ToolKind,
 } from "../../../domain/chat/conversation.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
-import { textToolField } from "../encode/answer-context.ts";
-import { invalidRequest } from "../encode/adjustments.ts";
+import { textToolField } from "../answers/answer-context.ts";
+import { invalidRequest } from "../adjustments.ts";
 
 /** A tool that the model may call. */
 export interface Offer {

@@ -1,15 +1,14 @@
-import type { AdjustedFields } from "../../../domain/chat/answer.ts";
-import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
-import type { BedrockModelSettings } from "../settings.ts";
-import { isObject, type JsonObject, listOf } from "../../../domain/json-fields.ts";
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import type { AdjustedFields } from "../../domain/chat/answer.ts";
+import { type Conversation, fieldOf } from "../../domain/chat/conversation.ts";
+import { isObject, type JsonObject, listOf } from "../../domain/json-fields.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
 /** Collects the fields of one request that are not sent as the caller wrote them. */
 export class Adjustments {
   readonly #dropsUnsupported: boolean;
   readonly #fields = new Map<string, string | number>();
 
-  constructor({ dropUnsupported }: Pick<BedrockModelSettings, "dropUnsupported">) {
+  constructor({ dropUnsupported }: { readonly dropUnsupported: boolean }) {
     this.#dropsUnsupported = dropUnsupported;
   }
 

@@ -11,22 +11,21 @@ import {
   type UpstreamFailureDetails,
 } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import { checkToolCallCount } from "../../shared/collect-answer.ts";
-import { isObject, type JsonObject, nonEmpty, objectOf } from "../../../domain/json-fields.ts";
+import { checkToolCallCount } from "../collect-answer.ts";
+import { nonEmpty } from "../../../domain/json-fields.ts";
 import {
   finishReasonOf,
   interruptedAnswer,
   type OnUnknownFinish,
   readFinishWord,
-} from "../../shared/finish-words.ts";
-import { StopCutter } from "../../shared/stop-cutter.ts";
-import type { AnswerContext } from "../encode/answer-context.ts";
+} from "../finish-words.ts";
+import { StopCutter } from "../stop-cutter.ts";
+import type { AnswerContext } from "./answer-context.ts";
 import { ignoredInput, JsonInput, FreeTextInput, type ToolInput } from "./tool-input.ts";
 
 /** What the service reports about a whole answer, apart from its content. */
 interface AnswerEnd {
-  /** The outcome of its guardrail. */
-  readonly trace?: unknown;
+  readonly guardrail?: GuardrailOutcome | undefined;
   readonly usage?: TokenUsage | undefined;
   /** The stop sequence that the model named. */
   readonly stopSequence?: string | undefined;
@@ -120,11 +119,10 @@ export class AnswerEvents {
   }
 
   /** Begins a tool call; returns its input. Throws `UpstreamFailure` if it is nameless. */
-  toolUse(toolUse: JsonObject): ToolInput {
-    // The service runs such a tool itself and continues.
-    if (toolUse["type"] === "server_tool_use" || this.isCut) return ignoredInput;
-    const id = nonEmpty(toolUse["toolUseId"]);
-    const sentName = nonEmpty(toolUse["name"]);
+  toolUse(sentId: unknown, wireName: unknown): ToolInput {
+    if (this.isCut) return ignoredInput;
+    const id = nonEmpty(sentId);
+    const sentName = nonEmpty(wireName);
     if (id === undefined || sentName === undefined) {
       throw brokenAnswer("a tool call has no id or no name");
     }
@@ -145,8 +143,7 @@ export class AnswerEvents {
    * Throws `UpstreamFailure` when the reason is not that of a whole answer, or when the answer does
    * not have the required format.
    */
-  finish(stopReason: string | undefined, { trace, usage, stopSequence }: AnswerEnd = {}): void {
-    const guardrail = guardrailOutcome(stopReason, trace);
+  finish(stopReason: string | undefined, { guardrail, usage, stopSequence }: AnswerEnd = {}): void {
     const rest = this.#restOfText();
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
     const ended = { callsFinish: this.#callsFinish(), hasContent: this.#hasContent || rest !== "" };
@@ -280,7 +277,7 @@ function readStopReason(
   return finishReasonOf(meaning, callsFinish);
 }
 
-/** Reasons beyond OpenAI's. Source: Bedrock API reference, `stopReason`, and Claude's own. */
+/** Reasons beyond OpenAI's, of Converse and Messages. */
 const ownReasons: ReadonlyMap<string, FinishReason> = new Map([
   ["stop_sequence", "stop_sequence"],
   ["model_context_window_exceeded", "window_full"],
@@ -292,35 +289,4 @@ const ownReasons: ReadonlyMap<string, FinishReason> = new Map([
 function isFiltered(stopReason: string | undefined): boolean {
   if (stopReason === undefined) return false;
   return stopReason === "refusal" || readFinishWord(stopReason) === "content_filter";
-}
-
-/**
- * What a guardrail did to an answer; undefined if it did nothing. Only the `trace` distinguishes
- * blocking from masking, and the provider sends one only if the target asks for it. The rest of the
- * trace is not read, because it quotes the answer.
- */
-function guardrailOutcome(
-  stopReason: string | undefined,
-  trace: unknown,
-): GuardrailOutcome | undefined {
-  const actions = actionsIn(objectOf(trace)?.["guardrail"]);
-  const action = actions.has("BLOCKED")
-    ? "blocked"
-    : actions.has("ANONYMIZED")
-      ? "masked"
-      : undefined;
-  return action !== undefined || stopReason === "guardrail_intervened" ? { action } : undefined;
-}
-
-/** The `action` of every policy of every assessment. */
-function actionsIn(value: unknown): ReadonlySet<unknown> {
-  const actions = new Set<unknown>();
-  const visit = (part: unknown): void => {
-    if (Array.isArray(part)) part.forEach(visit);
-    if (!isObject(part)) return;
-    actions.add(part["action"]);
-    Object.values(part).forEach(visit);
-  };
-  visit(value);
-  return actions;
 }

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../../domain/json-fields.ts";
-import { isBlank } from "../encode/adjustments.ts";
+import { isBlank } from "../adjustments.ts";
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 
 /**

@@ -1,20 +1,6 @@
 import { createHash } from "node:crypto";
-import type { AnswerReasoning } from "../../../domain/chat/answer.ts";
-import type { ReasoningBlock } from "../../../domain/chat/conversation.ts";
-import type { ReasoningContentBlock } from "../encode/converse-body.ts";
-import { foundationModelOf } from "../models/facts.ts";
-
-/** A thought that a caller sends back; undefined for one that the model does not recognise. */
-export function sentThought(
-  block: ReasoningBlock,
-  seal: ThoughtSeal,
-): ReasoningContentBlock | undefined {
-  const secret = seal.open(block);
-  if (secret === undefined) return undefined;
-  return block.isRedacted === true
-    ? { reasoningContent: { redactedContent: secret } }
-    : { reasoningContent: { reasoningText: { text: block.text, signature: secret } } };
-}
+import type { AnswerReasoning } from "../../domain/chat/answer.ts";
+import type { ReasoningBlock } from "../../domain/chat/conversation.ts";
 
 /**
  * A model recognises only its own unchanged thoughts, and refuses a whole request that contains
@@ -24,9 +10,9 @@ export function sentThought(
 export class ThoughtSeal {
   readonly #model: string;
 
-  /** A foundation model is the same in all its profiles. Behind an ARN, the ARN identifies it. */
-  constructor(identifier: string) {
-    this.#model = foundationModelOf(identifier) ?? identifier;
+  /** `model`: what tells it from others that do not recognise its thoughts. */
+  constructor(model: string) {
+    this.#model = model;
   }
 
   /** A thought for the caller; unchanged if its provider does not expect it back. */

@@ -3,36 +3,37 @@ import {
   type CacheMark,
   type Conversation,
   fieldOf,
+  type ForeignBlock,
   type ReasoningBlock,
   type ToolResultBlock,
   type Turn,
 } from "../../../domain/chat/conversation.ts";
-import { AttachmentLimits, DocumentNames, encodeInput, type InputContext } from "./content.ts";
-import type { BedrockModel } from "../models/bedrock-model.ts";
-import { type Adjustments, isBlank, unsupported } from "./adjustments.ts";
-import { finishTurns, repairTurns, Turns, withFirstWords } from "./turns.ts";
-import type {
-  CachePoint,
-  ImageBlock,
-  ReasoningContentBlock,
-  ResultBlock,
-  SystemBlock,
-  TextBlock,
-  Turn as WireTurn,
-} from "./converse-body.ts";
-import { cachePointFor } from "./cache-points.ts";
-import { sentThought } from "../thinking/sent-thoughts.ts";
+import { type Adjustments, isBlank, unsupported } from "../adjustments.ts";
 import { ToolHistory } from "../tools/tool-history.ts";
 import type { ToolNames } from "../tools/tool-names.ts";
+import type { BlockWriter, WireTurn } from "./block-writer.ts";
+import { finishTurns, repairTurns, Turns, withFirstWords } from "./turns.ts";
 
-export interface EncodedConversation {
-  readonly system: SystemBlock[];
+export interface EncodedTurns<Sent> {
+  readonly system: Sent[];
   /** Begins with the user; user and assistant alternate. */
-  readonly turns: readonly WireTurn[];
+  readonly turns: readonly WireTurn<Sent>[];
 }
 
-export interface ConversationContext {
-  readonly model: BedrockModel;
+/** What a model takes. */
+export interface TurnRules {
+  readonly system: boolean;
+  readonly prefill: boolean;
+  readonly toolResultsWithText: boolean;
+  readonly toolResultImages: boolean;
+  readonly nineCharacterToolIds: boolean;
+}
+
+export interface TurnContext<Sent> {
+  readonly writer: BlockWriter<Sent>;
+  readonly rules: TurnRules;
+  /** Whether a conversation that the provider would refuse gets a turn of the user. */
+  readonly isRepaired: boolean;
   readonly names: ToolNames;
   /** Whether the request lets the model call tools. */
   readonly offersTools: boolean;
@@ -42,62 +43,52 @@ export interface ConversationContext {
 }
 
 /** An image of a tool's result that the user's turn holds instead. */
-interface MovedImage {
-  readonly block: ImageBlock;
+interface MovedImage<Sent> {
+  readonly block: Sent;
   readonly label: string;
   readonly at: string;
 }
 
-/** Converts turns to the provider's and separate instructions. */
-export function encodeConversation(
+/** Converts a conversation to the provider's turns and separate instructions. */
+export function encodeTurns<Sent>(
   request: Conversation,
-  context: ConversationContext,
-): EncodedConversation {
-  const encoder = new ConversationEncoder(request, context);
+  context: TurnContext<Sent>,
+): EncodedTurns<Sent> {
+  const encoder = new TurnEncoder(request, context);
   for (const turn of request.turns) encoder.add(turn);
   return encoder.finish();
 }
 
-class ConversationEncoder {
+class TurnEncoder<Sent> {
   readonly #request: Conversation;
-  readonly #context: ConversationContext;
-  readonly #system: SystemBlock[] = [];
-  readonly #turns: Turns;
-  readonly #history: ToolHistory;
-  readonly #inputs: InputContext;
-  readonly #limits: AttachmentLimits;
-  readonly #isRepaired: boolean;
+  readonly #context: TurnContext<Sent>;
+  readonly #writer: BlockWriter<Sent>;
+  readonly #system: Sent[] = [];
+  readonly #turns: Turns<Sent>;
+  readonly #history: ToolHistory<Sent>;
   readonly #movesImages: boolean;
   #movedCount = 0;
   /** Those that wait for the end of the results. */
-  #moved: MovedImage[] = [];
+  #moved: MovedImage<Sent>[] = [];
   /** Later instructions that wait for the same. */
-  #later: TextBlock[] = [];
+  #later: Sent[] = [];
   /** Thoughts that are sent only if more of the assistant's turn follows. */
-  #thoughts: ReasoningContentBlock[] = [];
+  #thoughts: Sent[] = [];
   /** The index in the system of the last instruction, if no assistant turn follows it. */
   #lastInstruction: number | undefined;
 
-  constructor(request: Conversation, context: ConversationContext) {
-    const { model, names, offersTools } = context;
-    const { capabilities, settings, family } = model;
+  constructor(request: Conversation, context: TurnContext<Sent>) {
+    const { names, offersTools, rules, writer } = context;
     this.#request = request;
     this.#context = context;
-    this.#isRepaired = settings.conversation === "repair";
-    this.#inputs = {
-      wire: request.wire,
-      model,
-      names: new DocumentNames(),
-      onForeign: () => this.#adjust("server-blocks-dropped"),
-    };
+    this.#writer = writer;
     // If results are written as text, their images belong to the user anyway.
-    this.#movesImages = offersTools && !capabilities.toolResultImages;
-    this.#turns = new Turns(capabilities);
-    this.#limits = new AttachmentLimits(capabilities);
-    this.#history = new ToolHistory(request, names, {
-      nineCharacterToolIds: capabilities.nineCharacterToolIds,
+    this.#movesImages = offersTools && !rules.toolResultImages;
+    this.#turns = new Turns(writer, rules);
+    this.#history = new ToolHistory(request, writer, {
+      names,
+      nineCharacterToolIds: rules.nineCharacterToolIds,
       isText: !offersTools,
-      hasErrorStatus: readsErrorStatus.test(family),
     });
   }
 
@@ -117,24 +108,25 @@ class ConversationEncoder {
     }
   }
 
-  finish(): EncodedConversation {
+  finish(): EncodedTurns<Sent> {
     this.#endResults();
-    const { model, instruction } = this.#context;
+    const { instruction, isRepaired, rules } = this.#context;
     const { list: turns, isUserSilent } = this.#turns;
+    const writer = this.#writer;
     const system = this.#system;
     const lastInstruction = this.#lastInstruction;
-    if (this.#isRepaired) repairTurns({ system, turns, lastInstruction, isUserSilent });
-    if (instruction !== undefined) system.push({ text: instruction });
-    finishTurns(turns, fieldOf(this.#request, "turns"), model.capabilities);
-    if (model.capabilities.system) return { system, turns: withFirstWords(turns, []) };
+    if (isRepaired) repairTurns({ system, turns, lastInstruction, isUserSilent }, writer);
+    if (instruction !== undefined) system.push(writer.text(instruction));
+    finishTurns(turns, writer, { field: fieldOf(this.#request, "turns"), prefill: rules.prefill });
+    if (rules.system) return { system, turns: withFirstWords(turns, [], writer) };
     // A model without system instructions gets them at the beginning of the first turn.
-    return { system: [], turns: withFirstWords(turns, system) };
+    return { system: [], turns: withFirstWords(turns, system, writer) };
   }
 
   /**
-   * The provider accepts instructions only for the whole conversation. Chat's all become part of
-   * them. Later ones of other callers stay in place, as tagged words of the user: moved, they would
-   * change what comes before thoughts that the model has signed.
+   * Providers accept instructions only for the whole conversation. Chat's all become part of them.
+   * Later ones of other callers stay in place, as tagged words of the user: moved, they would change
+   * what comes before thoughts that the model has signed.
    */
   #addInstructions({ blocks, cacheMark }: Turn): void {
     const isLater = this.#request.wire !== "chat" && this.#turns.last !== undefined;
@@ -143,10 +135,10 @@ class ConversationEncoder {
       const text = wordsOf(block);
       if (isBlank(text)) continue;
       if (isLater) {
-        this.#later.push({ text: `<system>\n${text}\n</system>` });
+        this.#later.push(this.#writer.text(`<system>\n${text}\n</system>`));
         continue;
       }
-      this.#system.push({ text });
+      this.#system.push(this.#writer.text(text));
       this.#markSystem(block.cacheMark);
     }
     if (isLater) {
@@ -169,55 +161,59 @@ class ConversationEncoder {
     if (isSilent || blocks.some(({ type }) => type !== "tool-result")) this.#endResults();
     for (const block of blocks) {
       if (block.type === "tool-result") continue;
-      for (const input of encodeInput(block, this.#inputs)) {
+      for (const input of this.#input(block)) {
         isSilent = false;
-        this.#turns.add("user", input);
-        this.#limits.count(input, this.#turns.last, block.at);
+        this.#addInput(input, block.at);
         this.#mark(block.cacheMark);
       }
     }
     if (!isSilent) this.#mark(cacheMark);
-    else if (this.#isRepaired) this.#turns.addSilence();
+    else if (this.#context.isRepaired) this.#turns.addSilence();
+  }
+
+  #addInput(input: Sent, at: string): void {
+    this.#turns.add("user", input);
+    this.#writer.count(input, this.#turns.last, at);
   }
 
   #addResult(result: ToolResultBlock): void {
-    const kept: (readonly [ResultBlock, string])[] = [];
+    const kept: (readonly [Sent, string])[] = [];
     for (const part of result.content) {
-      for (const block of encodeInput(part, this.#inputs)) {
-        const isMoved = this.#movesImages && "image" in block;
+      for (const block of this.#input(part)) {
+        const isMoved = this.#movesImages && this.#writer.isImage(block);
         kept.push([isMoved ? this.#move(block, part.at) : block, part.at]);
       }
     }
     const content = kept.map(([block]) => block);
     for (const block of this.#history.result(result, content)) this.#turns.add("user", block);
-    for (const [block, at] of kept) this.#limits.count(block, this.#turns.last, at);
+    for (const [block, at] of kept) this.#writer.count(block, this.#turns.last, at);
     for (const { cacheMark } of [...result.content, result]) this.#mark(cacheMark);
   }
 
   /** Returns what stands in the result: some models take images from the user alone. */
-  #move(block: ImageBlock, at: string): TextBlock {
+  #move(block: Sent, at: string): Sent {
     this.#movedCount += 1;
     const label = `tool image ${this.#movedCount}`;
     this.#moved.push({ block, label, at });
     this.#adjust("tool-images-moved");
-    return { text: `[This image follows the tool results as ${label}.]` };
+    return this.#writer.text(`[This image follows the tool results as ${label}.]`);
   }
 
   /** Call before anything but a result: what was moved comes after all results of the turn. */
   #endResults(): void {
     this.#history.checkAnswered();
     for (const { block, label, at } of this.#moved) {
-      this.#turns.add("user", { text: `[${label}:]` });
-      this.#turns.add("user", block);
-      this.#limits.count(block, this.#turns.last, at);
+      this.#turns.add("user", this.#writer.text(`[${label}:]`));
+      this.#addInput(block, at);
     }
     this.#moved = [];
     this.#addLater();
   }
 
   #addLater(): void {
+    if (this.#later.length === 0) return;
+    this.#thoughts = [];
     for (const block of this.#later) this.#turns.add("user", block);
-    if (this.#later.length > 0) this.#thoughts = [];
     this.#later = [];
   }
 
@@ -243,59 +239,57 @@ class ConversationEncoder {
         return;
       case "text":
       case "refusal":
-        if (isBlank(block.text)) return;
-        this.#addSpoken({ text: block.text });
-        break;
+      case "foreign":
+        for (const said of this.#input(block)) this.#addSaid(said, block.cacheMark);
+        return;
       case "tool-call":
-        this.#addSpoken(this.#history.call(block));
-        break;
+        this.#addSaid(this.#history.call(block), block.cacheMark);
+        return;
       case "spoken":
         return;
-      // The provider takes no others from the assistant.
+      // Providers take no others from the assistant.
       default:
-        this.#inputs.onForeign();
-        return;
+        this.#adjust("server-blocks-dropped");
     }
-    this.#mark(block.cacheMark);
   }
 
   #addThought(block: ReasoningBlock): void {
-    const thought = sentThought(block, this.#context.model.thoughtSeal);
+    const thought = this.#writer.thought(block);
     if (thought !== undefined) this.#thoughts.push(thought);
   }
 
-  #addSpoken(block: Parameters<Turns["add"]>[1]): void {
+  #addSaid(said: Sent, cacheMark: CacheMark | undefined): void {
     for (const thought of this.#thoughts) this.#turns.add("assistant", thought);
     this.#thoughts = [];
-    this.#turns.add("assistant", block);
+    this.#turns.add("assistant", said);
+    this.#mark(cacheMark);
   }
 
-  /** Adds the cache point that a turn or a block requests after its last block. */
+  #input(block: Block): readonly Sent[] {
+    return block.type === "foreign" ? this.#foreign(block) : this.#writer.input(block);
+  }
+
+  #foreign(block: ForeignBlock): readonly Sent[] {
+    const own = this.#writer.foreign(block);
+    if (own !== undefined) return [own];
+    this.#adjust("server-blocks-dropped");
+    return [];
+  }
+
+  /** Marks the last block for the cache, as a turn or a block requests it. */
   #mark(mark: CacheMark | undefined): void {
-    this.#turns.addCachePoint(this.#pointFor(mark));
+    const content = this.#turns.last?.content;
+    if (mark !== undefined && content !== undefined) this.#writer.mark(content, mark);
   }
 
   #markSystem(mark: CacheMark | undefined): void {
-    const point = this.#pointFor(mark);
-    const last = this.#system.at(-1);
-    if (point !== undefined && last !== undefined && !("cachePoint" in last)) {
-      this.#system.push(point);
-    }
-  }
-
-  #pointFor(mark: CacheMark | undefined): CachePoint | undefined {
-    return cachePointFor(mark, this.#context.model.capabilities);
+    if (mark !== undefined && this.#system.length > 0) this.#writer.mark(this.#system, mark);
   }
 
   #adjust(how: string): void {
     this.#context.adjustments.sendAs(fieldOf(this.#request, "turns"), how);
   }
 }
-
-/**
- * Families that read the status of a result. Source: Bedrock API reference, `ToolResultBlock`.
- */
-const readsErrorStatus = /^(?:claude|nova)/;
 
 /** Turns of other roles than the user's have no other words. */
 function wordsOf(block: Block): string {

@@ -5,11 +5,11 @@ import {
   type ToolCallBlock,
   type ToolResultBlock,
 } from "../../../domain/chat/conversation.ts";
-import type { ContentBlock, ResultBlock } from "../encode/converse-body.ts";
-import { invalidRequest } from "../encode/adjustments.ts";
+import type { BlockWriter } from "../turns/block-writer.ts";
+import { invalidRequest } from "../adjustments.ts";
 import { ToolIds, type ToolNames } from "./tool-names.ts";
 import { inputOf } from "./tool-arguments.ts";
-import { textToolField } from "../encode/answer-context.ts";
+import { textToolField } from "../answers/answer-context.ts";
 
 interface OpenCall {
   readonly sentId: string;
@@ -24,22 +24,22 @@ interface OpenCall {
  * blocks only together with tools, and a model that has tools may call them, which the caller has
  * ruled out.
  */
-export class ToolHistory {
+export class ToolHistory<Sent> {
   readonly #conversation: Conversation;
+  readonly #writer: BlockWriter<Sent>;
   readonly #names: ToolNames;
   readonly #ids: ToolIds;
   readonly #isText: boolean;
-  readonly #hasErrorStatus: boolean;
   readonly #open = new Map<string, OpenCall>();
   /** Set for the deprecated `function_call`, which has no id. */
   #openFunction: OpenCall | undefined;
 
-  constructor(conversation: Conversation, names: ToolNames, options: HistoryOptions) {
+  constructor(conversation: Conversation, writer: BlockWriter<Sent>, options: HistoryOptions) {
     this.#conversation = conversation;
-    this.#names = names;
+    this.#writer = writer;
+    this.#names = options.names;
     this.#ids = new ToolIds(options.nineCharacterToolIds);
     this.#isText = options.isText;
-    this.#hasErrorStatus = options.hasErrorStatus;
   }
 
   /** Whether a call has no result yet. */
@@ -47,7 +47,7 @@ export class ToolHistory {
     return this.#open.size > 0 || this.#openFunction !== undefined;
   }
 
-  call(call: ToolCallBlock): ContentBlock {
+  call(call: ToolCallBlock): Sent {
     const { id, at } = call;
     const name = flatNameOf(call);
     if (id === undefined) {
@@ -64,8 +64,8 @@ export class ToolHistory {
   }
 
   /** `content` has no blank texts: a result may be empty, but may not contain them. */
-  result(result: ToolResultBlock, content: readonly ResultBlock[]): readonly ContentBlock[] {
-    return this.#resultBlocks(this.#close(result), content, result.isError === true);
+  result(result: ToolResultBlock, content: readonly Sent[]): readonly Sent[] {
+    return this.#resultBlocks(this.#close(result), content, result);
   }
 
   /** Takes the call that a result answers. */
@@ -99,48 +99,34 @@ export class ToolHistory {
     );
   }
 
-  #callBlock(sentId: string, name: string, call: ToolCallBlock): ContentBlock {
-    const { kind, arguments: input } = call;
-    if (this.#isText) return { text: `[Called the tool ${name} with the input ${input}]` };
-    return {
-      toolUse: {
-        toolUseId: sentId,
-        name: this.#names.sentNameOf(name),
-        input: kind === "custom" ? { [textToolField]: input } : inputOf(input),
-      },
-    };
+  #callBlock(id: string, name: string, call: ToolCallBlock): Sent {
+    const { kind, arguments: text } = call;
+    if (this.#isText) return this.#writer.text(`[Called the tool ${name} with the input ${text}]`);
+    const input = kind === "custom" ? { [textToolField]: text } : inputOf(text);
+    return this.#writer.call({ id, name: this.#names.sentNameOf(name), input, from: call });
   }
 
   #resultBlocks(
     { sentId, name }: OpenCall,
-    content: readonly ResultBlock[],
-    isError: boolean,
-  ): readonly ContentBlock[] {
-    if (!this.#isText) {
-      if (isError && this.#hasErrorStatus) {
-        return [{ toolResult: { toolUseId: sentId, content, status: "error" } }];
-      }
-      const told = isError ? [failed, ...content] : content;
-      return [{ toolResult: { toolUseId: sentId, content: told } }];
-    }
-    const texts = content.flatMap((block) => ("text" in block ? [block.text] : []));
-    const attached = content.filter((block) => !("text" in block));
+    content: readonly Sent[],
+    from: ToolResultBlock,
+  ): readonly Sent[] {
+    const writer = this.#writer;
+    if (!this.#isText) return [writer.result({ id: sentId, content, from })];
+    const texts = content.flatMap((block) => writer.textOf(block) ?? []);
+    const attached = content.filter((block) => writer.textOf(block) === undefined);
     const nothing = attached.length > 0 ? "what follows" : "nothing";
     const returned = texts.length > 0 ? texts.join("\n") : nothing;
-    const did = isError ? "failed" : "returned";
-    return [{ text: `[The tool ${name} ${did}: ${returned}]` }, ...attached];
+    const did = from.isError === true ? "failed" : "returned";
+    return [writer.text(`[The tool ${name} ${did}: ${returned}]`), ...attached];
   }
 }
 
 interface HistoryOptions {
+  readonly names: ToolNames;
   readonly nineCharacterToolIds: boolean;
   readonly isText: boolean;
-  /** Whether the model reads the status of a result. */
-  readonly hasErrorStatus: boolean;
 }
-
-/** Stands in a result for models without a status. */
-const failed = { text: "The tool failed." };
 
 /** What each wire calls the id of a result's call, and how it answers calls. */
 const words = {

@@ -1,6 +1,6 @@
 import { answerTooLarge } from "../../../domain/errors/upstream-failure.ts";
 import { objectOf, parseJson, textOf } from "../../../domain/json-fields.ts";
-import { textToolField } from "../encode/answer-context.ts";
+import { textToolField } from "./answer-context.ts";
 
 /** Takes the pieces of a tool's input as they arrive, and forwards what the caller should see. */
 export interface ToolInput {

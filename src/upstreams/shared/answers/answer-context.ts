@@ -1,0 +1,33 @@
+import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
+import type { ThoughtSeal } from "../thought-seal.ts";
+
+/** The parts of a request that reading its answer depends on. */
+export interface AnswerContext {
+  /** The caller's names of tools, by the names that were sent, if they differ. */
+  readonly toolNames: ReadonlyMap<string, string>;
+  /** Tools, by sent name, whose input is the text of their one field `input`. */
+  readonly textTools: ReadonlySet<string>;
+  /**
+   * The tool, by sent name, whose input is the JSON text that the caller wants as the answer;
+   * alone, or in addition to the caller's own.
+   */
+  readonly answerTool: string | undefined;
+  /** The caller used the deprecated `functions`, so a call is answered as `function_call`. */
+  readonly usesFunctions: boolean;
+  /** The seal of the model that answers. */
+  readonly thoughtSeal: ThoughtSeal;
+  /**
+   * Stop sequences that were not sent to the model, at which the gateway ends the answer's text.
+   */
+  readonly stopSequences: readonly string[];
+  /** The one stop sequence that was sent; undefined if there are none or several. */
+  readonly sentStop: string | undefined;
+  /** The check of a complete answer; undefined if there is none. */
+  readonly check: AnswerCheck | undefined;
+}
+
+/** The `input` field of a tool that replaces a caller's tool of free text. */
+export const textToolField = "input";
+
+/** Describes what is wrong with a whole answer, without quoting it; undefined if nothing is. */
+export type AnswerCheck = (text: string) => UpstreamFailureDetails | undefined;
