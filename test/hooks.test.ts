@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import type { Turn } from "../src/domain/chat/conversation.ts";
 import { GatewayError } from "../src/domain/errors/gateway-error.ts";
 import type { UsageRecord } from "../src/domain/usage/usage.ts";
 import type { AnswerPart, CallHook, HookPoints } from "../src/snapshot/call-hooks.ts";
@@ -10,8 +11,6 @@ import {
   type TestGateway,
 } from "./support/gateway.ts";
 import { ScriptedUpstream } from "./support/scripted-upstream.ts";
-import type { ChatChoice } from "../src/domain/chat/answer.ts";
-import type { Turn } from "../src/domain/chat/conversation.ts";
 
 const chatPath = "/v1/chat/completions";
 
@@ -38,6 +37,11 @@ function ask(content: string, more: object = {}) {
   return { model: "chat-model", messages: [{ role: "user", content }], ...more };
 }
 
+function turnOf(text: string): Turn {
+  const at = "messages[0]";
+  return { role: "user", blocks: [{ type: "text", text, at }], isPlain: true, at };
+}
+
 /** Replaces a word by stars in everything that a caller gets. */
 function masked(part: AnswerPart): AnswerPart {
   if (part.kind !== "events") return part;
@@ -47,19 +51,13 @@ function masked(part: AnswerPart): AnswerPart {
   return { kind: "events", events };
 }
 
-const at = "messages[0]";
-const saidShort: Turn = { role: "user", blocks: [{ type: "text", text: "echo: short", at }], at };
-
 describe("a hook at request read", () => {
   test("replaces the request and its estimate", async () => {
     const gateway = await gatewayWith([
       hookOf({
         requestRead: (asked) =>
           asked.kind === "chat"
-            ? {
-                kind: "chat",
-                request: { ...asked.request, turns: [saidShort] },
-              }
+            ? { kind: "chat", request: { ...asked.request, turns: [turnOf("echo: short")] } }
             : asked,
       }),
     ]);
@@ -144,9 +142,10 @@ describe("a hook at the answer", () => {
             kind: "chat",
             answer: {
               ...part.answer,
-              choices: part.answer.choices.map((choice): ChatChoice => {
-                return { ...choice, blocks: [{ type: "text", text: "changed" }] };
-              }),
+              choices: part.answer.choices.map((choice) => ({
+                ...choice,
+                blocks: [{ type: "text", text: "changed" }],
+              })),
             },
           }
         : part;
