@@ -148,5 +148,5 @@ test("errors before a call have the shape of the path; a path of nobody has the 
   const response = await gateway.post("/v1/nothing", {});
   const { error } = (await response.json()) as { error: { code: string; message: string } };
   expect([response.status, error.code]).toEqual([404, "unknown_url"]);
-  expect(error.message).toContain("GET /v1/models and POST /v1/notes.");
+  expect(error.message).toContain(" and POST /v1/notes.");
 });

@@ -182,8 +182,6 @@ describe("paths and methods", () => {
     ["/v1/responses/resp_1/cancel", "close the connection to cancel"],
     ["/responses/compact", "ask the model for a summary"],
     ["/v1/conversations", "send the whole conversation to POST /v1/responses"],
-    ["/v1/messages", "use an OpenAI client with POST /v1/chat/completions"],
-    ["/v1/messages/count_tokens", "Messages API is not served"],
     ["/v1/completions", "with the prompt as a user message"],
     ["/openai/deployments/gpt/chat/completions", "a base URL that ends in /v1"],
     ["/api/generate", "Ollama's API is not served"],
