@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "bun:test";
+import { FailureTally } from "./failure-tally.ts";
 import { RecentCount } from "./keyed-share.ts";
 
 const steps = fc.array(
@@ -50,4 +51,26 @@ test("a cleared count starts again at zero", () => {
   count.add(2_600);
   expect(count.sum(11_999)).toBe(1);
   expect(count.sum(12_000)).toBe(0);
+});
+
+test("a key is judged since its first failure of the last ten seconds, whatever was before", () => {
+  const settings = {
+    failures: 5,
+    errorPercent: 40,
+    leastAttempts: 20,
+    firstMs: 1_000,
+    longestMs: 5_000,
+  };
+  const of = { key: "k", account: "a" };
+  for (const hasFailedBefore of [false, true]) {
+    const tally = new FailureTally();
+    if (hasFailedBefore) tally.failed(of, 0);
+    for (let count = 0; count < 300; count += 1) tally.succeeded(of, 20_000 + count);
+    for (let count = 0; count < 10; count += 1) {
+      tally.failed(of, 21_000);
+      tally.succeeded(of, 21_000);
+    }
+    const reason = "10 of 20 attempts in ten seconds failed";
+    expect(tally.reasonForKey("k", 21_000, settings)).toBe(reason);
+  }
 });

@@ -53,6 +53,7 @@ export class FailureTally {
     keepIn(this.#row, account, inRow + 1);
     const own = this.#own.get(key) ?? { ...newKeyCount(), inRow: 0 };
     own.inRow += 1;
+    if (own.failures.sum(nowMs) === 0) own.attempts.clear();
     own.attempts.add(nowMs);
     own.failures.add(nowMs);
     keepIn(this.#own, key, own);

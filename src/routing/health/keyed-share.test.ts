@@ -67,3 +67,14 @@ test("what was well before the first failure can be left out of the share", () =
   share.failed("c", 1_002);
   expect(share.all(1_002)).toEqual({ attempts: 3, failures: 2 });
 });
+
+test("what a key did after a failure that no longer counts is left out too", () => {
+  const share = new KeyedShare({ countsFromFailure: true });
+  share.failed("a", 0);
+  for (let count = 0; count < 500; count += 1) share.succeeded("a", 12_000 + count);
+  for (let count = 0; count < 3; count += 1) {
+    for (const key of ["a", "b", "c"]) share.failed(key, 13_000);
+  }
+  expect(share.all(13_000)).toEqual({ attempts: 9, failures: 9 });
+  expect(share.withoutWorst(13_000)).toEqual({ attempts: 6, failures: 6 });
+});

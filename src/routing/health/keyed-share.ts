@@ -28,8 +28,8 @@ export class KeyedShare {
   #changedAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * `countsFromFailure`: a key's attempts count only from its first failure on, so that attempts
-   * from before it do not hide a problem that has just begun.
+   * `countsFromFailure`: attempts count only from the first failure of the ten seconds on, so that
+   * those from before it do not hide a problem that has just begun.
    */
   constructor({ countsFromFailure }: { readonly countsFromFailure: boolean }) {
     this.#countsFromFailure = countsFromFailure;
@@ -50,7 +50,7 @@ export class KeyedShare {
 
   failed(key: string, nowMs: number): void {
     this.seen(key, nowMs);
-    if (this.#countsFromFailure && this.#failures.sum(nowMs) === 0) this.#attempts.clear();
+    if (this.#countsFromFailure && this.#failures.sum(nowMs) === 0) this.clear();
     this.#attempts.add(nowMs);
     this.#failures.add(nowMs);
     const count = this.#keys.get(key) ?? keepIn(this.#keys, key, newKeyCount());
