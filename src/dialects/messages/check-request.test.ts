@@ -65,10 +65,9 @@ test.each([
   [{ cache_control: { type: "ephemeral", ttl: "2h" } }, /^cache_control\.ttl: .*'5m' and '1h'/],
   [{ safeguards: {} }, /^safeguards: /],
 ] as const)("%p is refused", (more, message) => {
-  const matcher = typeof message === "string" ? expect.stringContaining(message) : message;
-  expect(messageOf(more)).toEqual(
-    typeof message === "string" ? matcher : expect.stringMatching(message),
-  );
+  const told = messageOf(more);
+  if (typeof message === "string") expect(told).toBe(message);
+  else expect(told).toMatch(message);
 });
 
 describe("a block", () => {
@@ -142,19 +141,16 @@ const word = fc.constantFrom(
   "tool",
   "custom",
 );
+const names =
+  "type role content text source data media_type url id name input tool_use_id thinking signature cache_control ttl title input_schema schema format __proto__".split(
+    " ",
+  );
 const { node } = fc.letrec<{ node: unknown }>((tie) => ({
   node: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
     fc.oneof(word, fc.string(), fc.integer(), fc.double(), fc.boolean(), fc.constant(null)),
     fc.array(tie("node"), { maxLength: 4 }),
-    fc.dictionary(
-      fc.constantFrom(
-        ...["type", "role", "content", "text", "source", "data", "media_type", "url", "id"],
-        ...["name", "input", "tool_use_id", "thinking", "signature", "cache_control", "ttl"],
-        ...["title", "input_schema", "schema", "format", "__proto__"],
-      ),
-      tie("node"),
-    ),
+    fc.dictionary(fc.constantFrom(...names), tie("node")),
   ),
 }));
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatEvent } from "../../domain/chat/answer.ts";
 import type { JsonObject } from "../../domain/json-object.ts";
+import { textOf } from "../../domain/json-fields.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { MessageStreamWriter } from "./write-stream.ts";
 
@@ -242,7 +243,7 @@ describe("calls", () => {
       input(0, 'say "hi"\n'),
       input(0, "\u{1f600}"),
       finish("tool_calls"),
-    ]).flatMap(({ delta: change }) => (change as JsonObject | undefined)?.["partial_json"] ?? []);
+    ]).map(({ delta: change }) => textOf((change as JsonObject | undefined)?.["partial_json"]));
     expect(JSON.parse(parts.join(""))).toEqual({ input: 'say "hi"\n\u{1f600}' });
   });
 
