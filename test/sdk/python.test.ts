@@ -37,6 +37,15 @@ testPython.each(upstreamKinds)(
   installTimeoutMs,
 );
 
+testPython.each(upstreamKinds)(
+  "responses through Python's clients pass on kind %s",
+  async (kind) => {
+    const passed = passedChecks(await runClient("responses_client.py", kind));
+    expect(passed.length).toBe(10);
+  },
+  installTimeoutMs,
+);
+
 testPython(
   "agents' loops pass on models of Bedrock's",
   async () => {

@@ -1,0 +1,111 @@
+import { expect } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  clientEnvironment,
+  installTimeoutMs,
+  passedChecks,
+  run,
+  testNeedingRegistry,
+} from "../sdk/registry-test.ts";
+import { startSdkGateway } from "../sdk/sdk-gateway.ts";
+import { startGateway, targetAt, upstreamKinds } from "../support/gateway.ts";
+import { nodeClients } from "./node-clients.ts";
+
+const testNode = testNeedingRegistry("node");
+
+testNode.each(upstreamKinds)(
+  "the AI SDK's and the Agents SDK's checks pass on kind %s",
+  async (kind) => {
+    const folder = await nodeClients();
+    await using sdk = await startSdkGateway(kind);
+    const env = clientEnvironment(sdk);
+    const passed: string[] = [];
+    for (const program of ["ai-sdk.mjs", "agents.mjs"]) {
+      passed.push(...passedChecks(await run(["node", program], { cwd: folder, env })));
+    }
+    expect(passed.length).toBe(10);
+  },
+  installTimeoutMs,
+);
+
+/** By the names of models, Codex offers functions, a free-text tool, or groups in an item. */
+const edits = {
+  "chat-model": { tool: "exec_command", input: { cmd: "sed -i s/old/new/ note.txt" } },
+  "gpt-5.5": {
+    tool: "apply_patch",
+    input:
+      "*** Begin Patch\n*** Update File: note.txt\n@@\n-the old text\n+the new text\n" +
+      "*** End Patch\n",
+  },
+  "gpt-5.6-sol": {
+    tool: "exec",
+    input: "await tools.exec_command({ cmd: 'sed -i s/old/new/ note.txt' }); text('done')",
+  },
+};
+const command = (model: string, cmd: string): object =>
+  model === "gpt-5.6-sol"
+    ? { tool: "exec", input: `text(JSON.stringify(await tools.exec_command({ cmd: '${cmd}' })))` }
+    : { tool: "exec_command", input: { cmd } };
+
+testNode.each(upstreamKinds.flatMap((kind) => Object.keys(edits).map((model) => [kind, model])))(
+  "Codex reads a file, edits it and runs a command on kind %s with model %s",
+  async (kind, model) => {
+    const clients = await nodeClients();
+    const isBedrock = kind === "bedrock";
+    const target = targetAt(isBedrock ? "bedrock" : "openai", {
+      model: "simulated-chat",
+      family: "claude-4",
+    });
+    const models = JSON.stringify({
+      [model ?? ""]: { kind: "chat", context_window: 400_000, targets: [Bun.YAML.parse(target)] },
+    });
+    await using gateway = await startGateway({
+      kind: isBedrock ? "bedrock" : "openai",
+      sections: { models },
+    });
+    const folder = mkdtempSync(join(tmpdir(), "sluice-codex-"));
+    try {
+      const home = mkdtempSync(join(folder, "home-"));
+      const work = mkdtempSync(join(folder, "work-"));
+      writeFileSync(join(home, "config.toml"), codexConfig(gateway.url));
+      writeFileSync(join(work, "note.txt"), "the old text\n");
+      const steps = [
+        { text: "I read the file.", ...command(model ?? "", "cat note.txt") },
+        Object.entries(edits).find(([name]) => name === model)?.[1],
+        command(model ?? "", "grep -c new note.txt > count.txt"),
+        { text: "The note says new." },
+      ];
+      const prompt = `Change the note. steps: ${JSON.stringify(steps)} end of steps`;
+      const codex = join(clients, "node_modules/.bin/codex");
+      const output = await run(
+        [codex, "exec", "--skip-git-repo-check", "--json", "-m", model ?? "", prompt],
+        { cwd: work, env: { CODEX_HOME: home, SLUICE_KEY: gateway.key } },
+      );
+      expect(output).toContain("The note says new.");
+      expect(readFileSync(join(work, "note.txt"), "utf8")).toBe("the new text\n");
+      expect(readFileSync(join(work, "count.txt"), "utf8")).toBe("1\n");
+      const rows = await gateway.usage();
+      expect(rows.length).toBe(steps.length);
+      expect(rows.every(({ outcome }) => outcome === "completed")).toBeTrue();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+  installTimeoutMs,
+);
+
+/** As docs/clients.md has it; the test is in no sandbox of Codex's. */
+function codexConfig(url: string): string {
+  return `model_provider = "sluice"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+
+[model_providers.sluice]
+name = "Sluice"
+base_url = "${url}/v1"
+env_key = "SLUICE_KEY"
+wire_api = "responses"
+`;
+}
