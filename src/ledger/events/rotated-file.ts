@@ -70,16 +70,10 @@ export class RotatedFile {
   }
 }
 
-/** Length of the file up to its last line end. */
+/** Length of the file up to its last line end; lines are much shorter than what is read. */
 async function wholeLines(file: FileHandle): Promise<number> {
   const { size } = await file.stat();
-  const buffer = Buffer.alloc(readAtOnce);
-  for (let end = size; end > 0;) {
-    const start = Math.max(0, end - readAtOnce);
-    const { bytesRead } = await file.read(buffer, 0, end - start, start);
-    const found = buffer.subarray(0, bytesRead).lastIndexOf(newline);
-    if (found !== -1) return start + found + 1;
-    end = start;
-  }
-  return 0;
+  const start = Math.max(0, size - readAtOnce);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(readAtOnce), { position: start });
+  return start + buffer.subarray(0, bytesRead).lastIndexOf(newline) + 1;
 }

@@ -7,7 +7,6 @@ import { SegmentReader } from "./segment-reader.ts";
 export class RecordReader {
   readonly #reader: SegmentReader;
   readonly #path: string;
-  #isOpen = false;
   /** The lines of the last frame, and where the next one begins. */
   #text = "";
   #at = 0;
@@ -31,7 +30,6 @@ export class RecordReader {
    * file cannot be opened, which may be retried.
    */
   next(isSealed: boolean): SpoolRecord | undefined {
-    this.#open();
     for (;;) {
       if (this.#at >= this.#text.length) {
         const text = this.#nextText(isSealed);
@@ -52,23 +50,14 @@ export class RecordReader {
     this.#reader.close();
   }
 
-  #open(): void {
-    if (this.#isOpen) return;
-    try {
-      this.#reader.open();
-    } catch (error) {
-      // A missing file does not come back, so it counts as damage.
-      if (errorCode(error) !== "ENOENT") throw error;
-    }
-    this.#isOpen = true;
-  }
-
   /** After a read error the rest of a sealed file counts as damaged; other files are still read. */
   #nextText(isSealed: boolean): string | undefined {
     if (this.#hasFailed) return undefined;
     try {
       return this.#reader.next(isSealed);
-    } catch {
+    } catch (error) {
+      // A missing file does not come back, so it counts as damage.
+      if (!this.#reader.isOpen && errorCode(error) !== "ENOENT") throw error;
       this.#hasFailed = isSealed;
       return undefined;
     }

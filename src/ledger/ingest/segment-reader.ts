@@ -29,14 +29,14 @@ export class SegmentReader {
     return this.#position - this.#buffer.length + this.#offset;
   }
 
-  /** Throws system errors; may be retried. */
-  open(): void {
-    this.#file ??= openSync(this.#path, "r");
+  get isOpen(): boolean {
+    return this.#file !== undefined;
   }
 
   /**
    * The text of the next intact frame; undefined at the end. A file that is not sealed may grow: the
-   * next call reads what follows its last intact frame again. Throws read errors.
+   * next call reads what follows its last intact frame again. Throws system errors; opening
+   * the file may be retried.
    */
   next(isSealed: boolean): string | undefined {
     const start = this.readBytes;
