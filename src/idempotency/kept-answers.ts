@@ -74,7 +74,7 @@ export class KeptAnswers {
       id: names.id,
       accountId,
       requestDigest: names.requestDigest,
-      body: answer && this.#trySeal(answer, names),
+      body: answer && sealAnswer(answer, names, this.#services.random),
       keptAt: this.#services.clock.now(),
     };
     if (await this.#tryStore({ reply, claim })) return;
@@ -88,15 +88,6 @@ export class KeptAnswers {
     this.#isClosed = true;
     this.#cancelRetry?.();
     await this.#storeAll();
-  }
-
-  /** Without a seal, the record that the call was made is still kept. */
-  #trySeal(answer: KeptAnswer, names: RequestNames): Uint8Array | undefined {
-    try {
-      return sealAnswer(answer, names, this.#services.random);
-    } catch {
-      return undefined;
-    }
   }
 
   #retryLater(): void {

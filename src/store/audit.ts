@@ -24,14 +24,8 @@ export interface AuditEntry {
   readonly after: AuditFields | undefined;
 }
 
-export type AuditFields = Readonly<Record<string, AuditValue>>;
-export type AuditValue =
-  | string
-  | number
-  | boolean
-  | null
-  | readonly AuditValue[]
-  | { readonly [name: string]: AuditValue };
+/** Plain JSON. */
+export type AuditFields = JsonObject;
 
 /** An entry in the chain: each digest covers the entry and the previous digest. */
 export interface AuditRecord extends AuditEntry {

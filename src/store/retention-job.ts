@@ -1,8 +1,7 @@
 import { systemClock, type Clock } from "../domain/clock.ts";
 import { wait } from "../domain/waiting/wait.ts";
-import type { ControlRetention } from "./control-store.ts";
 import type { ControlStore } from "./repositories/control-store.ts";
-import type { UsageRetention, UsageStore } from "./store.ts";
+import type { UsageStore } from "./store.ts";
 import type { RetentionSettings } from "../domain/settings.ts";
 
 export interface RetentionOptions {
@@ -68,8 +67,12 @@ export class RetentionJob {
     };
     try {
       if (!(await isOwn())) return 0;
-      await prune(() => usage.prune(usageLimits(settings, now), settings.batchRows));
-      await prune(() => control.prune(controlLimits(settings, now), settings.batchRows));
+      const { callsMs, hoursMs, daysMs, auditMs, revokedKeysMs, batchRows } = settings;
+      const ofUsage = { calls: now - callsMs, hours: now - hoursMs, days: now - daysMs };
+      await prune(() => usage.prune(ofUsage, batchRows));
+      const keys = now - revokedKeysMs;
+      const ofControl = { audit: now - auditMs, keys, access: now, replies: now - repliesMs };
+      await prune(() => control.prune(ofControl, batchRows));
       if (!signal.aborted) onDone();
     } catch (error) {
       onFailed(error);
@@ -88,21 +91,4 @@ export class RetentionJob {
       await wait(this.#options.settings.intervalMs, signal, systemClock);
     }
   }
-}
-
-function usageLimits(settings: RetentionSettings, now: number): UsageRetention {
-  return {
-    calls: now - settings.callsMs,
-    hours: now - settings.hoursMs,
-    days: now - settings.daysMs,
-  };
-}
-
-function controlLimits(settings: RetentionSettings, now: number): ControlRetention {
-  return {
-    audit: now - settings.auditMs,
-    keys: now - settings.revokedKeysMs,
-    access: now,
-    replies: now - repliesMs,
-  };
 }

@@ -53,36 +53,22 @@ export class Installation implements DatabaseOwner {
     return [this.#pepper.secret, ...this.#older];
   }
 
-  check(facts: DatabaseFacts): void {
-    if (this.#isLost(facts)) {
-      throw new WrongDatabase(facts.path, `is ${facts.state}`, this.#adviceFor("a backup"));
+  check({ path, state, installation, pepperMark }: DatabaseFacts): void {
+    if (state !== "filled" && this.#wasUsed) {
+      throw new WrongDatabase(path, `is ${state}`, this.#adviceFor("a backup"));
     }
-    if (this.#isForeign(facts)) {
+    if (installation !== undefined && this.#id !== undefined && installation !== this.#id) {
       const advice = this.#adviceFor("its own backup");
-      throw new WrongDatabase(facts.path, "belongs to another installation", advice);
+      throw new WrongDatabase(path, "belongs to another installation", advice);
     }
-    if (this.#hasWrongPepper(facts)) {
+    if (pepperMark !== undefined && this.peppers.find(pepperMark) === undefined) {
       const { source, isNew } = this.#pepper;
       const gone = this.#isShared
         ? "a pepper that this gateway does not have"
         : "a pepper that is gone";
       const what = isNew ? gone : `another pepper than that of ${source}`;
-      throw new WrongDatabase(facts.path, `was used with ${what}`, this.#pepperAdvice());
+      throw new WrongDatabase(path, `was used with ${what}`, this.#pepperAdvice());
     }
-  }
-
-  /** Whether there must be a database, but this one is missing or empty. */
-  #isLost({ state }: DatabaseFacts): boolean {
-    return state !== "filled" && this.#wasUsed;
-  }
-
-  #isForeign({ installation }: DatabaseFacts): boolean {
-    return installation !== undefined && this.#id !== undefined && installation !== this.#id;
-  }
-
-  /** Whether keys are digested under a pepper that is not configured. */
-  #hasWrongPepper({ pepperMark }: DatabaseFacts): boolean {
-    return pepperMark !== undefined && this.peppers.find(pepperMark) === undefined;
   }
 
   claim({ installation }: DatabaseFacts): DatabaseClaim {

@@ -219,17 +219,12 @@ function readFields(json: string | undefined): AuditFields | undefined {
   if (json === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(json);
-    if (isFields(value)) return value;
+    if (isObject(value)) return value;
   } catch {
     // Treated like JSON that is not an object.
   }
   // Not written by Sluice: lists still show the entry, and its digest no longer matches.
   return { unreadable: json };
-}
-
-/** All that JSON has is a value of a field. */
-function isFields(value: unknown): value is AuditFields {
-  return isObject(value);
 }
 
 function toRow({ actor, subject, before, after, ...record }: AuditRecord): AuditRow {

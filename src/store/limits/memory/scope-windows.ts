@@ -80,7 +80,7 @@ export class ScopeWindows {
 
   prepare(scopes: readonly LimitScope[]): readonly ScopeCharge[] {
     return scopes.map((scope) => {
-      const shelf = this.#shelfOf(scope);
+      const shelf = (scope.window === "minute" ? this.#caps : this.#guarantees)[scope.unit];
       const window = this.#windowOf(scope, shelf);
       setUp(window, scope);
       return { scope, shelf, window };
@@ -115,10 +115,6 @@ export class ScopeWindows {
     }
     window.advance(this.#slot);
     return window;
-  }
-
-  #shelfOf({ window, unit }: LimitScope): WindowShelf {
-    return (window === "minute" ? this.#caps : this.#guarantees)[unit];
   }
 }
 

@@ -229,11 +229,8 @@ export class ValkeyLimits implements LimitStore {
       charge(asked, leased.slot);
       return leased;
     }
-    return this.#isDecided(account, now) ? this.#ask(asked) : this.#decideAlone(asked, true);
-  }
-
-  #isDecided({ lostUntilMs }: Account, now: number): boolean {
-    return this.trust.decides && now >= lostUntilMs;
+    const isDecided = this.trust.decides && now >= account.lostUntilMs;
+    return isDecided ? this.#ask(asked) : this.#decideAlone(asked, true);
   }
 
   async #ask(asked: Asked): Promise<Outcome> {

@@ -1,4 +1,4 @@
-import type { Client, Notification } from "pg";
+import type { Client } from "pg";
 import type { Clock } from "../../../domain/clock.ts";
 import type { KeysWatch, KeysWatcher } from "../../repositories/process-store.ts";
 import { createClient, type PoolOptions } from "./pool.ts";
@@ -42,7 +42,7 @@ export class NoticeListener implements KeysWatch {
       const client = await createClient(connection);
       if (this.#isStopped) return;
       this.#client = client;
-      client.on("notification", (notice) => this.#hear(notice));
+      client.on("notification", ({ payload }) => watcher.keysChanged(Number(payload)));
       client.on("end", () => this.#lost(client, new Error("the server closed the connection")));
       await client.connect();
       await client.query(`LISTEN ${keysChannel}`);
@@ -63,10 +63,6 @@ export class NoticeListener implements KeysWatch {
         (error: unknown) => this.#lost(client, error),
       );
     }, checkIntervalMs);
-  }
-
-  #hear({ payload }: Notification): void {
-    this.#options.watcher.keysChanged(Number(payload));
   }
 
   #lost(client: Client | undefined, error: unknown): void {

@@ -49,14 +49,12 @@ export async function connectFrom(pool: Pool): Promise<PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    if (!isFull(error)) throw error;
+    // The driver has no code for it; a connection that cannot be made has another message.
+    const isFull =
+      error instanceof Error && error.message === "timeout exceeded when trying to connect";
+    if (!isFull) throw error;
     throw new StorageUnavailable("all connections to the database are in use");
   }
-}
-
-/** The driver has no code for it; a connection that cannot be made has another message. */
-function isFull(error: unknown): boolean {
-  return error instanceof Error && error.message === "timeout exceeded when trying to connect";
 }
 
 function settingsOf(options: PoolOptions) {
@@ -120,12 +118,8 @@ const numbers: ReadonlySet<number> = new Set([FLOAT4, FLOAT8, INT2, INT4, INT8, 
 export const valueParsers = {
   getTypeParser(type: number): (text: string) => string | number | boolean | Uint8Array {
     if (numbers.has(type)) return Number;
-    if (type === BYTEA) return readBytes;
+    // Written by the server as `\\x` and hexadecimal digits.
+    if (type === BYTEA) return (text) => Uint8Array.fromHex(text.slice(2));
     return type === BOOL ? (text) => text === "t" : (text) => text;
   },
 };
-
-/** Written by the server as `\x` and hexadecimal digits. */
-function readBytes(text: string): Uint8Array {
-  return Uint8Array.fromHex(text.slice(2));
-}

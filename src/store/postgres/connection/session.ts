@@ -29,7 +29,10 @@ export function inSession<Result>(
 ): Promise<Result> {
   const run = async <Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> => {
     try {
-      const values = parameters.map(storable);
+      // What is looked up by a text that cannot be stored is not found, as no row has it.
+      const values = parameters.map((value) =>
+        typeof value === "string" ? storableText(value) : value,
+      );
       const { rows, rowCount, command } = await client.query<Row & object>(sql, values);
       if (!changesRows.has(command)) return { rows };
       return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
@@ -38,9 +41,4 @@ export function inSession<Result>(
     }
   };
   return inSqlSession({ dialect, run }, work);
-}
-
-/** What is looked up by a text that cannot be stored is not found, as no row has it. */
-function storable(value: unknown): unknown {
-  return typeof value === "string" ? storableText(value) : value;
 }

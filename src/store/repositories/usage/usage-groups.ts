@@ -35,7 +35,8 @@ export async function readSums(
   { step: grain, since, until }: RangePiece,
 ): Promise<readonly GroupSum[]> {
   const { filter, by, step, isRanking = false } = question;
-  const at = step === undefined || step === grain ? "sums.at" : startOf("sums.at", step);
+  const isWhole = step === undefined || step === grain;
+  const at = isWhole ? "sums.at" : `sums.at - sums.at % ${stepLengthsMs[step]}`;
   const dimensions = by.map((dimension, index) => {
     return `groups.${dimensionColumns[dimension]} as group_${index}`;
   });
@@ -62,10 +63,6 @@ export async function readSums(
     else addSum(sum, row);
     return { ...groupOf(by, row), at: row.step_at, sum };
   });
-}
-
-function startOf(column: string, step: UsageStep): string {
-  return `${column} - ${column} % ${stepLengthsMs[step]}`;
 }
 
 // Quoted, because PostgreSQL would make the names lower case.
