@@ -13,24 +13,14 @@ import {
   type KeyFault,
   type SentKey,
 } from "./key-refusal.ts";
-import type { EndedSecret, LiveSecret } from "./key-table.ts";
-
-/** The live secrets in memory; `KeyRing` keeps them up to date. */
-export interface KnownSecrets {
-  find(publicId: string): LiveSecret | undefined;
-  /** Secrets that ended recently; used for explanations only. */
-  findEnded(publicId: string): EndedSecret | undefined;
-  /** True when an unknown key may be a new one. */
-  readonly isStale: boolean;
-  readonly ageMs: number;
-}
+import type { KeyRing } from "./key-ring.ts";
 
 export interface AuthenticateOptions {
   /** What callers are told a key is sent in. */
   readonly form: CredentialForm;
   readonly peppers: Peppers;
   readonly clock: Pick<Clock, "now">;
-  readonly secrets: KnownSecrets;
+  readonly secrets: Pick<KeyRing, "find" | "findEnded" | "isStale" | "ageMs">;
   /** How long known keys stay valid while the store is unavailable. */
   readonly snapshotMaxAgeMs: number;
   readonly plans: () => ReadonlyMap<string, Plan>;

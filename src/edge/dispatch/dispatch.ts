@@ -78,24 +78,23 @@ function finish(reply: Reply, context: RequestContext): Response | Promise<Respo
   if (context.isIdleTimerPaused && !isStreamed) {
     context.connections.resumeIdleTimer(context.request);
   }
-  const { request, id, route, caller, accountId, error, connections, edge } = context;
+  const { request, id, route, caller, accountId, error, edge } = context;
   const { repeatedOf, shared } = context;
   const { options } = shared;
   const { status } = reply;
   const durationMs = options.clock.monotonic() - context.receivedAt;
+  context.durationMs = durationMs;
   const at = options.clock.now();
   const isExplained = error !== undefined && context.isExplained;
   const refusal = isExplained ? refusalOf({ id, at, error, caller, accountId }) : undefined;
   const { method } = request;
   const access = accessOf(context);
   options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf, access });
-  const isClosing = closes(reply, { request, isEnding: options.isEnding() });
-  const idHeader = context.surface?.dialect.idHeader ?? context.idHeader;
-  const answered = { id, idHeader, request, connections, edge, durationMs, isClosing };
+  const isClosing = closes(reply, context);
   const secured = shared.isAdmin ? securedReply(reply) : reply;
   const discarding = isClosing && shared.lingering.discardRest(request, edge.bodyLimits);
-  if (discarding instanceof Promise) return discarding.then(() => toResponse(secured, answered));
-  return toResponse(secured, answered);
+  if (!(discarding instanceof Promise)) return toResponse(secured, context, isClosing);
+  return discarding.then(() => toResponse(secured, context, isClosing));
 }
 
 /** Undefined for calls, which are reported at their end, and for requests outside the API. */

@@ -39,6 +39,8 @@ export class RequestContext implements RequestOrigin, CallMemory, AnswerMemory {
   readonly connections: Connections;
   readonly id: string;
   readonly receivedAt: number;
+  /** From its arrival until the answer is made. */
+  durationMs = 0;
   /** Path of the route, once it is known. */
   route = "other";
   /** Set for a route that takes a key. */
