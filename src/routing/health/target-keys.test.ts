@@ -16,13 +16,15 @@ describe("failures of one key", () => {
     expect([view("bad").isOut, view("good").isOut]).toEqual([true, false]);
   });
 
-  test("count for at most half of what takes a target out, so that one other failing key changes nothing", () => {
+  test("count for less than half of what takes a target out, and only with those of two others", () => {
     const { attempt, out } = start();
     attempt("unavailable", 4, "bad");
-    attempt("unavailable", 1, "unlucky");
+    attempt("unavailable", 3, "unlucky");
     expect(out).toEqual([]);
-    attempt("unavailable", 1, "unlucky");
-    expect(out.map(({ key }) => key)).toEqual([undefined]);
+    attempt("unavailable", 1, "third");
+    expect(out).toMatchObject([
+      { key: undefined, because: expect.stringMatching(/^5 failures in a row/) },
+    ]);
   });
 
   test("put it out for all when a probe fails after that time", () => {
