@@ -26,9 +26,9 @@ import {
   type GateServices,
   type PoolBounds,
   type PoolName,
+  PoolPlaces,
   type SharedPool,
 } from "./pool-bounds.ts";
-import { PoolPlaces } from "./pool-places.ts";
 import { PoolTokens, type Refused, type Reservation } from "./tokens/pool-tokens.ts";
 import { type UpstreamPlaces, UpstreamRequests } from "./upstream-places.ts";
 

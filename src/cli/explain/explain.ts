@@ -1,8 +1,7 @@
 import { type AdminClient, AdminRefusal } from "../client/admin-client.ts";
 import { exitCodes } from "../../process/program.ts";
 import { CommandError, UsageError } from "../command.ts";
-import { formatCall, formatRouting } from "./explain-call.ts";
-import { formatRefusal } from "./explain-refusal.ts";
+import { formatCall, formatRefusal, formatRouting } from "./explain-call.ts";
 import { readRecord, type ReplyRecord } from "../output/reply-fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
