@@ -45,7 +45,8 @@ export class Claims {
   /** What this process confirms, by holder. */
   readonly #held = new Map<string, HeldClaim>();
   readonly #releasing = new Set<Promise<void>>();
-  readonly #waiters = new Waiters();
+  /** How many calls of an account wait; one account may not have all of the places. */
+  readonly #waiting = new Map<string, number>();
   #cancelConfirm: (() => void) | undefined;
   #isClosed = false;
 
@@ -73,7 +74,11 @@ export class Claims {
   async #wait(names: AllRequestNames, call: Call): Promise<Taken> {
     const { running, clock, settings } = this.#services;
     const { accountId } = call.caller.key;
-    if (!this.#waiters.tryEnter(accountId, settings().waitingLimit)) throw keyInUse();
+    const { waitingLimit } = settings();
+    const own = this.#waiting.get(accountId) ?? 0;
+    const all = this.#waiting.values().reduce((sum, count) => sum + count, 0);
+    if (all >= waitingLimit || own >= waitingLimit / 2) throw keyInUse();
+    this.#waiting.set(accountId, own + 1);
     const untilMs = clock.monotonic() + waitMs;
     try {
       running.watch(call);
@@ -86,7 +91,9 @@ export class Claims {
         if (taken !== undefined) return taken;
       }
     } finally {
-      this.#waiters.leave(accountId);
+      const left = (this.#waiting.get(accountId) ?? 0) - 1;
+      if (left > 0) this.#waiting.set(accountId, left);
+      else this.#waiting.delete(accountId);
       running.leave(call.id);
     }
   }
@@ -156,26 +163,5 @@ export class Claims {
       if (this.#held.size === 0) again();
       else this.#services.store.confirm([...this.#held.values()]).then(again, again);
     }, confirmMs);
-  }
-}
-
-/** The calls that wait, of which one account may not be all. */
-class Waiters {
-  readonly #byAccount = new Map<string, number>();
-  #all = 0;
-
-  tryEnter(accountId: string, limit: number): boolean {
-    const own = this.#byAccount.get(accountId) ?? 0;
-    if (this.#all >= limit || own >= limit / 2) return false;
-    this.#all += 1;
-    this.#byAccount.set(accountId, own + 1);
-    return true;
-  }
-
-  leave(accountId: string): void {
-    this.#all -= 1;
-    const own = (this.#byAccount.get(accountId) ?? 0) - 1;
-    if (own > 0) this.#byAccount.set(accountId, own);
-    else this.#byAccount.delete(accountId);
   }
 }

@@ -41,10 +41,8 @@ export interface IngestEvents extends FolderEvents {
 
 /** Longest pause between two attempts while the database fails. */
 const longestPauseMs = 5_000;
-/** After as many failures in a row, a row may be at fault even if the error does not blame one. */
-const persistentFailures = 5;
 /** A row is at fault when it failed alone in as many passes for an unknown reason. */
-const unexplainedFailures = 3;
+const unexplainedFailures = 5;
 /** Records of any kind read in one step, so that a step stays short. */
 const recordsAtOnce = 1_000;
 /** Most rows stored by the pass at the end; a longer backlog is left to the next start. */
@@ -220,8 +218,7 @@ export class Ingest {
   async #storeRows(): Promise<void> {
     const { store, root, clock, on } = this.#options;
     this.#failures += 1;
-    const isPersistent = this.#failures > persistentFailures;
-    const poison = await storeRows(this.#rows, store, isPersistent);
+    const poison = await storeRows(this.#rows, store);
     const unproven = poison.filter((row) => !this.#isAtFault(row));
     if (unproven[0] !== undefined) throw unproven[0].error;
     for (const { record, error } of poison) {

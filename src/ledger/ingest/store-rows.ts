@@ -9,16 +9,14 @@ export interface PoisonRow {
 }
 
 /**
- * Stores rows, and finds rejected ones by halving. Other errors are thrown at once, unless
- * `isPersistent`: then the batch is halved too, and a row is blamed only if others were stored.
- * Throws when the batch must be retried.
+ * Stores rows, and finds by halving those that cannot be. An error that blames no row is a row's only
+ * if others were stored. Throws when the batch must be retried.
  */
 export async function storeRows(
   rows: readonly UsageRecord[],
   store: Pick<UsageStore, "insert">,
-  isPersistent: boolean,
 ): Promise<readonly PoisonRow[]> {
-  const poison = await isolate(rows, store, isPersistent);
+  const poison = await isolate(rows, store);
   const unexplained = poison.find(({ error }) => !(error instanceof RefusedRows));
   if (unexplained !== undefined && poison.length === rows.length) throw unexplained.error;
   return poison;
@@ -27,18 +25,16 @@ export async function storeRows(
 async function isolate(
   rows: readonly UsageRecord[],
   store: Pick<UsageStore, "insert">,
-  isPersistent: boolean,
 ): Promise<readonly PoisonRow[]> {
   try {
     await store.insert(rows);
     return [];
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
-    if (!(error instanceof RefusedRows) && !isPersistent) throw error;
     const [record, second] = rows;
     if (record !== undefined && second === undefined) return [{ record, error }];
   }
   const middle = Math.ceil(rows.length / 2);
-  const first = await isolate(rows.slice(0, middle), store, isPersistent);
-  return [...first, ...(await isolate(rows.slice(middle), store, isPersistent))];
+  const first = await isolate(rows.slice(0, middle), store);
+  return [...first, ...(await isolate(rows.slice(middle), store))];
 }

@@ -48,7 +48,7 @@ export function readRecord(line: string): SpoolRecord | undefined {
     const { id, outputTokens, at } = checkpoint;
     return { kind: "checkpoint", id, delivered: { outputTokens, at } };
   }
-  if (!isUsage(close)) return undefined;
+  if (!isCall(close)) return undefined;
   if (close.routing === undefined) return { kind: "close", record: close };
   // An unreadable one is dropped: it only explains the row.
   return { kind: "close", record: { ...close, routing: readRouting(close.routing) } };
@@ -69,10 +69,6 @@ function parse(line: string): JsonObject {
   }
 }
 
-function isCall(value: unknown): value is OpenedCall & Delivered {
+function isCall(value: unknown): value is UsageRecord & Delivered {
   return isObject(value) && typeof value["id"] === "string";
-}
-
-function isUsage(value: unknown): value is UsageRecord {
-  return isCall(value);
 }

@@ -132,7 +132,7 @@ export class SpoolWriter implements CallLedger {
       const entries = unwritten.slice(start, start + settings.batchRows);
       try {
         const records = entries.flatMap(({ record }) => record ?? []);
-        const refused = await storeRows(records, direct, false);
+        const refused = await storeRows(records, direct);
         const ids = new Set(refused.map(({ record }) => record.id));
         const stored = entries.filter(({ record }) => record && !ids.has(record.id));
         this.#spool.storedDirectly(stored);
