@@ -323,7 +323,7 @@ export class FolderReader {
   #finish(): void {
     const { closed, interrupted, skippedBytes } = this.#replayed;
     if (closed + interrupted + skippedBytes > 0) this.#options.on.replayed(this.#replayed);
-    if (this.#lock !== undefined) releaseFolder({ path: this.#options.path, lock: this.#lock });
+    if (this.#lock !== undefined) releaseFolder(this.#lock);
     this.#lock = undefined;
     this.#isFinished = true;
   }

@@ -7,12 +7,14 @@ export class FolderInUse extends Error {}
 
 /** Locks a folder while this process lives: the system releases a SQLite lock however it ends. */
 export class FolderLock {
+  readonly folder: string;
   readonly path: string;
   readonly #database: Database;
   #isTaken = false;
 
   /** Opens the lock's file without taking the lock. Throws when it is not writable. */
   constructor(folder: string, name = "lock") {
+    this.folder = folder;
     this.path = join(folder, name);
     this.#database = openLock(this.path);
     this.#database.run("PRAGMA busy_timeout = 0");

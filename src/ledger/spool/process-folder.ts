@@ -3,12 +3,6 @@ import { basename, join } from "node:path";
 import { errorCode } from "../../domain/system-files.ts";
 import { FolderLock } from "./folder-lock.ts";
 
-/** The spool folder of one process, locked until the process releases it or ends. */
-export interface ProcessFolder {
-  readonly path: string;
-  readonly lock: FolderLock;
-}
-
 const folderName = /^\d+-\d+-\d+(?:-\d+)?$/;
 
 /** The folder of all spools. */
@@ -31,11 +25,10 @@ export function listProcessFolders(root: string): readonly string[] {
 const maxAttempts = 100;
 
 /** Creates and locks a folder. If the name is taken, a number is appended. Throws system errors. */
-export function createProcessFolder(root: string, name: string): ProcessFolder {
+export function createProcessFolder(root: string, name: string): FolderLock {
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const path = join(root, attempt === 1 ? name : `${name}-${attempt}`);
-    const lock = lockNew(path);
-    if (lock !== undefined) return { path, lock };
+    const lock = lockNew(join(root, attempt === 1 ? name : `${name}-${attempt}`));
+    if (lock !== undefined) return lock;
   }
   throw new Error(`${join(root, name)} and its alternatives are taken`);
 }
@@ -65,17 +58,18 @@ function lockNew(path: string): FolderLock | undefined {
 /** Removes the folder of a process that has ended if no files are left in it. */
 export function clearFolder(path: string): void {
   const lock = new FolderLock(path);
-  if (lock.take()) releaseFolder({ path, lock });
+  if (lock.take()) releaseFolder(lock);
   else lock.release();
 }
 
 /** Unlocks a folder, and removes it if no files are left in it. */
-export function releaseFolder({ path, lock }: ProcessFolder): void {
+export function releaseFolder(lock: FolderLock): void {
+  const { folder } = lock;
   try {
-    const isEmpty = readdirSync(path).every((name) => name === basename(lock.path));
+    const isEmpty = readdirSync(folder).every((name) => name === basename(lock.path));
     // Another process that is about to lock its new folder must not find it half removed.
-    const aside = `${path}.removed`;
-    if (isEmpty) renameSync(path, aside);
+    const aside = `${folder}.removed`;
+    if (isEmpty) renameSync(folder, aside);
     if (isEmpty) rmSync(aside, { recursive: true });
   } catch {
     // The next start tries again.

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
 import type { RecordFailure } from "../../domain/usage/usage.ts";
-import { createProcessFolder, releaseFolder, type ProcessFolder } from "./process-folder.ts";
+import type { FolderLock } from "./folder-lock.ts";
+import { createProcessFolder, releaseFolder } from "./process-folder.ts";
 import { Segment, type CallEntry } from "./segment.ts";
 import { type SpoolFiles, systemFiles } from "./spool-files.ts";
 import type { Delivered } from "./spool-record.ts";
@@ -75,7 +76,7 @@ export class Spool {
   #segments: Segment[] = [];
   /** Ended calls that could not be written yet. */
   readonly #unwritten = new Set<CallEntry>();
-  #folder: ProcessFolder | undefined;
+  #lock: FolderLock | undefined;
   #nextNumber = 1;
   /** The last segment; undefined while nothing can be written. */
   #active: Segment | undefined;
@@ -93,7 +94,7 @@ export class Spool {
 
   /** Undefined until the folder could be created. */
   get path(): string | undefined {
-    return this.#folder?.path;
+    return this.#lock?.folder;
   }
 
   /** Size of the files that ingest has not removed. */
@@ -198,7 +199,7 @@ export class Spool {
     for (const segment of this.#segments) await segment.close();
     // A process that recorded nothing leaves nothing.
     if (active?.number === 1 && active.bytes === 0) active.remove();
-    if (this.#folder !== undefined) releaseFolder(this.#folder);
+    if (this.#lock !== undefined) releaseFolder(this.#lock);
   }
 
   #rotate(): void {
@@ -233,8 +234,8 @@ export class Spool {
   #create(): Segment | undefined {
     const { root, name, files = systemFiles, clock } = this.#options;
     try {
-      this.#folder ??= createProcessFolder(root, name);
-      const { path: folder } = this.#folder;
+      this.#lock ??= createProcessFolder(root, name);
+      const { folder } = this.#lock;
       const createdAt = clock.monotonic();
       const segment = new Segment({ folder, number: this.#nextNumber, files, createdAt });
       this.#nextNumber += 1;
