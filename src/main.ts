@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
-import { exitCodes, nameProcess, StopSignals } from "./process/program.ts";
+import { exitCodes, nameProcess, stopRequests } from "./process/program.ts";
 import { AskedToEnd, type CommandIo, type EndSignal, reportError } from "./cli/command.ts";
 import { forbidCoreDumps } from "./cli/serve/core-dumps.ts";
 import { createProcessInput, StandardStreams } from "./cli/serve/standard-streams.ts";
@@ -78,9 +78,9 @@ function createIo(environment: ProcessEnvironment, isChild: boolean): CommandIo 
       })
     : undefined;
   if (!isChild) {
-    const stopSignals = new StopSignals(systemClock);
+    const isStopRequest = stopRequests(systemClock);
     for (const name of ["SIGTERM", "SIGINT"] as const) {
-      process.on(name, () => stopSignals.counts() && askToEnd(name));
+      process.on(name, () => isStopRequest() && askToEnd(name));
     }
   }
   let isService = false;

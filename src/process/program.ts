@@ -55,19 +55,13 @@ export function commitOfCheckout(): string | undefined {
  */
 export const sameSignalMs = 25;
 
-/** Distinguishes repeated stop requests from copies of one signal. */
-export class StopSignals {
-  readonly #clock: Pick<Clock, "monotonic">;
-  #countedAt = -Infinity;
-
-  constructor(clock: Pick<Clock, "monotonic">) {
-    this.#clock = clock;
-  }
-
-  counts(): boolean {
-    const now = this.#clock.monotonic();
-    if (now - this.#countedAt < sameSignalMs) return false;
-    this.#countedAt = now;
+/** Returns whether a signal that just arrived is a new request to stop, and no copy of the last. */
+export function stopRequests(clock: Pick<Clock, "monotonic">): () => boolean {
+  let countedAt = -Infinity;
+  return () => {
+    const now = clock.monotonic();
+    if (now - countedAt < sameSignalMs) return false;
+    countedAt = now;
     return true;
-  }
+  };
 }

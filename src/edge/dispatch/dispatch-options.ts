@@ -8,7 +8,7 @@ import type { HandledRequest } from "../../domain/handled-request.ts";
 import type { NetworkList } from "../../domain/network.ts";
 import type { BodyLimits } from "../body/read-body.ts";
 import type { CorsPolicy } from "../cors.ts";
-import type { ArrivingRequest } from "./route.ts";
+import type { AnonymousAdminCall, ArrivingRequest } from "./route.ts";
 import type { RouteTable } from "./route-table.ts";
 import type { Dialect } from "../replies/error-reply.ts";
 import type { Overload, PreparedRefusals } from "../replies/repeated-refusals.ts";
@@ -66,11 +66,7 @@ export interface EdgeSettings {
 }
 
 /** A request of the control plane before it is authenticated. */
-export interface AdminRequest {
-  readonly request: Request;
-  /** Network address of the caller, as far as proxies are trusted. */
-  readonly address: string;
-}
+type AdminRequest = Pick<AnonymousAdminCall, "request" | "address">;
 
 /** Access to the control plane; implemented by `control/sign-in`. */
 export interface AdminGate {

@@ -1,7 +1,7 @@
 import type { FailureFacts } from "../failure-facts.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { wait } from "../../domain/waiting/wait.ts";
-import { exitCodes, StopSignals } from "../program.ts";
+import { exitCodes, stopRequests } from "../program.ts";
 import type {
   Beginning,
   Child,
@@ -102,7 +102,7 @@ export const whyNoDemo =
  */
 export class Parent {
   readonly #options: ParentOptions;
-  readonly #stopSignals: StopSignals;
+  readonly #isStopRequest: () => boolean;
   /** Cancels pending restarts. */
   readonly #ending = new AbortController();
   readonly #running = new Set<Child>();
@@ -121,7 +121,7 @@ export class Parent {
 
   constructor(options: ParentOptions) {
     this.#options = options;
-    this.#stopSignals = new StopSignals(options.clock);
+    this.#isStopRequest = stopRequests(options.clock);
   }
 
   /** The settings that a process last read. */
@@ -150,7 +150,7 @@ export class Parent {
   /** Forwards a signal of this process. A second request to stop ends all processes at once. */
   pass(signal: PassedSignal): void {
     if (signal === "SIGHUP") return this.#hangUp();
-    if (!this.#stopSignals.counts()) return;
+    if (!this.#isStopRequest()) return;
     const isEnding = this.#ending.signal.aborted;
     for (const child of this.#running) child.pass(signal);
     if (!isEnding) return this.#ending.abort();
