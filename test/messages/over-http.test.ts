@@ -143,6 +143,42 @@ describe.each(upstreamKinds)("with kind %s,", (kind) => {
     ]);
   });
 
+  test("a thought in a message of its own goes with the call after it", async () => {
+    const use = { type: "tool_use", id: "t1", name: "get_weather", input: { city: "Oslo" } };
+    const thought = { type: "thinking", thinking: "hm", signature: "foreign" };
+    const result = { type: "tool_result", tool_use_id: "t1", is_error: true, content: "none" };
+    const messages = [
+      ...request.messages,
+      { role: "assistant", content: [thought] },
+      { role: "assistant", content: [use] },
+      { role: "user", content: [result] },
+    ];
+    const answer = await other.post("/v1/messages", { ...request, messages, tools: [weather] });
+    expect(await answer.json()).toMatchObject({
+      content: [{ text: expect.stringContaining("get_weather says") }],
+    });
+  });
+
+  test("results of a search in a tool's result are read by the model", async () => {
+    const use = { type: "tool_use", id: "t1", name: "get_weather", input: {} };
+    const found = {
+      type: "search_result",
+      source: "https://a.example",
+      title: "Weather",
+      content: [{ type: "text", text: "It snows in Bergen." }],
+      citations: { enabled: true },
+    };
+    const messages = [
+      ...request.messages,
+      { role: "assistant", content: [use] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: [found] }] },
+    ];
+    const answer = await other.post("/v1/messages", { ...request, messages, tools: [weather] });
+    expect(await answer.json()).toMatchObject({
+      content: [{ text: expect.stringContaining("It snows in Bergen.") }],
+    });
+  });
+
   test("options of Claude's own never break a call", async () => {
     const response = await other.post(
       "/v1/messages?beta=true",

@@ -101,7 +101,8 @@ export class MessageWriter {
 
   #result(block: ToolResultBlock): Written {
     const { callId, name, isPlain, isError } = block;
-    const blocks = isError === true && !this.#isOwn ? asError(block.content) : block.content;
+    const told = this.#isOwn ? block.content : block.content.map(inWords);
+    const blocks = isError === true && !this.#isOwn ? asError(told) : told;
     const content = this.#content(blocks, isPlain);
     const mark = this.#mark(block.cacheMark, this.#rules.fields.message);
     if (callId === undefined) return { role: "function", name, content: content ?? null, ...mark };
@@ -293,9 +294,15 @@ function joined(turns: readonly Turn[]): readonly Turn[] {
       blocks = [];
       all.push({ ...turn, blocks });
     }
-    for (const block of turn.blocks) blocks.push(block);
+    for (const block of turn.blocks) blocks.push(inWords(block));
   }
   return all;
+}
+
+/** Of a block that only its own wire knows, what it tells a model. */
+function inWords<Known extends Block>(block: Known): Known | TextBlock {
+  if (block.type !== "foreign" || block.text === undefined) return block;
+  return { type: "text", text: block.text, at: block.at };
 }
 
 function isResult(block: Block): block is ToolResultBlock {

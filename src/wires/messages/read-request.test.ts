@@ -101,27 +101,6 @@ describe("system", () => {
 });
 
 describe("turns", () => {
-  test("of the assistant that follow each other are one; those of the user are not", () => {
-    const thought = { type: "thinking", thinking: "hm", signature: "s" };
-    const use = { type: "tool_use", id: "t", name: "f", input: {} };
-    const messages = [
-      user,
-      user,
-      { role: "assistant", content: [thought] },
-      { role: "assistant", content: [use] },
-    ];
-    const { turns } = read({ messages });
-    expect(turns.map(({ role, blocks }) => [role, blocks.length])).toEqual([
-      ["user", 1],
-      ["user", 1],
-      ["assistant", 2],
-    ]);
-    expect(turns[2]?.blocks.map((block) => block.at)).toEqual([
-      "messages[2].content[0]",
-      "messages[3].content[0]",
-    ]);
-  });
-
   test("without content are dropped", () => {
     const messages = [user, { role: "assistant", content: [{ type: "text", text: "" }] }, user];
     expect(rolesOf(read({ messages }))).toEqual(["user", "user"]);

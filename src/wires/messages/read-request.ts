@@ -160,18 +160,7 @@ function readTurns(body: JsonObject): readonly Turn[] {
   objectsIn(body["messages"]).forEach((message, index) => {
     const at = `messages[${index}]`;
     const turn = readTurn(message, at, `${at}.content`);
-    if (turn === undefined) return;
-    const last = turns.at(-1);
-    // Some clients send a thought as a message of its own, before the one with its call.
-    if (turn.role === "assistant" && last?.role === "assistant") {
-      const { role, extra, at: first } = last;
-      turns[turns.length - 1] = {
-        role,
-        blocks: [...last.blocks, ...turn.blocks],
-        extra,
-        at: first,
-      };
-    } else turns.push(turn);
+    if (turn !== undefined) turns.push(turn);
   });
   return turns;
 }

@@ -272,6 +272,8 @@ class TurnEncoder<Sent> {
   #foreign(block: ForeignBlock): readonly Sent[] {
     const own = this.#writer.foreign(block);
     if (own !== undefined) return [own];
+    const { text, at } = block;
+    if (text !== undefined) return this.#writer.input({ type: "text", text, at });
     this.#adjust("server-blocks-dropped");
     return [];
   }
