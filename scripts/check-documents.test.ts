@@ -7,6 +7,7 @@ import {
   type GatewayErrorRow,
 } from "../src/domain/errors/gateway-error.ts";
 import type { Repeats } from "../src/idempotency/repeatable-calls.ts";
+import { messagesError } from "../src/dialects/messages/write-error.ts";
 import { adminRoutes } from "../src/control/admin-routes.ts";
 import { dataRoutes } from "../src/routes.ts";
 import { startGateway } from "../test/support/gateway.ts";
@@ -44,6 +45,26 @@ describe.each([
       expect(documented).toContain(type);
     }
   });
+});
+
+test("docs/errors.md says the status and the type of each error in Anthropic's API", () => {
+  const documented = new Map(
+    tableRows("docs/errors.md")
+      .filter(([, status = ""]) => /^(?:\d{3}|the same)$/.test(status))
+      .map(([row = "", status, type = ""]) => [plain(row), [status, plain(type)]]),
+  );
+  expect(documented.size).toBe(12);
+  for (const [name, { status, code }] of Object.entries(gatewayErrors)) {
+    const class_ = status < 500 ? "other 4xx" : "other 5xx";
+    const found = documented.get(code ?? "") ?? documented.get(`any ${status}`);
+    const [shown, type] = found ?? documented.get(class_) ?? [];
+    const own = messagesError(name as keyof typeof gatewayErrors, status);
+    expect([name, shown === "the same" ? status : Number(shown), type]).toEqual([
+      name,
+      own.status,
+      own.type,
+    ]);
+  }
 });
 
 const allRoles = "operator, account holder, auditor";

@@ -46,6 +46,15 @@ testPython.each(upstreamKinds)(
   installTimeoutMs,
 );
 
+testPython.each(upstreamKinds)(
+  "messages through Anthropic's Python client pass on kind %s",
+  async (kind) => {
+    const passed = passedChecks(await runClient("anthropic_client.py", kind));
+    expect(passed.length).toBe(7);
+  },
+  installTimeoutMs,
+);
+
 testPython(
   "agents' loops pass on models of Bedrock's",
   async () => {

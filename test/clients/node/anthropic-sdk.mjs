@@ -61,7 +61,9 @@ await runChecks({
   },
   "a stream by its helper": async () => {
     const texts = [];
-    const stream = client.messages.stream(say("Hello there")).on("text", (text) => texts.push(text));
+    const stream = client.messages
+      .stream(say("Hello there"))
+      .on("text", (text) => texts.push(text));
     const message = await stream.finalMessage();
     assert.equal(texts.join(""), "Hello there");
     assert.equal(message.stop_reason, "end_turn");
@@ -78,7 +80,9 @@ await runChecks({
   "calls of tools in a stream": async () => {
     for (const { name } of tools) {
       const tool_choice = { type: "tool", name };
-      const message = await client.messages.stream({ ...say("x"), tools, tool_choice }).finalMessage();
+      const message = await client.messages
+        .stream({ ...say("x"), tools, tool_choice })
+        .finalMessage();
       const [call] = message.content;
       assert.equal(call.name, name);
       assert.deepEqual(Object.keys(call.input), name === "ring" ? [] : ["city"]);

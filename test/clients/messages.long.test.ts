@@ -1,0 +1,123 @@
+import { expect } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  clientEnvironment,
+  installTimeoutMs,
+  passedChecks,
+  run,
+  testNeedingRegistry,
+} from "../sdk/registry-test.ts";
+import { startSdkGateway } from "../sdk/sdk-gateway.ts";
+import { startGateway, type TestGateway, upstreamKinds } from "../support/gateway.ts";
+import { nodeClients } from "./node-clients.ts";
+
+const testNode = testNeedingRegistry("node");
+
+testNode.each(upstreamKinds)(
+  "Anthropic's SDK passes its checks on kind %s",
+  async (kind) => {
+    const folder = await nodeClients();
+    await using sdk = await startSdkGateway(kind);
+    const env = clientEnvironment(sdk);
+    const output = await run(["node", "anthropic-sdk.mjs"], { cwd: folder, env });
+    expect(passedChecks(output).length).toBe(10);
+  },
+  installTimeoutMs,
+);
+
+testNode.each(upstreamKinds)(
+  "Claude Code reads a file, edits it and runs a command on kind %s",
+  async (kind) => {
+    await using gateway = await startCodingGateway(kind, "sound");
+    const { text, rows } = await code(gateway);
+    expect(text).toBe("the new text\n");
+    expect(rows.length).toBe(4);
+    expect(rows.every(({ outcome }) => outcome === "completed")).toBeTrue();
+  },
+  installTimeoutMs,
+);
+
+testNode(
+  "Claude Code shows thoughts and sends them back, with a key of the smallest plan",
+  async () => {
+    const target = "us.anthropic.claude-sonnet-4-20250514-v1:0";
+    await using gateway = await startCodingGateway("bedrock", target);
+    const { text: key } = await gateway.createKey({ plan: "pilot" });
+    const { text, rows } = await code(gateway, key);
+    expect(text).toBe("the new text\n");
+    expect(rows.at(-1)?.status).toBe(200);
+    expect(rows.some(({ cachedInputTokens }) => cachedInputTokens > 0)).toBe(true);
+  },
+  installTimeoutMs,
+);
+
+testNode(
+  "Claude Code goes on when the first target fails between two steps",
+  async () => {
+    await using gateway = await startCodingGateway("openai", "sound", "fault-flap");
+    const { text } = await code(gateway);
+    expect(text).toBe("the new text\n");
+  },
+  installTimeoutMs,
+);
+
+/** A model behind every name of Claude's; `first` is tried before `target`. */
+function startCodingGateway(
+  kind: "openai" | "bedrock",
+  target: string,
+  first?: string,
+): Promise<TestGateway> {
+  const targets = [
+    ...(first === undefined ? [] : [{ upstream: "simulator", model: first, priority: 1 }]),
+    { upstream: "simulator", model: target, priority: 2 },
+  ];
+  const model = { kind: "chat", context_window: 1_000_000, max_output_tokens: 64_000, targets };
+  return startGateway({
+    kind,
+    sections: {
+      models: JSON.stringify({ "coding-model": model }),
+      plans: `
+  enterprise: { custom: true, provisioned: true, idempotency: true }
+  pilot: { requests_per_minute: 60, tokens_per_minute: 100000 }`,
+      environments: `
+  - { name: test, hosts: ["*"], models: ["*"], aliases: { claude-*: coding-model } }`,
+    },
+  });
+}
+
+/** Has Claude Code follow a plan in an empty folder; returns its file and the rows of the ledger. */
+async function code(gateway: TestGateway, key = gateway.key) {
+  const clients = await nodeClients();
+  const folder = mkdtempSync(join(tmpdir(), "sluice-claude-"));
+  const file = join(folder, "note.txt");
+  try {
+    writeFileSync(file, "the old text\n");
+    const steps = [
+      { text: "I read the file.", tool: "Read", input: { file_path: file } },
+      { tool: "Edit", input: { file_path: file, old_string: "old", new_string: "new" } },
+      { tool: "Bash", input: { command: "grep -c new note.txt > count.txt", description: "d" } },
+      { text: "The note says new." },
+    ];
+    const prompt = `Change the note. steps: ${JSON.stringify(steps)} end of steps`;
+    const claude = join(clients, "node_modules/.bin/claude");
+    const output = await run([claude, "-p", prompt, "--dangerously-skip-permissions"], {
+      cwd: folder,
+      env: {
+        HOME: folder,
+        IS_SANDBOX: "1",
+        ANTHROPIC_BASE_URL: gateway.url,
+        ANTHROPIC_AUTH_TOKEN: key,
+        ANTHROPIC_API_KEY: "",
+        ANTHROPIC_MODEL: "claude-opus-5-5",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      },
+    });
+    expect(output).toContain("The note says new.");
+    expect(readFileSync(join(folder, "count.txt"), "utf8")).toBe("1\n");
+    return { text: readFileSync(file, "utf8"), rows: await gateway.usage() };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
