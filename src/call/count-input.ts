@@ -2,6 +2,7 @@ import type { Conversation } from "../domain/chat/conversation.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
+import { opaqueValuesOf, taggedCodec } from "./opaque/tagged-codec.ts";
 import { attemptWhole } from "./attempts/ask-upstream.ts";
 import type { CountContext } from "./attempts/call-candidates.ts";
 
@@ -23,9 +24,12 @@ export async function countInput(
   const { counting, onCountFailed } = context.services;
   for (const target of model.targets) {
     const upstream = context.call.snapshot.upstreams.get(target.upstream);
-    const count = upstream?.adapter.chat?.countTokens;
-    if (upstream === undefined || count === undefined || counting.isResting(target.id)) continue;
+    const codec = upstream?.adapter.chat;
+    if (upstream === undefined || codec === undefined || counting.isResting(target.id)) continue;
     const candidate = { model: withinTime(model, context), target, upstream };
+    const values = opaqueValuesOf(candidate, context.call, context.services.tags);
+    const count = taggedCodec(codec, values).countTokens;
+    if (count === undefined) continue;
     try {
       const exchange = count(request, target.model);
       if (exchange === undefined) continue;

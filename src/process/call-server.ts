@@ -264,9 +264,10 @@ export class CallServer implements AsyncDisposable {
   }
 
   #buildServices(): BuiltServices {
-    const { config, clock, ledger, telemetry, overrides } = this.#options;
+    const { config, clock, ledger, telemetry, overrides, peppers } = this.#options;
     return buildServices({
       ...overrides,
+      peppers,
       limits: this.#limits.store,
       sharing: this.#limits.sharing,
       config,

@@ -20,6 +20,8 @@ export interface Candidate extends Destination {
 
 export interface FoundTarget extends Destination {
   readonly view: TargetView;
+  /** Only it understands the newest thoughts of the conversation: it comes first of its group. */
+  readonly continues?: boolean;
 }
 
 /** Targets that differ only in priority, weight and health. */
@@ -30,8 +32,8 @@ export interface TargetGroup {
 }
 
 /**
- * Lists the targets in the order to try them: by group, then by priority, then in a random order by
- * weight. Targets that are out come last, those due first in front. `random` returns numbers in
+ * Lists the targets in the order to try them: by group, then those that continue the conversation,
+ * then by priority, then in a random order by weight. Targets that are out come last, those due first in front. `random` returns numbers in
  * [0, 1).
  */
 export function listCandidates(
@@ -43,7 +45,8 @@ export function listCandidates(
   for (const { targets, isFallback } of groups) {
     const prefix = isFallback ? "fallback; " : "";
     for (const found of inOrder(targets, random)) {
-      ready.push(candidateOf(found, prefix + whyHere(found.target, targets)));
+      const why = found.continues === true ? "wrote its thoughts; " : "";
+      ready.push(candidateOf(found, prefix + why + whyHere(found.target, targets)));
     }
     for (const found of targets) {
       const { view } = found;
@@ -67,7 +70,10 @@ function inOrder(targets: readonly FoundTarget[], random: () => number): readonl
   if (ready.length < 2) return ready;
   const keyed = ready.map((found) => ({ found, key: drawKey(found.target.weight, random) }));
   keyed.sort(
-    (one, other) => one.found.target.priority - other.found.target.priority || one.key - other.key,
+    (one, other) =>
+      Number(other.found.continues === true) - Number(one.found.continues === true) ||
+      one.found.target.priority - other.found.target.priority ||
+      one.key - other.key,
   );
   return keyed.map(({ found }) => found);
 }

@@ -34,7 +34,7 @@ export interface WholeAnswer {
 export interface EncodedRequest<Result> {
   readonly request: UpstreamRequest;
   /** Undefined: the upstream gets every field as the caller wrote it. */
-  readonly adjusted?: AdjustedFields;
+  readonly adjusted?: AdjustedFields | undefined;
   /** Throws `UpstreamFailure` for anything that is not an answer. */
   decode(answer: WholeAnswer): Result;
   /** The usage that a body tells although it cannot be decoded, or is too large to be parsed. */
@@ -44,7 +44,7 @@ export interface EncodedRequest<Result> {
 export interface EncodedStreamRequest<Event> {
   readonly request: UpstreamRequest;
   /** As for `EncodedRequest`. */
-  readonly adjusted?: AdjustedFields;
+  readonly adjusted?: AdjustedFields | undefined;
   /** The upstream sends nothing before the model has written the whole answer. */
   readonly isAnsweredWhole?: boolean;
   /** A decoder reads one answer. */
@@ -78,6 +78,17 @@ export interface StreamDecoder<Event> {
   end(): readonly Event[];
 }
 
+/** Where an opaque value of an answer, such as the signature of a thought, is valid. */
+export interface ValueOrigin {
+  /** The provider's API. */
+  readonly wire: string;
+  readonly model: string;
+  /** The account or resource at the provider, as far as the configuration tells. No secret. */
+  readonly account: string;
+  /** The value also proves the text of its thought, which must return unchanged. */
+  readonly provesText?: boolean;
+}
+
 /**
  * Translates calls of chat. Pure: it never sends, retries or decides. Throws `UpstreamFailure`
  * `unsupported` or `invalid-request` for requests that its upstream does not support.
@@ -91,6 +102,12 @@ export interface ChatCodec {
     request: Conversation,
     model: string,
   ) => EncodedRequest<number> | undefined;
+  /**
+   * Where opaque values of answers are valid: `reasoning` blocks and their events, and tool calls
+   * with other fields. Adapters write and read them as their provider does. `upstream`: its name.
+   * Undefined: at this model of this upstream alone.
+   */
+  readonly origin?: (model: string, upstream: string) => ValueOrigin;
   /** False when each choice of an answer needs its own request. */
   readonly takesChoiceCount: boolean;
   /** False when images must be inside the request: the gateway then fetches them. */

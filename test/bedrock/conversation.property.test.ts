@@ -16,6 +16,9 @@ import { startGateway, targetAt, type TestGateway } from "../support/gateway.ts"
 import { orderedConversations } from "./conversations.ts";
 import { chatOf, encodeChecked, modelWith } from "./checked-encode.ts";
 import { runsOf } from "../support/requirement.ts";
+import { OpaqueValues } from "../../src/call/opaque/opaque-values.ts";
+import { ValueTags } from "../../src/call/opaque/value-tags.ts";
+import { testPeppers } from "../support/test-peppers.ts";
 
 const text = fc.constantFrom("", " ", "\n\t", "hi", "Tell me a joke. ");
 const content = fc.oneof(
@@ -54,6 +57,12 @@ const chatRequest: fc.Arbitrary<Conversation> = fc
   })
   .map(chatOf);
 
+/** The thoughts of these conversations are of nobody that this gateway knows. */
+const thoughts = new OpaqueValues(new ValueTags(testPeppers()), {
+  origin: { wire: "converse", model: "m", account: "a" },
+  accountId: "acct_a",
+});
+
 describe.each(Object.entries(identifiers))("a model of the family %s", (family, identifier) => {
   const model = modelWith(identifier);
   const { tools: takesTools } = model.capabilities;
@@ -66,7 +75,8 @@ describe.each(Object.entries(identifiers))("a model of the family %s", (family, 
   ])("answers every conversation that %s answers, and counts it", (_what, request) => {
     expect<string>(knownFamilies.familyOf(identifier) ?? "other-chat").toBe(family);
     const row = registry.resolve(identifier);
-    const property = fc.property(request, fc.boolean(), (asked, wantsStream) => {
+    const property = fc.property(request, fc.boolean(), (sent, wantsStream) => {
+      const { request: asked } = thoughts.open(sent);
       const isStreamed = wantsStream && !answersAsWhole(asked, model);
       const body = recordOf(encodeChecked(asked, model, isStreamed).body);
       const call = { body, model: identifier, row, isStreamed, contextWindow: undefined };

@@ -60,22 +60,13 @@ function refusalOf(identifier: string, request: Conversation): string {
 }
 
 test("blocks keep their order, thoughts where they stood", () => {
-  const seal = modelWith(claude4).thoughtSeal;
   const thought = (said: string): Block => {
-    const sealed = seal.seal({ type: "reasoning", text: said, opaque: "c2ln" });
-    return { ...sealed, at };
+    return { type: "reasoning", text: said, opaque: "c2ln", at };
   };
-  const redacted = seal.seal({ type: "reasoning", text: "", opaque: "eA==", isRedacted: true });
+  const redacted = { type: "reasoning", text: "", opaque: "eA==", isRedacted: true, at } as const;
   const turns = [
     hi,
-    assistant(
-      thought("One."),
-      text("I look."),
-      call("a"),
-      thought("Two."),
-      { ...redacted, at },
-      call("b"),
-    ),
+    assistant(thought("One."), text("I look."), call("a"), thought("Two."), redacted, call("b")),
     user(text("Both:"), result("b", "rain"), result("a", "sun", true)),
   ];
   const { body } = bodyOf(claude4, asking(turns, { thinking: { mode: "enabled", budget: 2_000 } }));
@@ -110,12 +101,7 @@ test("blocks keep their order, thoughts where they stood", () => {
 });
 
 test("thoughts in a turn of their own stand before the assistant's next one, and go with no other", () => {
-  const sealed = modelWith(claude4).thoughtSeal.seal({
-    type: "reasoning",
-    text: "Hm",
-    opaque: "c2ln",
-  });
-  const thought: Block = { ...sealed, at };
+  const thought: Block = { type: "reasoning", text: "Hm", opaque: "c2ln", at };
   const request = (turns: readonly Turn[]): Conversation =>
     asking(turns, { thinking: { mode: "enabled" } });
   const split = [hi, assistant(thought), assistant(call("a")), user(result("a", "sun"))];

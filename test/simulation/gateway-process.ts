@@ -25,6 +25,7 @@ import type { GatewayPlan, Scenario, UpstreamPlan } from "./scenario.ts";
 import type { UpstreamModel } from "./upstream.ts";
 import { ProcessClock } from "./virtual-time.ts";
 import { violate, type World } from "./world.ts";
+import { testPeppers } from "../support/test-peppers.ts";
 
 /** The environment of a gateway's successive processes. */
 export interface ProcessEnvironment {
@@ -160,6 +161,7 @@ export class GatewayProcess {
       },
     });
     const services = buildServices({
+      peppers: testPeppers(),
       config: {
         processes: 1,
         limits: { store: "memory", defaultOutputTokens: 200 },

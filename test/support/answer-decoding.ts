@@ -1,4 +1,4 @@
-import { type AnswerServices, CallOrigins } from "../../src/upstreams/openai/call-origin.ts";
+import type { AnswerServices } from "../../src/upstreams/openai/stream/tool-call-tracker.ts";
 import type { DecoderLimits } from "../../src/upstreams/adapter.ts";
 
 /** Far above the answers of tests. */
@@ -14,6 +14,5 @@ export function answerServices(prefix = "new_"): AnswerServices {
   return {
     newToolCallId: () => `${prefix}${(ids += 1)}`,
     onUnknownFinish: () => undefined,
-    origins: new CallOrigins("http://127.0.0.1"),
   };
 }

@@ -1,5 +1,4 @@
 import { EventStreamCodec, type MessageHeaders } from "@smithy/eventstream-codec";
-import { ThoughtSeal } from "../../src/upstreams/shared/thought-seal.ts";
 import type { AnswerContext } from "../../src/upstreams/shared/answers/answer-context.ts";
 
 /** Frames as the provider's own codec writes them. */
@@ -69,7 +68,6 @@ export function contextOf(fixture: ContextFixture = {}): AnswerContext {
     textTools: new Set(fixture.textTools),
     answerTool: fixture.answerTool,
     usesFunctions: fixture.usesFunctions ?? false,
-    thoughtSeal: new ThoughtSeal("anthropic.claude-test"),
     check: undefined,
     stopSequences: fixture.stopSequences ?? [],
     sentStop: fixture.sentStop,

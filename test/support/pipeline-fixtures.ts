@@ -32,6 +32,8 @@ import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
 import type { OpenAiSettings } from "../../src/upstreams/openai/config.ts";
+import { ValueTags } from "../../src/call/opaque/value-tags.ts";
+import { testPeppers } from "./test-peppers.ts";
 
 const generous: Limits = { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000 };
 
@@ -216,6 +218,7 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
   const services: CallServices = {
     clock,
     random,
+    tags: new ValueTags(testPeppers()),
     limits,
     estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: clock.monotonic() }),
     ledger,

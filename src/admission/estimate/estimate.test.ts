@@ -272,3 +272,20 @@ test("answers that end at the plan's cap make the next one longer, and others un
   for (let count = 0; count < 50; count += 1) answer(300, 2);
   expect(expected()).toBe(grown);
 });
+
+test("results of tools count like messages, and opaque thoughts by their size, not as text", () => {
+  const url = `data:image/png;base64,${"A".repeat(90_000)}`;
+  const data = "B".repeat(50_000);
+  const body = {
+    model: "m",
+    messages: [
+      { role: "assistant", reasoning_details: [{ type: "reasoning.encrypted", data }] },
+      { role: "tool", tool_call_id: "c", content: [{ type: "image_url", image_url: { url } }] },
+      { role: "tool", tool_call_id: "d", content: "t".repeat(9_000) },
+    ],
+  };
+  const measured = measureChatInput(readChatRequest(body), JSON.stringify(body).length);
+  expect(measured.attachmentTokens).toBe(1_600 + 10_000);
+  expect(measured.textBytes).toBeGreaterThan(9_000);
+  expect(measured.textBytes).toBeLessThan(9_400);
+});

@@ -6,6 +6,7 @@ import { type Call, mayUseModel } from "../../snapshot/call.ts";
 import type { CallServices } from "../services.ts";
 import {
   type Candidate,
+  type Destination,
   type FoundTarget,
   listCandidates,
   type TargetGroup,
@@ -16,8 +17,12 @@ import type { Attempt, AttemptContext } from "./attempt.ts";
 interface CandidateSearch {
   readonly call: Call;
   readonly admission: Admission;
+  readonly work: Pick<CallWork<unknown>, "check" | "continues">;
+  readonly services: Pick<CallServices, "health" | "prober" | "random" | "tags">;
+}
+
+interface ModelSearch extends Pick<CandidateSearch, "call"> {
   readonly work: Pick<CallWork<unknown>, "check">;
-  readonly services: Pick<CallServices, "health" | "prober" | "random">;
 }
 
 interface FoundCandidates {
@@ -57,10 +62,7 @@ export function candidatesOf(search: CandidateSearch): FoundCandidates {
  * Throws 400 for a request that the model cannot take, unless it is only too long and a fallback
  * has a larger context window.
  */
-export function checkModels(
-  model: Model,
-  { call, work }: Pick<CandidateSearch, "call" | "work">,
-): void {
+export function checkModels(model: Model, { call, work }: ModelSearch): void {
   if (whyTooSmall(model, work) === undefined) return;
   const canServe = model.fallbacks?.some((alias) => {
     const fallback = call.environment.models.get(alias);
@@ -82,10 +84,7 @@ function whyTooSmall(model: Model, work: Pick<CallWork<unknown>, "check">): stri
 }
 
 /** Why a fallback may not serve the call, if so. */
-function whyNoFallback(
-  model: Model | undefined,
-  { call, work }: Pick<CandidateSearch, "call" | "work">,
-): string | undefined {
+function whyNoFallback(model: Model | undefined, { call, work }: ModelSearch): string | undefined {
   if (model === undefined) return "the environment does not have it";
   if (!mayUseModel(call.caller.key, model.alias)) return "the key may not use it";
   try {
@@ -114,7 +113,7 @@ function groupsOf(
 }
 
 function findTargets(model: Model, search: CandidateSearch): readonly FoundTarget[] {
-  const { call, services } = search;
+  const { call, work, services } = search;
   const found: FoundTarget[] = [];
   for (const target of model.targets) {
     const upstream = call.snapshot.upstreams.get(target.upstream);
@@ -122,7 +121,12 @@ function findTargets(model: Model, search: CandidateSearch): readonly FoundTarge
     const view = services.health.view(target.id, call.caller.key.id);
     found.push({ model, target, upstream, view });
   }
-  return found;
+  // There is no choice to make otherwise.
+  if (found.length < 2 || work.continues === undefined) return found;
+  return found.map((each) => {
+    const continues = work.continues?.(each, call, services) === true;
+    return continues ? { ...each, continues } : each;
+  });
 }
 
 function mayUseTarget({ pool }: Target, { call, admission }: CandidateSearch): boolean {
@@ -183,6 +187,8 @@ export interface CallWork<Answer> {
   check(model: Model): void;
   /** The exact number of input tokens, if it can be counted without an answer. */
   countInput?(model: Model, context: CountContext): Promise<number | undefined>;
+  /** Whether the destination wrote the newest part of the conversation that only it understands. */
+  continues?(destination: Destination, call: Call, services: Pick<CallServices, "tags">): boolean;
   /** Resolves once the answer, or its first event, is decoded. */
   attempt(attempt: Attempt): Promise<Answer>;
 }

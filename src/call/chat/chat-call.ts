@@ -25,6 +25,8 @@ import {
   inputReadings,
 } from "./choices.ts";
 import { countInput } from "../count-input.ts";
+import { hasTags } from "../opaque/opaque-values.ts";
+import { opaqueValuesOf, taggedCodec } from "../opaque/tagged-codec.ts";
 import { beginHooks, changedByHooks } from "../hooks.ts";
 import {
   CallerSignal,
@@ -167,6 +169,10 @@ function workOf<Answer>(
   return {
     alias: request.model,
     kind: "chat",
+    ...(hasTags(request) && {
+      continues: (destination, call, { tags }) =>
+        opaqueValuesOf(destination, call, tags).wroteNewest(request),
+    }),
     isStreamed: whole === undefined,
     measure: (model, call) => repeatedInput(size, inputReadings(request, model, call)),
     async countInput(model, context) {
@@ -189,7 +195,8 @@ function workOf<Answer>(
       checkContextWindow(length, model, fieldOf(request, "turns"));
     },
     async attempt(attempt) {
-      const codec = chatCodec(attempt.candidate);
+      const values = opaqueValuesOf(attempt.candidate, attempt.call, attempt.services.tags);
+      const codec = taggedCodec(chatCodec(attempt.candidate), values);
       const preparing = images.requestFor(codec, attempt);
       const prepared = preparing instanceof Promise ? await preparing : preparing;
       const answer = await ask({ request: capped(prepared, attempt), codec, attempt });

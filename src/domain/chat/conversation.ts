@@ -186,6 +186,11 @@ export interface ToolCallBlock extends BlockBase {
   readonly namespace?: string | undefined;
   /** JSON text of a function's arguments, or the text input of a custom tool. */
   readonly arguments: string;
+  /**
+   * Whether the upstream that is asked wrote the call with its fields. Undefined, also in what
+   * dialects read: it is not known.
+   */
+  readonly author?: "this" | "another" | undefined;
 }
 
 export interface ToolResultBlock extends BlockBase {

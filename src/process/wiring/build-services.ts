@@ -9,6 +9,8 @@ import type { SharedSlots } from "../../admission/capacity/shared/shared-slots.t
 import type { Config } from "../../config/config.ts";
 import type { RoutingSettings } from "../../domain/settings.ts";
 import type { Clock } from "../../domain/clock.ts";
+import type { Peppers } from "../../domain/keys/peppers.ts";
+import { ValueTags } from "../../call/opaque/value-tags.ts";
 import { noProxies, type Proxies } from "../../domain/upstream-settings.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
 import type { CountArrival } from "../../edge/dispatch/dispatch-options.ts";
@@ -31,6 +33,7 @@ import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 export interface ServiceOptions extends Partial<
   Pick<CallServices, "limits" | "resolveHost" | "random" | "transport">
 > {
+  readonly peppers: Pick<Peppers, "all">;
   readonly config: Pick<Config, "limits" | "upstreamRequests" | "processes">;
   readonly proxies?: Proxies;
   /** Read at each use: a reload changes it. */
@@ -69,6 +72,7 @@ export function buildServices(options: ServiceOptions) {
     ...buildRouting({ ...options, limits, transport }),
     clock,
     random,
+    tags: new ValueTags(options.peppers),
     transport,
     imageMemory: new MemoryGate(clock),
     imageMemoryBytes: Math.floor(imageMemoryBytes / processes),

@@ -6,6 +6,7 @@ import type {
   ChatCodec,
   EmbeddingCodec,
   UpstreamAdapter,
+  ValueOrigin,
   UpstreamRequest,
 } from "../adapter.ts";
 import { type OnUnknownFinish, unknownFinishReport } from "../shared/finish-words.ts";
@@ -18,7 +19,7 @@ import {
 } from "./count-tokens.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
 import { type BedrockModel, bedrockModelOf } from "./models/bedrock-model.ts";
-import { isEmbeddingFamily, ModelFamilies } from "./models/facts.ts";
+import { foundationModelOf, isEmbeddingFamily, ModelFamilies } from "./models/facts.ts";
 import { usageIn } from "../../domain/json-fields.ts";
 import { readUsage } from "./decode/converse-events.ts";
 import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.ts";
@@ -40,6 +41,7 @@ export function createBedrockAdapter(
   const readFailure = createReadFailure(services.clock);
   return {
     chat: createChatCodec({
+      origin: (model, upstream) => originOf(settings, model, upstream),
       models,
       endpoint,
       countsTokens: settings.countsTokens,
@@ -59,7 +61,25 @@ export function createBedrockAdapter(
   };
 }
 
-interface ChatCodecOptions {
+/**
+ * A foundation model is the same in all its profiles and regions; behind an ARN, the ARN identifies
+ * it. The account is that of the assumed role, or else the upstream of the file stands for it.
+ */
+function originOf(
+  { credentials, region }: BedrockSettings,
+  identifier: string,
+  upstream: string,
+): ValueOrigin {
+  const role = credentials.source === "bearer" ? undefined : credentials.assumedRole?.roleArn;
+  return {
+    wire: "converse",
+    model: foundationModelOf(identifier) ?? identifier,
+    account: role?.split(":")[4] ?? upstream.replace(`@${region}`, ""),
+    provesText: true,
+  };
+}
+
+interface ChatCodecOptions extends Required<Pick<ChatCodec, "origin">> {
   readonly models: TargetModels;
   readonly endpoint: string;
   readonly countsTokens: boolean;
@@ -67,7 +87,7 @@ interface ChatCodecOptions {
 }
 
 function createChatCodec(options: ChatCodecOptions): ChatCodec {
-  const { models, endpoint, countsTokens, onUnknownFinish } = options;
+  const { models, endpoint, countsTokens, onUnknownFinish, origin } = options;
   const encodeChat = (request: Conversation, { model, path }: TargetModel, isStreamed: boolean) => {
     const { body, ...rest } = encodeConverse(request, model, { isStreamed });
     const operation = isStreamed ? "converse-stream" : "converse";
@@ -82,6 +102,7 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
         return { request: post(`${endpoint}${countPath}`, body), decode: decodeCountTokens };
       },
     }),
+    origin,
     takesChoiceCount: false,
     takesImageUrls: false,
     encode(request, identifier) {

@@ -1,7 +1,7 @@
 import { traceHeaders } from "../../domain/request-trace.ts";
 import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
 import { unknownFinishReport } from "../shared/finish-words.ts";
-import { type AnswerServices, CallOrigins } from "./call-origin.ts";
+import type { AnswerServices } from "./stream/tool-call-tracker.ts";
 import { usageIn } from "../../domain/json-fields.ts";
 import { readUsage } from "./read-answer.ts";
 import { ChatStreamDecoder } from "./stream/decode-chat-stream.ts";
@@ -23,14 +23,18 @@ export function createOpenAiAdapter(
 ): UpstreamAdapter {
   const post = requestTo(settings);
   const own = { ...credential(settings), ...settings.headers };
-  const origins = new CallOrigins(settings.baseUrl);
-  const rules = { ...settings, origins, fields: forwardedFields(settings.forwardFields) };
+  const rules = { ...settings, fields: forwardedFields(settings.forwardFields) };
   const ask = (conversation: Conversation, model: string): UpstreamRequest =>
     post("/chat/completions", JSON.stringify(writeChatRequest(conversation, model, rules)));
   const onUnknownFinish = unknownFinishReport(onTrouble);
-  const answerServices = { newToolCallId, onUnknownFinish, origins };
+  const answerServices = { newToolCallId, onUnknownFinish };
   return {
     chat: {
+      origin: (model, upstream) => ({
+        wire: "chat",
+        model,
+        account: `${upstream} ${settings.baseUrl}`,
+      }),
       takesChoiceCount: true,
       takesImageUrls: true,
       encode: (request, model) => ({

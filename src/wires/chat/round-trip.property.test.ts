@@ -25,7 +25,6 @@ const rules: RequestRules = {
     callBody: every,
     media: every,
   },
-  origins: { read: (id) => ({ id, author: "this" }) },
   instructionRole: "as_sent",
   flattenTextParts: false,
   dropFields: [],

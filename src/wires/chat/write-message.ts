@@ -31,18 +31,9 @@ export interface ForwardedFields {
   readonly media: ReadonlySet<string>;
 }
 
-/** Who wrote a tool call that a caller sends back. */
-export interface CallOrigin {
-  /** The id to send: as its upstream wrote it, if that is this one. */
-  readonly id: string;
-  /** `unknown`: the id has no mark, so the call has no fields of an upstream, or is not from here. */
-  readonly author: "this" | "another" | "unknown";
-}
-
 /** How messages are written for one server. */
 export interface MessageRules {
   readonly fields: ForwardedFields;
-  readonly origins: { read(id: string): CallOrigin };
   readonly instructionRole: "system" | "developer" | "as_sent";
   readonly flattenTextParts: boolean;
 }
@@ -106,8 +97,7 @@ export class MessageWriter {
     const content = this.#content(blocks, isPlain);
     const mark = this.#mark(block.cacheMark, this.#rules.fields.message);
     if (callId === undefined) return { role: "function", name, content: content ?? null, ...mark };
-    const id = this.#rules.origins.read(callId).id;
-    return { role: "tool", content: content ?? "", tool_call_id: id, name, ...mark };
+    return { role: "tool", content: content ?? "", tool_call_id: callId, name, ...mark };
   }
 
   /** Some servers require content, if only null. OpenAI refuses an empty list of calls. */
@@ -175,18 +165,17 @@ export class MessageWriter {
 
   /**
    * The fields of a call that are not OpenAI's go back to the upstream that wrote them, and to no
-   * other. `extra_content` is a field of Google's requests, too: where nobody has marked the call,
-   * the caller's own is sent.
+   * other. `extra_content` is a field of Google's requests, too: where nobody knows who wrote the
+   * call, the caller's own is sent.
    */
-  #call(block: ToolCallBlock, marked: string): Written {
-    const { fields, origins } = this.#rules;
-    const { kind, extra, inner } = block;
-    const { id, author } = origins.read(marked);
+  #call(block: ToolCallBlock, id: string): Written {
+    const { fields } = this.#rules;
+    const { kind, extra, inner, author } = block;
     const body = bodyOf(block);
     if (author === "this") {
       return { id, type: kind, [kind]: { ...body, ...this.#own(inner) }, ...this.#own(extra) };
     }
-    const google = author === "unknown" ? "extra_content" : undefined;
+    const google = author === undefined ? "extra_content" : undefined;
     return {
       id,
       type: kind,

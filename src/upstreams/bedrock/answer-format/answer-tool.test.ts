@@ -4,14 +4,12 @@ import type { AnswerContext } from "../../shared/answers/answer-context.ts";
 import { AnswerEvents } from "../../shared/answers/answer-events.ts";
 import { decodeConverse } from "../decode/decode-converse.ts";
 import { partsOf } from "../../../../test/bedrock/choice-parts.ts";
-import { ThoughtSeal } from "../../shared/thought-seal.ts";
 
 const context: AnswerContext = {
   toolNames: new Map(),
   textTools: new Set(),
   answerTool: "answer",
   usesFunctions: false,
-  thoughtSeal: new ThoughtSeal("anthropic.claude-test"),
   check: undefined,
   stopSequences: [],
   sentStop: undefined,

@@ -45,12 +45,11 @@ export class ConverseWriter implements BlockWriter<ContentBlock> {
     return undefined;
   }
 
-  thought(block: ReasoningBlock): ContentBlock | undefined {
-    const secret = this.#model.thoughtSeal.open(block);
-    if (secret === undefined) return undefined;
-    return block.isRedacted === true
-      ? { reasoningContent: { redactedContent: secret } }
-      : { reasoningContent: { reasoningText: { text: block.text, signature: secret } } };
+  thought({ text, opaque, isRedacted }: ReasoningBlock): ContentBlock | undefined {
+    if (opaque === undefined) return undefined;
+    return isRedacted === true
+      ? { reasoningContent: { redactedContent: opaque } }
+      : { reasoningContent: { reasoningText: { text, signature: opaque } } };
   }
 
   call({ id, name, input }: SentCall): ContentBlock {

@@ -80,7 +80,6 @@ export function encodeConverse(
       textTools: tools.textTools,
       answerTool: tools.answerTool,
       usesFunctions: usesFunctions(request),
-      thoughtSeal: model.thoughtSeal,
       stopSequences: stops.kept,
       sentStop: stops.sent.length === 1 ? stops.sent[0] : undefined,
       check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,

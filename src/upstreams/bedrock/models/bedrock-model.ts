@@ -1,7 +1,6 @@
-import { foundationModelOf, knownFamilies } from "./facts.ts";
+import { knownFamilies } from "./facts.ts";
 import type { Capabilities } from "../config/capabilities.ts";
 import { defaultModelSettings, type BedrockModelSettings } from "../settings.ts";
-import { ThoughtSeal } from "../../shared/thought-seal.ts";
 
 /** One model at one target, with its capabilities. */
 export interface BedrockModel {
@@ -14,7 +13,6 @@ export interface BedrockModel {
    * newer model may exceed.
    */
   readonly statedOutputTokens: number | undefined;
-  readonly thoughtSeal: ThoughtSeal;
   readonly settings: Omit<BedrockModelSettings, "family" | "capabilities" | "maxOutputTokens">;
 }
 
@@ -34,8 +32,6 @@ export function bedrockModelOf(
     family,
     capabilities: { ...capabilities, maxOutputTokens },
     statedOutputTokens: settings.capabilities.maxOutputTokens,
-    // A foundation model is the same in all its profiles. Behind an ARN, the ARN identifies it.
-    thoughtSeal: new ThoughtSeal(foundationModelOf(identifier) ?? identifier),
     settings,
   };
 }

@@ -9,7 +9,7 @@ import {
   numberOf,
   objectOf,
 } from "../../../domain/json-fields.ts";
-import type { AnswerServices } from "../call-origin.ts";
+import type { AnswerServices } from "./tool-call-tracker.ts";
 import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
 import { parseAnswer, readUsage } from "../read-answer.ts";
 import { ChoiceReader, type AnswerParts } from "./choice-reader.ts";

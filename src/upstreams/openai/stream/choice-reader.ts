@@ -18,7 +18,7 @@ import {
   objectOf,
   textOf,
 } from "../../../domain/json-fields.ts";
-import type { AnswerServices } from "../call-origin.ts";
+import type { AnswerServices } from "./tool-call-tracker.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
 import { readContent, readThoughts } from "../read-answer.ts";
 import { readArguments, ToolCallTracker } from "./tool-call-tracker.ts";

@@ -4,7 +4,7 @@ import type { DecoderLimits } from "../../adapter.ts";
 import { AnswerDecoder } from "../../shared/answer-decoder.ts";
 import { SseParser } from "../../shared/sse-parser.ts";
 import { isObject, listOf, objectOf, usageIn } from "../../../domain/json-fields.ts";
-import type { AnswerServices } from "../call-origin.ts";
+import type { AnswerServices } from "./tool-call-tracker.ts";
 import { readUsage } from "../read-answer.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { readChunk } from "./read-chunk.ts";

@@ -11,8 +11,14 @@ import {
   objectOf,
   textOf,
 } from "../../../domain/json-fields.ts";
-import type { AnswerServices } from "../call-origin.ts";
+import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
+
+/** What reading an answer needs from outside. */
+export interface AnswerServices {
+  readonly newToolCallId: () => string;
+  readonly onUnknownFinish: OnUnknownFinish;
+}
 
 interface Said {
   readonly text: string;
@@ -214,11 +220,10 @@ export class ToolCallTracker {
   }
 
   /** Callers answer calls by their ids, so no two have the same. */
-  #idOf({ id, extra }: OpenCall): string {
-    const { newToolCallId, origins } = this.#services;
-    const own = id === undefined || this.#usedIds.has(id) ? newToolCallId() : id;
+  #idOf({ id }: OpenCall): string {
+    const own = id === undefined || this.#usedIds.has(id) ? this.#services.newToolCallId() : id;
     this.#usedIds.add(own);
-    return extra === undefined ? own : origins.marked(own);
+    return own;
   }
 
   #append({ call }: OpenCall, { text, extra }: Said, events: ChatEvent[]): void {

@@ -1,5 +1,4 @@
 import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
-import type { ThoughtSeal } from "../thought-seal.ts";
 
 /** The parts of a request that reading its answer depends on. */
 export interface AnswerContext {
@@ -14,8 +13,6 @@ export interface AnswerContext {
   readonly answerTool: string | undefined;
   /** The caller used the deprecated `functions`, so a call is answered as `function_call`. */
   readonly usesFunctions: boolean;
-  /** The seal of the model that answers. */
-  readonly thoughtSeal: ThoughtSeal;
   /**
    * Stop sequences that were not sent to the model, at which the gateway ends the answer's text.
    */

@@ -114,8 +114,7 @@ export class AnswerEvents {
   /** The part of its thoughts that the model needs back, if any. */
   reasoningBlock(block: AnswerReasoning | undefined): void {
     if (block === undefined || this.isCut) return;
-    const content = this.#context.thoughtSeal.seal(block);
-    this.#events.push({ type: "reasoning-block", choice, content });
+    this.#events.push({ type: "reasoning-block", choice, content: block });
   }
 
   /** Begins a tool call; returns its input. Throws `UpstreamFailure` if it is nameless. */

@@ -1,0 +1,223 @@
+import type {
+  AnswerBlock,
+  AnswerReasoning,
+  ChatEvent,
+  ChatResult,
+  ChunkExtra,
+  ExtraFields,
+} from "../../domain/chat/answer.ts";
+import { isObject, nonEmpty } from "../../domain/json-fields.ts";
+import {
+  type Block,
+  type Conversation,
+  fieldOf,
+  type ReasoningBlock,
+  type Turn,
+} from "../../domain/chat/conversation.ts";
+import { isMarkedId, type ValueHolder, type ValueTags } from "./value-tags.ts";
+
+/** A request as its upstream may read it. */
+export interface Opened {
+  readonly request: Conversation;
+  /** The caller's field whose thoughts were dropped, if they were. */
+  readonly droppedFrom: string | undefined;
+}
+
+/**
+ * What only one origin understands, on its way to one account and back: thoughts that it wants to
+ * see again, and fields of tool calls, whose ids bear a mark of who wrote them.
+ */
+export class OpaqueValues {
+  readonly #tags: ValueTags;
+  readonly #holder: ValueHolder;
+
+  constructor(tags: ValueTags, holder: ValueHolder) {
+    this.#tags = tags;
+    this.#holder = holder;
+  }
+
+  tagResult(result: ChatResult): ChatResult {
+    const choices = result.choices.map((choice) => {
+      const blocks = choice.blocks.map((block) => this.#tagBlock(block));
+      const { extra } = choice;
+      return { ...choice, blocks, ...(hasDetails(extra) && { extra: this.#tagDetails(extra) }) };
+    });
+    return { ...result, choices };
+  }
+
+  tagEvents(events: readonly ChatEvent[]): readonly ChatEvent[] {
+    return events.some(isOpaque) ? events.map((event) => this.#tagEvent(event)) : events;
+  }
+
+  /**
+   * Takes the tags off. Thoughts return all together or not at all: a model refuses the thoughts of
+   * others, and some refuse a conversation with a gap among their own.
+   */
+  open(request: Conversation): Opened {
+    if (!hasTags(request)) return { request, droppedFrom: undefined };
+    const { turns } = request;
+    const opened = this.#openThoughts(turns);
+    const kept = opened ?? turns.flatMap(withoutThoughts);
+    return {
+      request: { ...request, turns: kept.map((turn) => this.#openCalls(turn)) },
+      droppedFrom: opened === undefined ? fieldOf(request, "turns") : undefined,
+    };
+  }
+
+  /** Whether the origin wrote the newest of what is tagged. */
+  wroteNewest({ turns }: Conversation): boolean {
+    for (let index = turns.length - 1; index >= 0; index -= 1) {
+      const newest = turns[index]?.blocks.findLast(isTagged);
+      if (newest?.type === "reasoning") return this.#valueOf(newest) !== undefined;
+      if (newest?.type === "tool-call") return this.#authorOf(newest.id) === "this";
+    }
+    return false;
+  }
+
+  /** Undefined if a thought is not the origin's. */
+  #openThoughts(turns: readonly Turn[]): readonly Turn[] | undefined {
+    const opened: Turn[] = [];
+    for (const turn of turns) {
+      const blocks: Block[] = [];
+      for (const block of turn.blocks) {
+        if (!isThought(block)) {
+          blocks.push(block);
+          continue;
+        }
+        const opaque = this.#valueOf(block);
+        if (opaque === undefined) return undefined;
+        blocks.push({ ...block, opaque });
+      }
+      opened.push({ ...turn, blocks });
+    }
+    return opened;
+  }
+
+  #openCalls(turn: Turn): Turn {
+    const blocks = turn.blocks.map((block): Block => {
+      if (block.type === "tool-call" && block.id !== undefined) {
+        return { ...block, ...this.#tags.readId(block.id, this.#holder) };
+      }
+      if (block.type === "tool-result" && block.callId !== undefined) {
+        return { ...block, callId: this.#tags.readId(block.callId, this.#holder).id };
+      }
+      return block;
+    });
+    return { ...turn, blocks };
+  }
+
+  #valueOf(thought: ReasoningBlock): string | undefined {
+    const tagged = this.#tags.read(thought.opaque ?? "", textBeside(thought));
+    return tagged?.isFrom(this.#holder) === true ? tagged.value : undefined;
+  }
+
+  #authorOf(id: string | undefined): "this" | "another" | undefined {
+    return id === undefined ? undefined : this.#tags.readId(id, this.#holder).author;
+  }
+
+  #tagEvent(event: ChatEvent): ChatEvent {
+    switch (event.type) {
+      case "reasoning-block":
+        return { ...event, content: this.#tagThought(event.content) };
+      case "tool-call-start":
+        return event.extra === undefined ? event : { ...event, id: this.#markId(event.id) };
+      case "text-delta":
+      case "choice-finish": {
+        const { extra } = event;
+        return hasDetails(extra) ? { ...event, extra: this.#tagDetails(extra) } : event;
+      }
+      default:
+        return event;
+    }
+  }
+
+  /** Thoughts that a server of OpenAI's wire writes in OpenRouter's way, piece by piece. */
+  #tagDetails<Extra extends WithDetails>(extra: Extra): Extra {
+    const { message } = extra;
+    const details = message.reasoning_details.map((detail) => {
+      if (!isObject(detail)) return detail;
+      const tagged = { ...detail };
+      for (const field of ["signature", "data"]) {
+        const value = nonEmpty(detail[field]);
+        if (value !== undefined) tagged[field] = this.#tags.tag(value, "", this.#holder);
+      }
+      return tagged;
+    });
+    return { ...extra, message: { ...message, reasoning_details: details } };
+  }
+
+  #tagBlock(block: AnswerBlock): AnswerBlock {
+    switch (block.type) {
+      case "reasoning":
+        return this.#tagThought(block);
+      case "tool-call": {
+        const { id, extra } = block;
+        return id === undefined || extra === undefined ? block : { ...block, id: this.#markId(id) };
+      }
+      default:
+        return block;
+    }
+  }
+
+  #tagThought(thought: AnswerReasoning): AnswerReasoning {
+    const { opaque } = thought;
+    if (opaque === undefined) return thought;
+    return { ...thought, opaque: this.#tags.tag(opaque, textBeside(thought), this.#holder) };
+  }
+
+  #markId(id: string): string {
+    return this.#tags.markId(id, this.#holder);
+  }
+}
+
+function isOpaque(event: ChatEvent): boolean {
+  switch (event.type) {
+    case "reasoning-block":
+      return true;
+    case "tool-call-start":
+      return event.extra !== undefined;
+    case "text-delta":
+    case "choice-finish":
+      return hasDetails(event.extra);
+    default:
+      return false;
+  }
+}
+
+interface WithDetails {
+  readonly message: ExtraFields & { readonly reasoning_details: readonly unknown[] };
+}
+
+function hasDetails<Extra extends ChunkExtra>(
+  extra: Extra | undefined,
+): extra is Extra & WithDetails {
+  return Array.isArray(extra?.message?.["reasoning_details"]);
+}
+
+/** Callers may show a redacted thought as any text. */
+function textBeside({ text, isRedacted }: AnswerReasoning): string {
+  return isRedacted === true ? "" : text;
+}
+
+type Thought = ReasoningBlock & { readonly opaque: string };
+
+/** A thought that its upstream wants to see again; others have only a text. */
+function isThought(block: Block): block is Thought {
+  return block.type === "reasoning" && block.opaque !== undefined;
+}
+
+/** Whether it has anything that only its origin understands. */
+export function hasTags({ turns }: Conversation): boolean {
+  return turns.some(({ blocks }) => blocks.some(isTagged));
+}
+
+function isTagged(block: Block): boolean {
+  return isThought(block) || (block.type === "tool-call" && isMarkedId(block.id));
+}
+
+/** Nothing is left of a turn of thoughts alone. */
+function withoutThoughts(turn: Turn): readonly Turn[] {
+  if (!turn.blocks.some(isThought)) return [turn];
+  const blocks = turn.blocks.filter((block) => !isThought(block));
+  return blocks.length === 0 ? [] : [{ ...turn, blocks }];
+}
