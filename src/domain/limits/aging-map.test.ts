@@ -45,30 +45,26 @@ describe("aging map", () => {
     map.set("entry", 1);
     map.advance(10);
     map.set("entry", 2);
-    expect(map.size).toBe(1);
-    expect(map.take("entry")).toBe(2);
-    expect(map.take("entry")).toBeUndefined();
-    expect(map.size).toBe(0);
+    expect([map.size, map.peek("entry")]).toEqual([1, 2]);
   });
 
-  test("takes entries out of either generation", () => {
-    const map = new AgingMap<number>(10, 0);
+  test("drops everything once two lifetimes have passed, but for what it is to keep", () => {
+    const map = new AgingMap<number>(10, 0, (value) => value > 1);
+    map.set("kept of old", 2);
     map.set("old", 1);
     map.advance(10);
-    map.set("young", 2);
-    expect([map.take("old"), map.take("young"), map.take("none")]).toEqual([1, 2, undefined]);
-    expect(map.size).toBe(0);
-  });
-
-  test("reports when it will be empty", () => {
-    const map = new AgingMap<number>(10, 0);
-    map.advance(13);
-    map.set("entry", 1);
-    map.advance(map.emptyAt - 1);
-    expect(map.size).toBe(1);
-    const other = new AgingMap<number>(10, 13);
-    other.set("entry", 1);
-    other.advance(other.emptyAt);
-    expect(other.size).toBe(0);
+    map.set("kept of young", 3);
+    map.set("young", 1);
+    map.advance(29);
+    expect([...map.entries()].toSorted()).toEqual([
+      ["kept of old", 2],
+      ["kept of young", 3],
+      ["young", 1],
+    ]);
+    map.advance(60);
+    expect([...map.entries()].toSorted()).toEqual([
+      ["kept of old", 2],
+      ["kept of young", 3],
+    ]);
   });
 });

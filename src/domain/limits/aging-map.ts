@@ -1,16 +1,19 @@
 /**
- * A map that drops entries not written or touched for a lifetime, without timers or scans:
- * entries live in two generations, and the older one is dropped whole. An entry stays for at least
- * one lifetime and at most about two. Callers pass the time to `advance` before anything else.
+ * A map that drops entries not written or touched for a lifetime, without timers: entries live in two
+ * generations, and the older one is dropped whole, but for those that `keeps` names. Any other entry
+ * stays for at least one lifetime and at most about two. Callers pass the time to `advance` before
+ * anything else.
  */
 export class AgingMap<Value> {
   readonly #lifetime: number;
+  readonly #keeps: ((value: Value) => boolean) | undefined;
   #young = new Map<string, Value>();
   #old = new Map<string, Value>();
   #youngSince: number;
 
-  constructor(lifetime: number, now: number) {
+  constructor(lifetime: number, now: number, keeps?: (value: Value) => boolean) {
     this.#lifetime = lifetime;
+    this.#keeps = keeps;
     this.#youngSince = now;
   }
 
@@ -18,16 +21,21 @@ export class AgingMap<Value> {
     return this.#young.size + this.#old.size;
   }
 
-  /** When the map will be empty if nothing is written or touched any more. */
-  get emptyAt(): number {
-    return this.#youngSince + 2 * this.#lifetime;
-  }
-
   advance(now: number): void {
-    if (now < this.#youngSince + this.#lifetime) return;
-    this.#old = now < this.emptyAt ? this.#young : new Map<string, Value>();
+    const ageNow = now - this.#youngSince;
+    if (ageNow < this.#lifetime) return;
+    const dropped = [this.#old];
+    this.#old = this.#young;
     this.#young = new Map<string, Value>();
     this.#youngSince = now;
+    if (ageNow >= 2 * this.#lifetime) {
+      dropped.push(this.#old);
+      this.#old = new Map<string, Value>();
+    }
+    if (this.#keeps === undefined) return;
+    for (const generation of dropped) {
+      for (const [key, value] of generation) if (this.#keeps(value)) this.#young.set(key, value);
+    }
   }
 
   /** Reads without keeping the entry alive. */
@@ -54,17 +62,5 @@ export class AgingMap<Value> {
   set(key: string, value: Value): void {
     if (this.#old.size > 0) this.#old.delete(key);
     this.#young.set(key, value);
-  }
-
-  /** Reads and removes. */
-  take(key: string): Value | undefined {
-    const young = this.#young.get(key);
-    if (young !== undefined) {
-      this.#young.delete(key);
-      return young;
-    }
-    const old = this.#old.get(key);
-    if (old !== undefined) this.#old.delete(key);
-    return old;
   }
 }

@@ -6,9 +6,9 @@ import {
   type LimitState,
 } from "../../../domain/limits/limit-scope.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
-import { firstOf, refusalFor, stateOf, type Demand } from "../decision.ts";
+import { firstOf, refusalFor, stateOf, type Demand, type ScopeWindow } from "../decision.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
-import { ScopeWindows, type ScopeCharge } from "./scope-windows.ts";
+import { ScopeWindows } from "./scope-windows.ts";
 import type { ScopeUse } from "../window.ts";
 
 export interface MemoryLimitStoreOptions {
@@ -195,7 +195,7 @@ interface Reservation {
   readonly slot: number;
   /** Tokens charged in that slot, the most that it refunds. */
   readonly reserved: number;
-  readonly charges: readonly ScopeCharge[];
+  readonly charges: readonly ScopeWindow[];
   /** Tokens charged for the call so far. */
   tokens: number;
   /** Tokens it may use beyond that. */

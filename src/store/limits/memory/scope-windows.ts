@@ -1,33 +1,33 @@
+import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import type { LimitScope, LimitUnit } from "../../../domain/limits/limit-scope.ts";
 import {
   countedSlots,
   guaranteeSlots,
   longestGuaranteeSeconds,
 } from "../../../domain/limits/slots.ts";
-import { UsageWindow, type ScopeUse } from "../window.ts";
-import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import { countedSlotsOf, heldTo, type Demand, type ScopeWindow } from "../decision.ts";
+import { UsageWindow, type ScopeUse } from "../window.ts";
 
-type Shelves = Readonly<Record<LimitUnit, WindowShelf>>;
-
-/** How a store may charge a scope. */
-export interface ScopeCharge extends ScopeWindow {
-  /** The shelf of the window. */
-  readonly shelf: WindowShelf;
-}
+/** Windows by the id of their scope. */
+type Shelf = AgingMap<UsageWindow>;
+type Shelves = Readonly<Record<LimitUnit, Shelf>>;
 
 /** The windows of all scopes. Callers call `advance` before anything else. */
 export class ScopeWindows {
-  // A window untouched for `countedSlots` has nothing left to count, so dropping it is exact.
   readonly #caps: Shelves;
   readonly #guarantees: Shelves;
-  readonly #shelves: readonly WindowShelf[];
+  readonly #shelves: readonly Shelf[];
   #slot: number;
 
   constructor(slot: number) {
     this.#slot = slot;
-    this.#caps = shelvesFor(countedSlots, slot);
-    this.#guarantees = shelvesFor(longestGuaranteeSeconds, slot);
+    const keeps = (window: UsageWindow): boolean => this.#keeps(window);
+    const shelvesFor = (lifetimeSlots: number): Shelves => ({
+      requests: new AgingMap(lifetimeSlots, slot, keeps),
+      tokens: new AgingMap(lifetimeSlots, slot, keeps),
+    });
+    this.#caps = shelvesFor(countedSlots);
+    this.#guarantees = shelvesFor(longestGuaranteeSeconds);
     this.#shelves = [...Object.values(this.#caps), ...Object.values(this.#guarantees)];
   }
 
@@ -57,64 +57,67 @@ export class ScopeWindows {
   include(use: ScopeUse): void {
     const { id, unit, seconds } = use.scope;
     const shelf = (seconds === 0 ? this.#caps : this.#guarantees)[unit];
-    let window = shelf.touch(id);
-    if (window === undefined) {
-      const counted = seconds === 0 ? countedSlots : guaranteeSlots(seconds);
-      window = new UsageWindow(this.#slot, counted);
-      shelf.set(id, window);
-    }
-    window.advance(this.#slot);
-    window.include(use);
-    shelf.keep(id, window);
+    this.#windowIn(shelf, id, seconds === 0 ? countedSlots : guaranteeSlots(seconds)).include(use);
   }
 
   /** Adds what a call may use beyond its charge. */
-  openOverrun(charges: readonly ScopeCharge[], overrun: number): void {
+  openOverrun(charges: readonly ScopeWindow[], overrun: number): void {
     if (overrun === 0) return;
-    for (const { scope, shelf, window } of charges) {
-      if (scope.unit !== "tokens") continue;
-      window.openOverrun(overrun);
-      shelf.keep(scope.id, window);
+    for (const { scope, window } of charges) {
+      if (scope.unit === "tokens") window.openOverrun(overrun);
     }
   }
 
-  prepare(scopes: readonly LimitScope[]): readonly ScopeCharge[] {
+  prepare(scopes: readonly LimitScope[]): readonly ScopeWindow[] {
     return scopes.map((scope) => {
-      const shelf = (scope.window === "minute" ? this.#caps : this.#guarantees)[scope.unit];
-      const window = this.#windowOf(scope, shelf);
+      const window = this.#windowOf(scope);
       setUp(window, scope);
-      return { scope, shelf, window };
+      return { scope, window };
     });
   }
 
-  charge(charges: readonly ScopeCharge[], demand: Demand, overrun: number): void {
+  charge(charges: readonly ScopeWindow[], demand: Demand, overrun: number): void {
     for (const { scope, window } of charges) window.charge(demand[scope.unit]);
     this.openOverrun(charges, overrun);
   }
 
   /**
-   * Corrects the charge of a call in all its windows of tokens. Restores windows that were dropped
-   * meanwhile, so that no debt is lost.
+   * Corrects the charge of a call in all its windows of tokens. Those that were dropped meanwhile begin
+   * anew, so that no debt is lost.
    */
-  correct(charges: readonly ScopeCharge[], overrun: number, by: (window: UsageWindow) => void) {
-    for (const { scope, shelf } of charges) {
+  correct(charges: readonly ScopeWindow[], overrun: number, by: (window: UsageWindow) => void) {
+    for (const { scope } of charges) {
       if (scope.unit !== "tokens") continue;
-      const window = this.#windowOf(scope, shelf);
+      const window = this.#windowOf(scope);
       window.holdTo(heldTo(scope));
       window.openOverrun(-overrun);
       by(window);
-      shelf.keep(scope.id, window);
     }
   }
 
-  #windowOf(scope: LimitScope, shelf: WindowShelf): UsageWindow {
-    let window = shelf.touch(scope.id);
+  #windowOf(scope: LimitScope): UsageWindow {
+    const shelf = (scope.window === "minute" ? this.#caps : this.#guarantees)[scope.unit];
+    return this.#windowIn(shelf, scope.id, countedSlotsOf(scope));
+  }
+
+  #windowIn(shelf: Shelf, id: string, counted: number): UsageWindow {
+    let window = shelf.touch(id);
     if (window === undefined) {
-      window = new UsageWindow(this.#slot, countedSlotsOf(scope));
-      shelf.set(scope.id, window);
+      window = new UsageWindow(this.#slot, counted);
+      shelf.set(id, window);
     }
     window.advance(this.#slot);
     return window;
+  }
+
+  /**
+   * A window untouched for as long as it counts has nothing left, unless it owes something: a debt, or
+   * a call in flight that may become one. What pays the debt now still counts for as long.
+   */
+  #keeps(window: UsageWindow): boolean {
+    if (!window.owes) return false;
+    window.advance(this.#slot);
+    return true;
   }
 }
 
@@ -126,13 +129,6 @@ const sorts = [
   ["tokens", 1],
 ] as const;
 
-function shelvesFor(lifetimeSlots: number, slot: number): Shelves {
-  return {
-    requests: new WindowShelf(lifetimeSlots, slot),
-    tokens: new WindowShelf(lifetimeSlots, slot),
-  };
-}
-
 /** Applies the period and the limit of a scope to its window. */
 function setUp(window: UsageWindow, scope: LimitScope): void {
   if (scope.window !== "minute") {
@@ -141,62 +137,4 @@ function setUp(window: UsageWindow, scope: LimitScope): void {
     window.count(countedSlotsOf(scope));
   }
   window.holdTo(heldTo(scope));
-}
-
-/**
- * Windows by scope. A window untouched for as long as it counts is dropped, unless it owes
- * something: a debt, or a call in flight that may become one.
- */
-class WindowShelf {
-  readonly #recent: AgingMap<UsageWindow>;
-  readonly #owing = new Map<string, UsageWindow>();
-  readonly #lifetimeSlots: number;
-  #sweptSlot: number;
-
-  constructor(lifetimeSlots: number, slot: number) {
-    this.#recent = new AgingMap(lifetimeSlots, slot);
-    this.#lifetimeSlots = lifetimeSlots;
-    this.#sweptSlot = slot;
-  }
-
-  /** How many windows are kept, not counting those kept only for what they owe. */
-  get size(): number {
-    return this.#recent.size;
-  }
-
-  advance(slot: number): void {
-    this.#recent.advance(slot);
-    if (slot < this.#sweptSlot + this.#lifetimeSlots) return;
-    this.#sweptSlot = slot;
-    for (const [id, window] of this.#owing) {
-      window.advance(slot);
-      if (window.owes) continue;
-      // The payment of the debt still counts.
-      this.#owing.delete(id);
-      this.#recent.set(id, window);
-    }
-  }
-
-  touch(id: string): UsageWindow | undefined {
-    const known = this.#recent.touch(id);
-    if (known !== undefined || this.#owing.size === 0) return known;
-    const owing = this.#owing.get(id);
-    if (owing !== undefined) this.#recent.set(id, owing);
-    return owing;
-  }
-
-  *entries(): Iterable<[string, UsageWindow]> {
-    yield* this.#recent.entries();
-    for (const entry of this.#owing) if (this.#recent.peek(entry[0]) === undefined) yield entry;
-  }
-
-  set(id: string, window: UsageWindow): void {
-    this.#recent.set(id, window);
-  }
-
-  /** Must be called whenever what a window owes has changed. */
-  keep(id: string, window: UsageWindow): void {
-    if (window.owes) this.#owing.set(id, window);
-    else if (this.#owing.size > 0) this.#owing.delete(id);
-  }
 }
