@@ -39,8 +39,12 @@ export function openDatabase(path: string, settings: OpenSettings): Database {
     // Keys and usage must survive a power cut; batches make that cheap.
     database.run("PRAGMA synchronous = FULL");
     database.run("PRAGMA foreign_keys = ON");
-    if (facts.version === 0) createSchema(database);
-    if (owner !== undefined) claimDatabase(database, facts, owner);
+    const isClaimed =
+      owner === undefined ||
+      (facts.pepperMark !== undefined && owner.claim(facts).pepperMark === facts.pepperMark);
+    // Immediate, so that of processes that start together only the first changes it.
+    const prepare = database.transaction(() => prepareDatabase(database, path, owner));
+    if (facts.version === 0 || !isClaimed) prepare.immediate();
     return database;
   } catch (error) {
     database.close();
@@ -96,33 +100,22 @@ function readVersion(database: Database): number {
   return row?.user_version ?? 0;
 }
 
-/** Immediate, so that of processes that start together only the first creates it. */
-function createSchema(database: Database): void {
+/** Creates the schema in an empty database, and marks it as its owner's. */
+function prepareDatabase(database: Database, path: string, owner: DatabaseOwner | undefined): void {
+  const facts = readFacts(database, path);
+  if (facts.version === 0) {
+    database.run(schema);
+    database.run(`PRAGMA user_version = ${schemaVersion}`);
+  }
+  if (owner === undefined) return;
+  owner.check(facts);
+  const { installation, pepperMark, at } = owner.claim(facts);
+  if (facts.pepperMark === pepperMark) return;
+  // `pepper_since` is null for the very first pepper.
   database
-    .transaction(() => {
-      if (readVersion(database) !== 0) return;
-      database.run(schema);
-      database.run(`PRAGMA user_version = ${schemaVersion}`);
-    })
-    .immediate();
-}
-
-/** Marks a database as its owner's, unless it already is. */
-function claimDatabase(database: Database, facts: DatabaseFacts, owner: DatabaseOwner): void {
-  if (facts.pepperMark !== undefined && owner.claim(facts).pepperMark === facts.pepperMark) return;
-  // Another process may do the same at the same time, so this checks again.
-  database
-    .transaction(() => {
-      const latest = readFacts(database, facts.path);
-      owner.check(latest);
-      const { installation, pepperMark, at } = owner.claim(latest);
-      // `pepper_since` is null for the very first pepper.
-      database
-        .query<unknown, [string, string, number]>(
-          `REPLACE INTO installation (place, id, pepper_mark, pepper_since) VALUES (1, ?, ?,
-             iif(EXISTS (SELECT 1 FROM installation WHERE pepper_mark NOT NULL), ?, NULL))`,
-        )
-        .run(installation, pepperMark, at);
-    })
-    .immediate();
+    .query<unknown, [string, string, number]>(
+      `REPLACE INTO installation (place, id, pepper_mark, pepper_since) VALUES (1, ?, ?,
+         iif(EXISTS (SELECT 1 FROM installation), ?, NULL))`,
+    )
+    .run(installation, pepperMark, at);
 }
