@@ -24,7 +24,7 @@ export function dataOf(frames: string): readonly JsonObject[] {
     .split("\n\n")
     .filter((frame) => frame !== "")
     .map((frame) => {
-      const [, event, json = ""] = /^event: (\w+)\ndata: (.*)$/.exec(frame) ?? [];
+      const [, event, json = ""] = /^event: (\w+)\ndata: ([^\n]*)$/.exec(frame) ?? [];
       const data = JSON.parse(json) as JsonObject;
       if (data["type"] !== event) throw new Error(`${event} has the type ${String(data["type"])}`);
       return data;

@@ -25,7 +25,7 @@ function dataOf(frames: string): readonly JsonObject[] {
     .split("\n\n")
     .filter((frame) => frame !== "")
     .map((frame) => {
-      const [, event, json = ""] = /^event: (\w+)\ndata: (.*)$/.exec(frame) ?? [];
+      const [, event, json = ""] = /^event: (\w+)\ndata: ([^\n]*)$/.exec(frame) ?? [];
       const data = JSON.parse(json) as JsonObject;
       expect(data["type"]).toBe(event);
       return data;
