@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,18 +11,22 @@ import {
 } from "../sdk/registry-test.ts";
 import { startSdkGateway } from "../sdk/sdk-gateway.ts";
 import { startGateway, type TestGateway, upstreamKinds } from "../support/gateway.ts";
+import { user } from "../messages/messages.ts";
 import { nodeClients } from "./node-clients.ts";
 
 const testNode = testNeedingRegistry("node");
 
 testNode.each(upstreamKinds)(
-  "Anthropic's SDK passes its checks on kind %s",
+  "the checks of Anthropic's SDK and of the AI SDK's provider pass on kind %s",
   async (kind) => {
     const folder = await nodeClients();
     await using sdk = await startSdkGateway(kind);
     const env = clientEnvironment(sdk);
-    const output = await run(["node", "anthropic-sdk.mjs"], { cwd: folder, env });
-    expect(passedChecks(output).length).toBe(10);
+    const passed: string[] = [];
+    for (const program of ["anthropic-sdk.mjs", "ai-anthropic.mjs"]) {
+      passed.push(...passedChecks(await run(["node", program], { cwd: folder, env })));
+    }
+    expect(passed.length).toBe(13);
   },
   installTimeoutMs,
 );
@@ -62,6 +66,34 @@ testNode(
   },
   installTimeoutMs,
 );
+
+test("two hundred turns with large results of tools are read and answered", async () => {
+  const http = "{ body_limit: 32MiB, decompressed_limit: 32MiB, json_values: 2000000 }";
+  const models = `
+  chat-model:
+    kind: chat
+    context_window: 20000000
+    targets: [{ upstream: simulator, model: sound }]`;
+  await using gateway = await startGateway({ sections: { http, models } });
+  const turns = Array.from({ length: 200 }, (_, index) => {
+    const id = `toolu_${index}`;
+    const content = "a line of a large result\n".repeat(4_000);
+    return [
+      { role: "assistant", content: [{ type: "tool_use", id, name: "Read", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: id, content }] },
+    ];
+  });
+  const response = await gateway.post("/v1/messages", {
+    model: "chat-model",
+    max_tokens: 100,
+    tools: [{ name: "Read", input_schema: { type: "object" } }],
+    messages: [user("Begin."), ...turns.flat(), user("echo: Done.")],
+  });
+  expect([response.status, await response.json()]).toMatchObject([
+    200,
+    { content: [{ text: "Done." }] },
+  ]);
+});
 
 /** A model behind every name of Claude's; `first` is tried before `target`. */
 function startCodingGateway(

@@ -470,6 +470,18 @@ describe("the list of models", () => {
   });
 });
 
+test("a silent stream has pings, also before its start", async () => {
+  const streams = "{ hold_headers: 50ms, keep_alive_interval: 1s }";
+  await using silent = await startGateway({ sections: { models, streams } });
+  const body = { model: "slow-model", max_tokens: 9, messages: [user("echo: Hi")], stream: true };
+  const types = dataOf(await (await silent.post("/v1/messages", body)).text()).map(
+    ({ type }) => type,
+  );
+  expect(types.filter((type) => type === "ping").length).toBeGreaterThanOrEqual(2);
+  expect(types.filter((type) => type !== "ping")[0]).toBe("message_start");
+  expect(types.at(-1)).toBe("message_stop");
+});
+
 test("browsers may read the headers of this dialect", async () => {
   const response = await gateway.post(
     "/v1/messages",
