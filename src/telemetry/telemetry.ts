@@ -1,14 +1,14 @@
 import type { Clock } from "../domain/clock.ts";
 import { TelemetryEvents } from "./events/events.ts";
-import { type LedgerEvents, ledgerEvents } from "./events/ledger-events.ts";
+import { ledgerEvents } from "./events/ledger-events.ts";
 import { createLogger, describeDropped, type LoggerOptions } from "./log/logger.ts";
 import type { LogSink } from "./log/log-output.ts";
 import { type Gauges, Metrics } from "./metrics/metrics.ts";
 import { otlpEvents } from "./events/otlp-events.ts";
 import { MetricsExport, type MetricsExportOptions } from "./otlp/metrics-export.ts";
 import { TraceExport } from "./otlp/trace-export.ts";
-import { overloadEvents, type RoutingEvents, routingEvents } from "./events/routing-events.ts";
-import { type StorageEvents, storageEvents } from "./events/storage-events.ts";
+import { overloadEvents, routingEvents } from "./events/routing-events.ts";
+import { storageEvents } from "./events/storage-events.ts";
 
 export interface TelemetrySettings {
   readonly logLevel: LoggerOptions["level"];
@@ -32,21 +32,11 @@ export interface TelemetrySetup {
 }
 
 /** Log and metrics, by the part of the process that reports to them. */
-export interface Telemetry {
-  readonly metrics: Metrics;
-  readonly events: TelemetryEvents;
-  readonly storage: StorageEvents;
-  readonly ledger: LedgerEvents;
-  readonly routing: RoutingEvents;
-  readonly overload: ReturnType<typeof overloadEvents>;
-  readonly traces: TraceExport;
-  /** Sends the metrics of the process. */
-  readonly exportOf: (source: ExportedMetrics) => MetricsExport;
-}
+export type Telemetry = ReturnType<typeof createTelemetry>;
 
 type ExportedMetrics = Pick<MetricsExportOptions, "collect" | "kindOf">;
 
-export function createTelemetry(setup: TelemetrySetup): Telemetry {
+export function createTelemetry(setup: TelemetrySetup) {
   const { settings, clock, log } = setup;
   const { logLevel: level, logFormat: format } = settings;
   log.configure({
@@ -65,7 +55,8 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
   return {
     metrics,
     traces,
-    exportOf: (source) =>
+    /** Sends the metrics of the process. */
+    exportOf: (source: ExportedMetrics) =>
       new MetricsExport({
         ...source,
         clock,
