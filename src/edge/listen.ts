@@ -46,20 +46,7 @@ export interface Connections {
   peerAddress(request: Request): string | undefined;
 }
 
-export interface Listener {
-  /** Without a trailing slash. */
-  readonly url: string;
-  readonly pendingRequests: number;
-  /** Open connections; undefined where the system does not report them. */
-  readonly connections: number | undefined;
-  /**
-   * Stops listening while a successor listens at the same address, without losing connections that
-   * are being opened. Where the system does not support this, it continues to listen.
-   */
-  retire(settleMs: number): Promise<void>;
-  /** Closes every connection at once. */
-  cut(): Promise<void>;
-}
+export type Listener = ReturnType<typeof listen>;
 
 /** The runtime checks its timers every four seconds, and fires up to four seconds early. */
 const timerStepSeconds = 4;
@@ -69,7 +56,7 @@ const longestTimerSeconds = 255;
 const hintMarginSeconds = 5;
 
 /** The only user of `Bun.serve`. */
-export function listen(options: ListenOptions): Listener {
+export function listen(options: ListenOptions) {
   const keptSeconds = Math.ceil(options.idleTimeoutMs / 1000);
   const idleSeconds = Math.min(longestTimerSeconds, keptSeconds + timerStepSeconds);
   const connections: Connections = {
@@ -102,18 +89,25 @@ export function listen(options: ListenOptions): Listener {
   const socket = portUse === "alone" ? undefined : findListeningSocket(ownPort);
   if (portUse === "successor") socket?.takeAll();
   return {
+    /** Without a trailing slash. */
     url: urlOf(hostname, ownPort),
-    get pendingRequests() {
+    get pendingRequests(): number {
       return server.pendingRequests;
     },
-    get connections() {
+    /** Open connections; undefined where the system does not report them. */
+    get connections(): number | undefined {
       return socket?.countConnections();
     },
-    async retire(settleMs) {
+    /**
+     * Stops listening while a successor listens at the same address, without losing connections that
+     * are being opened. Where the system does not support this, it continues to listen.
+     */
+    async retire(settleMs: number): Promise<void> {
       // The system assigns a connection to a listener at its first packet.
       await Bun.sleep(settleMs);
       socket?.close();
     },
+    /** Closes every connection at once. */
     cut: () => server.stop(true),
   };
 }

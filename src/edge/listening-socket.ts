@@ -1,19 +1,6 @@
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** The socket behind a listener of this process, which the runtime does not expose. Linux only. */
-export interface ListeningSocket {
-  /**
-   * Directs every new connection at the address to this socket, until another socket there is
-   * closed. It must be the newest listener at the address. False if the system refuses.
-   */
-  takeAll(): boolean;
-  /** Connections of this process at the port. */
-  countConnections(): number;
-  /** Stops listening. Open connections continue; those not accepted yet are lost. */
-  close(): void;
-}
-
 /** From Linux's `asm-generic/socket.h`, `filter.h` and `bpf_common.h`. */
 const socketLevel = 1;
 const acceptsConnections = 30;
@@ -25,15 +12,24 @@ const programBytes = 16;
 /** Names of the C library: glibc, musl. */
 const libraries = ["libc.so.6", "libc.so"];
 
-/** Undefined if this system has no such socket or does not show it. */
-export function findListeningSocket(port: number): ListeningSocket | undefined {
+/**
+ * The socket behind a listener of this process, which the runtime does not expose. Undefined if this
+ * system, other than Linux, does not show it.
+ */
+export function findListeningSocket(port: number) {
   const system = process.platform === "linux" ? loadSystem() : undefined;
   const fd = system && ownSockets(system, port).find((own) => system.isListening(own));
   if (system === undefined || fd === undefined) return undefined;
   return {
+    /**
+     * Directs every new connection at the address to this socket, until another socket there is
+     * closed. It must be the newest listener at the address. False if the system refuses.
+     */
     takeAll: () => takeAll(system, fd),
+    /** Connections of this process at the port. */
     countConnections: () =>
       ownSockets(system, port).filter((own) => !system.isListening(own)).length,
+    /** Stops listening. Open connections continue; those not accepted yet are lost. */
     close() {
       const nothing = openSync("/dev/null", "r");
       // The runtime closes the descriptor later; it must not belong to another file by then.
@@ -87,16 +83,9 @@ function ownSockets(system: System, port: number): readonly number[] {
     .filter((fd) => system.portOf(fd) === port);
 }
 
-interface System {
-  isListening(fd: number): boolean;
-  /** Undefined for files other than bound sockets of TCP. */
-  portOf(fd: number): number | undefined;
-  setFilter(fd: number, program: DataView): boolean;
-  /** Makes the descriptor `fd` refer to the file of `by`. */
-  replace(by: number, fd: number): void;
-}
+type System = NonNullable<ReturnType<typeof loadSystem>>;
 
-function loadSystem(): System | undefined {
+function loadSystem() {
   const { i32, u32, pointer } = FFIType;
   for (const name of libraries) {
     try {
@@ -107,13 +96,14 @@ function loadSystem(): System | undefined {
         dup2: { args: [i32, i32], returns: i32 },
       });
       return {
-        isListening(fd) {
+        isListening(fd: number): boolean {
           const value = new Int32Array(1);
           const size = new Uint32Array([value.byteLength]);
           const args = [fd, socketLevel, acceptsConnections] as const;
           return symbols.getsockopt(...args, value, size) === 0 && value[0] === 1;
         },
-        portOf(fd) {
+        /** Undefined for files other than bound sockets of TCP. */
+        portOf(fd: number): number | undefined {
           const address = new DataView(new ArrayBuffer(128));
           const size = new Uint32Array([address.byteLength]);
           if (symbols.getsockname(fd, ptr(address), size) !== 0) return undefined;
@@ -121,10 +111,11 @@ function loadSystem(): System | undefined {
             ? address.getUint16(2)
             : undefined;
         },
-        setFilter: (fd, program) =>
+        setFilter: (fd: number, program: DataView): boolean =>
           symbols.setsockopt(fd, socketLevel, attachReuseportFilter, ptr(program), programBytes) ===
           0,
-        replace: (by, fd) => void symbols.dup2(by, fd),
+        /** Makes the descriptor `fd` refer to the file of `by`. */
+        replace: (by: number, fd: number) => void symbols.dup2(by, fd),
       };
     } catch {
       // Try the next library.

@@ -38,10 +38,10 @@ export class ChunkedBody {
   }
 
   /**
-   * Moves the data of `bytes` from `start` on together: `[from, to)`. The bytes after the body
-   * begin at `restAt`. Throws `ProtocolError`.
+   * Moves the data of `bytes` from `start` on together: `[from, to)`, -1 without data. The bytes
+   * after the body begin at `restAt`. Throws `ProtocolError`.
    */
-  decode(bytes: Buffer, start: number): DecodedPart {
+  decode(bytes: Buffer, start: number) {
     let from = -1;
     let to = -1;
     let at = start;
@@ -142,13 +142,6 @@ export class ChunkedBody {
         this.#phase = "over";
     }
   }
-}
-
-export interface DecodedPart {
-  /** -1 without data. */
-  readonly from: number;
-  readonly to: number;
-  readonly restAt: number;
 }
 
 function isText(byte: number): boolean {
