@@ -14,17 +14,7 @@ export interface RunningControl {
 }
 
 /** What serving calls needs from the control plane, which alone has the database. */
-export interface ControlPort {
-  readonly keys: Pick<KeyStore, "loadKeys">;
-  /** Who makes a call with an `Idempotency-Key`, and its kept answer. */
-  readonly claims: CallClaims;
-  /** A secret was used at this time, in milliseconds since the epoch. */
-  noteUse(publicId: string, at: number): void;
-  /** A secret matched under an older pepper. */
-  renewDigest(secret: RenewedSecret): void;
-  /** Takes rows that do not fit into the spool. */
-  readonly usage: Pick<UsageStore, "insert">;
-}
+export type ControlPort = ControlClient["port"];
 
 export interface ControlClientOptions {
   readonly start: () => RunningControl;
@@ -61,7 +51,7 @@ const stopTimeoutMs = 30_000;
  * unavailable database; calls continue with what the process has.
  */
 export class ControlClient {
-  readonly port: ControlPort;
+  readonly port = this.#createPort();
   readonly #options: ControlClientOptions;
   readonly #uses: LastUse;
   readonly #told = new Set<string>();
@@ -82,7 +72,6 @@ export class ControlClient {
       store: { recordLastUse: async (uses) => this.#linked().tell("keys.used", uses) },
       intervalMs: usesIntervalMs,
     });
-    this.port = this.#createPort();
     this.#begin();
   }
 
@@ -191,20 +180,27 @@ export class ControlClient {
     return link.ask("serve", this.#spool, beginTimeoutMs);
   }
 
-  #createPort(): ControlPort {
+  #createPort() {
     const ask: Link["ask"] = (kind, body, timeoutMs) =>
       this.#link?.ask(kind, body, timeoutMs) ?? Promise.reject(noThread());
     return {
-      keys: { loadKeys: (since, limit) => ask("keys.load", { since, limit }) },
+      keys: {
+        loadKeys: (since, limit) => ask("keys.load", { since, limit }),
+      } satisfies Pick<KeyStore, "loadKeys">,
+      /** Who makes a call with an `Idempotency-Key`, and its kept answer. */
       claims: {
         claim: (wanted) => ask("claims.claim", wanted),
         confirm: (held) => ask("claims.confirm", held),
         release: (held) => ask("claims.release", held),
         keep: (answered) => ask("claims.keep", answered),
-      },
-      usage: { insert: (records) => ask("usage.insert", records) },
-      noteUse: (publicId, at) => this.#noteUse(publicId, at),
-      renewDigest: (secret) => this.#link?.tell("keys.outdated", secret),
+      } satisfies CallClaims,
+      /** Takes rows that do not fit into the spool. */
+      usage: { insert: (records) => ask("usage.insert", records) } satisfies Pick<
+        UsageStore,
+        "insert"
+      >,
+      noteUse: (publicId: string, at: number) => this.#noteUse(publicId, at),
+      renewDigest: (secret: RenewedSecret) => this.#link?.tell("keys.outdated", secret),
     };
   }
 

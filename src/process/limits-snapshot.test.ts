@@ -48,7 +48,7 @@ function processIn(root: string, clock: ManualClock) {
     spool,
     limits: own,
     clock: { now: () => clock.now(), monotonic: () => clock.monotonic(), schedule: never },
-    limitScopeOf: () => undefined,
+    keys: { limitScopeOf: () => undefined },
     onFailed: (error) => void failures.push(error),
   });
   let calls = 0;

@@ -14,6 +14,8 @@ import {
   whyUnreadable,
 } from "../ledger/spool/segment-files.ts";
 import { readCall, type Delivered } from "../ledger/spool/spool-record.ts";
+import type { KeyRing } from "../keys/key-ring.ts";
+import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
 import { parseGivenLimits } from "./hand-over.ts";
 import type { GivenLimits, OwnLimits } from "./own-limits.ts";
 import type { NamedScope, ScopeUse } from "../store/limits/window.ts";
@@ -21,16 +23,10 @@ import type { NamedScope, ScopeUse } from "../store/limits/window.ts";
 export interface LimitsSnapshotOptions {
   /** The folder of all spools. */
   readonly root: string;
-  readonly spool: {
-    /** Undefined while it cannot be written. */
-    readonly folder: string | undefined;
-    /** All later records go into this file and later ones; undefined while none can be written. */
-    beginSegment(): number | undefined;
-  };
+  readonly spool: Pick<SpoolWriter, "folder" | "beginSegment">;
   readonly limits: OwnLimits;
   readonly clock: Clock;
-  /** The key whose limits a key has; undefined: its own. */
-  readonly limitScopeOf: (keyId: string) => string | undefined;
+  readonly keys: Pick<KeyRing, "limitScopeOf">;
   readonly onFailed: (error: unknown) => void;
 }
 
@@ -149,7 +145,7 @@ export class LimitsSnapshot {
   #usesOf({ opened, tokens, admittedAt }: LaterCall, aheadMs: number): readonly ScopeUse[] {
     if (opened === undefined || tokens === undefined) return [];
     const { keyId, accountId, capacityClass, reservedTokens = tokens } = opened;
-    const limitScope = this.#options.limitScopeOf(keyId) ?? keyId;
+    const limitScope = this.#options.keys.limitScopeOf(keyId) ?? keyId;
     const isGuarantee = capacityClass === "provisioned";
     const seconds = isGuarantee ? longestGuaranteeSeconds : 0;
     const ids = isGuarantee

@@ -44,7 +44,7 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
     spool: ledger,
     limits,
     clock,
-    limitScopeOf: (keyId) => keys.limitScopeOf(keyId),
+    keys,
     onFailed,
   });
   const onGiven = (): void => void snapshot.keep();
