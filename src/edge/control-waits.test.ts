@@ -53,8 +53,7 @@ function dispatchTo(handle: Handle, onHandled: (event: HandledRequest) => void =
       maxHeaders: 100,
       trustedProxies: createNetworkList([]),
     }),
-    isEnding: () => false,
-    isDraining: () => false,
+    shutdown: { closesConnections: false, isRefusing: false },
     onHandled,
   });
 }

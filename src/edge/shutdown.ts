@@ -24,7 +24,7 @@ interface DrainSteps {
 export class Shutdown {
   #stage: "running" | "leaving" | "announced" | "refusing" = "running";
 
-  /** Whether every answer closes its connection. */
+  /** Whether every answer closes its connection, which moves callers to other instances. */
   get closesConnections(): boolean {
     return this.#stage !== "running";
   }

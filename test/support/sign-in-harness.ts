@@ -144,8 +144,7 @@ export class SignInHarness implements AsyncDisposable {
       newRequestId: () => `req_${(requests += 1)}`,
       gate: this.gate,
       edge: () => edge,
-      isEnding: () => false,
-      isDraining: () => false,
+      shutdown: { closesConnections: false, isRefusing: false },
       onHandled() {},
     });
   }

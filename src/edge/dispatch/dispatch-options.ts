@@ -1,3 +1,4 @@
+import type { Shutdown } from "../shutdown.ts";
 import type { CountedRequest, RequestKind } from "../../domain/limits/limit-scope.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { CredentialForm } from "../../domain/keys/api-key.ts";
@@ -24,9 +25,7 @@ export interface DispatchOptions {
   readonly gate?: AdminGate | undefined;
   /** Read for each request: a reload changes it. */
   readonly edge: () => EdgeSettings;
-  /** Whether every answer closes its connection, which moves callers to other instances. */
-  readonly isEnding: () => boolean;
-  readonly isDraining: () => boolean;
+  readonly shutdown: Pick<Shutdown, "closesConnections" | "isRefusing">;
   readonly onHandled: (event: HandledRequest) => void;
 }
 

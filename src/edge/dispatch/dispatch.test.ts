@@ -127,8 +127,7 @@ function start(options: Partial<DispatchOptions> = {}) {
     keyed: { snapshot: () => emptySnapshot, authenticate: () => () => callerOf() },
     gate,
     edge: () => edge,
-    isEnding: () => false,
-    isDraining: () => false,
+    shutdown: { closesConnections: false, isRefusing: false },
     onHandled: (event) => handled.push(event),
     ...options,
   });
@@ -321,7 +320,7 @@ describe("the data plane", () => {
   test("while shutting down it is refused with the reason", async () => {
     const { ask, handled } = start({
       routes: keyed(() => jsonReply({})),
-      isDraining: () => true,
+      shutdown: { closesConnections: true, isRefusing: true },
     });
     expect((await ask("/v1/models")).status).toBe(503);
     expect(handled[0]?.refusal?.explanation.rule).toBe("draining");

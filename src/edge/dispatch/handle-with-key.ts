@@ -26,7 +26,7 @@ export interface KeyedRequest {
 
 export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   const { context, surface, host } = keyed;
-  if (context.shared.options.isDraining()) throw draining();
+  if (context.shared.options.shutdown.isRefusing) throw draining();
   const { overload } = surface.access;
   const snapshot = surface.access.snapshot();
   const environment = environmentAt(snapshot, host);

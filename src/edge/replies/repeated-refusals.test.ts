@@ -111,8 +111,7 @@ function start() {
       },
     },
     edge: () => edge,
-    isEnding: () => false,
-    isDraining: () => false,
+    shutdown: { closesConnections: false, isRefusing: false },
     onHandled: (event) => handled.push(event),
   });
   listener = listen({

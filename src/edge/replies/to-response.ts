@@ -20,7 +20,7 @@ export function toResponse(reply: Reply, context: RequestContext, isClosing: boo
 
 /** Whether the connection is closed after the reply. */
 export function closes({ headers }: Reply, { request, shared }: RequestContext): boolean {
-  if (shared.options.isEnding() || headers["connection"] === "close") return true;
+  if (shared.options.shutdown.closesConnections || headers["connection"] === "close") return true;
   return request.headers.get("connection")?.toLowerCase().includes("close") === true;
 }
 
