@@ -1,9 +1,6 @@
-import { expressionBuilder, type Expression, type SqlBool } from "kysely";
+import { type Expression, sql, type SqlBool } from "kysely";
 import type { KeyFilter } from "../../control-store.ts";
 import { type Condition, equals, equalsUnindexed, scanned } from "../entity-table.ts";
-import type { Tables } from "../tables.ts";
-
-const eb = expressionBuilder<Tables, "keys" | "applications">();
 
 /** The conditions of a list of keys. */
 export function keyConditions(filter: KeyFilter): readonly (Condition | undefined)[] {
@@ -41,35 +38,19 @@ function ownerConditions(filter: KeyFilter): readonly (Condition | undefined)[] 
 
 /** Neither revoked nor expired, so its units count as sold. */
 export function countsAt(now: number): Expression<SqlBool> {
-  return eb.and([
-    eb("keys.provisionedUnits", ">", 0),
-    eb("keys.revokedAt", "is", null),
-    eb.or([eb("keys.expiresAt", "is", null), eb("keys.expiresAt", ">", now)]),
-  ]);
+  return sql`keys.provisioned_units > 0 and keys.revoked_at is null
+    and (keys.expires_at is null or keys.expires_at > ${now})`;
 }
 
 function isActive({ value, now }: NonNullable<KeyFilter["isActive"]>): Expression<SqlBool> {
-  const works = eb.and([
-    eb("keys.revokedAt", "is", null),
-    eb("keys.disabledAt", "is", null),
-    eb.or([eb("keys.expiresAt", "is", null), eb("keys.expiresAt", ">", now)]),
-    eb("applications.disabledAt", "is", null),
-    eb.exists(
-      eb
-        .selectFrom("accounts")
-        .select("accounts.id")
-        .whereRef("accounts.id", "=", "keys.accountId")
-        .where("accounts.disabledAt", "is", null),
-    ),
-    eb.exists(
-      eb
-        .selectFrom("secrets")
-        .select("secrets.publicId")
-        .whereRef("secrets.keyId", "=", "keys.id")
-        .where((of) =>
-          of.or([of("secrets.expiresAt", "is", null), of("secrets.expiresAt", ">", now)]),
-        ),
-    ),
-  ]);
-  return value ? works : eb.not(works);
+  const works = sql<SqlBool>`(
+    keys.revoked_at is null and keys.disabled_at is null
+    and (keys.expires_at is null or keys.expires_at > ${now})
+    and applications.disabled_at is null
+    and exists (
+      select 1 from accounts where accounts.id = keys.account_id and accounts.disabled_at is null)
+    and exists (
+      select 1 from secrets where secrets.key_id = keys.id
+      and (secrets.expires_at is null or secrets.expires_at > ${now})))`;
+  return value ? works : sql`not ${works}`;
 }

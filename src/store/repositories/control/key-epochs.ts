@@ -10,24 +10,16 @@ export async function bumpKeys(
   by: "id" | "applicationId" | "accountId",
   id: string,
 ): Promise<void> {
-  const owned = queries.selectFrom("keys").where(by, "=", id);
-  const changed = by === "id" ? owned : owned.where("revokedAt", "is", null);
-  const { numUpdatedRows } = await queries
-    .updateTable("keys")
-    .from(
-      changed
-        .crossJoin("epochs")
-        .where("epochs.name", "=", "keys")
-        .select("keys.id")
-        .select(
-          sql<number>`epochs.value + row_number() over (order by keys.changed_epoch)`.as("epoch"),
-        )
-        .as("changed"),
-    )
-    .set((eb) => ({ changedEpoch: eb.ref("changed.epoch") }))
-    .whereRef("keys.id", "=", "changed.id")
-    .executeTakeFirstOrThrow();
-  await raiseEpoch(queries, Number(numUpdatedRows));
+  const isLive = by === "id" ? sql`` : sql`and keys.revoked_at is null`;
+  const { numAffectedRows = 0n } = await sql`
+    update keys set changed_epoch = changed.epoch
+    from (
+      select keys.id, epochs.value + row_number() over (order by keys.changed_epoch) as epoch
+      from keys cross join epochs
+      where epochs.name = 'keys' and ${sql.ref(`keys.${by}`)} = ${id} ${isLive}
+    ) as changed
+    where keys.id = changed.id`.execute(queries);
+  await raiseEpoch(queries, Number(numAffectedRows));
 }
 
 /** The epoch of a key about to be inserted. */

@@ -48,19 +48,11 @@ export class Keys extends EntityTable<Key, KeyRow, KeyFilter> {
   }
 
   async countLive(accountId: string, upTo: number): Promise<number> {
-    const live = await this.queries
-      .selectFrom((eb) =>
-        eb
-          .selectFrom("keys")
-          .select(sql`1`.as("one"))
-          .where("accountId", "=", accountId)
-          .where("revokedAt", "is", null)
-          .limit(upTo)
-          .as("live"),
-      )
-      .select((eb) => eb.fn.countAll<number>().as("keys"))
-      .executeTakeFirst();
-    return live?.keys ?? 0;
+    const { rows } = await sql<{ keys: number }>`
+      select count(*) as keys from (
+        select 1 from keys where account_id = ${accountId} and revoked_at is null limit ${upTo}
+      ) as live`.execute(this.queries);
+    return rows[0]?.keys ?? 0;
   }
 
   /**
@@ -68,39 +60,20 @@ export class Keys extends EntityTable<Key, KeyRow, KeyFilter> {
    * one application first, latest first.
    */
   async freeLimitScope({ accountId, id }: Application, now: number): Promise<string | undefined> {
-    const { queries } = this;
     const since = now - limitHistoryMs;
-    const left = queries
-      .selectFrom("keys")
-      .select(["limitScope", "applicationId", "revokedAt"])
-      .where("accountId", "=", accountId)
-      .where("revokedAt", ">=", since)
-      .unionAll(
-        queries
-          .selectFrom("leftLimitScopes")
-          .select(["limitScope", "applicationId", "revokedAt"])
-          .where("accountId", "=", accountId)
-          .where("revokedAt", ">=", since),
-      );
-    const free = await queries
-      .selectFrom(left.as("left"))
-      .select("left.limitScope")
-      .where((eb) =>
-        eb.not(
-          eb.exists(
-            eb
-              .selectFrom("keys as holder")
-              .select("holder.id")
-              .whereRef("holder.limitScope", "=", "left.limitScope")
-              .where("holder.revokedAt", "is", null),
-          ),
-        ),
-      )
-      .orderBy((eb) => eb("left.applicationId", "=", id), "desc")
-      .orderBy("left.revokedAt", "desc")
-      .limit(1)
-      .executeTakeFirst();
-    return free?.limitScope;
+    const { rows } = await sql<{ limitScope: string }>`
+      select limit_scope from (
+        select limit_scope, application_id, revoked_at from keys
+        where account_id = ${accountId} and revoked_at >= ${since}
+        union all
+        select limit_scope, application_id, revoked_at from left_limit_scopes
+        where account_id = ${accountId} and revoked_at >= ${since}
+      ) as freed
+      where not exists (
+        select 1 from keys as holder
+        where holder.limit_scope = freed.limit_scope and holder.revoked_at is null)
+      order by application_id = ${id} desc, revoked_at desc limit 1`.execute(this.queries);
+    return rows[0]?.limitScope;
   }
 
   /** Sums units of one or all pools and of one or all accounts. */

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { scopes } from "../../../domain/principal.ts";
 import type { PepperedDigest } from "../../../domain/keys/peppers.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
@@ -56,25 +57,14 @@ export class Tokens extends EntityTable<ManagementToken, TokenRow, TokenFilter> 
 
   /** Revokes the tokens with their descendants. Tokens revoked earlier keep their time. */
   async #revokeBy(column: "id" | "userId", value: string, at: number): Promise<readonly string[]> {
-    const revoked = await this.queries
-      .withRecursive("ended", (queries) =>
-        queries
-          .selectFrom("managementTokens")
-          .select("managementTokens.id")
-          .where(column, "=", value)
-          .union(
-            queries
-              .selectFrom("managementTokens as made")
-              .innerJoin("ended", "made.parentId", "ended.id")
-              .select("made.id"),
-          ),
+    const { rows } = await sql<{ id: string }>`
+      with recursive ended as (
+        select id from management_tokens where ${sql.ref(column)} = ${value}
+        union
+        select made.id from management_tokens as made join ended on made.parent_id = ended.id
       )
-      .updateTable("managementTokens")
-      .set({ revokedAt: at })
-      .where("id", "in", (eb) => eb.selectFrom("ended").select("ended.id"))
-      .where("revokedAt", "is", null)
-      .returning("id")
-      .execute();
-    return revoked.map(({ id }) => id);
+      update management_tokens set revoked_at = ${at}
+      where id in (select id from ended) and revoked_at is null returning id`.execute(this.queries);
+    return rows.map(({ id }) => id);
   }
 }
