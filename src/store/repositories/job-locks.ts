@@ -16,25 +16,12 @@ export function jobLocksIn(
     /** False: another machine has the job. `intervalMs`: until it is run again. */
     async take(job: string, holder: string, intervalMs: number): Promise<boolean> {
       const heldUntil = sql<number>`${now()} + cast(${intervalMs + graceMs} as bigint)`;
-      const taken = await connection.change((queries) =>
-        queries
-          .insertInto("jobLocks")
-          .values({ job, holder, heldUntil })
-          .onConflict((conflict) =>
-            conflict
-              .column("job")
-              .doUpdateSet({ holder, heldUntil })
-              .where((lock) =>
-                lock.or([
-                  lock("jobLocks.holder", "=", holder),
-                  lock("jobLocks.heldUntil", "<", now()),
-                ]),
-              ),
-          )
-          .returning("job")
-          .executeTakeFirst(),
-      );
-      return taken !== undefined;
+      const taken = sql`
+        insert into job_locks as stored (job, holder, held_until)
+        values (${job}, ${holder}, ${heldUntil})
+        on conflict (job) do update set holder = excluded.holder, held_until = excluded.held_until
+        where stored.holder = excluded.holder or stored.held_until < ${now()} returning job`;
+      return (await connection.change((queries) => taken.execute(queries))).rows.length > 0;
     },
   };
 }

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
 import type { KeySecret } from "../../domain/keys/key.ts";
 import type { EndedKey, KeyChange, KeyChanges, KeyStore, RenewedSecret } from "../store.ts";
-import type { Queries, SqlConnection } from "./tables.ts";
+import type { Queries, Row, SqlConnection } from "./tables.ts";
 import { bumpKeys, currentEpoch } from "./control/key-epochs.ts";
 import { readKey, selectKeys } from "./control/keys.ts";
 import { present, readLimits } from "./row.ts";
@@ -116,20 +116,11 @@ async function findSecrets(
   endedAfter: number,
 ): Promise<ReadonlyMap<string, readonly KeySecret[]>> {
   if (since === until) return new Map();
-  const rows = await queries
-    .selectFrom("keys")
-    .crossJoin("secrets")
-    .whereRef("secrets.keyId", "=", "keys.id")
-    .where("keys.changedEpoch", ">", since)
-    .where("keys.changedEpoch", "<=", until)
-    .where((eb) =>
-      eb.or([eb("secrets.expiresAt", "is", null), eb("secrets.expiresAt", ">", endedAfter)]),
-    )
-    .selectAll("secrets")
-    .orderBy("keys.changedEpoch")
-    .orderBy("secrets.createdAt", "desc")
-    .orderBy("secrets.publicId", "desc")
-    .execute();
+  const { rows } = await sql<Row<KeySecret>>`
+    select secrets.* from keys cross join secrets
+    where secrets.key_id = keys.id and keys.changed_epoch > ${since} and keys.changed_epoch <= ${until}
+      and (secrets.expires_at is null or secrets.expires_at > ${endedAfter})
+    order by keys.changed_epoch, secrets.created_at desc, secrets.public_id desc`.execute(queries);
   return Map.groupBy(rows.map(present), ({ keyId }) => keyId);
 }
 

@@ -124,29 +124,22 @@ async function take(
   now: RawBuilder<number>,
 ): Promise<ClaimAnswer> {
   const { id, holder, requestDigest } = wanted;
-  const facts = { holder, requestDigest, doubts: 0, askedAt: now };
-  const taken = await queries
-    .insertInto("callClaims")
-    .values({ id, ...facts })
-    .onConflict((conflict) =>
-      conflict
-        .column("id")
-        .doUpdateSet(facts)
-        .where("callClaims.doubts", ">=", mostDoubts)
-        .where("callClaims.askedAt", "<=", earlier(now, doubtMs)),
-    )
-    .returning("id")
-    .executeTakeFirst();
-  if (taken === undefined) {
-    const doubted = await queries
-      .updateTable("callClaims")
-      .set({ doubts: sql<number>`doubts + 1`, askedAt: now })
-      .where("id", "=", id)
-      // Others may have asked at the same time.
-      .where("askedAt", "<=", earlier(now, doubtMs))
-      .returning("requestDigest")
-      .executeTakeFirst();
-    return runsElsewhere(doubted ?? (await claimOf(queries, id).executeTakeFirst()), wanted);
+  const since = earlier(now, doubtMs);
+  const taken = await sql`
+    insert into call_claims as claim (id, holder, request_digest, doubts, asked_at)
+    values (${id}, ${holder}, ${requestDigest}, 0, ${now})
+    on conflict (id) do update set holder = excluded.holder, doubts = 0,
+      request_digest = excluded.request_digest, asked_at = excluded.asked_at
+    where claim.doubts >= ${mostDoubts} and claim.asked_at <= ${since} returning id`.execute(
+    queries,
+  );
+  if (taken.rows.length === 0) {
+    // Others may have asked at the same time.
+    const doubted = await sql<{ requestDigest: string }>`
+      update call_claims set doubts = doubts + 1, asked_at = ${now}
+      where id = ${id} and asked_at <= ${since} returning request_digest`.execute(queries);
+    const [claim = await claimOf(queries, id).executeTakeFirst()] = doubted.rows;
+    return runsElsewhere(claim, wanted);
   }
   // After the claim, so that the answer of its last holder is not missed.
   const reply = await findReply(queries, wanted);

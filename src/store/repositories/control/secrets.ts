@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { KeySecret } from "../../../domain/keys/key.ts";
 import { asRow, present } from "../row.ts";
-import type { Queries } from "../tables.ts";
+import type { Queries, Row } from "../tables.ts";
 import { bumpKeys } from "./key-epochs.ts";
 
 const mostOfOneKey = 100;
@@ -11,21 +11,11 @@ export function secretsIn(queries: Queries) {
     /** Newest first, ended ones included; at most the 100 with the latest end. */
     async ofKey(keyId: string): Promise<readonly KeySecret[]> {
       // Sorted by end, so that live secrets are read however often the key was rotated.
-      const latest = queries
-        .selectFrom("secrets")
-        .select("publicId")
-        .where("keyId", "=", keyId)
-        .orderBy(sql`expires_at is null`, "desc")
-        .orderBy("expiresAt", "desc")
-        .orderBy("createdAt", "desc")
-        .limit(mostOfOneKey);
-      const rows = await queries
-        .selectFrom("secrets")
-        .selectAll()
-        .where("publicId", "in", latest)
-        .orderBy("createdAt", "desc")
-        .orderBy("publicId", "desc")
-        .execute();
+      const { rows } = await sql<Row<KeySecret>>`
+        select * from secrets where public_id in (
+          select public_id from secrets where key_id = ${keyId}
+          order by expires_at is null desc, expires_at desc, created_at desc limit ${mostOfOneKey})
+        order by created_at desc, public_id desc`.execute(queries);
       return rows.map(present);
     },
 
