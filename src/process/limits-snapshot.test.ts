@@ -208,7 +208,7 @@ test("the spool of a process that ended stays until the next one has its limits"
   const next = killedIn(root, folder);
   const store = new FallibleStore();
   const on = new LedgerLog();
-  const options = { settings: { ...settings, flushIntervalMs: 1 }, clock, countWaiting: () => 0 };
+  const options = { settings: { ...settings, flushIntervalMs: 1 }, clock };
   const ingest = new Ingest({ root: next, store, on, ...options });
   await ingest.flush();
   expect(store.rows.size).toBe(2);

@@ -36,7 +36,7 @@ export class Ledger {
   constructor(options: LedgerOptions) {
     const { folder: root, store, settings, clock, on, files, atTurnEnd = atOnce } = options;
     const common = { root, settings, clock, on, files };
-    this.#ingest = new Ingest({ ...common, store, countWaiting: () => this.waiting });
+    this.#ingest = new Ingest({ ...common, store });
     this.calls = new SpoolWriter({
       ...common,
       name: processFolderName(1, clock.now(), process.pid),

@@ -193,7 +193,6 @@ class History implements AsyncDisposable {
       settings: { batchRows, flushIntervalMs: 1, sync: this.#anySync() },
       clock: this.#clock,
       on: this.log,
-      countWaiting: () => 0,
       files: this.#ingestLife.files(() => false),
     });
   }

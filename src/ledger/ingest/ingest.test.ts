@@ -44,7 +44,7 @@ class IngestBench implements AsyncDisposable {
   ingest(files: SpoolFiles = systemFiles): Ingest {
     const { clock, log: on, store } = this;
     const common = { root: this.root.path, settings: ledgerFlow, clock, on, files };
-    const ingest = new Ingest({ ...common, store, countWaiting: () => 0 });
+    const ingest = new Ingest({ ...common, store });
     this.#started.push(() => ingest.stop());
     return ingest;
   }

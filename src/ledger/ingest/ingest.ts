@@ -19,8 +19,6 @@ export interface IngestOptions {
   readonly settings: IngestSettings;
   readonly clock: Clock;
   readonly on: IngestEvents;
-  /** Rows that are not in the database, for reports of failures. */
-  readonly countWaiting: () => number;
   /** Replaced in tests to make the disk fail. */
   readonly files?: SpoolFiles | undefined;
 }
@@ -33,7 +31,7 @@ export interface IngestSettings {
 
 export interface IngestEvents extends FolderEvents {
   /** The database did not accept a batch, or a file could not be opened; it is retried. */
-  writeFailed(waitingRows: number, error: unknown): void;
+  writeFailed(error: unknown): void;
   /** Called at the first success after a failure. */
   written(): void;
   deadLettered(callId: string, error: unknown): void;
@@ -153,7 +151,7 @@ export class Ingest {
   }
 
   async #tryAll(): Promise<Error | undefined> {
-    const { on, countWaiting } = this.#options;
+    const { on } = this.#options;
     let message = "the usage store refuses the rows";
     try {
       await this.#storeAll();
@@ -161,7 +159,7 @@ export class Ingest {
       if (this.#unreadable !== undefined) throw this.#unreadable;
     } catch (cause) {
       this.#hasFailed = true;
-      on.writeFailed(countWaiting(), cause);
+      on.writeFailed(cause);
       return new Error(message, { cause });
     }
     if (this.#hasFailed) on.written();

@@ -93,7 +93,6 @@ export class ControlPlane implements AsyncDisposable {
       clock,
       owner: this.installation,
       telemetry,
-      countWaiting: () => this.#main?.waitingRows ?? 0,
     });
     this.#pages = new ProcessPages({
       dataDir: config.dataDir,

@@ -28,8 +28,6 @@ export interface StorageOptions {
   readonly clock: Clock;
   readonly owner: DatabaseOwner & { readonly peppers: Peppers };
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
-  /** Rows of this process that are not stored yet, for the log. */
-  readonly countWaiting: () => number;
 }
 
 export type Storage = ReturnType<typeof openStorage>;
@@ -99,7 +97,7 @@ export function openStorage(options: StorageOptions) {
 }
 
 function openJobs(options: StorageOptions, stores: DatabaseStores) {
-  const { settings, clock, owner, telemetry, countWaiting } = options;
+  const { settings, clock, owner, telemetry } = options;
   const config = settings();
   const { ledger: on, storage } = telemetry;
   const { usage: store, storedCalls: calls, control, replies } = stores;
@@ -116,7 +114,6 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
     settings: config.ledger,
     clock,
     on,
-    countWaiting,
   });
   const retention = new RetentionJob({
     control: {

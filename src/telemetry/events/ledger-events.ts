@@ -17,9 +17,9 @@ export function ledgerEvents(options: EventOptions) {
   const { counters } = metrics;
   const { database, spool, spoolSpace, events } = ledgerOutages(options);
   return {
-    writeFailed(rows: number, error: unknown): void {
+    writeFailed(error: unknown): void {
       counters.of("sluice_ledger_write_failures_total").value += 1;
-      database.failed(error, { rows });
+      database.failed(error);
     },
     written: () => database.recovered(),
 

@@ -44,14 +44,14 @@ test("the lines on limits, the database and its gateways tell each new reason, a
 test("different outages are logged independently", () => {
   const { storage, ledger, logged } = recordedTelemetry();
   storage.keys.failed(new Error("a"));
-  ledger.writeFailed(7, new Error("b"));
+  ledger.writeFailed(new Error("b"));
   ledger.spoolFailed(new Error("c"));
   expect(logged()).toHaveLength(3);
 });
 
 test("every failed batch is counted, also when it is not logged", () => {
   const { ledger, page } = recordedTelemetry();
-  for (let tries = 0; tries < 3; tries++) ledger.writeFailed(1, new Error("full"));
+  for (let tries = 0; tries < 3; tries++) ledger.writeFailed(new Error("full"));
   expect(page()).toContain("sluice_ledger_write_failures_total 3");
 });
 
