@@ -10,6 +10,7 @@ import type { ChatCodec } from "../../upstreams/adapter.ts";
 import type { Attempt } from "../attempts/attempt.ts";
 import { CallImages } from "../images/call-images.ts";
 import type { Call } from "../../snapshot/call.ts";
+import { withPseudonyms } from "./pseudonyms.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import {
   checkAnswerSize,
@@ -199,7 +200,8 @@ function workOf<Answer>(
       const codec = taggedCodec(chatCodec(attempt.candidate), values);
       const preparing = images.requestFor(codec, attempt);
       const prepared = preparing instanceof Promise ? await preparing : preparing;
-      const answer = await ask({ request: capped(prepared, attempt), codec, attempt });
+      const named = withPseudonyms(prepared, attempt.call.caller.key.accountId);
+      const answer = await ask({ request: capped(named, attempt), codec, attempt });
       attempt.meter.answering();
       return answer;
     },
