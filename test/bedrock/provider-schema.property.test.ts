@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { checkSchemas } from "../../simulator/bedrock/check-schema.ts";
 import { ModelRegistry } from "../../simulator/bedrock/models.ts";
-import { providerSchema } from "../../src/upstreams/bedrock/answer-format/provider-schema.ts";
+import { providerSchema } from "../../src/upstreams/shared/answer-format/provider-schema.ts";
 
 const row = new ModelRegistry({ models: {}, region: undefined }).resolve(
   "us.anthropic.claude-sonnet-4-5-20250929-v1:0",

@@ -5,7 +5,7 @@ import {
   numberOf,
   objectOf,
 } from "../../../domain/json-fields.ts";
-import { referenced } from "./provider-schema.ts";
+import { referenced } from "../../shared/answer-format/provider-schema.ts";
 
 /**
  * Steps of one check, because the schema is the caller's, and the time of some schemas doubles with

@@ -1,5 +1,5 @@
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
-import type { AnswerReasoning, ChatEvent } from "../../../domain/chat/answer.ts";
+import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
 import type { AnswerHeaders } from "../../adapter.ts";
 import {
@@ -14,9 +14,9 @@ import {
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { answerFailure } from "../../shared/answer-decoder.ts";
 import type { AnswerContext } from "../../shared/answers/answer-context.ts";
-import { stopSequenceIn } from "../encode/encode-inference.ts";
+import { stopSequenceIn } from "../encode/stop-sequence.ts";
 import { AnswerEvents } from "../../shared/answers/answer-events.ts";
-import { ignoredInput, type ToolInput } from "../../shared/answers/tool-input.ts";
+import { ContentBlocks } from "../../shared/answers/content-blocks.ts";
 import { guardrailOutcome } from "./guardrail.ts";
 import { parseExactly } from "../../shared/tools/tool-arguments.ts";
 import { failureInAnswer } from "../read-failure.ts";
@@ -70,7 +70,7 @@ interface WholeText {
 
 function readAnswer(body: JsonObject, content: readonly unknown[], answer: AnswerEvents): void {
   answer.serviceTier(textOf(objectOf(body["serviceTier"])?.["type"]));
-  const blocks = new ContentBlocks(answer);
+  const blocks = new ConverseBlocks(answer);
   for (const block of content) if (isObject(block)) readBlock(block, blocks);
   const { stopReason, trace, usage, additionalModelResponseFields: modelFields } = body;
   answer.finish(textOf(stopReason), {
@@ -84,7 +84,7 @@ function readAnswer(body: JsonObject, content: readonly unknown[], answer: Answe
  * As a stream has it. A block has one of these fields; kinds of content that chat does not have are
  * left out.
  */
-function readBlock(block: JsonObject, blocks: ContentBlocks): void {
+function readBlock(block: JsonObject, blocks: ConverseBlocks): void {
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (!isTextOrNone(text)) throw brokenAnswer("a text of the answer is not text");
   if (!isNoneOr(toolUse, () => true)) {
@@ -106,72 +106,26 @@ function readBlock(block: JsonObject, blocks: ContentBlocks): void {
   blocks.end(0);
 }
 
-/** The content of an answer, block by block, each by the service's index of it. */
-export class ContentBlocks {
-  readonly #answer: AnswerEvents;
-  /** Tool inputs that are incomplete. */
-  readonly #toolInputs = new Map<number | undefined, ToolInput>();
-  readonly #thoughts = new Map<number | undefined, Thought>();
-
-  constructor(answer: AnswerEvents) {
-    this.#answer = answer;
-  }
-
-  /** Whether a tool call is incomplete. */
-  get isWithinCall(): boolean {
-    return this.#toolInputs.size > 0;
-  }
-
-  start(index: number | undefined, toolUse: JsonObject): void {
-    const { type, toolUseId, name } = toolUse;
+/** The content as Converse writes it. */
+export class ConverseBlocks extends ContentBlocks {
+  start(index: number | undefined, { type, toolUseId, name }: JsonObject): void {
     // The service runs such a tool itself and continues.
-    const isServers = type === "server_tool_use";
-    const input = isServers ? ignoredInput : this.#answer.toolUse(toolUseId, name);
-    this.#toolInputs.set(index, input);
+    if (type === "server_tool_use") this.ignoredCall(index);
+    else this.call(index, { id: toolUseId, name });
   }
 
   /** Citations and unknown kinds of content are left out. */
   delta(index: number | undefined, { text, toolUse, reasoningContent }: JsonObject): void {
-    if (typeof text === "string") this.#answer.text(text);
-    if (isObject(reasoningContent)) this.#readThought(index, reasoningContent);
-    if (!isObject(toolUse)) return;
-    const input = this.#toolInputs.get(index);
-    if (input === undefined) throw brokenAnswer("the input of a tool has no beginning");
-    input.push(textOf(toolUse["input"]) ?? "");
+    if (typeof text === "string") this.text(text);
+    if (isObject(reasoningContent)) {
+      this.thought(index, {
+        text: textOf(reasoningContent["text"]),
+        signature: textOf(reasoningContent["signature"]),
+        data: textOf(reasoningContent["redactedContent"]),
+      });
+    }
+    if (isObject(toolUse)) this.input(index, textOf(toolUse["input"]) ?? "");
   }
-
-  end(index: number | undefined): void {
-    this.#toolInputs.get(index)?.end();
-    this.#toolInputs.delete(index);
-    const thought = this.#thoughts.get(index);
-    if (thought !== undefined) this.#answer.reasoningBlock(blockOf(thought));
-    this.#thoughts.delete(index);
-  }
-
-  endAll(): void {
-    for (const index of this.#thoughts.keys()) this.end(index);
-    for (const index of this.#toolInputs.keys()) this.end(index);
-  }
-
-  /** Throws `UpstreamFailure` when it is too long. */
-  #readThought(index: number | undefined, reasoning: JsonObject): void {
-    const thought = this.#thoughts.get(index) ?? { text: "", signature: "", data: "" };
-    this.#thoughts.set(index, thought);
-    const text = textOf(reasoning["text"]) ?? "";
-    thought.text += text;
-    thought.signature += textOf(reasoning["signature"]) ?? "";
-    thought.data += textOf(reasoning["redactedContent"]) ?? "";
-    const length = thought.text.length + thought.signature.length + thought.data.length;
-    if (length > longestThought) throw brokenAnswer("the thoughts are too long");
-    this.#answer.reasoning(text);
-  }
-}
-
-/** A block of thoughts, joined: it must be sent back whole. */
-interface Thought {
-  text: string;
-  signature: string;
-  data: string;
 }
 
 /**
@@ -195,16 +149,6 @@ export function readUsage(value: unknown, modelFields: unknown): TokenUsage | un
     ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
     reasoningTokens: Math.min(thoughtTokensIn(modelFields), outputTokens ?? 0),
   };
-}
-
-/** Longest block of thoughts, in characters of all its parts; real ones are far shorter. */
-const longestThought = 4 * 1024 * 1024;
-
-/** Undefined for thoughts without a signature: no model needs those back. */
-function blockOf({ text, signature, data }: Thought): AnswerReasoning | undefined {
-  if (signature !== "") return { type: "reasoning", text, opaque: signature };
-  if (data === "") return undefined;
-  return { type: "reasoning", text: "", opaque: data, isRedacted: true };
 }
 
 /** The events of a ConverseStream that an answer is read from. */

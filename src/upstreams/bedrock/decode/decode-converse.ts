@@ -13,10 +13,10 @@ import {
   textOf,
 } from "../../../domain/json-fields.ts";
 import type { AnswerContext } from "../../shared/answers/answer-context.ts";
-import { stopSequenceIn } from "../encode/encode-inference.ts";
+import { stopSequenceIn } from "../encode/stop-sequence.ts";
 import { AnswerEvents } from "../../shared/answers/answer-events.ts";
 import {
-  ContentBlocks,
+  ConverseBlocks,
   converseEvents,
   hasProperShape,
   type KnownEvent,
@@ -59,7 +59,7 @@ export class ConverseStreamDecoder extends AnswerDecoder {
   readonly #text = new TextDecoder();
   readonly #reader: ConverseReader;
   readonly #answer: AnswerEvents;
-  readonly #blocks: ContentBlocks;
+  readonly #blocks: ConverseBlocks;
   #stopReason: string | undefined;
   #modelFields: unknown;
   #hasMetadata = false;
@@ -71,7 +71,7 @@ export class ConverseStreamDecoder extends AnswerDecoder {
     super(limits);
     this.#reader = reader;
     this.#answer = new AnswerEvents(reader.context, reader.onUnknownFinish);
-    this.#blocks = new ContentBlocks(this.#answer);
+    this.#blocks = new ConverseBlocks(this.#answer);
   }
 
   get endedEarly(): boolean {

@@ -1,4 +1,5 @@
 import documentFormats from "./document-formats.json" with { type: "json" };
+import type { InferenceConfig } from "../../shared/inference.ts";
 import type { WireTurn } from "../../shared/turns/block-writer.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
 
@@ -83,13 +84,6 @@ export type ContentBlock =
 export { documentFormats };
 export type DocumentFormat = keyof typeof documentFormats;
 export type ImageFormat = "png" | "jpeg" | "gif" | "webp";
-
-export interface InferenceConfig {
-  readonly maxTokens?: number;
-  readonly temperature?: number;
-  readonly topP?: number;
-  readonly stopSequences?: readonly string[];
-}
 
 export interface ToolConfig {
   readonly tools: readonly ToolEntry[];

@@ -7,17 +7,22 @@ import { answerCheckOf } from "../answer-format/answer-check.ts";
 import { addDocumentWords, ConverseWriter } from "./block-writer.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { addCachePoints, limitCachePoints, listsOf } from "./cache-points.ts";
-import type { ContentBlock, ConverseBody, GuardrailConfig } from "./converse-body.ts";
+import type {
+  ContentBlock,
+  ConverseBody,
+  GuardrailConfig,
+  TextFormat,
+  ToolConfig,
+} from "./converse-body.ts";
 import { type EncodedTurns, encodeTurns } from "../../shared/turns/turn-encoder.ts";
+import { encodeInference, maxTokensOf, stopsOf } from "../../shared/inference.ts";
+import { encodeTools } from "../tools/encode-tools.ts";
+import { planTools, type ToolPlan } from "../../shared/tools/plan-tools.ts";
 import {
-  asksForStop,
-  encodeInference,
-  maxTokensOf,
-  stopPaths,
-  stopsOf,
-} from "./encode-inference.ts";
-import { type EncodedTools, encodeTools } from "../tools/encode-tools.ts";
-import { type AnswerFormat, planAnswerFormat } from "../answer-format/plan-answer-format.ts";
+  type AnswerFormat,
+  type FieldFormat,
+  planAnswerFormat,
+} from "../../shared/answer-format/plan-answer-format.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 import type { Guardrail } from "../config/target-sections.ts";
 import {
@@ -27,6 +32,7 @@ import {
   thoughtCountPaths,
   withoutThoughts,
 } from "../thinking/plan-reasoning.ts";
+import { asksForStop, stopPaths } from "./stop-sequence.ts";
 import { ToolNames } from "../../shared/tools/tool-names.ts";
 import { mayCallTools, usesFunctions } from "../../shared/tools/tool-offers.ts";
 
@@ -49,10 +55,10 @@ export function encodeConverse(
   const adjustments = new Adjustments(model.settings);
   checkUnsupported(request, adjustments);
   const parts = encodeParts(request, model, adjustments);
-  const { format, tools, names, conversation } = parts;
+  const { format, plan, names, conversation } = parts;
   const maxTokens = maxTokensOf(request, model, adjustments);
   const reasoning = planReasoning(request, model, {
-    isForced: tools.isForced,
+    isForced: plan.isForced,
     maxTokens,
     turns: conversation.turns,
   });
@@ -64,21 +70,25 @@ export function encodeConverse(
     ...(countsThoughts(model.capabilities, isThinking) ? thoughtCountPaths : []),
     ...(asksForStop(request, model, stops.sent) ? stopPaths : []),
   ];
-  const fields = additionalFields(request, model, { tools, reasoning, adjustments });
+  const fields = additionalFields(request, model, {
+    tools: parts.fields,
+    reasoning,
+    adjustments,
+  });
   const body: ConverseBody = {
     ...contentOf(parts, { keepsThoughts: isThinking }),
     inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking, adjustments }),
     ...(Object.keys(fields).length > 0 && { additionalModelRequestFields: fields }),
     ...(paths.length > 0 && { additionalModelResponseFieldPaths: paths }),
-    ...(format.kind === "field" && { outputConfig: { textFormat: format.textFormat } }),
+    ...(format.kind === "field" && { outputConfig: { textFormat: textFormatOf(format) } }),
     ...operatorFields(request, model.settings, isStreamed),
   };
   return {
     body: JSON.stringify(body),
     context: {
       toolNames: names.renamed,
-      textTools: tools.textTools,
-      answerTool: tools.answerTool,
+      textTools: plan.textTools,
+      answerTool: plan.answerTool,
       usesFunctions: usesFunctions(request),
       stopSequences: stops.kept,
       sentStop: stops.sent.length === 1 ? stops.sent[0] : undefined,
@@ -86,6 +96,15 @@ export function encodeConverse(
     },
     adjusted: adjustments.fields,
   };
+}
+
+function textFormatOf({ name, description, schema }: FieldFormat): TextFormat {
+  const jsonSchema = {
+    schema: JSON.stringify(schema),
+    name,
+    ...(description !== undefined && { description }),
+  };
+  return { type: "json_schema", structure: { jsonSchema } };
 }
 
 /** Tells the caller of another effort, or of thoughts that it asked for and does not get. */
@@ -119,7 +138,10 @@ export function answersAsWhole(request: Conversation, model: BedrockModel): bool
 interface Parts {
   readonly format: AnswerFormat;
   readonly names: ToolNames;
-  readonly tools: EncodedTools;
+  readonly plan: ToolPlan;
+  readonly config: ToolConfig | undefined;
+  /** The tools' part of `additionalModelRequestFields`. */
+  readonly fields: JsonObject;
   readonly conversation: EncodedTurns<ContentBlock>;
 }
 
@@ -127,13 +149,14 @@ function encodeParts(request: Conversation, model: BedrockModel, adjustments: Ad
   const format = planAnswerFormat(request, model, adjustments);
   const names = new ToolNames();
   // Before the history, so that a clash changes the names in the history, not the offered ones.
-  const tools = encodeTools(request, model, { names, format, adjustments });
+  const plan = planTools(request, model.capabilities, { names, format, adjustments });
+  const tools = encodeTools(plan, model, names);
   const conversation = encodeTurns(request, {
     writer: new ConverseWriter(request, model),
     rules: model.capabilities,
     isRepaired: model.settings.conversation === "repair",
     names,
-    offersTools: tools.hasOffers,
+    offersTools: plan.hasOffers,
     instruction: format.kind === "instruction" ? format.text : undefined,
     adjustments,
   });
@@ -144,13 +167,13 @@ function encodeParts(request: Conversation, model: BedrockModel, adjustments: Ad
   }
   limitCachePoints(listsOf(prompt));
   const config = tools.config && { ...tools.config, tools: prompt.tools };
-  return { format, names, tools: { ...tools, config }, conversation };
+  return { format, names, plan, config, fields: tools.fields, conversation };
 }
 
 type ConverseContent = Pick<ConverseBody, "messages" | "system" | "toolConfig">;
 
 function contentOf(
-  { conversation: { system, turns }, tools: { config } }: Parts,
+  { conversation: { system, turns }, config }: Parts,
   { keepsThoughts }: { readonly keepsThoughts: boolean },
 ): ConverseContent {
   return {
@@ -161,7 +184,7 @@ function contentOf(
 }
 
 interface Plans {
-  readonly tools: EncodedTools;
+  readonly tools: JsonObject;
   readonly reasoning: ReasoningPlan;
   readonly adjustments: Adjustments;
 }
@@ -182,7 +205,7 @@ function additionalFields(
   const configured = isPlanned ? others : { ...others, reasoningConfig };
   const sendsTopK = topK !== undefined && !reasoning.isThinking;
   const sampling = sendsTopK ? topKFields(topK, family) : {};
-  const computed = { ...sampling, ...reasoning.fields, ...tools.fields };
+  const computed = { ...sampling, ...reasoning.fields, ...tools };
   return mergeFields(computed, configured);
 }
 

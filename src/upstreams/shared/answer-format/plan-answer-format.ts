@@ -4,25 +4,42 @@ import {
   fieldOf,
 } from "../../../domain/chat/conversation.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
-import { type Adjustments, invalidRequest, isBlank } from "../../shared/adjustments.ts";
-import type { BedrockModel } from "../models/bedrock-model.ts";
+import { type Adjustments, invalidRequest, isBlank } from "../adjustments.ts";
 import { providerSchema } from "./provider-schema.ts";
-import type { TextFormat } from "../encode/converse-body.ts";
-import { type Offer, readOffers } from "../../shared/tools/tool-offers.ts";
+import { type Offer, readOffers } from "../tools/tool-offers.ts";
 
 /** How the form of an answer that the caller requires is requested here. */
 export type AnswerFormat =
   | { readonly kind: "free" }
-  | { readonly kind: "field"; readonly textFormat: TextFormat }
+  | FieldFormat
   /** A tool whose input is the answer. The model must call it, or one of the caller's tools. */
   | { readonly kind: "tool"; readonly offer: Offer }
   | { readonly kind: "instruction"; readonly text: string };
+
+/** The provider enforces the schema. */
+export interface FieldFormat {
+  readonly kind: "field";
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly schema: JsonObject;
+}
+
+/** What a form of answers depends on. */
+export interface FormatModel {
+  readonly capabilities: {
+    readonly tools: boolean;
+    readonly toolChoice: boolean;
+    readonly jsonSchema: boolean;
+  };
+  /** Whether answers are checked, which makes a schema in words binding. */
+  readonly settings: { readonly validateAnswers?: boolean };
+}
 
 type Schema = Extract<WantedFormat, { readonly type: "schema" }>;
 
 export function planAnswerFormat(
   request: Conversation,
-  model: BedrockModel,
+  model: FormatModel,
   adjustments: Adjustments,
 ): AnswerFormat {
   const { format } = request;
@@ -33,7 +50,7 @@ export function planAnswerFormat(
   if (planned !== undefined) return planned;
   const inWords: AnswerFormat = { kind: "instruction", text: schemaInstruction(schemaOf(format)) };
   // The answer is still checked: one that violates the schema is refused.
-  if (model.settings.validateAnswers) return inWords;
+  if (model.settings.validateAnswers === true) return inWords;
   const advice =
     request.wire === "messages"
       ? "Describe the schema in the messages."
@@ -50,7 +67,7 @@ export function planAnswerFormat(
 function planSchema(
   format: Schema,
   request: Conversation,
-  { capabilities }: BedrockModel,
+  { capabilities }: FormatModel,
 ): AnswerFormat | undefined {
   const { name = "answer" } = format;
   const schema = schemaOf(format);
@@ -59,12 +76,7 @@ function planSchema(
   const held = capabilities.jsonSchema ? providerSchema(schema) : undefined;
   // If no tool can replace it, the provider's refusal explains what it does not accept.
   if (held !== undefined || (capabilities.jsonSchema && !canForce)) {
-    const jsonSchema = {
-      schema: JSON.stringify(held ?? schema),
-      name,
-      ...(description !== undefined && { description }),
-    };
-    return { kind: "field", textFormat: { type: "json_schema", structure: { jsonSchema } } };
+    return { kind: "field", name, description, schema: held ?? schema };
   }
   if (canForce) {
     const { list, choice } = readOffers(request);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { chatOf, modelWith } from "../../../../test/bedrock/checked-encode.ts";
-import { Adjustments } from "../../shared/adjustments.ts";
+import { Adjustments } from "../adjustments.ts";
 import { planAnswerFormat } from "./plan-answer-format.ts";
 
 const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };

@@ -1,8 +1,26 @@
-import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
-import { type Adjustments, isBlank, unsupported } from "../../shared/adjustments.ts";
-import { nonEmpty, objectOf } from "../../../domain/json-fields.ts";
-import type { BedrockModel } from "../models/bedrock-model.ts";
-import type { InferenceConfig } from "./converse-body.ts";
+import { type Conversation, fieldOf } from "../../domain/chat/conversation.ts";
+import { type Adjustments, isBlank, unsupported } from "./adjustments.ts";
+
+/** What these fields of a request depend on. */
+export interface InferenceModel {
+  readonly capabilities: {
+    readonly maxOutputTokens?: number | undefined;
+    readonly temperature: boolean;
+    readonly topP: boolean;
+    readonly topPWithTemperature: boolean;
+    readonly stop: boolean;
+  };
+  /** The longest answer by the operator's setting. */
+  readonly statedOutputTokens: number | undefined;
+  readonly settings: { readonly defaultOutputTokens?: number | undefined };
+}
+
+export interface InferenceConfig {
+  readonly maxTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly stopSequences?: readonly string[];
+}
 
 /** The default if neither the caller nor the model's configuration sets a cap. */
 const usualMaxTokens = 4_096;
@@ -18,7 +36,7 @@ const usualMaxTokens = 4_096;
  */
 export function maxTokensOf(
   request: Conversation,
-  model: BedrockModel,
+  model: InferenceModel,
   adjustments: Adjustments,
 ): number {
   const { capabilities, settings } = model;
@@ -53,7 +71,7 @@ export interface InferencePlan {
 
 export function encodeInference(
   request: Conversation,
-  model: BedrockModel,
+  model: InferenceModel,
   { maxTokens, isThinking, adjustments }: InferencePlan,
 ): InferenceConfig {
   const { sent: stopSequences } = stopsOf(request, model);
@@ -70,7 +88,7 @@ type Sampling = Pick<InferenceConfig, "temperature" | "topP">;
 
 function samplingOf(
   request: Conversation,
-  model: BedrockModel,
+  model: InferenceModel,
   adjustments: Adjustments,
 ): Sampling {
   const { capabilities } = model;
@@ -130,31 +148,8 @@ export interface Stops {
 }
 
 /** Some models refuse sequences that consist only of white space. */
-export function stopsOf(request: Conversation, { capabilities }: BedrockModel): Stops {
+export function stopsOf(request: Conversation, { capabilities }: InferenceModel): Stops {
   const all = (request.options.stop ?? []).filter((text) => text !== "");
   if (!capabilities.stop) return { sent: [], kept: all };
   return { sent: all.filter((text) => !isBlank(text)), kept: all.filter(isBlank) };
-}
-
-/**
- * Fields of Claude's own answer that say which of several stop sequences ended it: the first in
- * whole answers (Bedrock API reference, `additionalModelResponseFieldPaths`), the second in streams
- * (as the AI SDK asks). A field that the answer lacks is ignored. Only Messages tells its callers.
- */
-export const stopPaths = ["/stop_sequence", "/delta/stop_sequence"] as const;
-
-export function asksForStop(
-  { wire }: Conversation,
-  { family }: BedrockModel,
-  sent: readonly string[],
-): boolean {
-  return wire === "messages" && sent.length > 1 && family.startsWith("claude");
-}
-
-/** The stop sequence in `additionalModelResponseFields`. */
-export function stopSequenceIn(modelFields: unknown): string | undefined {
-  const fields = objectOf(modelFields);
-  return (
-    nonEmpty(fields?.["stop_sequence"]) ?? nonEmpty(objectOf(fields?.["delta"])?.["stop_sequence"])
-  );
 }
