@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "bun:test";
-import { byteLengthOf, DocumentNames, parseDataUrl } from "./content.ts";
+import { byteLengthOf, parseDataUrl } from "../../../domain/chat/data-url.ts";
+import { DocumentNames } from "./content.ts";
 
 test("a name loses its extension and characters that the provider refuses", () => {
   const names = new DocumentNames();

@@ -1,3 +1,4 @@
+import type { ImageFormat } from "../../../domain/chat/data-url.ts";
 import documentFormats from "./document-formats.json" with { type: "json" };
 import type { InferenceConfig } from "../../shared/inference.ts";
 import type { WireTurn } from "../../shared/turns/block-writer.ts";
@@ -83,7 +84,6 @@ export type ContentBlock =
 /** With the media types and extensions of files by which they are known. */
 export { documentFormats };
 export type DocumentFormat = keyof typeof documentFormats;
-export type ImageFormat = "png" | "jpeg" | "gif" | "webp";
 
 export interface ToolConfig {
   readonly tools: readonly ToolEntry[];

@@ -25,6 +25,7 @@ import {
 } from "../../shared/answer-format/plan-answer-format.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 import type { Guardrail } from "../config/target-sections.ts";
+import { reportThinking } from "../../shared/claude/thinking.ts";
 import {
   countsThoughts,
   planReasoning,
@@ -105,19 +106,6 @@ function textFormatOf({ name, description, schema }: FieldFormat): TextFormat {
     ...(description !== undefined && { description }),
   };
   return { type: "json_schema", structure: { jsonSchema } };
-}
-
-/** Tells the caller of another effort, or of thoughts that it asked for and does not get. */
-function reportThinking(
-  request: Conversation,
-  { effort, isThinking }: ReasoningPlan,
-  adjustments: Adjustments,
-): void {
-  const { effort: asked, mode } = request.thinking ?? {};
-  const isOther = asked !== undefined && effort !== undefined && asked !== effort;
-  if (isOther) adjustments.sendAs(fieldOf(request, "effort"), effort);
-  const isWanted = mode === "enabled" || mode === "adaptive";
-  if (isWanted && !isThinking && effort === undefined) adjustments.sendAs("thinking", "dropped");
 }
 
 /**

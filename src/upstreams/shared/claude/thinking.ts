@@ -1,6 +1,7 @@
-import type { Conversation, Thinking } from "../../../domain/chat/conversation.ts";
+import { type Conversation, fieldOf, type Thinking } from "../../../domain/chat/conversation.ts";
 import { effortBudgets, nearestEffort } from "../../../domain/chat/thinking-effort.ts";
 import { type JsonObject, numberOf } from "../../../domain/json-fields.ts";
+import type { Adjustments } from "../adjustments.ts";
 
 /** How a model of Claude is made to think. */
 export interface ThinkingFacts {
@@ -152,4 +153,17 @@ const leastBudget = 1_024;
 function effortOf(effort: string, { xhighEffort }: ThinkingFacts): string {
   if (effort === "minimal") return "low";
   return effort === "xhigh" && !xhighEffort ? "high" : effort;
+}
+
+/** Tells the caller of another effort, or of thoughts that it asked for and does not get. */
+export function reportThinking(
+  request: Conversation,
+  { effort, isThinking }: ThinkingPlan,
+  adjustments: Adjustments,
+): void {
+  const { effort: asked, mode } = request.thinking ?? {};
+  const isOther = asked !== undefined && effort !== undefined && asked !== effort;
+  if (isOther) adjustments.sendAs(fieldOf(request, "effort"), effort);
+  const isWanted = mode === "enabled" || mode === "adaptive";
+  if (isWanted && !isThinking && effort === undefined) adjustments.sendAs("thinking", "dropped");
 }

@@ -18,6 +18,8 @@ export interface ToolRules {
 export interface ToolPlan {
   readonly list: readonly Offer[];
   readonly choice: Choice;
+  /** The caller's own, if none of them may be called. */
+  readonly forbidden: readonly Offer[];
   /** Whether the model may make one call at most. */
   readonly isSingle: boolean;
   /** Whether the caller's own are among them, and may be called. */
@@ -51,6 +53,7 @@ export function planTools(
   return {
     list,
     choice,
+    forbidden: offers.choice.type === "none" ? offers.list : [],
     isSingle,
     hasOffers,
     answerTool: answer && names.sentNameOf(answer.name),

@@ -20,6 +20,8 @@ export interface Offer {
   readonly schema: JsonObject;
   readonly isStrict: boolean;
   readonly cacheMark?: CacheMark | undefined;
+  /** The caller's other fields. */
+  readonly extra?: JsonObject | undefined;
 }
 
 export type Choice =
@@ -77,7 +79,7 @@ export function mayCallTools(request: Conversation): boolean {
 
 function offerOf(tool: Tool): Offer {
   if (tool.kind === "custom") return customOffer(tool);
-  const { description, parameters, strict, cacheMark } = tool;
+  const { description, parameters, strict, cacheMark, extra } = tool;
   return {
     kind: "function",
     name: flatNameOf(tool),
@@ -86,6 +88,7 @@ function offerOf(tool: Tool): Offer {
     schema: parameters ?? { type: "object", properties: {} },
     isStrict: strict === true,
     cacheMark,
+    extra,
   };
 }
 

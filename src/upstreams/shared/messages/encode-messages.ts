@@ -1,0 +1,243 @@
+import type { AdjustedFields } from "../../../domain/chat/answer.ts";
+import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
+import type { JsonObject } from "../../../domain/json-fields.ts";
+import { type MessagesBlock, MessagesWriter } from "../../../wires/messages/write-blocks.ts";
+import {
+  type MessagesTool,
+  writeMessagesContent,
+  writeMessagesRequest,
+} from "../../../wires/messages/write-request.ts";
+import { Adjustments, checkUnsupported, isBlank } from "../adjustments.ts";
+import type { AnswerContext } from "../answers/answer-context.ts";
+import {
+  type AnswerFormat,
+  type FormatModel,
+  planAnswerFormat,
+} from "../answer-format/plan-answer-format.ts";
+import { providerSchema } from "../answer-format/provider-schema.ts";
+import {
+  noThinking,
+  planAdaptive,
+  planBudget,
+  reportThinking,
+  type ThinkingFacts,
+  type ThinkingPlan,
+  thinkingWish,
+} from "../claude/thinking.ts";
+import { encodeInference, type InferenceModel, maxTokensOf, stopsOf } from "../inference.ts";
+import type { ThoughtSeal } from "../thought-seal.ts";
+import { planTools, type ToolPlan, type ToolRules } from "../tools/plan-tools.ts";
+import { ToolNames } from "../tools/tool-names.ts";
+import { type Choice, type Offer, usesFunctions } from "../tools/tool-offers.ts";
+import type { WireTurn } from "../turns/block-writer.ts";
+import { encodeTurns, type TurnRules } from "../turns/turn-encoder.ts";
+
+/** A model of Claude behind a Messages API. */
+export interface MessagesModel extends InferenceModel, FormatModel {
+  /** The upstream's name. */
+  readonly identifier: string;
+  readonly capabilities: MessagesCapabilities;
+  readonly settings: InferenceModel["settings"] &
+    FormatModel["settings"] & {
+      readonly dropUnsupported: boolean;
+      readonly conversation: "repair" | "strict";
+    };
+  readonly thoughtSeal: ThoughtSeal;
+}
+
+export type MessagesCapabilities = InferenceModel["capabilities"] &
+  FormatModel["capabilities"] &
+  TurnRules &
+  ToolRules &
+  ThinkingFacts & {
+    /** How the model is made to think; others than these two are not. */
+    readonly reasoning: string;
+    readonly topK: boolean;
+    readonly images: boolean;
+    readonly documents: boolean;
+  };
+
+export interface EncodedMessages {
+  readonly body: string;
+  readonly context: AnswerContext;
+  readonly adjusted: AdjustedFields;
+}
+
+/**
+ * The body of `POST /v1/messages`, and the context for reading its answer. `forwarded`: fields and
+ * types of blocks that callers of Messages may send beyond those of the form. Throws
+ * `UpstreamFailure` `unsupported` or `invalid-request` that name the caller's field. `n` is ignored:
+ * each choice has its own request.
+ */
+export function encodeMessages(
+  request: Conversation,
+  model: MessagesModel,
+  forwarded: ReadonlySet<string>,
+): EncodedMessages {
+  const adjustments = new Adjustments(model.settings);
+  checkUnsupported(request, adjustments);
+  const parts = encodeParts(request, model, { forwarded, adjustments });
+  const { maxTokens, names, plan, thinking } = parts;
+  const { isThinking } = thinking;
+  reportThinking(request, thinking, adjustments);
+  const stops = stopsOf(request, model);
+  const inference = encodeInference(request, model, { maxTokens, isThinking, adjustments });
+  const topK = model.capabilities.topK ? request.options.topK : undefined;
+  if (topK !== undefined && isThinking) adjustments.sendAs(fieldOf(request, "topK"), "dropped");
+  const body = writeMessagesRequest(request, parts.content, {
+    ...inference,
+    maxTokens,
+    topK: isThinking ? undefined : topK,
+    forwarded,
+  });
+  return {
+    body: JSON.stringify(body),
+    context: {
+      toolNames: names.renamed,
+      textTools: plan.textTools,
+      answerTool: plan.answerTool,
+      usesFunctions: usesFunctions(request),
+      thoughtSeal: model.thoughtSeal,
+      stopSequences: stops.kept,
+      sentStop: undefined,
+      check: undefined,
+    },
+    adjusted: adjustments.fields,
+  };
+}
+
+/** The body of `POST /v1/messages/count_tokens`. Throws as `encodeMessages` does. */
+export function encodeMessagesCount(
+  request: Conversation,
+  model: MessagesModel,
+  forwarded: ReadonlySet<string>,
+): string {
+  const adjustments = new Adjustments(model.settings);
+  return JSON.stringify(encodeParts(request, model, { forwarded, adjustments }).content);
+}
+
+interface Parts {
+  readonly content: JsonObject;
+  readonly names: ToolNames;
+  readonly plan: ToolPlan;
+  readonly maxTokens: number;
+  readonly thinking: ThinkingPlan;
+}
+
+interface Writing {
+  readonly forwarded: ReadonlySet<string>;
+  readonly adjustments: Adjustments;
+}
+
+function encodeParts(
+  request: Conversation,
+  model: MessagesModel,
+  { forwarded, adjustments }: Writing,
+): Parts {
+  const { capabilities, settings, thoughtSeal } = model;
+  const format = planAnswerFormat(request, model, adjustments);
+  const names = new ToolNames();
+  const plan = planTools(request, capabilities, { names, format, adjustments });
+  // Forbidden tools stay: without them, the history's calls would have to become text.
+  const offers = [...plan.forbidden, ...plan.list];
+  const tools = offers.map((offer) => toolOf(offer, names, capabilities));
+  const { system, turns } = encodeTurns<MessagesBlock>(request, {
+    writer: new MessagesWriter({
+      isOwn: request.wire === "messages",
+      forwarded,
+      images: capabilities.images,
+      documents: capabilities.documents,
+      openThought: (block) => thoughtSeal.open(block),
+    }),
+    rules: capabilities,
+    isRepaired: settings.conversation === "repair",
+    names,
+    offersTools: tools.length > 0,
+    instruction: format.kind === "instruction" ? format.text : undefined,
+    adjustments,
+  });
+  const maxTokens = maxTokensOf(request, model, adjustments);
+  const thinking = planThinking(request, capabilities, { turns, maxTokens, plan });
+  const content = writeMessagesContent(request, {
+    model: model.identifier,
+    system,
+    messages: thinking.isThinking ? [...turns] : turns.map(withoutThoughts),
+    tools,
+    toolChoice: tools.length === 0 ? undefined : choiceOf(plan, names),
+    thinking: thinking.fields,
+    schema: schemaOf(format),
+    forwarded,
+  });
+  return { content, names, plan, maxTokens, thinking };
+}
+
+function toolOf(
+  { name, description, schema, isStrict, cacheMark, extra }: Offer,
+  names: ToolNames,
+  { jsonSchema }: MessagesCapabilities,
+): MessagesTool {
+  // A strict tool that cannot be enforced is offered as an ordinary one.
+  const held = isStrict && jsonSchema ? providerSchema(schema) : undefined;
+  return {
+    name: names.sentNameOf(name),
+    description: description === undefined || isBlank(description) ? undefined : description,
+    schema: held ?? schema,
+    isStrict: held !== undefined,
+    cacheMark,
+    extra,
+  };
+}
+
+function choiceOf(plan: ToolPlan, names: ToolNames): JsonObject | undefined {
+  // Nothing may be called but what the list has.
+  const choice: Choice = plan.list.length === 0 ? { type: "none" } : plan.choice;
+  const single = plan.isSingle ? { disable_parallel_tool_use: true } : {};
+  switch (choice.type) {
+    case "named":
+      return { type: "tool", name: names.sentNameOf(choice.name), ...single };
+    case "any":
+      return { type: "any", ...single };
+    case "none":
+      return { type: "none" };
+    case "auto":
+      return plan.isSingle ? { type: "auto", ...single } : undefined;
+  }
+}
+
+function planThinking(
+  request: Conversation,
+  facts: MessagesCapabilities,
+  { turns, maxTokens, plan }: Pick<Parts, "maxTokens" | "plan"> & { readonly turns: Turns },
+): ThinkingPlan {
+  const wish = thinkingWish(request);
+  const last = turns.at(-1);
+  const circumstances = {
+    maxTokens,
+    mayThink: !plan.isForced && last?.role === "user",
+    lacksThoughts:
+      last?.content[0]?.["type"] === "tool_result" && !isThought(turns.at(-2)?.content[0]),
+  };
+  switch (facts.reasoning) {
+    case "thinking-budget":
+      return planBudget(wish, circumstances);
+    case "adaptive":
+      return planAdaptive(wish, facts, circumstances);
+    default:
+      return noThinking;
+  }
+}
+
+type Turns = readonly WireTurn<MessagesBlock>[];
+
+/** For a model that does not think in this request. */
+function withoutThoughts({ role, content }: WireTurn<MessagesBlock>): WireTurn<MessagesBlock> {
+  return { role, content: content.filter((block) => !isThought(block)) };
+}
+
+function isThought(block: MessagesBlock | undefined): boolean {
+  return block?.["type"] === "thinking" || block?.["type"] === "redacted_thinking";
+}
+
+function schemaOf(format: AnswerFormat): JsonObject | undefined {
+  return format.kind === "field" ? format.schema : undefined;
+}

@@ -1,0 +1,305 @@
+import type { ChatEvent } from "../../../domain/chat/answer.ts";
+import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
+import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import {
+  countOf,
+  isObject,
+  type JsonObject,
+  listOf,
+  nonEmpty,
+  numberOf,
+  objectOf,
+  textOf,
+} from "../../../domain/json-fields.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
+import type { AnswerContext } from "../answers/answer-context.ts";
+import { AnswerEvents } from "../answers/answer-events.ts";
+import { ContentBlocks } from "../answers/content-blocks.ts";
+import type { OnUnknownFinish } from "../finish-words.ts";
+import { classifyMessagesError } from "./read-failure.ts";
+
+/**
+ * Reads an answer of the Messages API, event by event, or whole. Blocks that are not of the form,
+ * such as those of tools that the provider runs, are left out. Source: platform.claude.com,
+ * "Streaming messages" and "Messages".
+ */
+export class MessagesAnswer {
+  readonly #context: AnswerContext;
+  readonly #answer: AnswerEvents;
+  readonly #blocks: ContentBlocks;
+  /** The open blocks that are read, by index, each with the input that its start has. */
+  readonly #open = new Map<number | undefined, { input: JsonObject | undefined }>();
+  #events: ChatEvent[] = [];
+  #counts: Counts = {};
+  #isStartTold = false;
+  #isFinished = false;
+  #stopReason: string | undefined;
+  #stopSequence: string | undefined;
+  #tier: string | undefined;
+
+  constructor(context: AnswerContext, onUnknownFinish: OnUnknownFinish) {
+    this.#context = context;
+    this.#answer = new AnswerEvents(context, onUnknownFinish);
+    this.#blocks = new ContentBlocks(this.#answer);
+  }
+
+  /** Whether the answer is complete. */
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /** Whether a stop sequence that the gateway itself looks for ended the answer. */
+  get isCut(): boolean {
+    return this.#answer.isCut;
+  }
+
+  /** Whether a malformed event may be skipped: not before content, not inside a tool call. */
+  get mayGoOn(): boolean {
+    return this.#answer.hasSpoken && !this.#blocks.isWithinCall;
+  }
+
+  writeTo(events: ChatEvent[]): void {
+    this.#events = events;
+    this.#answer.writeTo(events);
+  }
+
+  /** Reads one event of a stream. Throws `UpstreamFailure`; false for a malformed event. */
+  readEvent(event: JsonObject): boolean {
+    const before = this.#events.length;
+    const isSound = this.#read(event);
+    // Told with the first content: before it, another target can still answer.
+    if (!this.#isStartTold && this.#events.length > before) {
+      this.#isStartTold = true;
+      const usage = usageOf(this.#counts);
+      if (usage !== undefined) this.#events.splice(before, 0, { type: "usage-start", usage });
+    }
+    if (this.isCut && !this.#isFinished) this.#finish("stop_sequence");
+    return isSound;
+  }
+
+  /** Reads a whole answer. Throws `UpstreamFailure` for anything else. */
+  readWhole(body: JsonObject): void {
+    refuseError(body);
+    const content = listOf(body["content"]);
+    if (content === undefined) throw brokenAnswer("the upstream's answer has no content");
+    this.#isStartTold = true;
+    this.#readUsage(body["usage"]);
+    withoutAnswerBesideCalls(content, this.#context.answerTool).forEach((block, index) => {
+      if (!isObject(block)) return;
+      this.#startBlock(index, block);
+      this.#endBlock(index);
+    });
+    this.#readStop(body);
+    this.#finish(this.#stopReason);
+  }
+
+  /** Call at the end of a stream that had no end of its own. */
+  end(): void {
+    if (this.#stopReason === undefined) {
+      throw brokenAnswer("the upstream's stream ended before the answer was finished");
+    }
+    this.#finish(this.#stopReason);
+  }
+
+  #read(event: JsonObject): boolean {
+    const index = numberOf(event["index"]);
+    switch (event["type"]) {
+      case "message_start": {
+        const message = objectOf(event["message"]);
+        this.#readUsage(message?.["usage"]);
+        return message !== undefined;
+      }
+      case "content_block_start": {
+        const block = objectOf(event["content_block"]);
+        if (block !== undefined) this.#startBlock(index, block);
+        return block !== undefined;
+      }
+      case "content_block_delta": {
+        const delta = objectOf(event["delta"]);
+        return delta !== undefined && this.#readDelta(index, delta);
+      }
+      case "content_block_stop":
+        this.#endBlock(index);
+        return true;
+      case "message_delta": {
+        const delta = objectOf(event["delta"]);
+        this.#readUsage(event["usage"]);
+        if (delta !== undefined) this.#readStop(delta);
+        return delta !== undefined;
+      }
+      case "message_stop":
+        this.end();
+        return true;
+      default:
+        refuseError(event);
+        // Pings, and events that are not known yet.
+        return typeof event["type"] === "string";
+    }
+  }
+
+  /** A whole block has all its content here, an empty one of a stream has it in its deltas. */
+  #startBlock(index: number | undefined, block: JsonObject): void {
+    const { type, text } = block;
+    switch (type) {
+      case "text":
+        if (typeof text !== "string") throw brokenAnswer("a text of the answer is not text");
+        this.#open.set(index, { input: undefined });
+        this.#blocks.text(text);
+        return;
+      case "thinking":
+        this.#open.set(index, { input: undefined });
+        this.#blocks.thought(index, {
+          text: textOf(block["thinking"]),
+          signature: textOf(block["signature"]),
+        });
+        return;
+      case "redacted_thinking":
+        this.#open.set(index, { input: undefined });
+        this.#blocks.thought(index, { data: textOf(block["data"]) });
+        return;
+      case "tool_use":
+        this.#open.set(index, { input: objectOf(block["input"]) });
+        this.#blocks.call(index, { id: block["id"], name: block["name"] });
+        return;
+      default:
+    }
+  }
+
+  /** False for a delta without its field. Deltas of blocks that are left out have no effect. */
+  #readDelta(index: number | undefined, delta: JsonObject): boolean {
+    const block = this.#open.get(index);
+    if (block === undefined) return true;
+    const piece = textOf(delta[deltaFields[textOf(delta["type"]) ?? ""] ?? ""]);
+    switch (delta["type"]) {
+      case "text_delta":
+        this.#blocks.text(piece ?? "");
+        break;
+      case "thinking_delta":
+        this.#blocks.thought(index, { text: piece });
+        break;
+      case "signature_delta":
+        this.#blocks.thought(index, { signature: piece });
+        break;
+      case "input_json_delta":
+        if (piece !== undefined && piece !== "") block.input = undefined;
+        this.#blocks.input(index, piece ?? "");
+        break;
+      default:
+        // Citations, and deltas that are not known yet.
+        return typeof delta["type"] === "string";
+    }
+    return piece !== undefined;
+  }
+
+  #endBlock(index: number | undefined): void {
+    const block = this.#open.get(index);
+    if (block === undefined) return;
+    this.#open.delete(index);
+    // Some servers send the whole input with the start.
+    const { input } = block;
+    if (input !== undefined && Object.keys(input).length > 0) {
+      this.#blocks.input(index, wellFormedJson(input));
+    }
+    this.#blocks.end(index);
+  }
+
+  #readStop({ stop_reason: reason, stop_sequence: sequence }: JsonObject): void {
+    this.#stopReason = nonEmpty(reason) ?? this.#stopReason;
+    this.#stopSequence = nonEmpty(sequence) ?? this.#stopSequence;
+  }
+
+  #readUsage(usage: unknown): void {
+    this.#counts = { ...this.#counts, ...countsIn(usage) };
+    this.#tier = tierOf(usage) ?? this.#tier;
+  }
+
+  #finish(reason: string | undefined): void {
+    this.#isFinished = true;
+    for (const index of this.#open.keys()) this.#endBlock(index);
+    this.#answer.serviceTier(this.#tier);
+    this.#answer.finish(reason, {
+      usage: usageOf(this.#counts),
+      stopSequence: this.#stopSequence,
+    });
+  }
+}
+
+/** The field of each kind of delta. */
+const deltaFields: Readonly<Record<string, string>> = {
+  text_delta: "text",
+  thinking_delta: "thinking",
+  signature_delta: "signature",
+  input_json_delta: "partial_json",
+};
+
+function refuseError(body: JsonObject): void {
+  const error = objectOf(body["error"]);
+  if (body["type"] !== "error" && error === undefined) return;
+  throw new UpstreamFailure(classifyMessagesError(undefined, error ?? {}));
+}
+
+/** A model that calls the caller's tools is not done, even if it also returns an answer. */
+function withoutAnswerBesideCalls(
+  content: readonly unknown[],
+  answerTool: string | undefined,
+): readonly unknown[] {
+  const callOf = (block: unknown): unknown =>
+    isObject(block) && block["type"] === "tool_use" ? block["name"] : undefined;
+  const names = content.map(callOf).filter((name) => name !== undefined);
+  if (answerTool === undefined || names.every((name) => name === answerTool)) return content;
+  return content.filter((block) => callOf(block) !== answerTool);
+}
+
+/** The counts of `usage`, which are sums so far. Absent ones are not there. */
+interface Counts {
+  readonly uncached?: number;
+  readonly read?: number;
+  readonly written?: number;
+  readonly output?: number;
+  readonly thinking?: number;
+}
+
+function countsIn(value: unknown): Counts {
+  const usage = objectOf(value);
+  if (usage === undefined) return {};
+  const counts = {
+    uncached: countOf(usage["input_tokens"]),
+    read: countOf(usage["cache_read_input_tokens"]),
+    written: countOf(usage["cache_creation_input_tokens"]) ?? sumOf(usage["cache_creation"]),
+    output: countOf(usage["output_tokens"]),
+    thinking: countOf(objectOf(usage["output_tokens_details"])?.["thinking_tokens"]),
+  };
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== undefined));
+}
+
+/** Writes for five minutes and for an hour. */
+function sumOf(written: unknown): number | undefined {
+  const parts = objectOf(written);
+  if (parts === undefined) return undefined;
+  return Object.values(parts).reduce<number>((sum, part) => sum + (countOf(part) ?? 0), 0);
+}
+
+/** The API counts reads from and writes to its cache separately from the other input. */
+function usageOf(counts: Counts): TokenUsage | undefined {
+  const { uncached, output, read = 0, written = 0, thinking = 0 } = counts;
+  if (uncached === undefined && output === undefined) return undefined;
+  const outputTokens = output ?? 0;
+  return {
+    inputTokens: (uncached ?? 0) + read + written,
+    outputTokens,
+    cachedInputTokens: read,
+    ...(written > 0 && { cacheWriteTokens: written }),
+    reasoningTokens: Math.min(thinking, outputTokens),
+  };
+}
+
+/** The usage in a body that cannot be read otherwise. */
+export function messagesUsage(value: unknown): TokenUsage | undefined {
+  return usageOf(countsIn(value));
+}
+
+/** The tier that served; the usual one goes without saying. */
+function tierOf(usage: unknown): string | undefined {
+  const tier = textOf(objectOf(usage)?.["service_tier"]);
+  return tier === "standard" ? "default" : tier;
+}

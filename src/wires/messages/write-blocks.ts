@@ -1,0 +1,220 @@
+import type { ExtraFields } from "../../domain/chat/answer.ts";
+import type {
+  Block,
+  CacheMark,
+  DocumentBlock,
+  ForeignBlock,
+  ImageBlock,
+  ReasoningBlock,
+  ToolCallBlock,
+  ToolResultBlock,
+} from "../../domain/chat/conversation.ts";
+import { imageFormatOf, parseDataUrl, soundBase64 } from "../../domain/chat/data-url.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { type JsonObject, textOf } from "../../domain/json-fields.ts";
+
+/** A block of a Messages request; it has a `type`. */
+export type MessagesBlock = JsonObject;
+
+export interface BlockRules {
+  /** The caller speaks Messages too. */
+  readonly isOwn: boolean;
+  /** Fields and types of blocks that are sent on for such a caller. */
+  readonly forwarded: ReadonlySet<string>;
+  readonly images: boolean;
+  readonly documents: boolean;
+  /** The opaque value as the model wrote it; undefined for a thought that it does not recognise. */
+  readonly openThought: (block: ReasoningBlock) => string | undefined;
+}
+
+/** Writes the blocks of a conversation for the Messages API. */
+export class MessagesWriter {
+  readonly #rules: BlockRules;
+
+  constructor(rules: BlockRules) {
+    this.#rules = rules;
+  }
+
+  text(text: string): MessagesBlock {
+    return { type: "text", text };
+  }
+
+  textOf(sent: MessagesBlock): string | undefined {
+    return sent["type"] === "text" ? textOf(sent["text"]) : undefined;
+  }
+
+  trimEnd(sent: MessagesBlock): MessagesBlock {
+    const text = this.textOf(sent);
+    return text === undefined ? sent : { ...sent, text: text.trimEnd() };
+  }
+
+  isResult({ type }: MessagesBlock): boolean {
+    return type === "tool_result";
+  }
+
+  isImage({ type }: MessagesBlock): boolean {
+    return type === "image";
+  }
+
+  /** None for a blank text, which the API refuses. Throws `UpstreamFailure`. */
+  input(block: Exclude<Block, ForeignBlock>): readonly MessagesBlock[] {
+    switch (block.type) {
+      case "text":
+      case "refusal":
+        if (!/\S/.test(block.text)) return [];
+        return [this.#with(block.extra, this.text(block.text))];
+      case "image":
+        return [this.#with(block.extra, this.#image(block))];
+      case "document":
+        return this.#document(block).map((sent) => this.#with(block.extra, sent));
+      case "audio":
+        throw refusal(block.at, "this model does not accept audio. Send a transcript.");
+      default:
+        return [];
+    }
+  }
+
+  foreign({ value }: ForeignBlock): MessagesBlock | undefined {
+    const { isOwn, forwarded } = this.#rules;
+    const type = value["type"];
+    if (!isOwn || typeof type !== "string" || !forwarded.has(type)) return undefined;
+    return value;
+  }
+
+  thought(block: ReasoningBlock): MessagesBlock | undefined {
+    const opaque = this.#rules.openThought(block);
+    if (opaque === undefined) return undefined;
+    return block.isRedacted === true
+      ? { type: "redacted_thinking", data: opaque }
+      : { type: "thinking", thinking: block.text, signature: opaque };
+  }
+
+  call({ id, name, input, from }: SentCall): MessagesBlock {
+    return this.#with(from.extra, { type: "tool_use", id, name, input });
+  }
+
+  result({ id, content, from }: SentResult): MessagesBlock {
+    return this.#with(from.extra, {
+      type: "tool_result",
+      tool_use_id: id,
+      ...(content.length > 0 && { content }),
+      ...(from.isError === true && { is_error: true }),
+    });
+  }
+
+  /** A thought takes no mark. */
+  mark(content: MessagesBlock[], mark: CacheMark): void {
+    const last = content.at(-1);
+    if (last === undefined || isThought(last)) return;
+    content[content.length - 1] = { ...last, ...cacheControl(mark) };
+  }
+
+  /** The API has no limits that other messages do not state better. */
+  count(): void {
+    return undefined;
+  }
+
+  #with(extra: ExtraFields | undefined, block: MessagesBlock): MessagesBlock {
+    const { isOwn, forwarded } = this.#rules;
+    return isOwn ? withFields(block, extra, forwarded) : block;
+  }
+
+  #image({ url, at }: ImageBlock): MessagesBlock {
+    if (!this.#rules.images) {
+      throw refusal(at, "this model does not accept images. Remove the image.");
+    }
+    if (/^https?:/i.test(url)) return { type: "image", source: { type: "url", url } };
+    const data = parseDataUrl(url);
+    const format = data && imageFormatOf(data);
+    if (data === undefined || format === undefined) {
+      throw invalid(at, "the image is not a data URL with valid data of PNG, JPEG, GIF or WebP.");
+    }
+    return { type: "image", source: base64(`image/${format}`, data.base64) };
+  }
+
+  #document({ data: sent, text, url, filename, context, at }: DocumentBlock) {
+    if (!this.#rules.documents) {
+      throw refusal(at, "this model does not accept files. Send the text itself.");
+    }
+    if (url !== undefined) {
+      throw refusal(at, "addresses of files are not read here. Send the file itself.");
+    }
+    if (text !== undefined && !/\S/.test(text)) return [];
+    const source = text === undefined ? this.#file(sent, filename, at) : plain(text);
+    const about = {
+      ...(filename !== undefined && { title: filename }),
+      ...(context && { context }),
+    };
+    return [{ type: "document", source, ...about }];
+  }
+
+  #file(sent: string | undefined, filename: string | undefined, at: string): JsonObject {
+    if (sent === undefined) {
+      throw refusal(at, "file ids are not supported. Send the file itself.");
+    }
+    const whole = /^data:/i.test(sent) ? parseDataUrl(sent) : undefined;
+    const bytes = whole?.base64 ?? soundBase64(sent);
+    if (bytes === undefined) throw invalid(at, "the file is not valid base64 data.");
+    const isPdf = bytes.startsWith("JVBERi0") || whole?.mediaType === "application/pdf";
+    if (isPdf) return base64("application/pdf", bytes);
+    if (isTextFile(whole?.mediaType ?? "", filename ?? "")) {
+      return plain(Buffer.from(bytes, "base64").toString());
+    }
+    throw invalid(at, "the file must be a PDF or text. Say so in its media type or filename.");
+  }
+}
+
+/** A call as it is sent. */
+interface SentCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: JsonObject;
+  readonly from: ToolCallBlock;
+}
+
+interface SentResult {
+  readonly id: string;
+  readonly content: readonly MessagesBlock[];
+  readonly from: ToolResultBlock;
+}
+
+/** An object with those of the caller's other fields that are forwarded. Its own win. */
+export function withFields<Sent extends JsonObject>(
+  sent: Sent,
+  extra: ExtraFields | undefined,
+  forwarded: ReadonlySet<string>,
+): Sent {
+  if (extra === undefined) return sent;
+  const more = Object.entries(extra).filter(([name]) => forwarded.has(name) && !(name in sent));
+  return more.length === 0 ? sent : { ...sent, ...Object.fromEntries(more) };
+}
+
+export function cacheControl({ ttl }: CacheMark): JsonObject {
+  return { cache_control: { type: "ephemeral", ...(ttl === "1h" && { ttl }) } };
+}
+
+function isThought({ type }: MessagesBlock): boolean {
+  return type === "thinking" || type === "redacted_thinking";
+}
+
+function base64(mediaType: string, data: string): JsonObject {
+  return { type: "base64", media_type: mediaType, data };
+}
+
+function plain(data: string): JsonObject {
+  return { type: "text", media_type: "text/plain", data };
+}
+
+/** Source code and tables are text too, whatever their type says. */
+function isTextFile(mediaType: string, filename: string): boolean {
+  if (mediaType.startsWith("text/") || mediaType === "application/json") return true;
+  return /\.(?:txt|md|markdown|csv|tsv|html?|json|xml|ya?ml|log)$/i.test(filename);
+}
+
+function refusal(at: string, what: string): UpstreamFailure {
+  return new UpstreamFailure({ kind: "unsupported", param: at, message: `${at}: ${what}` });
+}
+
+function invalid(at: string, what: string): UpstreamFailure {
+  return new UpstreamFailure({ kind: "invalid-request", param: at, message: `${at}: ${what}` });
+}
