@@ -34,7 +34,9 @@ function formatSection(section: ReferenceSection): string {
 
 /** An item of a list, which can be as long as it needs to be. */
 function formatRow({ key, type, initial, about }: ReferenceRow): string {
-  const defaults = { required: ", required", none: "" }[initial] ?? `, default ${initial}`;
+  const defaults = initial.startsWith("required")
+    ? `, ${initial}`
+    : ({ none: "" }[initial] ?? `, default ${initial}`);
   return wrapped(`- \`${key}\` (${type}${defaults}): ${about}`);
 }
 

@@ -11,6 +11,7 @@ import {
 import { rawFault, withTransportFault } from "./faults/transport.ts";
 import { isFrame, type Reply, type Step } from "./reply.ts";
 import type { RawConnection } from "./front.ts";
+import { messagesRoute, planMessagesCall } from "./messages/plan-call.ts";
 import { openAiRoute, planOpenAiCall } from "./openai/plan-call.ts";
 import { errorReply, WireError } from "./openai/errors.ts";
 import { nextTurn, Pace, type PaceOptions, wait } from "./time.ts";
@@ -77,10 +78,17 @@ function routeOf(
     if (known instanceof BedrockError) return { reply: bedrockErrorReply(known) };
     return { kind: known.kind, plan: (incoming) => planBedrockCall(known, incoming, parts) };
   }
+  const message = messagesRoute(request.method, path);
+  if (message !== undefined) {
+    return {
+      kind: message.kind,
+      plan: (incoming) => planMessagesCall(message, incoming, parts),
+    };
+  }
   const route = openAiRoute(request.method, path);
   if (route === undefined) {
-    const message = `Invalid URL (${request.method} ${new URL(request.url).pathname})`;
-    return { reply: errorReply(new WireError(404, { message })) };
+    const text = `Invalid URL (${request.method} ${new URL(request.url).pathname})`;
+    return { reply: errorReply(new WireError(404, { message: text })) };
   }
   return { kind: route.kind, plan: (incoming) => planOpenAiCall(route, incoming, parts) };
 }

@@ -79,8 +79,10 @@ function mergeForms(forms: readonly Form[]): readonly ReferenceRow[] {
   const merged = new Map<string, ReferenceRow>();
   for (const { kind, rows } of forms) {
     for (const row of rows) {
-      const isShared = forms.every((form) => form.rows.some(({ key }) => key === row.key));
-      const about = isShared ? row.about : `Kind \`${kind}\` only. ${row.about}`;
+      const having = forms.filter((form) => form.rows.some(({ key }) => key === row.key));
+      const isShared = having.length === forms.length;
+      const mark = having.length === 1 ? `Kind \`${kind}\` only.` : `Kind \`${kind}\`:`;
+      const about = isShared ? row.about : `${mark} ${row.about}`;
       const earlier = merged.get(row.key);
       merged.set(row.key, earlier === undefined ? { ...row, about } : mergeRow(earlier, row, kind));
     }

@@ -136,7 +136,7 @@ export const onlyHere: readonly {
     rule: "only main may end the process, and the control thread itself",
   },
   {
-    pattern: /\b(?:kind [!=]== |case )"(?:openai|bedrock)"/,
+    pattern: /\b(?:kind [!=]== |case )"(?:openai|anthropic|bedrock)"/,
     in: /^(?:src\/upstreams|simulator)\//,
     rule: "facts about a kind belong to its folder",
   },

@@ -15,9 +15,10 @@ import { writeMessagesError } from "./write-error.ts";
 export const messages: ChatSurface = {
   endpoint: "messages",
   hasPing: true,
-  read({ value }) {
+  read({ value }, headers) {
+    const conversation = requireContent(readMessagesRequest(checkMessagesRequest(value)));
     return {
-      conversation: requireContent(readMessagesRequest(checkMessagesRequest(value))),
+      conversation: { ...conversation, betas: betasIn(headers.get("anthropic-beta")) },
       body: (answer, about) => writeMessage(answer, { ...about, id: messageId(about.callId) }),
       openWriter: (about) => new MessageStreamWriter({ ...about, id: messageId(about.callId) }),
     };
@@ -29,6 +30,11 @@ export const messageTokens: CountSurface = {
   read: (body) => requireContent(readMessagesRequest(checkCountRequest(body))),
   body: (inputTokens) => ({ input_tokens: inputTokens }),
 };
+
+function betasIn(header: string | null): readonly string[] | undefined {
+  if (header === null) return undefined;
+  return header.split(",").flatMap((beta) => beta.trim() || []);
+}
 
 /** Throws 400 for a conversation without anything to answer. */
 function requireContent(conversation: Conversation): Conversation {

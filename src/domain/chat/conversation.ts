@@ -35,6 +35,8 @@ export interface Conversation {
   /** Undefined: the caller did not say whether the model shall think. */
   readonly thinking?: Thinking | undefined;
   readonly extra: ExtraFields;
+  /** The caller's `anthropic-beta`, which only its own wire may send on. */
+  readonly betas?: readonly string[] | undefined;
   /** What reading the body dropped, as the caller is told. Undefined: nothing. */
   readonly adjusted?: AdjustedFields | undefined;
 }

@@ -23,8 +23,6 @@ export interface BlockRules {
   readonly forwarded: ReadonlySet<string>;
   readonly images: boolean;
   readonly documents: boolean;
-  /** The opaque value as the model wrote it; undefined for a thought that it does not recognise. */
-  readonly openThought: (block: ReasoningBlock) => string | undefined;
 }
 
 /** Writes the blocks of a conversation for the Messages API. */
@@ -81,12 +79,12 @@ export class MessagesWriter {
     return value;
   }
 
-  thought(block: ReasoningBlock): MessagesBlock | undefined {
-    const opaque = this.#rules.openThought(block);
+  /** Undefined for a thought without a signature, which the API refuses. */
+  thought({ text, opaque, isRedacted }: ReasoningBlock): MessagesBlock | undefined {
     if (opaque === undefined) return undefined;
-    return block.isRedacted === true
+    return isRedacted === true
       ? { type: "redacted_thinking", data: opaque }
-      : { type: "thinking", thinking: block.text, signature: opaque };
+      : { type: "thinking", thinking: text, signature: opaque };
   }
 
   call({ id, name, input, from }: SentCall): MessagesBlock {

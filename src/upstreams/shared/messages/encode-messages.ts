@@ -25,7 +25,6 @@ import {
   thinkingWish,
 } from "../claude/thinking.ts";
 import { encodeInference, type InferenceModel, maxTokensOf, stopsOf } from "../inference.ts";
-import type { ThoughtSeal } from "../thought-seal.ts";
 import { planTools, type ToolPlan, type ToolRules } from "../tools/plan-tools.ts";
 import { ToolNames } from "../tools/tool-names.ts";
 import { type Choice, type Offer, usesFunctions } from "../tools/tool-offers.ts";
@@ -42,7 +41,6 @@ export interface MessagesModel extends InferenceModel, FormatModel {
       readonly dropUnsupported: boolean;
       readonly conversation: "repair" | "strict";
     };
-  readonly thoughtSeal: ThoughtSeal;
 }
 
 export type MessagesCapabilities = InferenceModel["capabilities"] &
@@ -97,7 +95,6 @@ export function encodeMessages(
       textTools: plan.textTools,
       answerTool: plan.answerTool,
       usesFunctions: usesFunctions(request),
-      thoughtSeal: model.thoughtSeal,
       stopSequences: stops.kept,
       sentStop: undefined,
       check: undefined,
@@ -134,7 +131,7 @@ function encodeParts(
   model: MessagesModel,
   { forwarded, adjustments }: Writing,
 ): Parts {
-  const { capabilities, settings, thoughtSeal } = model;
+  const { capabilities, settings } = model;
   const format = planAnswerFormat(request, model, adjustments);
   const names = new ToolNames();
   const plan = planTools(request, capabilities, { names, format, adjustments });
@@ -147,7 +144,6 @@ function encodeParts(
       forwarded,
       images: capabilities.images,
       documents: capabilities.documents,
-      openThought: (block) => thoughtSeal.open(block),
     }),
     rules: capabilities,
     isRepaired: settings.conversation === "repair",

@@ -1,0 +1,118 @@
+import type { Conversation } from "../../domain/chat/conversation.ts";
+import { brokenAnswer } from "../../domain/errors/upstream-failure.ts";
+import { countOf, parseObject, usageIn } from "../../domain/json-fields.ts";
+import type { AdapterServices, UpstreamAdapter, UpstreamRequest, WholeAnswer } from "../adapter.ts";
+import { unknownFinishReport } from "../shared/finish-words.ts";
+import { decodeMessages, MessagesStreamDecoder } from "../shared/messages/decode-messages.ts";
+import {
+  encodeMessages,
+  encodeMessagesCount,
+  type MessagesModel,
+} from "../shared/messages/encode-messages.ts";
+import { messagesUsage } from "../shared/messages/messages-answer.ts";
+import { createReadMessagesFailure } from "../shared/messages/read-failure.ts";
+import type { AnthropicSettings } from "./config.ts";
+import { modelOf } from "./models.ts";
+
+/** The Messages API of Anthropic, and of others that serve it with an API key. */
+export function createAnthropicAdapter(
+  settings: AnthropicSettings,
+  { clock, onTrouble }: AdapterServices,
+): UpstreamAdapter {
+  const forwarded = new Set(settings.forwardFields);
+  const modelAt = modelsOf(settings);
+  const onUnknownFinish = unknownFinishReport(onTrouble);
+  const post = (request: Conversation, path: string, body: string): UpstreamRequest => ({
+    url: `${settings.baseUrl}/v1/messages${path}`,
+    method: "POST",
+    headers: { ...headers, ...betaHeader(request, settings) },
+    body,
+  });
+  const encodeChat = (request: Conversation, identifier: string) => {
+    const model = modelAt(request.model, identifier);
+    const { body, context, adjusted } = encodeMessages(request, model, forwarded);
+    const reader = { context, onUnknownFinish };
+    return { request: post(request, "", body), adjusted, reader };
+  };
+  return {
+    chat: {
+      ...(settings.countsTokens && {
+        countTokens(request: Conversation, identifier: string) {
+          const model = modelAt(request.model, identifier);
+          const body = encodeMessagesCount(request, model, forwarded);
+          return { request: post(request, "/count_tokens", body), decode: decodeCount };
+        },
+      }),
+      // The newest models recognise their thoughts in one account only.
+      origin: (model, upstream) => ({
+        wire: "messages",
+        model,
+        account: `${upstream} ${settings.baseUrl}`,
+        provesText: true,
+      }),
+      takesChoiceCount: false,
+      takesImageUrls: true,
+      encode(request, identifier) {
+        const { reader, ...encoded } = encodeChat({ ...request, isStreamed: false }, identifier);
+        return {
+          ...encoded,
+          decode: (answer) => decodeMessages(answer, reader),
+          usageIn: (body) => messagesUsage(usageIn(body)),
+        };
+      },
+      encodeStream(request, identifier) {
+        const { reader, ...encoded } = encodeChat({ ...request, isStreamed: true }, identifier);
+        return {
+          ...encoded,
+          newDecoder: (limits) => new MessagesStreamDecoder(reader, limits),
+        };
+      },
+    },
+    provider: "anthropic",
+    requestIdHeader: "request-id",
+    authorize: (request) => ({
+      ...request,
+      headers: { ...request.headers, "x-api-key": settings.apiKey.reveal() },
+    }),
+    readFailure: createReadMessagesFailure(clock),
+  };
+}
+
+/**
+ * The newest version refuses sampling settings that callers may still send; this one takes them
+ * where the model does.
+ */
+const headers = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+  "accept-encoding": "identity",
+  "anthropic-version": "2023-06-01",
+};
+
+/** The operator's betas, and those of the caller's that the operator lets through. */
+function betaHeader(
+  { betas: asked = [] }: Conversation,
+  { betas, forwardBetas }: AnthropicSettings,
+): Readonly<Record<string, string>> {
+  const sent = new Set([...betas, ...asked.filter((beta) => forwardBetas.includes(beta))]);
+  return sent.size === 0 ? {} : { "anthropic-beta": [...sent].join(",") };
+}
+
+/** Models with settings are made once; without settings, a model is what its identifier says. */
+function modelsOf({ models }: AnthropicSettings): (alias: string, id: string) => MessagesModel {
+  const made = new Map(
+    Array.from(models, ([alias, own]) => [
+      alias,
+      new Map(Array.from(own, ([id, settings]) => [id, modelOf(id, settings)])),
+    ]),
+  );
+  return (alias, id) => made.get(alias)?.get(id) ?? modelOf(id);
+}
+
+/** Reads `{"input_tokens": n}`. */
+function decodeCount({ body }: WholeAnswer): number {
+  const count = countOf(parseObject(body)?.["input_tokens"]);
+  // Every input has tokens; a count of 0 would pass any limit.
+  if (count === undefined || count === 0) throw brokenAnswer("the answer has no count");
+  return count;
+}

@@ -1,0 +1,122 @@
+import { z } from "zod";
+import type { Secret } from "../../domain/keys/secret.ts";
+import {
+  credential,
+  flag,
+  httpUrl,
+  requiredWholeNumber,
+  type SettingProblem,
+  text,
+} from "../../settings/values.ts";
+import type { BuiltUpstream, FieldsOf, FileUpstream } from "../kind.ts";
+import { type AnthropicModelSettings, claudeFamilies } from "./models.ts";
+
+const names = (about: string) => z.array(text("Name.")).max(100).prefault([]).describe(about);
+
+/** The keys of an upstream of this kind in the file. */
+export const fields = {
+  base_url: httpUrl("Address of the API, without `/v1`.")
+    .refine(
+      (url) => !/\/(v1|messages)$/.test(url),
+      "must end before the version: /v1/messages is added",
+    )
+    .prefault("https://api.anthropic.com"),
+  api_key: credential(
+    "API key, sent as `x-api-key`. Tokens of subscriptions (`sk-ant-oat...`) are refused.",
+  ),
+  forward_fields: names(
+    "Fields of requests, blocks and tools, and types of blocks, that callers of the Messages API " +
+      "may send beyond those that Sluice knows. Plans do not limit their effect.",
+  ),
+  forward_betas: names("Values of `anthropic-beta` that callers of the Messages API may send."),
+  betas: names("Values of `anthropic-beta` that every request gets."),
+  count_tokens: flag(true).describe("Counts tokens with `/v1/messages/count_tokens`."),
+};
+
+type Fields = FieldsOf<typeof fields>;
+
+/** Subscriptions are for the provider's own clients; its terms forbid others to use them. */
+export function contradictions({ api_key: key }: Fields): readonly SettingProblem[] {
+  if (!key.reveal().startsWith("sk-ant-oat")) return [];
+  const message =
+    "must be an API key of the Claude Console: tokens of a subscription (sk-ant-oat...) are for " +
+    "Anthropic's own clients only";
+  return [{ path: ["api_key"], message }];
+}
+
+/** The section of a target of this kind. Its provider has no embeddings. */
+export const targetSections = {
+  chat: z
+    .strictObject({
+      family: z
+        .enum(claudeFamilies)
+        .optional()
+        .meta({
+          title: "family",
+          description:
+            "Family of the model. Derived from the identifier, which a name of your own does not " +
+            "tell.",
+        }),
+      default_output_tokens: requiredWholeNumber([1, 100_000_000])
+        .describe("Output cap for calls without one. Default: the model's maximum.")
+        .optional(),
+      drop_unsupported: flag(false).describe(
+        "Drops request fields that the model does not support, instead of answering 400.",
+      ),
+      conversation: z
+        .enum(["repair", "strict"])
+        .prefault("repair")
+        .describe(
+          "`repair` adds a user turn to conversations that the provider would reject without " +
+            "one; `strict` refuses them.",
+        ),
+    })
+    .optional(),
+  embedding: z.strictObject({}).optional(),
+};
+
+export interface AnthropicSettings {
+  /** Without a slash at its end. */
+  readonly baseUrl: string;
+  readonly apiKey: Secret;
+  readonly forwardFields: readonly string[];
+  readonly forwardBetas: readonly string[];
+  readonly betas: readonly string[];
+  readonly countsTokens: boolean;
+  /** By alias, then by the provider's identifier. */
+  readonly models: ReadonlyMap<string, ReadonlyMap<string, AnthropicModelSettings>>;
+}
+
+export function buildUpstream({
+  name,
+  fields: written,
+  targets,
+}: FileUpstream<
+  typeof fields,
+  typeof targetSections
+>): readonly BuiltUpstream<AnthropicSettings>[] {
+  const models = new Map<string, Map<string, AnthropicModelSettings>>();
+  for (const target of targets) {
+    if (target.kind !== "chat") continue;
+    const { alias, model, section, maxOutputTokens } = target;
+    const own = models.get(alias) ?? new Map<string, AnthropicModelSettings>();
+    models.set(alias, own);
+    own.set(model, {
+      family: section?.family,
+      dropUnsupported: section?.drop_unsupported ?? false,
+      conversation: section?.conversation ?? "repair",
+      defaultOutputTokens: section?.default_output_tokens,
+      maxOutputTokens,
+    });
+  }
+  const settings = {
+    baseUrl: written.base_url,
+    apiKey: written.api_key,
+    forwardFields: written.forward_fields,
+    forwardBetas: written.forward_betas,
+    betas: written.betas,
+    countsTokens: written.count_tokens,
+    models,
+  };
+  return [{ name, settings }];
+}

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type AnthropicGateway, startAnthropicGateway } from "./anthropic-gateway.ts";
+
+/**
+ * The simulator refuses thoughts that are not its own, unchanged; for the newest models also when
+ * anything before them has changed.
+ */
+const models = ["claude-sonnet-4", "claude-opus-4-6", "claude-opus-5", "claude-fable-5-1"];
+let world: AnthropicGateway;
+
+beforeAll(async () => {
+  world = await startAnthropicGateway({ models });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+const rounds = 50;
+
+interface Message {
+  readonly role: string;
+  readonly content?: unknown;
+  readonly tool_call_id?: string;
+}
+
+interface Block {
+  readonly type: string;
+  readonly id?: string;
+  readonly signature?: string;
+}
+
+async function post(path: string, body: object): Promise<unknown> {
+  const response = await world.gateway.post(path, body);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${response.status}: ${text}`);
+  return JSON.parse(text);
+}
+
+describe.each(models)("%s", (model) => {
+  test("takes its thoughts back from callers of Messages, through many calls of tools", async () => {
+    const tools = [
+      { name: "weather", description: "Weather", input_schema: schema },
+      { name: "trains", input_schema: schema },
+    ];
+    const isBudget = model === "claude-sonnet-4";
+    const thinking = isBudget
+      ? { type: "enabled", budget_tokens: 2_000 }
+      : { type: "adaptive", display: "summarized" };
+    const messages: Message[] = [{ role: "user", content: "Weather and trains in Rome?" }];
+    const base = { model, max_tokens: 8_000, system: "Be brief.", tools, thinking };
+    let signatures = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      // Marks move with the last turn, and change nothing that is signed.
+      const marked = messages.map((message, index) =>
+        index === messages.length - 1 ? withMark(message) : message,
+      );
+      const answer = (await post("/v1/messages", { ...base, messages: marked })) as {
+        content: readonly Block[];
+      };
+      const calls = answer.content.filter(({ type }) => type === "tool_use");
+      signatures += answer.content.filter(({ signature }) => signature !== undefined).length;
+      messages.push({ role: "assistant", content: answer.content });
+      const content = calls.map(({ id }) => ({
+        type: "tool_result",
+        tool_use_id: id,
+        content: "next: weather",
+      }));
+      const more = [{ type: "text", text: `Weather and trains again, ${round}?` }];
+      messages.push({ role: "user", content: calls.length > 0 ? content : more });
+    }
+    expect(signatures).toBe(rounds);
+  });
+
+  test("takes its thoughts back from callers of chat", async () => {
+    const tools = ["weather", "trains"].map((name) => ({
+      type: "function",
+      function: { name, parameters: schema },
+    }));
+    const messages: Message[] = [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "Weather and trains in Rome?" },
+    ];
+    for (let round = 0; round < rounds; round += 1) {
+      const asked = { model, max_tokens: 8_000, reasoning_effort: "low", tools, messages };
+      const { choices } = (await post("/v1/chat/completions", asked)) as {
+        choices: {
+          message: {
+            role: string;
+            reasoning_content?: string;
+            reasoning_details?: unknown[];
+            tool_calls?: { id: string }[];
+          };
+        }[];
+      };
+      const [choice] = choices;
+      if (choice === undefined) throw new Error("There is no choice.");
+      const { message } = choice;
+      expect(message.reasoning_content).toContain("Step 1");
+      expect(message.reasoning_details?.length).toBe(1);
+      messages.push(message);
+      for (const { id } of message.tool_calls ?? []) {
+        messages.push({ role: "tool", content: "next: trains", tool_call_id: id });
+      }
+      if ((message.tool_calls ?? []).length === 0) messages.push({ role: "user", content: "More" });
+    }
+  });
+});
+
+test("thoughts of another model are left out, and the call is answered", async () => {
+  const asked = (model: string, messages: readonly Message[]) =>
+    post("/v1/messages", {
+      model,
+      max_tokens: 4_000,
+      thinking: { type: "adaptive", display: "summarized" },
+      messages,
+    }) as Promise<{ content: readonly Block[] }>;
+  const first: Message = { role: "user", content: "echo: one" };
+  const theirs = await asked("claude-opus-4-6", [first]);
+  expect(theirs.content[0]?.type).toBe("thinking");
+  const turn = { role: "assistant", content: theirs.content };
+  const again = await asked("claude-fable-5-1", [
+    first,
+    turn,
+    { role: "user", content: "echo: two" },
+  ]);
+  expect(again.content.at(-1)).toMatchObject({ type: "text", text: "two" });
+});
+
+function withMark({ role, content }: Message): Message {
+  const blocks: readonly object[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : (content as object[]);
+  const last = blocks.at(-1);
+  const marked = { ...last, cache_control: { type: "ephemeral" } };
+  return { role, content: [...blocks.slice(0, -1), marked] };
+}
