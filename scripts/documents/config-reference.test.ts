@@ -44,7 +44,7 @@ test("every key has a meaning, a type and a default or the word required", () =>
     for (const row of rows) {
       expect(row.about).toEndWith(".");
       expect(row.type).not.toBe("");
-      expect(row.initial).toMatch(/^(required|none|`.*`)$/);
+      expect(row.initial).toMatch(/^(?:(?:^|; `\w+`: )(?:required|none|`[^;]*`))+$/);
     }
   }
 });
@@ -56,7 +56,9 @@ test("the reference marks where kinds differ in a key, and keys of a single kind
   expect(rows.get("upstreams.<name>.kind")?.type).toBe(
     upstreamKinds.map(({ name }) => `\`${name}\``).join(", "),
   );
-  expect(rows.get("upstreams.<name>.timeouts.idle")?.initial).toBe("`30s`; `bedrock`: `5m`");
+  expect(rows.get("upstreams.<name>.timeouts.idle")?.initial).toBe(
+    "`30s`; `anthropic`: `60s`; `bedrock`: `5m`",
+  );
   expect(rows.get("upstreams.<name>.timeouts.total")?.initial).toBe("`10m`");
   expect(rows.get("upstreams.<name>.api_key")?.about).toContain(" Kind `bedrock`: ");
   expect(rows.get("upstreams.<name>.region")?.about).toStartWith("Kind `bedrock` only. ");
