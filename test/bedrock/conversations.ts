@@ -88,7 +88,9 @@ function exchangeOf(takesDocuments: boolean): fc.Arbitrary<readonly Loose[]> {
         const content = [{ type: "text", text: "21", at }] as const;
         return { type: "tool-result", callId, content, isError, at };
       });
-      const blocks = [...answered.slice(0, position), ...called, ...answered.slice(position)];
+      // Without its words, the user's turns around it would be one, with too many documents.
+      const said = takesDocuments ? [...answered, spoken] : answered;
+      const blocks = [...said.slice(0, position), ...called, ...said.slice(position)];
       return [
         { role: "user", blocks: [...asked, spoken] },
         ...between,
