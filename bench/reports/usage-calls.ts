@@ -1,4 +1,9 @@
-import type { CallOutcome, CapacityClass, UsageRecord } from "../../src/domain/usage/usage.ts";
+import {
+  callDialects,
+  type CallOutcome,
+  type CapacityClass,
+  type UsageRecord,
+} from "../../src/domain/usage/usage.ts";
 
 const keys = 50;
 const models = [
@@ -50,6 +55,7 @@ export function callOf(index: number, { since, until, count, first = 0 }: CallSp
     application: `application ${key % 25}`,
     keyId: keyId(key),
     model: models[integer(random() ** 2, models.length)] ?? models[0],
+    dialect: callDialects[integer(random() ** 3, callDialects.length)] ?? "chat",
     target: status === 400 ? undefined : targets[integer(random() ** 2, targets.length)],
     capacityClass: classes[integer(random(), classes.length)] ?? "on-demand",
     inputTokens: 100 + integer(random(), 4_000),

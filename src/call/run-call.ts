@@ -42,14 +42,17 @@ export async function runCall<Answer>(
     model,
     nowMs: services.clock.monotonic(),
   };
-  const { inputs, isStreamed } = work;
+  const { inputs, isStreamed, dialect } = work;
   const output = work.expectedOutput(model);
   const size = work.measure(model, call);
   const estimate = services.estimator.estimate(subject, size, output);
   // From here the meter reports every end of the call.
   services.running.enter(call);
   call.origin?.becomesCall();
-  const meter = new Meter({ call, model, size, output, estimate, inputs, isStreamed }, services);
+  const meter = new Meter(
+    { call, model, size, output, estimate, inputs, isStreamed, dialect },
+    services,
+  );
   try {
     checkModels(model, { call, work });
     const request = { call, model, estimate, output };

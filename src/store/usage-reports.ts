@@ -2,6 +2,7 @@ import type {
   UsageDimension,
   UsageStep,
   CallOutcome,
+  CallDialect,
   CapacityClass,
   UsageRecord,
 } from "../domain/usage/usage.ts";
@@ -32,6 +33,7 @@ export interface UsageFilter {
   readonly applicationId?: string | undefined;
   readonly keyId?: string | undefined;
   readonly model?: string | undefined;
+  readonly dialect?: CallDialect | undefined;
   readonly target?: string | undefined;
   readonly status?: number | undefined;
   readonly capacityClass?: CapacityClass | undefined;

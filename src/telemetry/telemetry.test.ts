@@ -11,7 +11,7 @@ test("a finished call is counted by model, status and outcome, with its tokens",
   events.callEnded(recordOf("req_1"));
   events.callEnded(recordOf("req_2"));
   const text = page();
-  const labels = 'environment="production",model="alpha-sonnet-4",status="200"';
+  const labels = 'environment="production",model="alpha-sonnet-4",dialect="chat",status="200"';
   expect(text).toContain(`sluice_calls_total{${labels},outcome="completed"} 2`);
   const input = 'model="alpha-sonnet-4",direction="input",source="upstream"';
   expect(text).toContain(`sluice_tokens_total{${input}} 20`);

@@ -1,4 +1,4 @@
-import type { CallOutcome, UsageRecord } from "../../src/domain/usage/usage.ts";
+import { callDialects, type CallOutcome, type UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { UsageStore } from "../../src/store/store.ts";
 import type { UsageReports } from "../../src/store/usage-reports.ts";
 
@@ -18,6 +18,7 @@ export function recordOf(id: string, values: Partial<UsageRecord> = {}): UsageRe
     application: "search",
     keyId: "key_a",
     model: "alpha-sonnet-4",
+    dialect: "chat",
     target: "bedrock-us/provider.model",
     capacityClass: "on-demand",
     inputTokens: 10,
@@ -77,6 +78,7 @@ export function randomRecord(random: Random, id: string, days: number): UsageRec
     applicationId: `app_${key % 3}_${account}`,
     keyId: `key_${key}`,
     model: pickOf(random, ["alpha-sonnet-4", "beta-3-70b", "embed-text-v2"]),
+    dialect: pickOf(random, callDialects),
     target: pickOf(random, ["east/model", "west/model", ""]) || undefined,
     capacityClass: pickOf(random, ["provisioned", "spillover", "on-demand"]),
     inputTokens: integerOf(random, 5_000),

@@ -74,7 +74,7 @@ describe(`${callCount} mixed calls, ${callersAtOnce} at a time,`, () => {
     expect(metricsIn(text, "sluice_calls_total")).toEqual(
       countRows(rows, (row) => [
         [
-          `environment="${row.environment}",model="${row.model}",status="${row.status}",outcome="${row.outcome}"`,
+          `environment="${row.environment}",model="${row.model}",dialect="${row.dialect}",status="${row.status}",outcome="${row.outcome}"`,
           1,
         ],
       ]),

@@ -20,6 +20,7 @@ export function openedCall(id: string, values: Partial<OpenedCall> = {}): Opened
     application: "search",
     keyId: "key_a",
     model: "alpha-sonnet-4",
+    dialect: "chat",
     capacityClass: "on-demand",
     isStreamed: true,
     inputTokens: 80,

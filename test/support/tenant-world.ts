@@ -217,7 +217,7 @@ export class TenantWorld implements AsyncDisposable {
     const output = { cap, choices };
     const estimate = estimator.estimate(subject, size, output);
     const meter = new Meter(
-      { call, model, size, output, estimate, inputs: choices, isStreamed: true },
+      { call, model, size, output, estimate, inputs: choices, isStreamed: true, dialect: "chat" },
       this.#services,
     );
     const request = { call, model, estimate, output };

@@ -47,6 +47,7 @@ test("a call has one line, with its request, its key, its target, its tokens and
       application: "test-application",
       keyId: row?.keyId,
       model: "chat-model",
+      dialect: "chat",
       target: "simulator/simulated-chat",
       capacityClass: "on-demand",
       inputTokens: row?.inputTokens,

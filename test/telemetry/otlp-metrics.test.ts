@@ -45,6 +45,7 @@ test("the metrics of the page are sent with their names, types, labels and value
   expect(points(calls)[0]?.attributes).toEqual({
     environment: "test",
     model: "chat-model",
+    dialect: "chat",
     status: "200",
     outcome: "completed",
   });

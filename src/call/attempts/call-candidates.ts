@@ -1,3 +1,4 @@
+import type { CallDialect } from "../../domain/usage/usage.ts";
 import type { CandidateNote } from "../../domain/usage/call-routing.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model, ModelKind, Target } from "../../domain/model.ts";
@@ -171,6 +172,7 @@ interface PossibleTarget {
 export interface CallWork<Answer> {
   readonly alias: string;
   readonly kind: ModelKind;
+  readonly dialect: CallDialect;
   readonly isStreamed: boolean;
   /** How many inputs, each of at most a context window, upstreams may read. */
   readonly inputs: number;

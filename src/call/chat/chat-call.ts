@@ -170,6 +170,7 @@ function workOf<Answer>(
   return {
     alias: request.model,
     kind: "chat",
+    dialect: request.wire,
     ...(hasTags(request) && {
       continues: (destination, call, { tags }) =>
         opaqueValuesOf(destination, call, tags).wroteNewest(request),

@@ -58,6 +58,7 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
   return {
     alias: request.model,
     kind: "embedding",
+    dialect: "embeddings",
     isStreamed: false,
     measure: (model, call) => (hasImages && readsImages(model, call) ? sizeWithImages : size),
     expectedOutput: () => ({ cap: 0, choices: 1 }),

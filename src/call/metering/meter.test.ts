@@ -31,6 +31,7 @@ async function setUp({ takes = true } = {}) {
       estimate,
       inputs: 1,
       isStreamed: true,
+      dialect: "messages",
     },
     {
       clock,
@@ -186,6 +187,7 @@ test("a call is opened in the ledger before its first attempt, with the data of 
       application: key.application,
       keyId: key.id,
       model: "alpha-sonnet-4",
+      dialect: "messages",
       capacityClass: "on-demand",
       isStreamed: true,
       inputTokens: 100,

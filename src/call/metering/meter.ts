@@ -1,11 +1,11 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { CallTiming } from "../../domain/tracing.ts";
 import type { Model } from "../../domain/model.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type {
+  CallDialect,
   CallLedger,
   CallOutcome,
   OpenedCall,
@@ -58,6 +58,7 @@ export interface MeterSubject {
   /** How many inputs, each of at most a context window, upstreams may read. */
   readonly inputs: number;
   readonly isStreamed: boolean;
+  readonly dialect: CallDialect;
 }
 
 /** Tokens that a stream may deliver beyond its reservation before the limits are updated. */
@@ -242,7 +243,8 @@ export class Meter {
     const { kind, status, code } = failure;
     if (!mayBeBilled(kind, false)) return undefined;
     // A server or a proxy before it may say itself that there was a timeout, and at any time.
-    const isBrokenOff = brokenOffKinds.has(kind) || (status ?? code) !== undefined;
+    const isCutShort = kind === "connection-lost" || kind === "broken-answer";
+    const isBrokenOff = isCutShort || (status ?? code) !== undefined;
     const generated = isBrokenOff ? this.#generatedWithin(elapsedMs) : this.#reservedOutput;
     // What breaks at once is an outage, or a page of a proxy: nothing was read either.
     if (isBrokenOff && generated === 0) return undefined;
@@ -315,7 +317,7 @@ export class Meter {
   }
 
   #openedCall(admission: Admission): OpenedCall {
-    const { call, model, isStreamed } = this.#subject;
+    const { call, model, dialect, isStreamed } = this.#subject;
     const { key } = call.caller;
     return {
       id: call.id,
@@ -326,6 +328,7 @@ export class Meter {
       application: key.application,
       keyId: key.id,
       model: model.alias,
+      dialect,
       capacityClass: admission.capacityClass,
       isStreamed,
       inputTokens: this.#tokens.inputTokens,
@@ -334,7 +337,7 @@ export class Meter {
   }
 
   #record({ outcome, status, code }: CallEnd, { usage, source }: CountedUsage): UsageRecord {
-    const { call, model, isStreamed } = this.#subject;
+    const { call, model, dialect, isStreamed } = this.#subject;
     const { key } = call.caller;
     const { receivedAt } = call;
     const admission = this.#admission;
@@ -351,6 +354,7 @@ export class Meter {
       application: key.application,
       keyId: key.id,
       model: model.alias,
+      dialect,
       target: last?.candidate.target.id,
       capacityClass: admission?.capacityClass ?? "on-demand",
       inputTokens: usage.inputTokens,
@@ -371,12 +375,6 @@ export class Meter {
     };
   }
 }
-
-/** The upstream gave up before the gateway did. */
-const brokenOffKinds: ReadonlySet<UpstreamFailureKind> = new Set([
-  "connection-lost",
-  "broken-answer",
-]);
 
 /** The part of the call that a failed attempt was to answer, from 0 to 1, and how long it took. */
 export interface Unanswered {

@@ -24,7 +24,7 @@ export function formatCall(call: ReplyRecord): string {
     ["Key", of("key_id")],
     ["Application", `${of("application")} in ${of("environment")}`],
     ["Account", of("account_id")],
-    ["Model", of("model")],
+    ["Model", `${of("model")}, asked for through ${of("dialect")}`],
     ["Target", `${of("target")} (${of("class")}), attempts: ${of("attempts")}`],
     [
       "Input",

@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { usageSources, usageDimensions, usageSteps } from "../../domain/usage/usage.ts";
+import {
+  callDialects,
+  usageSources,
+  usageDimensions,
+  usageSteps,
+} from "../../domain/usage/usage.ts";
 import { idSchema, numberText, pageFields, timeSchema } from "./values.ts";
 
 const time = (about: string) => z.string().max(40).optional().describe(about);
@@ -13,6 +18,7 @@ const filterFields = {
   application_id: idSchema.optional(),
   key_id: idSchema.optional(),
   model: name.describe("An alias."),
+  dialect: z.enum(callDialects).optional().describe("The API of the request."),
   target: name.describe("`upstream/identifier`. Not for account holders."),
   status: z
     .string()
@@ -120,6 +126,7 @@ export const callRowSchema = z
     application: z.string(),
     key_id: z.string(),
     model: z.string(),
+    dialect: z.enum(callDialects).describe("The API of the request."),
     target: targetSchema.nullable(),
     class: z.enum(["provisioned", "spillover", "on-demand"]),
     input_tokens: z.int(),

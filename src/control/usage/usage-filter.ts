@@ -18,13 +18,14 @@ export interface ScopedFilter {
 /** The filter of a request, limited to what its sender may see. Throws 400 beyond that. */
 export function usageFilter(query: FilterQuery, principal: Principal, now: number): ScopedFilter {
   const { accountId, isEmpty } = listScope(principal, query.account_id);
-  const { environment, model, target, status, outcome } = query;
+  const { environment, model, dialect, target, status, outcome } = query;
   if (target !== undefined) requireTargets("target", principal);
   const filter = {
     ...readRange(query, now),
     environment,
     accountId,
     model,
+    dialect,
     target,
     status,
     outcome,

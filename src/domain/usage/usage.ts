@@ -27,6 +27,11 @@ export type UsageSource = (typeof usageSources)[number];
 /** The capacity that served a call. */
 export type CapacityClass = "provisioned" | "spillover" | "on-demand";
 
+export const callDialects = ["chat", "responses", "messages", "embeddings"] as const;
+
+/** The wire format of the caller's request. */
+export type CallDialect = (typeof callDialects)[number];
+
 /** How a call ended; `interrupted`: the gateway's process ended first. */
 export type CallOutcome = "completed" | "failed" | "abandoned" | "interrupted";
 
@@ -42,6 +47,7 @@ export interface UsageRecord {
   readonly application: string;
   readonly keyId: string;
   readonly model: string;
+  readonly dialect: CallDialect;
   /** Target of the last attempt; undefined if there was none. */
   readonly target: string | undefined;
   readonly capacityClass: CapacityClass;
@@ -80,6 +86,7 @@ export interface OpenedCall extends Pick<
   | "application"
   | "keyId"
   | "model"
+  | "dialect"
   | "capacityClass"
   | "isStreamed"
   | "reservedTokens"
@@ -113,6 +120,7 @@ export const usageDimensions = [
   "application",
   "key",
   "model",
+  "dialect",
   "target",
   "status",
   "class",

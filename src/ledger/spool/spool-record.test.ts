@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { closedCall, randomOf } from "../../../test/support/ledger-fixtures.ts";
-import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
+import { callDialects, type OpenedCall, type UsageRecord } from "../../domain/usage/usage.ts";
 import { readCall, readRecord, writeCheckpoint, writeClose, writeOpen } from "./spool-record.ts";
 
 const attempt = {
@@ -28,6 +28,7 @@ function anyCall(random: () => number, id: number): OpenedCall {
     application: text(),
     keyId: text(),
     model: text(),
+    dialect: one(callDialects),
     capacityClass: one(["provisioned", "spillover", "on-demand"]),
     isStreamed: random() < 0.5,
     inputTokens: one(numbers),

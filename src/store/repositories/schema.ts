@@ -242,6 +242,8 @@ const usage = `
     application TEXT NOT NULL,
     key_id TEXT NOT NULL,
     model TEXT NOT NULL,
+    -- chat, responses, messages or embeddings.
+    dialect TEXT NOT NULL,
     target TEXT,
     capacity_class TEXT NOT NULL,
     -- What admission reserved; NULL: unknown.
@@ -278,12 +280,13 @@ const usage = `
     application_id TEXT NOT NULL,
     key_id TEXT NOT NULL,
     model TEXT NOT NULL,
+    dialect TEXT NOT NULL,
     target TEXT NOT NULL,
     capacity_class TEXT NOT NULL,
     outcome TEXT NOT NULL,
     status INT NOT NULL,
     code TEXT NOT NULL,
-    UNIQUE (account_id, key_id, model, target, capacity_class, outcome, status, code,
+    UNIQUE (account_id, key_id, model, dialect, target, capacity_class, outcome, status, code,
       application_id, environment)
   ) STRICT;
   CREATE INDEX usage_groups_by_key ON usage_groups (key_id);

@@ -116,6 +116,7 @@ type UsageGroupRow = Pick<
   | "applicationId"
   | "keyId"
   | "model"
+  | "dialect"
   | "capacityClass"
   | "outcome"
   | "status"

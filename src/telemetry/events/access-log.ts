@@ -55,6 +55,7 @@ export function createAccessLog(logger: Logger, isOn: boolean) {
         application: record.application,
         keyId: record.keyId,
         model: record.model,
+        dialect: record.dialect,
         target: record.target,
         capacityClass: record.capacityClass,
         inputTokens: record.inputTokens,

@@ -7,7 +7,7 @@ import { type Count, counter, type Metric } from "./series.ts";
 /** Every counter with its help text and the names of its labels. */
 const table = {
   sluice_http_requests_total: ["HTTP requests answered.", "route", "status"],
-  sluice_calls_total: ["Calls by outcome.", "environment", "model", "status", "outcome"],
+  sluice_calls_total: ["Calls by outcome.", "environment", "model", "dialect", "status", "outcome"],
   sluice_tokens_total: ["Tokens of calls, as in the ledger.", "model", "direction", "source"],
   sluice_key_requests_total: [
     "Requests by key and answer. The first 1000 keys of each process have their own " +

@@ -130,8 +130,9 @@ export class Metrics {
   }
 
   callEnded(record: UsageRecord, attempts: readonly AttemptNote[] = []): void {
-    const { environment, model, status, outcome, usageSource: source, firstEventMs } = record;
-    this.#calls.of(environment, model, String(status), outcome).value += 1;
+    const { environment, model, dialect, status, outcome } = record;
+    const { usageSource: source, firstEventMs } = record;
+    this.#calls.of(environment, model, dialect, String(status), outcome).value += 1;
     this.#tokens.of(model, "input", source).value += record.inputTokens;
     this.#tokens.of(model, "output", source).value += record.outputTokens;
     this.#durations.of(model, String(record.isStreamed)).observe(record.durationMs);

@@ -7,13 +7,13 @@ interface MetricOptions extends Omit<MetricFamily, "series"> {
 /** What a series has counted. */
 type Readings = Pick<MetricSeries, "value" | "counts">;
 
-/** A metric of at most four labels: its series by their values. */
+/** A metric of at most five labels: its series by their values. */
 export class Metric<Series extends Readings> {
   readonly #about: Omit<MetricFamily, "series">;
   readonly #labelNames: readonly string[];
   readonly #create: () => Series;
   /** By each label: a call counts in a dozen series, and a joined key would cost far more. */
-  readonly #byLabels = new Map<string, Map<string, Map<string, Map<string, Series>>>>();
+  readonly #byLabels = new Map<string, ByLabel<ByLabel<ByLabel<ByLabel<Series>>>>>();
   readonly #all: (readonly [labels: MetricSeries["labels"], series: Series])[] = [];
 
   constructor({ labelNames, ...about }: MetricOptions, create: () => Series) {
@@ -30,8 +30,9 @@ export class Metric<Series extends Readings> {
     const two = labels[1] ?? "";
     const three = labels[2] ?? "";
     const four = labels[3] ?? "";
-    const known = this.#byLabels.get(one)?.get(two)?.get(three)?.get(four);
-    return known ?? this.#begin([one, two, three, four]);
+    const five = labels[4] ?? "";
+    const known = this.#byLabels.get(one)?.get(two)?.get(three)?.get(four)?.get(five);
+    return known ?? this.#begin([one, two, three, four, five]);
   }
 
   collect(): MetricFamily {
@@ -41,15 +42,17 @@ export class Metric<Series extends Readings> {
     return { ...this.#about, series };
   }
 
-  #begin(values: readonly [string, string, string, string]): Series {
+  #begin(values: readonly [string, string, string, string, string]): Series {
     const series = this.#create();
     const labels = this.#labelNames.map((name, index) => [name, values[index] ?? ""]);
     this.#all.push([Object.fromEntries(labels), series]);
-    const [one, two, three, four] = values;
-    below(below(below(this.#byLabels, one), two), three).set(four, series);
+    const [one, two, three, four, five] = values;
+    below(below(below(below(this.#byLabels, one), two), three), four).set(five, series);
     return series;
   }
 }
+
+type ByLabel<Value> = Map<string, Value>;
 
 function below<Value>(all: Map<string, Map<string, Value>>, name: string): Map<string, Value> {
   const known = all.get(name) ?? new Map<string, Value>();

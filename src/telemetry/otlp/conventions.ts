@@ -42,6 +42,7 @@ export const ownNames = {
   environment: "sluice.environment",
   application: "sluice.application",
   keyId: "sluice.key.id",
+  dialect: "sluice.dialect",
   capacityClass: "sluice.capacity_class",
   outcome: "sluice.outcome",
   usageSource: "sluice.usage_source",

@@ -84,6 +84,7 @@ export class SpanBuilder {
         [ownNames.environment]: record.environment,
         [ownNames.application]: record.application,
         [ownNames.keyId]: record.keyId,
+        [ownNames.dialect]: record.dialect,
         [ownNames.capacityClass]: record.capacityClass,
         [ownNames.outcome]: record.outcome,
         [ownNames.usageSource]: record.usageSource,

@@ -14,6 +14,7 @@ export const callColumns = {
   application: "text",
   key_id: "text",
   model: "text",
+  dialect: "text",
   target: "text",
   capacity_class: "text",
   input_tokens: "bigint",
