@@ -120,7 +120,7 @@ export class ValkeyLimits implements LimitStore {
     const now = this.#advance();
     for (const ended of this.#leases.takeEnded(now)) this.#giveBack(ended);
     await this.#reports.look(this.#names.sinceKeys);
-    for (const own of this.#own.openSince(now, openToldMs)) {
+    for (const own of this.#own.openSince(now - openToldMs)) {
       const names = this.#names.of([own.scope]);
       await this.#reports.correct(this.#reports.accountOf(names), [], [own]);
     }

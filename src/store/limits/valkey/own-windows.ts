@@ -31,8 +31,10 @@ export class OwnWindows {
   readonly #guarantees: AgingMap<OwnWindow>;
 
   constructor(nowMs: number) {
-    this.#minutes = new AgingMap(minuteLifeMs, nowMs);
-    this.#guarantees = new AgingMap(guaranteeLifeMs, nowMs);
+    // Those of long calls stay.
+    const keeps = ({ window }: OwnWindow): boolean => window.overrun > 0;
+    this.#minutes = new AgingMap(minuteLifeMs, nowMs, keeps);
+    this.#guarantees = new AgingMap(guaranteeLifeMs, nowMs, keeps);
   }
 
   advance(nowMs: number): void {
@@ -58,14 +60,12 @@ export class OwnWindows {
     });
   }
 
-  /** Keeps those of long calls, and returns those whose open use the server is about to forget. */
-  openSince(nowMs: number, afterMs: number): readonly OwnWindow[] {
+  /** Those whose open use the server has last heard of before a time. */
+  openSince(toldAtMs: number): readonly OwnWindow[] {
     const due: OwnWindow[] = [];
     for (const all of [this.#minutes, this.#guarantees]) {
-      for (const [key, own] of Array.from(all.entries())) {
-        if (own.window.overrun === 0) continue;
-        all.touch(key);
-        if (nowMs - own.openToldAtMs >= afterMs) due.push(own);
+      for (const [, own] of all.entries()) {
+        if (own.window.overrun > 0 && own.openToldAtMs <= toldAtMs) due.push(own);
       }
     }
     return due;
