@@ -306,23 +306,6 @@ test("a long call does not keep the files of later calls", async () => {
   expect(bench.store.rows.size).toBe(201);
 });
 
-test("a file is replaced after a while even if a call in it is open", async () => {
-  await using bench = new LedgerBench();
-  const folder = bench.newFolder();
-  const ledger = bench.open({}, folder);
-  void ledger.calls.open(openedCall("req_long"));
-  for (let call = 0; call < 50; call += 1) void ledger.calls.close(closedCall(`req_${call}`));
-  await ledger.flush();
-  const before = ledger.calls.spoolBytes;
-  bench.clock.advance(700_000);
-  await ledger.flush();
-  bench.clock.advance(10_000);
-  await ledger.flush();
-  await ledger.flush();
-  expect(spoolNames(folder)).toEqual(["00000002.spool"]);
-  expect(ledger.calls.spoolBytes).toBeLessThan(before / 10);
-});
-
 test("a nearly full spool warns once, a full one refuses calls, and a flushed one has room", async () => {
   await using bench = new LedgerBench();
   const ledger = bench.open({ segmentBytes: 16_384, spoolLimitBytes: 65_536 });

@@ -3,19 +3,10 @@ import { markSettled, segmentPath } from "./segment-files.ts";
 import type { SpoolFiles } from "./spool-files.ts";
 import type { Delivered } from "./spool-record.ts";
 
-export interface SegmentPlace {
-  readonly folder: string;
-  readonly number: number;
-  readonly files: SpoolFiles;
-  /** Monotonic milliseconds. */
-  readonly createdAt: number;
-}
-
 /** One file of the spool. */
 export class Segment {
   readonly number: number;
   readonly path: string;
-  readonly createdAt: number;
   /** Monotonic milliseconds; undefined while it is written. */
   sealedAt: number | undefined;
   /** Open calls whose latest full record is in this file. */
@@ -32,10 +23,9 @@ export class Segment {
   #syncing: Promise<void> | undefined;
 
   /** Creates the file. Throws system errors. */
-  constructor({ folder, number, files, createdAt }: SegmentPlace) {
+  constructor(folder: string, number: number, files: SpoolFiles) {
     this.number = number;
     this.path = segmentPath(folder, number);
-    this.createdAt = createdAt;
     this.#folder = folder;
     this.#files = files;
     this.#file = files.create(this.path);

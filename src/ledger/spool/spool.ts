@@ -52,8 +52,6 @@ export interface Progress {
 
 /** The most that a power cut may lose in `group` mode. */
 const syncIntervalMs = 20;
-/** Files are replaced after this time, so that a replay does not repeat old rows. */
-const segmentLifetimeMs = 600_000;
 /** Open calls are moved out of files that were sealed this long ago; most have ended by then. */
 const carryAfterMs = 10_000;
 /** Open calls moved to the active file in one step. */
@@ -209,11 +207,9 @@ export class Spool {
     this.#active = this.#create();
   }
 
-  /** Whether a file is old, or could be removed as soon as it is ingested; then it is replaced. */
+  /** Whether a file could be removed as soon as it is ingested; then it is replaced. */
   #isDue(active: Segment): boolean {
     if (active.bytes === 0) return false;
-    const ageMs = this.#options.clock.monotonic() - active.createdAt;
-    if (ageMs > segmentLifetimeMs) return true;
     const isIdle = this.#segments.every(({ open }) => open.size === 0);
     return isIdle && this.#segments.length <= idleFiles;
   }
@@ -232,12 +228,11 @@ export class Spool {
   }
 
   #create(): Segment | undefined {
-    const { root, name, files = systemFiles, clock } = this.#options;
+    const { root, name, files = systemFiles } = this.#options;
     try {
       this.#lock ??= createProcessFolder(root, name);
       const { folder } = this.#lock;
-      const createdAt = clock.monotonic();
-      const segment = new Segment({ folder, number: this.#nextNumber, files, createdAt });
+      const segment = new Segment(folder, this.#nextNumber, files);
       this.#nextNumber += 1;
       this.#segments.push(segment);
       return segment;
