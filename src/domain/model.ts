@@ -65,3 +65,15 @@ export function modelNamed({ models, otherNames }: Environment, name: string): M
   const alias = exact.get(name) ?? prefixes.find(({ prefix }) => name.startsWith(prefix))?.alias;
   return alias === undefined ? undefined : models.get(alias);
 }
+
+/** A target that keeps failing gets no calls for a time. */
+export interface TargetOut {
+  readonly target: string;
+  /** Set when only the calls of this key failed; undefined: out for all. */
+  readonly key: string | undefined;
+  readonly forMs: number;
+  /** Times in a row. */
+  readonly times: number;
+  /** A text of the gateway, never of a provider. */
+  readonly because: string;
+}

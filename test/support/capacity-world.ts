@@ -1,5 +1,5 @@
 import { drainMicrotasks } from "bun:jsc";
-import type { Pool, UnitHoldings } from "../../src/domain/limits/capacity.ts";
+import type { Pool, PoolName, UnitHoldings } from "../../src/domain/limits/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage/usage.ts";
 import { Capacity, type CapacityOptions } from "../../src/admission/capacity/capacity.ts";
 import type {
@@ -10,7 +10,6 @@ import type {
   PlaceRequest,
   Waited,
 } from "../../src/admission/capacity/place.ts";
-import type { PoolName } from "../../src/admission/capacity/pool-bounds.ts";
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";

@@ -1,8 +1,8 @@
+import type { TargetOut } from "../../src/domain/model.ts";
 import type { UpstreamFailureDetails } from "../../src/domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../../src/domain/errors/failure-kind.ts";
 import {
   type AttemptWatch,
-  type TargetOut,
   type ReturnedTarget,
   TargetHealth,
 } from "../../src/routing/health/target-health.ts";

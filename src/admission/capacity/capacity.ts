@@ -1,4 +1,5 @@
 import type { CapacityClass } from "../../domain/usage/usage.ts";
+import type { PoolLoad, PoolName } from "../../domain/limits/capacity.ts";
 import { Wait } from "../../domain/waiting/gate.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
@@ -13,7 +14,7 @@ import {
   type PlaceCandidate,
   type UpstreamBounds,
 } from "./place.ts";
-import type { GateServices, PoolName } from "./pool-bounds.ts";
+import type { GateServices } from "./pool-bounds.ts";
 import { HeldPlace, PlaceTurn, PoolGate, type PoolGateOptions, type Spot } from "./pool-gate.ts";
 import type { SharedSlots } from "./shared/shared-slots.ts";
 import type { UpstreamSlots } from "./shared/upstream-slots.ts";
@@ -24,11 +25,6 @@ export interface CapacityOptions extends GateServices {
   readonly limitOf: (targetId: string) => ConcurrencyLimit;
   /** What this process may use of bounds that several processes share; default: all. */
   readonly shared?: SharedSlots | undefined;
-}
-
-export interface PoolView extends PoolName {
-  readonly inFlight: Readonly<Record<CapacityClass, number>>;
-  readonly queued: Readonly<Record<CapacityClass, number>>;
 }
 
 type Entered = EnterResult<HeldPlace>;
@@ -110,8 +106,8 @@ export class Capacity implements CapacityGate {
     for (const { gate } of this.#pools.values()) gate.serve();
   }
 
-  views(): readonly PoolView[] {
-    const views: PoolView[] = [];
+  views(): readonly PoolLoad[] {
+    const views: PoolLoad[] = [];
     for (const [name, pool] of this.#pools) views.push(viewOf({ kind: "pool", name }, pool));
     for (const [name, { gate }] of this.#upstreams) {
       if (gate !== undefined) views.push(viewOf({ kind: "upstream", name }, gate));
@@ -230,7 +226,7 @@ function isUnused({ gate, places, readingOn }: UpstreamEntry): boolean {
   return gate?.isIdle !== false && places.count === 0 && readingOn.count === 0;
 }
 
-function viewOf(place: PoolName, pool: PoolGate): PoolView {
+function viewOf(place: PoolName, pool: PoolGate): PoolLoad {
   const count = (of: (capacityClass: CapacityClass) => number) => ({
     provisioned: of("provisioned"),
     spillover: of("spillover"),

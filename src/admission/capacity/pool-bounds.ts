@@ -1,15 +1,14 @@
 import type { Clock } from "../../domain/clock.ts";
-import { unitsIn, type Pool, type UnitHoldings } from "../../domain/limits/capacity.ts";
+import {
+  unitsIn,
+  type Pool,
+  type PoolName,
+  type UnitHoldings,
+} from "../../domain/limits/capacity.ts";
 import { arePlacesOversold, keptPlaces, keyPlaces, openPlaces, openTokens } from "./guarantee.ts";
 import type { TokenLimits } from "../../store/limits/limit-store.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { PlaceHolder, Waited } from "./place.ts";
-
-/** A configured pool, or the targets of an upstream that name none. */
-export interface PoolName {
-  readonly kind: "pool" | "upstream";
-  readonly name: string;
-}
 
 /** The bounds of a pool. Read for every decision, so that changes apply at once. */
 export interface PoolBounds {

@@ -1,4 +1,4 @@
-import type { Pool } from "../../domain/limits/capacity.ts";
+import type { Pool, PoolName } from "../../domain/limits/capacity.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import {
   Gate,
@@ -25,7 +25,6 @@ import {
   boundsOfUpstream,
   type GateServices,
   type PoolBounds,
-  type PoolName,
   PoolPlaces,
   type SharedPool,
 } from "./pool-bounds.ts";

@@ -1,3 +1,5 @@
+import type { CapacityClass } from "../usage/usage.ts";
+
 /** The capacity that a caller requests with the header `x-sluice-capacity`. */
 export const capacityModes = ["auto", "provisioned-only", "on-demand-only"] as const;
 export type CapacityMode = (typeof capacityModes)[number];
@@ -14,6 +16,18 @@ export interface Pool {
   readonly onDemandFloorPercent: number;
   /** Tokens per minute that one unit guarantees. */
   readonly unitTokensPerMinute: number;
+}
+
+/** A pool, or the targets of an upstream without one. */
+export interface PoolName {
+  readonly kind: "pool" | "upstream";
+  readonly name: string;
+}
+
+/** Calls by class. */
+export interface PoolLoad extends PoolName {
+  readonly inFlight: Readonly<Record<CapacityClass, number>>;
+  readonly queued: Readonly<Record<CapacityClass, number>>;
 }
 
 /** A guarantee counts a second less than a minute, so in the long run it admits this much more. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { Target } from "../../domain/model.ts";
+import type { Target, TargetOut } from "../../domain/model.ts";
 import type { OutSettings } from "../../domain/settings.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import {
@@ -12,15 +12,6 @@ import {
 import { type TargetView, unknownTarget } from "../target-view.ts";
 
 export type { TargetView } from "../target-view.ts";
-
-export interface TargetOut {
-  readonly target: string;
-  /** Set when only the calls of this key failed; undefined: out for all. */
-  readonly key: string | undefined;
-  readonly forMs: number;
-  readonly times: number;
-  readonly because: string;
-}
 
 export interface ReturnedTarget {
   readonly target: string;

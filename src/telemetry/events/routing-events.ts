@@ -1,18 +1,8 @@
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
+import type { TargetOut } from "../../domain/model.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import { Outage } from "../log/outage.ts";
 import { type EventOptions, upstreamOf } from "./events.ts";
-
-export interface TargetOut {
-  readonly target: string;
-  /** Set when only the calls of this key failed; undefined: out for all. */
-  readonly key: string | undefined;
-  readonly forMs: number;
-  /** Times in a row. */
-  readonly times: number;
-  /** A text of the gateway, never of a provider. */
-  readonly because: string;
-}
 
 /** What calls can reach. */
 interface ConfiguredRoutes {

@@ -1,4 +1,5 @@
 import type { AnswerResult } from "../../domain/settings.ts";
+import type { PoolLoad, PoolName } from "../../domain/limits/capacity.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type { CapacityClass, UsageRecord } from "../../domain/usage/usage.ts";
 import { capacityClasses, Counters } from "./counters.ts";
@@ -32,20 +33,12 @@ type Readers = { readonly [Name in (typeof gaugeTable)[number][0]]?: () => numbe
 export interface Gauges extends Readers {
   /** Undefined in a thread that says nothing of its process. */
   readonly program?: { readonly version: string; readonly commit: string | undefined } | undefined;
-  readonly pools?: () => readonly PoolGauges[];
-}
-
-/** Load by class of a pool, or of the targets of an upstream without one. */
-export interface PoolGauges {
-  readonly kind: "pool" | "upstream";
-  readonly name: string;
-  readonly inFlight: Readonly<Record<CapacityClass, number>>;
-  readonly queued: Readonly<Record<CapacityClass, number>>;
+  readonly pools?: () => readonly PoolLoad[];
 }
 
 /** A wait for a place at a pool or an upstream. */
 export interface EndedWait {
-  readonly pool: Pick<PoolGauges, "kind" | "name">;
+  readonly pool: PoolName;
   readonly capacityClass: CapacityClass;
   readonly outcome: string;
   readonly waitedMs: number;
@@ -228,6 +221,6 @@ function answerOf(status: number): string {
   return status < 500 ? "refused" : "failed";
 }
 
-function labelOf({ kind, name }: Pick<PoolGauges, "kind" | "name">): string {
+function labelOf({ kind, name }: PoolName): string {
   return `${kind}:${name}`;
 }
