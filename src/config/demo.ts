@@ -19,6 +19,9 @@ export interface DemoSimulator {
   readonly secretAccessKey: string;
 }
 
+/** For Claude Code, which asks for models of its own. */
+const claudeNames = { "claude-haiku-*": "alpha-haiku-3.5", "claude-*": "alpha-sonnet-4" };
+
 /**
  * The configuration without a file: every alias, served by the built-in simulator. Some aliases are
  * served by the successor of a retired model. The text is JSON, which is YAML.
@@ -32,7 +35,7 @@ export function demoConfigText({ simulator, dataDir, ...listen }: DemoOptions): 
     data_dir: dataDir,
     telemetry: { log_level: "warn" },
     shutdown: { pre_stop: "0s" },
-    environments: [{ name: "local", hosts: ["*"], models: ["*"] }],
+    environments: [{ name: "local", hosts: ["*"], models: ["*"], aliases: claudeNames }],
     upstreams: { simulator: { kind: "bedrock", region, endpoint, ...credential } },
     models,
   };
