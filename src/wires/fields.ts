@@ -1,20 +1,20 @@
 /** What the readers of all wires take from JSON objects. */
 import type { ExtraFields } from "../domain/chat/answer.ts";
-import { isObject, type JsonObject } from "../domain/json-fields.ts";
+import { isObject, type JsonObject, listOf } from "../domain/json-fields.ts";
 
 /**
  * The fields of an object that have no name in a conversation; undefined if there are none. `own`
- * are more that have one.
+ * is one more that has.
  */
 export function fieldsBeyond(
   object: JsonObject,
   known: ReadonlySet<string>,
-  ...own: readonly (string | undefined)[]
+  own?: string,
 ): ExtraFields | undefined {
   let extra: Record<string, unknown> | undefined;
   for (const field in object) {
     // The last is a name that changes objects in JavaScript.
-    if (known.has(field) || own.includes(field) || field === "__proto__") continue;
+    if (known.has(field) || field === own || field === "__proto__") continue;
     extra ??= {};
     extra[field] = object[field];
   }
@@ -22,5 +22,7 @@ export function fieldsBeyond(
 }
 
 export function objectsIn(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
+  const list = listOf(value) ?? [];
+  // Copied only where needed: this is on the way of each call.
+  return list.every(isObject) ? list : list.filter(isObject);
 }

@@ -1,5 +1,5 @@
-import type { CacheMark } from "../../domain/chat/conversation.ts";
-import { isObject, type JsonObject, objectOf } from "../../domain/json-fields.ts";
+import type { CacheMark, ExtraFields } from "../../domain/chat/conversation.ts";
+import { isObject, type JsonObject } from "../../domain/json-fields.ts";
 import { fieldsBeyond } from "../fields.ts";
 
 const markFields = {
@@ -7,29 +7,65 @@ const markFields = {
   breakpoint: "prompt_cache_breakpoint",
 } as const satisfies Record<CacheMark["form"], string>;
 
-export function markField(mark: CacheMark | undefined): string | undefined {
-  return mark && markFields[mark.form];
+/** What stands beside the known fields of a message, part or tool. */
+interface Beside {
+  readonly cacheMark: CacheMark | undefined;
+  /** Fields without a name; undefined if there are none. */
+  readonly extra: ExtraFields | undefined;
 }
 
-/** The mark after a message, part or tool: Anthropic's field, or OpenAI's. */
-export function markOf(holder: JsonObject): CacheMark | undefined {
-  const control = holder["cache_control"];
-  if (isObject(control) && control["type"] === "ephemeral") {
-    const { ttl } = control;
-    if (ttl === undefined || ttl === "1h" || ttl === "5m") {
-      return { ttl, form: "control", extra: fieldsBeyond(control, controlFields) };
+type Names = Readonly<Record<string, true>>;
+
+/** As an object: each message asks for each of its fields, and a set takes twice as long. */
+export function names(list: readonly string[]): Names {
+  return Object.fromEntries(list.map((name) => [name, true]));
+}
+
+/** As `fieldsBeyond`, with the mark. Of two marks the first counts; the other one is a field. */
+export function fieldsBeside(holder: JsonObject, known: Names, own?: string): Beside {
+  let cacheMark: CacheMark | undefined;
+  let extra: Record<string, unknown> | undefined;
+  for (const field in holder) {
+    if (known[field] === true || field === own || field === "__proto__") continue;
+    const value = holder[field];
+    const mark = cacheMark === undefined ? readMark(field, value) : undefined;
+    if (mark !== undefined) cacheMark = mark;
+    else {
+      extra ??= {};
+      extra[field] = value;
     }
   }
-  const breakpoint = objectOf(holder["prompt_cache_breakpoint"]);
-  return breakpoint && { form: "breakpoint", extra: fieldsBeyond(breakpoint, breakpointFields) };
+  return { cacheMark, extra };
+}
+
+function readMark(field: string, value: unknown): CacheMark | undefined {
+  if (!isObject(value)) return undefined;
+  if (field === markFields.breakpoint) {
+    return { form: "breakpoint", extra: fieldsBeyond(value, breakpointFields) };
+  }
+  // Without a type it has no effect.
+  if (field !== markFields.control || value["type"] !== "ephemeral") return undefined;
+  const { ttl } = value;
+  if (ttl !== undefined && ttl !== "1h" && ttl !== "5m") return undefined;
+  return { ttl, form: "control", extra: fieldsBeyond(value, controlFields) };
 }
 
 const controlFields: ReadonlySet<string> = new Set(["type", "ttl"]);
 const breakpointFields: ReadonlySet<string> = new Set(["mode"]);
 
-/** As `cache_control` or `prompt_cache_breakpoint`. */
-export function writeMark({ form, ttl, extra }: CacheMark): JsonObject {
-  return form === "control"
-    ? { type: "ephemeral", ...(ttl !== undefined && { ttl }), ...extra }
-    : { mode: "explicit", ...extra };
+/** The mark's field, if it is among these. Undefined: all are sent. */
+export function writeMark(
+  mark: CacheMark | undefined,
+  sent: ReadonlySet<string> | undefined,
+): JsonObject | undefined {
+  if (mark === undefined) return undefined;
+  const { form, ttl, extra } = mark;
+  const field = markFields[form];
+  if (sent !== undefined && !sent.has(field)) return undefined;
+  return {
+    [field]:
+      form === "control"
+        ? { type: "ephemeral", ...(ttl !== undefined && { ttl }), ...extra }
+        : { mode: "explicit", ...extra },
+  };
 }

@@ -5,16 +5,9 @@ import type {
   ToolKind,
   Turn,
 } from "../../domain/chat/conversation.ts";
-import {
-  isObject,
-  type JsonObject,
-  listOf,
-  nonEmpty,
-  objectOf,
-  textOf,
-} from "../../domain/json-fields.ts";
+import { isObject, type JsonObject, nonEmpty, objectOf, textOf } from "../../domain/json-fields.ts";
 import { fieldsBeyond, objectsIn } from "../fields.ts";
-import { markField, markOf } from "./cache-marks.ts";
+import { fieldsBeside, names } from "./cache-marks.ts";
 
 /** Reads a message, which must be checked. `at` is its path. */
 export function readMessage(message: JsonObject, at: string): Turn {
@@ -26,29 +19,28 @@ export function readMessage(message: JsonObject, at: string): Turn {
     case "assistant":
       return readAssistant(message, at);
     default: {
-      const cacheMark = markOf(message);
+      const { cacheMark, extra } = fieldsBeside(message, messageFields);
       return {
         role: role === "system" || role === "developer" ? role : "user",
         blocks: contentOf(message, at),
         isPlain: isPlainContent(message),
         name: textOf(message["name"]),
         cacheMark,
-        extra: fieldsBeyond(message, messageFields, markField(cacheMark)),
+        extra,
         at,
       };
     }
   }
 }
 
-const messageFields: ReadonlySet<string> = new Set(["role", "content", "name"]);
+const messageFields = names(["role", "content", "name"]);
 
 function readResult(message: JsonObject, role: "tool" | "function", at: string): Turn {
   const callId = role === "tool" ? (textOf(message["tool_call_id"]) ?? "") : undefined;
   const name = textOf(message["name"]);
   const content = contentOf(message, at).filter(isResultContent);
   const isPlain = isPlainContent(message);
-  const cacheMark = markOf(message);
-  const extra = fieldsBeyond(message, resultFields, "tool_call_id", markField(cacheMark));
+  const { cacheMark, extra } = fieldsBeside(message, messageFields, "tool_call_id");
   return {
     role: "user",
     blocks: [{ type: "tool-result", callId, name, content, isPlain, at }],
@@ -58,8 +50,6 @@ function readResult(message: JsonObject, role: "tool" | "function", at: string):
     at,
   };
 }
-
-const resultFields: ReadonlySet<string> = new Set(["role", "content", "name"]);
 
 function withName({ name }: JsonObject, extra: Turn["extra"]): Turn["extra"] {
   return name === undefined ? extra : { ...extra, name };
@@ -83,20 +73,22 @@ function readAssistant(message: JsonObject, at: string): Turn {
     blocks.push({ type: "spoken", id, inner: fieldsBeyond(spoken, idField), at: `${at}.audio` });
   }
   readCalls(message, at, blocks);
-  const cacheMark = markOf(message);
+  const { cacheMark, extra } = fieldsBeside(message, assistantFields, details);
   return {
     role: "assistant",
     blocks,
     isPlain: isPlainContent(message),
     name: textOf(message["name"]),
     cacheMark,
-    extra: fieldsBeyond(message, assistantFields, details, markField(cacheMark)),
+    extra,
     at,
   };
 }
 
-const assistantFields: ReadonlySet<string> = new Set([
-  ...messageFields,
+const assistantFields = names([
+  "role",
+  "content",
+  "name",
   "refusal",
   "audio",
   "tool_calls",
@@ -112,13 +104,16 @@ function isPlainContent({ content }: JsonObject): true | undefined {
 function contentOf(message: JsonObject, at: string): readonly Block[] {
   const { content } = message;
   if (typeof content === "string") return [{ type: "text", text: content, at: `${at}.content` }];
-  return objectsIn(content).map((part, index) => readPart(part, `${at}.content[${index}]`));
+  const blocks: Block[] = [];
+  for (const part of objectsIn(content)) {
+    blocks.push(readPart(part, `${at}.content[${blocks.length}]`));
+  }
+  return blocks;
 }
 
 function readPart(part: JsonObject, at: string): Block {
   const type = textOf(part["type"]) ?? "";
-  const cacheMark = markOf(part);
-  const extra = fieldsBeyond(part, typeField, type, markField(cacheMark));
+  const { cacheMark, extra } = fieldsBeside(part, typeField, type);
   const own = objectOf(part[type]) ?? {};
   switch (type) {
     case "text":
@@ -147,7 +142,7 @@ function readPart(part: JsonObject, at: string): Block {
   }
 }
 
-const typeField: ReadonlySet<string> = new Set(["type"]);
+const typeField = names(["type"]);
 const imageFields: ReadonlySet<string> = new Set(["url", "detail"]);
 const audioFields: ReadonlySet<string> = new Set(["data", "format"]);
 /** `file_id` stays with the fields without a name: no upstream of another wire has it. */
@@ -163,13 +158,20 @@ function readThoughts(message: JsonObject, at: string, blocks: Block[]): string 
   if (text !== undefined) {
     blocks.push({ type: "reasoning", text, at: `${at}.reasoning_content` });
   }
-  for (const field of ["reasoning_details", "thinking_blocks"]) {
-    const details = listOf(message[field]) ?? [];
-    if (details.length === 0 || !details.every(isObject)) continue;
-    details.forEach((detail, index) => blocks.push(readDetail(detail, `${at}.${field}[${index}]`)));
-    return field;
-  }
-  return undefined;
+  const field = isDetails(message["reasoning_details"])
+    ? "reasoning_details"
+    : isDetails(message["thinking_blocks"])
+      ? "thinking_blocks"
+      : undefined;
+  if (field === undefined) return undefined;
+  objectsIn(message[field]).forEach((detail, index) =>
+    blocks.push(readDetail(detail, `${at}.${field}[${index}]`)),
+  );
+  return field;
+}
+
+function isDetails(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isObject);
 }
 
 /** An unsigned thought is in `reasoning_content`, too, so it is no thought of its own. */
@@ -199,27 +201,29 @@ const dataField: ReadonlySet<string> = new Set(["data"]);
 function readCalls(message: JsonObject, at: string, blocks: Block[]): void {
   objectsIn(message["tool_calls"]).forEach((call, index) => {
     const kind: ToolKind = call["type"] === "custom" ? "custom" : "function";
-    const id = textOf(call["id"]) ?? "";
-    const extra = fieldsBeyond(call, callFields, kind);
-    const body = objectOf(call[kind]) ?? {};
-    blocks.push({ ...readCall(body, kind), id, extra, at: `${at}.tool_calls[${index}]` });
+    blocks.push(readCall(call, kind, `${at}.tool_calls[${index}]`));
   });
   const old = objectOf(message["function_call"]);
   if (old === undefined) return;
-  blocks.push({ ...readCall(old, "function"), id: undefined, at: `${at}.function_call` });
+  const call = { id: undefined, function: old };
+  blocks.push(readCall(call, "function", `${at}.function_call`));
 }
 
 /** The stream's `index`, which SDKs echo, is no field of a request. */
 const callFields: ReadonlySet<string> = new Set(["id", "type", "index"]);
 
-function readCall(body: JsonObject, kind: ToolKind): Omit<ToolCallBlock, "id" | "at"> {
+function readCall(call: JsonObject, kind: ToolKind, at: string): ToolCallBlock {
+  const body = objectOf(call[kind]) ?? {};
   const content = kind === "custom" ? "input" : "arguments";
   return {
     type: "tool-call",
+    id: textOf(call["id"]),
     kind,
     name: textOf(body["name"]) ?? "",
     arguments: textOf(body[content]) ?? "",
+    extra: fieldsBeyond(call, callFields, kind),
     inner: fieldsBeyond(body, nameField, content),
+    at,
   };
 }
 

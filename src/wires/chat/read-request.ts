@@ -17,7 +17,7 @@ import {
   textOf,
 } from "../../domain/json-fields.ts";
 import { fieldsBeyond, objectsIn } from "../fields.ts";
-import { markField, markOf } from "./cache-marks.ts";
+import { fieldsBeside, names, writeMark } from "./cache-marks.ts";
 import { readMessage } from "./read-message.ts";
 
 /**
@@ -129,59 +129,49 @@ function thinkingOf(effort: string | undefined): Conversation["thinking"] {
 function readTools(body: JsonObject): readonly Tool[] {
   const tools = objectsIn(body["tools"]).map((tool, index) => {
     const kind: ToolKind = tool["type"] === "custom" ? "custom" : "function";
-    const mark = markOf(tool);
-    const extra = fieldsBeyond(tool, typeField, kind, markField(mark));
-    const definition = objectOf(tool[kind]) ?? {};
-    return { ...readDefinition(definition, kind, { mark, at: `tools[${index}]` }), extra };
+    const { cacheMark, extra } = fieldsBeside(tool, besideTool, kind);
+    const around = { cacheMark, extra, at: `tools[${index}]` };
+    return readTool(objectOf(tool[kind]) ?? {}, kind, around);
   });
   const old = objectsIn(body["functions"]).map((definition, index) => {
     const at = `functions[${index}]`;
-    const tool = readDefinition(definition, "function", { mark: undefined, at });
-    return { ...tool, isOld: true } as const;
+    return { ...readTool(definition, "function", { at }), isOld: true } as const;
   });
   return old.length === 0 ? tools : [...tools, ...old];
 }
 
+const besideTool = names(["type"]);
 const typeField: ReadonlySet<string> = new Set(["type"]);
 
-interface ToolPlace {
+interface AroundTool {
   /** The mark beside the definition, which then needs none of its own. */
-  readonly mark: CacheMark | undefined;
+  readonly cacheMark?: CacheMark | undefined;
+  readonly extra?: Tool["extra"];
   readonly at: string;
 }
 
-function readDefinition(
-  definition: JsonObject,
-  kind: ToolKind,
-  { mark: beside, at }: ToolPlace,
-): Tool {
-  const mark = beside === undefined ? markOf(definition) : undefined;
-  const base = {
+function readTool(definition: JsonObject, kind: ToolKind, around: AroundTool): Tool {
+  const isFunction = kind === "function";
+  const grammar = isFunction ? undefined : grammarOf(definition["format"]);
+  const known = isFunction ? functionFields : customFields;
+  const own = grammar && "format";
+  const { cacheMark, extra: inner } = fieldsBeside(definition, known, own);
+  return {
     kind,
     name: textOf(definition["name"]) ?? "",
     description: textOf(definition["description"]),
-    cacheMark: mark === undefined ? beside : ({ ...mark, isInner: true } as const),
-    at,
-  };
-  if (kind === "custom") {
-    const grammar = grammarOf(definition["format"]);
-    const own = grammar === undefined ? undefined : "format";
-    return {
-      ...base,
-      grammar,
-      inner: fieldsBeyond(definition, customFields, own, markField(mark)),
-    };
-  }
-  return {
-    ...base,
-    parameters: objectOf(definition["parameters"]),
-    strict: flagOf(definition["strict"]),
-    inner: fieldsBeyond(definition, functionFields, markField(mark)),
+    parameters: isFunction ? objectOf(definition["parameters"]) : undefined,
+    strict: isFunction ? flagOf(definition["strict"]) : undefined,
+    grammar,
+    cacheMark: around.cacheMark ?? (cacheMark && { ...cacheMark, isInner: true }),
+    extra: around.extra,
+    inner: around.cacheMark && cacheMark ? { ...inner, ...writeMark(cacheMark, undefined) } : inner,
+    at: around.at,
   };
 }
 
-const customFields: ReadonlySet<string> = new Set(["name", "description"]);
-const functionFields: ReadonlySet<string> = new Set([...customFields, "parameters", "strict"]);
+const customFields = names(["name", "description"]);
+const functionFields = names(["name", "description", "parameters", "strict"]);
 
 /** Undefined for a format with other fields, which stays as it is. */
 function grammarOf(format: unknown): Tool["grammar"] {

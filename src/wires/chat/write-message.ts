@@ -2,7 +2,6 @@ import type { ExtraFields } from "../../domain/chat/answer.ts";
 import {
   type AudioBlock,
   type Block,
-  type CacheMark,
   type DocumentBlock,
   flatNameOf,
   type ImageBlock,
@@ -14,7 +13,7 @@ import {
   type Turn,
 } from "../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { markField, writeMark } from "./cache-marks.ts";
+import { writeMark } from "./cache-marks.ts";
 
 /** Which fields are sent to a server, by their place in the body. */
 export interface ForwardedFields {
@@ -95,7 +94,7 @@ export class MessageWriter {
     const told = this.#isOwn ? block.content : block.content.map(inWords);
     const blocks = isError === true && !this.#isOwn ? asError(told) : told;
     const content = this.#content(blocks, isPlain);
-    const mark = this.#mark(block.cacheMark, this.#rules.fields.message);
+    const mark = writeMark(block.cacheMark, this.#rules.fields.message);
     if (callId === undefined) return { role: "function", name, content: content ?? null, ...mark };
     return { role: "tool", content: content ?? "", tool_call_id: callId, name, ...mark };
   }
@@ -172,16 +171,14 @@ export class MessageWriter {
     const { fields } = this.#rules;
     const { kind, extra, inner, author } = block;
     const body = bodyOf(block);
+    const call: Written = { id, type: kind, [kind]: body };
     if (author === "this") {
-      return { id, type: kind, [kind]: { ...body, ...this.#own(inner) }, ...this.#own(extra) };
+      Object.assign(body, this.#own(inner));
+      return Object.assign(call, this.#own(extra));
     }
     const google = author === undefined ? "extra_content" : undefined;
-    return {
-      id,
-      type: kind,
-      [kind]: { ...body, ...this.#some(inner, fields.callBody) },
-      ...this.#some(extra, fields.call, google),
-    };
+    Object.assign(body, this.#some(inner, fields.callBody));
+    return Object.assign(call, this.#some(extra, fields.call, google));
   }
 
   /** Adds what a turn has beside its content. */
@@ -189,22 +186,25 @@ export class MessageWriter {
     const { fields } = this.#rules;
     if (name !== undefined) message["name"] = name;
     if (extra === undefined && cacheMark === undefined) return message;
-    const mark = this.#mark(cacheMark, fields.message);
+    const mark = writeMark(cacheMark, fields.message);
     return Object.assign(message, mark, this.#some(extra, fields.message));
   }
 
   /** Undefined where there is none. A plain text stays one; of other wires, each single text is. */
   #content(blocks: readonly Block[], isPlain?: boolean): string | readonly Written[] | undefined {
-    const contents = blocks.filter((block) => isContent(block, this.#isOwn));
-    if (contents.length === 0) return undefined;
-    const first = contents[0];
-    if (isPlain === true && contents.length === 1 && first?.type === "text") return first.text;
-    const parts = contents.map((block) => this.#part(block));
+    const only = blocks.length === 1 ? blocks[0] : undefined;
+    if (isPlain === true && only?.type === "text") return only.text;
+    const parts: Written[] = [];
+    for (const block of blocks) {
+      if (isContent(block, this.#isOwn)) parts.push(this.#part(block));
+    }
+    if (parts.length === 0) return undefined;
     const isJoined = this.#rules.flattenTextParts && parts.every(({ type }) => type === "text");
     if (isJoined) return parts.map(({ text }) => text).join("\n");
-    const part = parts[0] ?? {};
-    const isBare = parts.length === 1 && Object.keys(part).length === 2;
-    return !this.#isOwn && isBare && typeof part["text"] === "string" ? part["text"] : parts;
+    const part = parts.length === 1 ? parts[0] : undefined;
+    const isText = part !== undefined && typeof part["text"] === "string";
+    if (!isText || (isPlain !== true && this.#isOwn)) return parts;
+    return Object.keys(part).length === 2 ? String(part["text"]) : parts;
   }
 
   #part(block: PartBlock): Written {
@@ -213,7 +213,7 @@ export class MessageWriter {
     if (block.cacheMark === undefined && block.extra === undefined) return part;
     return Object.assign(
       part,
-      this.#mark(block.cacheMark, fields.part),
+      writeMark(block.cacheMark, fields.part),
       this.#some(block.extra, fields.part),
     );
   }
@@ -243,12 +243,6 @@ export class MessageWriter {
         return { type: "file", file };
       }
     }
-  }
-
-  #mark(mark: CacheMark | undefined, forwarded: ReadonlySet<string>): Written | undefined {
-    const field = markField(mark);
-    if (mark === undefined || field === undefined || !forwarded.has(field)) return undefined;
-    return { [field]: writeMark(mark) };
   }
 
   /** Fields without a name in the conversation are the caller's wire's. */

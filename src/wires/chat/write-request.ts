@@ -6,7 +6,7 @@ import {
   type ToolKind,
 } from "../../domain/chat/conversation.ts";
 import { nearestEffort } from "../../domain/chat/thinking-effort.ts";
-import { markField, writeMark } from "./cache-marks.ts";
+import { writeMark } from "./cache-marks.ts";
 import { choiceField } from "./read-request.ts";
 import { type MessageRules, MessageWriter, type Written } from "./write-message.ts";
 
@@ -29,51 +29,46 @@ export function writeChatRequest(
   model: string,
   rules: RequestRules,
 ): Written {
-  const isOwn = conversation.wire === "chat";
+  const { wire, turns, tools, isStreamed, options, extra } = conversation;
   const { root } = rules.fields;
+  const isOwn = wire === "chat";
+  const hasUsage = isStreamed && rules.streamUsage;
   const body: Written = {
     model,
-    messages: new MessageWriter(rules, isOwn).write(conversation.turns),
-  };
-  writeTools(conversation, body, rules);
-  writeOptions(conversation, body, rules);
-  if (isOwn) {
-    const { extra } = conversation;
-    for (const field in extra) if (root.has(field)) body[field] = extra[field];
-  }
-  delete body["stream_options"];
-  if (conversation.isStreamed) {
-    body["stream"] = true;
+    messages: new MessageWriter(rules, isOwn).write(turns),
+    stream: isStreamed ? true : undefined,
     // Always requested: the ledger needs the counts, even if the caller does not.
-    if (rules.streamUsage) body["stream_options"] = { include_usage: true };
+    stream_options: hasUsage ? { include_usage: true } : undefined,
+    temperature: options.temperature,
+    top_p: options.topP,
+    top_k: root.has("top_k") ? options.topK : undefined,
+    stop: options.stop,
+    n: options.n,
+    presence_penalty: options.presencePenalty,
+    frequency_penalty: options.frequencyPenalty,
+    logit_bias: options.logitBias,
+    logprobs: options.logprobs,
+    top_logprobs: options.topLogprobs,
+    seed: options.seed,
+    verbosity: options.verbosity,
+    // Messages has other tiers.
+    service_tier: wire === "messages" ? undefined : options.serviceTier,
+    user: options.user,
+    safety_identifier: options.safetyIdentifier,
+    prompt_cache_key: options.promptCacheKey,
+    metadata: options.metadata,
+    reasoning_effort: effortOf(conversation),
+    response_format: writeFormat(conversation),
+  };
+  writeCaps(conversation, body, rules);
+  if (tools.length > 0) writeTools(conversation, body, rules);
+  if (isOwn) {
+    for (const field in extra) {
+      if (root.has(field) && field !== "stream_options") body[field] = extra[field];
+    }
   }
   for (const field of rules.dropFields) delete body[field];
   return body;
-}
-
-function writeOptions(conversation: Conversation, body: Written, rules: RequestRules): void {
-  const { options, wire } = conversation;
-  body["temperature"] = options.temperature;
-  body["top_p"] = options.topP;
-  if (rules.fields.root.has("top_k")) body["top_k"] = options.topK;
-  body["stop"] = options.stop;
-  body["n"] = options.n;
-  body["presence_penalty"] = options.presencePenalty;
-  body["frequency_penalty"] = options.frequencyPenalty;
-  body["logit_bias"] = options.logitBias;
-  body["logprobs"] = options.logprobs;
-  body["top_logprobs"] = options.topLogprobs;
-  body["seed"] = options.seed;
-  body["verbosity"] = options.verbosity;
-  // Messages has other tiers.
-  if (wire !== "messages") body["service_tier"] = options.serviceTier;
-  body["user"] = options.user;
-  body["safety_identifier"] = options.safetyIdentifier;
-  body["prompt_cache_key"] = options.promptCacheKey;
-  body["metadata"] = options.metadata;
-  body["reasoning_effort"] = effortOf(conversation);
-  body["response_format"] = writeFormat(conversation);
-  writeCaps(conversation, body, rules);
 }
 
 function effortOf({ thinking }: Conversation): string | undefined {
@@ -97,7 +92,6 @@ function writeCaps(
 
 function writeTools(conversation: Conversation, body: Written, rules: RequestRules): void {
   const { tools, toolChoice, options } = conversation;
-  if (tools.length === 0) return;
   const marks = conversation.wire === "chat" ? undefined : rules.fields.part;
   const current = tools.filter(({ isOld }) => isOld === undefined);
   const old = tools.filter(({ isOld }) => isOld === true);
@@ -113,30 +107,21 @@ function writeTools(conversation: Conversation, body: Written, rules: RequestRul
 function writeTool(tool: Tool, marks: ReadonlySet<string> | undefined): Written {
   const { kind, cacheMark, extra } = tool;
   const written: Written = { type: kind, [kind]: definitionOf(tool, marks) };
-  if (cacheMark?.isInner === undefined) addMark(written, cacheMark, marks);
+  if (cacheMark?.isInner === undefined) Object.assign(written, writeMark(cacheMark, marks));
   return marks === undefined ? Object.assign(written, extra) : written;
 }
 
 function definitionOf(tool: Tool, marks: ReadonlySet<string> | undefined): Written {
-  const { kind, description, parameters, strict, grammar, cacheMark, inner } = tool;
-  const format = grammar && { type: "grammar", grammar };
+  const { description, parameters, strict, grammar, cacheMark, inner } = tool;
   const written: Written = {
     name: flatNameOf(tool),
     description,
-    ...(kind === "custom" ? { format } : { parameters, strict }),
+    parameters,
+    strict,
+    format: grammar && { type: "grammar", grammar },
   };
-  if (cacheMark?.isInner === true) addMark(written, cacheMark, marks);
+  if (cacheMark?.isInner === true) Object.assign(written, writeMark(cacheMark, marks));
   return marks === undefined ? Object.assign(written, inner) : written;
-}
-
-function addMark(
-  written: Written,
-  mark: Tool["cacheMark"],
-  marks: ReadonlySet<string> | undefined,
-): void {
-  const field = markField(mark);
-  if (mark === undefined || field === undefined) return;
-  if (marks === undefined || marks.has(field)) written[field] = writeMark(mark);
 }
 
 function writeChoice(choice: ToolChoice, tools: readonly Tool[], isOld: boolean): unknown {

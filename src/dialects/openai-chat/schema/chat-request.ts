@@ -2,13 +2,8 @@ import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { chatFields } from "./chat-fields.ts";
 import { clip, missing } from "../../request/checks.ts";
 import { mendArguments } from "../../request/mend-arguments.ts";
-import {
-  isObject,
-  type JsonObject,
-  listOf,
-  objectOf,
-  textOf,
-} from "../../../domain/json-fields.ts";
+import { type JsonObject, objectOf, textOf } from "../../../domain/json-fields.ts";
+import { objectsIn } from "../../../wires/fields.ts";
 import { requireModel, requireObject } from "../../request/parse-json.ts";
 
 /**
@@ -23,9 +18,10 @@ export function checkChatRequest(body: unknown): JsonObject {
   const violation = chatFields(fields);
   if (violation !== undefined) throw violation.toError();
   refuseFieldsAlone(fields);
-  refuseSilentJsonMode(fields);
-  dropEmptyFields(fields);
-  replaceHalvesInArguments(fields);
+  const messages = objectsIn(fields["messages"]);
+  refuseSilentJsonMode(fields, messages);
+  dropEmptyFields(fields, messages);
+  replaceHalvesInArguments(messages);
   refuseUnknownChoice(fields);
   return fields;
 }
@@ -92,9 +88,9 @@ function notOffered(name: string, { what, list, param }: Choice): GatewayError {
 }
 
 /** Removes fields without effect that upstreams would refuse. Null fields are gone already. */
-function dropEmptyFields(body: JsonObject): void {
+function dropEmptyFields(body: JsonObject, messages: readonly JsonObject[]): void {
   for (const name of emptyFields(body)) Reflect.deleteProperty(body, name);
-  for (const message of messagesOf(body)) {
+  for (const message of messages) {
     if (isEmptyList(message["tool_calls"])) Reflect.deleteProperty(message, "tool_calls");
     // Empty content occurs only beside a call, a refusal or audio; the schema refuses it elsewhere.
     if (isEmptyList(message["content"])) Reflect.deleteProperty(message, "content");
@@ -106,9 +102,13 @@ function emptyFields(body: JsonObject): readonly string[] {
   for (const name of ["tools", "functions", "stop", "modalities"]) {
     if (isEmptyList(body[name])) names.push(name);
   }
-  if (objectsIn(body["tools"]).length === 0) names.push("tool_choice", "parallel_tool_calls");
-  if (objectsIn(body["functions"]).length === 0) names.push("function_call");
+  if (!hasItems(body["tools"])) names.push("tool_choice", "parallel_tool_calls");
+  if (!hasItems(body["functions"])) names.push("function_call");
   return names;
+}
+
+function hasItems(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
 }
 
 function isEmptyList(value: unknown): boolean {
@@ -119,9 +119,9 @@ function isEmptyList(value: unknown): boolean {
  * Refuses JSON mode when no message asks for JSON, as OpenAI does: a model that must write JSON
  * without being told may write white space until its limit.
  */
-function refuseSilentJsonMode(body: JsonObject): void {
+function refuseSilentJsonMode(body: JsonObject, messages: readonly JsonObject[]): void {
   if (objectOf(body["response_format"])?.["type"] !== "json_object") return;
-  if (messagesOf(body).some(saysJson)) return;
+  if (messages.some(saysJson)) return;
   throw new GatewayError("invalid_body", {
     message:
       "'messages' must contain the word 'json' in some form, " +
@@ -142,17 +142,9 @@ function isSaid(text: string): boolean {
   return /json/i.test(text);
 }
 
-function replaceHalvesInArguments(body: JsonObject): void {
-  for (const message of messagesOf(body)) {
+function replaceHalvesInArguments(messages: readonly JsonObject[]): void {
+  for (const message of messages) {
     for (const call of objectsIn(message["tool_calls"])) mendArguments(call["function"]);
     mendArguments(message["function_call"]);
   }
-}
-
-function messagesOf(body: JsonObject): readonly JsonObject[] {
-  return objectsIn(body["messages"]);
-}
-
-function objectsIn(value: unknown): readonly JsonObject[] {
-  return (listOf(value) ?? []).filter(isObject);
 }
