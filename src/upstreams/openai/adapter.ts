@@ -1,5 +1,10 @@
 import { traceHeaders } from "../../domain/request-trace.ts";
-import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
+import type {
+  AdapterServices,
+  EncodedRequest,
+  UpstreamAdapter,
+  UpstreamRequest,
+} from "../adapter.ts";
 import { unknownFinishReport } from "../shared/finish-words.ts";
 import type { AnswerServices } from "./stream/tool-call-tracker.ts";
 import { usageIn } from "../../domain/json-fields.ts";
@@ -24,8 +29,10 @@ export function createOpenAiAdapter(
   const post = requestTo(settings);
   const own = { ...credential(settings), ...settings.headers };
   const rules = { ...settings, fields: forwardedFields(settings.forwardFields) };
-  const ask = (conversation: Conversation, model: string): UpstreamRequest =>
-    post("/chat/completions", JSON.stringify(writeChatRequest(conversation, model, rules)));
+  const ask = (conversation: Conversation, model: string): AskedChat => {
+    const { body, adjusted } = writeChatRequest(conversation, model, rules);
+    return { request: post("/chat/completions", JSON.stringify(body)), adjusted };
+  };
   const onUnknownFinish = unknownFinishReport(onTrouble);
   const answerServices = { newToolCallId, onUnknownFinish };
   return {
@@ -38,12 +45,12 @@ export function createOpenAiAdapter(
       takesChoiceCount: true,
       takesImageUrls: true,
       encode: (request, model) => ({
-        request: ask(request, model),
+        ...ask(request, model),
         decode: ({ body }) => decodeChat(body, answerServices),
         usageIn: (body) => readUsage(usageIn(body)),
       }),
       encodeStream: (request, model) => ({
-        request: ask({ ...request, isStreamed: true }, model),
+        ...ask({ ...request, isStreamed: true }, model),
         newDecoder: (limits) => new ChatStreamDecoder(answerServices, limits),
       }),
     },
@@ -59,6 +66,8 @@ export function createOpenAiAdapter(
     readFailure: createReadFailure(clock),
   };
 }
+
+type AskedChat = Pick<EncodedRequest<unknown>, "request" | "adjusted">;
 
 function requestTo(settings: OpenAiSettings): (path: string, body: string) => UpstreamRequest {
   const query = new URLSearchParams(settings.query).toString();

@@ -111,7 +111,7 @@ export class MessageWriter {
           this.#addThought(message, block);
           break;
         case "foreign":
-          this.#addDetail(message, block.value);
+          if (this.#isOwn) this.#addDetail(message, block.value);
           break;
         case "refusal":
           if (isBeside(block, this.#isOwn)) addText(message, "refusal", block.text);
@@ -130,8 +130,9 @@ export class MessageWriter {
       }
     }
     if (calls.length > 0) message["tool_calls"] = calls;
-    // From another wire, a turn may have only what chat cannot say.
-    if (this.#isOwn || content !== null || Object.keys(message).length > 2) messages.push(message);
+    // From another wire, a turn may have nothing that chat can say, or only thoughts.
+    const isSaid = content !== null || calls.length > 0 || message["refusal"] !== undefined;
+    if (this.#isOwn || isSaid) messages.push(message);
   }
 
   #addThought(message: Written, block: Extract<Block, { type: "reasoning" }>): void {
@@ -156,7 +157,7 @@ export class MessageWriter {
     const type = detail["type"];
     const isBlock = type === "thinking" || type === "redacted_thinking";
     const field = isBlock ? "thinking_blocks" : "reasoning_details";
-    if (!this.#isOwn || !this.#rules.fields.message.has(field)) return;
+    if (!this.#rules.fields.message.has(field)) return;
     const before = message[field];
     if (Array.isArray(before)) before.push(detail);
     else message[field] = [detail];

@@ -1,6 +1,11 @@
+import { nothingAdjusted } from "../../domain/chat/answer.ts";
 import {
+  type AdjustedFields,
+  type Block,
   type Conversation,
+  fieldOf,
   flatNameOf,
+  type ResultContent,
   type Tool,
   type ToolChoice,
   type ToolKind,
@@ -19,6 +24,12 @@ export interface RequestRules extends MessageRules {
   readonly streamUsage: boolean;
 }
 
+export interface WrittenRequest {
+  readonly body: Written;
+  /** What chat cannot say of a conversation of another wire. */
+  readonly adjusted: AdjustedFields;
+}
+
 /**
  * The body of `POST /v1/chat/completions` for a conversation of any wire, with only the fields that
  * the rules forward. `model` is the server's name of it. Throws `UpstreamFailure` for what the wire
@@ -28,7 +39,7 @@ export function writeChatRequest(
   conversation: Conversation,
   model: string,
   rules: RequestRules,
-): Written {
+): WrittenRequest {
   const { wire, turns, tools, isStreamed, options, extra } = conversation;
   const { root } = rules.fields;
   const isOwn = wire === "chat";
@@ -51,8 +62,7 @@ export function writeChatRequest(
     top_logprobs: options.topLogprobs,
     seed: options.seed,
     verbosity: options.verbosity,
-    // Messages has other tiers.
-    service_tier: wire === "messages" ? undefined : options.serviceTier,
+    service_tier: options.serviceTier,
     user: options.user,
     safety_identifier: options.safetyIdentifier,
     prompt_cache_key: options.promptCacheKey,
@@ -68,7 +78,28 @@ export function writeChatRequest(
     }
   }
   for (const field of rules.dropFields) delete body[field];
-  return body;
+  return { body, adjusted: isOwn ? nothingAdjusted : adjustedIn(conversation, body) };
+}
+
+function adjustedIn(conversation: Conversation, body: Written): AdjustedFields {
+  const { options, thinking, turns } = conversation;
+  const adjusted = new Map<string, string>();
+  if (options.topK !== undefined && body["top_k"] === undefined) {
+    adjusted.set(fieldOf(conversation, "topK"), "dropped");
+  }
+  const effort = body["reasoning_effort"];
+  if (thinking?.effort === undefined && typeof effort === "string") {
+    adjusted.set(fieldOf(conversation, "effort"), effort);
+  }
+  if (turns.some(({ blocks }) => blocks.some(isLost))) {
+    adjusted.set(fieldOf(conversation, "turns"), "server-blocks-dropped");
+  }
+  return adjusted;
+}
+
+function isLost(block: Block | ResultContent): boolean {
+  if (block.type === "tool-result") return block.content.some(isLost);
+  return block.type === "foreign" && block.text === undefined;
 }
 
 function effortOf({ thinking }: Conversation): string | undefined {
@@ -100,7 +131,7 @@ function writeTools(conversation: Conversation, body: Written, rules: RequestRul
   body["parallel_tool_calls"] = options.parallelToolCalls;
   if (toolChoice === undefined) return;
   const field = choiceField(tools);
-  body[field] = writeChoice(toolChoice, tools, field === "function_call");
+  body[field] = writeChoice(toolChoice, field === "function_call");
 }
 
 /** `marks`: the fields of marks that are sent. Undefined: a chat caller's tools are sent whole. */
@@ -124,11 +155,11 @@ function definitionOf(tool: Tool, marks: ReadonlySet<string> | undefined): Writt
   return marks === undefined ? Object.assign(written, inner) : written;
 }
 
-function writeChoice(choice: ToolChoice, tools: readonly Tool[], isOld: boolean): unknown {
-  const named = ({ kind, name }: { readonly kind: ToolKind; readonly name: string }): Written => {
-    const tool = tools.find((each) => each.kind === kind && each.name === name);
-    return { type: kind, [kind]: { name: tool === undefined ? name : flatNameOf(tool) } };
-  };
+function writeChoice(choice: ToolChoice, isOld: boolean): unknown {
+  const named = ({ kind, name }: { readonly kind: ToolKind; readonly name: string }): Written => ({
+    type: kind,
+    [kind]: { name },
+  });
   switch (choice.mode) {
     case "named":
       return isOld ? { name: choice.name } : named(choice);
