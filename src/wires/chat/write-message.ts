@@ -197,7 +197,10 @@ export class MessageWriter {
     if (isPlain === true && only?.type === "text") return only.text;
     const parts: Written[] = [];
     for (const block of blocks) {
-      if (isContent(block, this.#isOwn)) parts.push(this.#part(block));
+      if (!isContent(block, this.#isOwn)) continue;
+      const about = block.type === "document" ? block.context : undefined;
+      if (about !== undefined) parts.push({ type: "text", text: about });
+      parts.push(this.#part(block));
     }
     if (parts.length === 0) return undefined;
     const isJoined = this.#rules.flattenTextParts && parts.every(({ type }) => type === "text");

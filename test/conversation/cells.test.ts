@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { describe, expect, test } from "bun:test";
+import type { Conversation } from "../../src/domain/chat/conversation.ts";
+import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
+import type { JsonObject } from "../../src/domain/json-fields.ts";
+import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
+import { buildSettings, fields } from "../../src/upstreams/openai/config.ts";
+import { readChatRequest } from "../../src/wires/chat/read-request.ts";
+import { readMessagesRequest } from "../../src/wires/messages/read-request.ts";
+import { readResponsesRequest } from "../../src/wires/responses/read-request.ts";
+import { type Dialect, hi, openAiCells } from "./openai-cells.ts";
+
+function read(dialect: Dialect, sent: JsonObject): Conversation {
+  switch (dialect) {
+    case "chat":
+      return readChatRequest({ model: "m", messages: [hi], ...sent });
+    case "responses":
+      return readResponsesRequest({ model: "m", input: [hi], ...sent }).conversation;
+    case "messages":
+      return readMessagesRequest({ model: "m", max_tokens: 99, messages: [hi], ...sent });
+  }
+}
+
+function encode(conversation: Conversation, forwarded: readonly string[]) {
+  const written = { base_url: "http://localhost/v1", forward_fields: forwarded };
+  const settings = buildSettings(z.object(fields).parse(written));
+  const clock = { now: () => 0, monotonic: () => 0 };
+  const services = { clock, newToolCallId: () => "", onTrouble: () => undefined };
+  return createOpenAiAdapter(settings, services as never).chat?.encode(conversation, "m");
+}
+
+for (const [concept, [, ...cases]] of Object.entries(openAiCells)) {
+  describe(`${concept}, to an upstream of kind openai`, () => {
+    test.each([...cases])("from %s %j", (dialect, sent, expected) => {
+      const { notices = {}, refused, forwarded = [], without = [], ...body } = expected;
+      const conversation = read(dialect, sent);
+      if (refused !== undefined) {
+        expect(refusalOf(() => encode(conversation, forwarded))?.param).toBe(refused);
+        return;
+      }
+      const encoded = encode(conversation, forwarded);
+      const upstream = JSON.parse(String(encoded?.request.body)) as JsonObject;
+      expect(upstream).toMatchObject(body);
+      for (const path of without) expect(upstream).not.toHaveProperty(path);
+      expect(Object.fromEntries(encoded?.adjusted ?? [])).toEqual({ ...notices });
+    });
+  });
+}
+
+function refusalOf(encoding: () => unknown): { readonly param?: string | undefined } | undefined {
+  try {
+    encoding();
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return error.details;
+    throw error;
+  }
+  return undefined;
+}
+
+interface Row {
+  readonly concept: string;
+  /** Of the dialects, and of kind `openai`. */
+  readonly read: Readonly<Record<Dialect, string>>;
+  readonly openai: string;
+}
+
+const page = await Bun.file(`${import.meta.dir}/../../docs/conversation.md`).text();
+const [, requests = ""] = page.split("\n## ");
+const rows = requests
+  .split("\n")
+  .filter((line) => line.startsWith("| "))
+  .slice(2)
+  .map((line): Row => {
+    const [, concept = "", ...fates] = line.split("|").map((cell) => cell.trim());
+    const [inChat = "", inResponses = "", inMessages = "", openai = ""] = fates;
+    return {
+      concept,
+      read: { chat: inChat, responses: inResponses, messages: inMessages },
+      openai,
+    };
+  });
+
+test("the page has these cells and no others", () => {
+  const documented = rows.filter(({ openai }) => openai !== "–");
+  expect(documented.map(({ concept, openai }) => [concept, openai])).toEqual(
+    Object.entries(openAiCells).map(([concept, [fate]]) => [concept, fate]),
+  );
+});
+
+test("every dialect that has a concept has a case of it", () => {
+  for (const { concept, read: columns, openai } of rows) {
+    if (openai === "–") continue;
+    const [, ...cases] = openAiCells[concept] ?? [];
+    const tested = new Set(cases.map(([dialect]) => dialect));
+    const known = dialects.filter((dialect) => !["–", "refused"].includes(columns[dialect]));
+    expect([concept, ...dialects.filter((dialect) => tested.has(dialect))]).toEqual([
+      concept,
+      ...known,
+    ]);
+  }
+});
+
+const dialects = ["chat", "responses", "messages"] as const satisfies readonly Dialect[];
