@@ -1,14 +1,12 @@
-import { z } from "zod";
 import { describe, expect, test } from "bun:test";
 import type { Conversation } from "../../src/domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
 import type { JsonObject } from "../../src/domain/json-fields.ts";
-import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
-import { buildSettings, fields } from "../../src/upstreams/openai/config.ts";
 import { readChatRequest } from "../../src/wires/chat/read-request.ts";
 import { readMessagesRequest } from "../../src/wires/messages/read-request.ts";
 import { readResponsesRequest } from "../../src/wires/responses/read-request.ts";
 import { type Dialect, hi, openAiCells } from "./openai-cells.ts";
+import { sentToOpenAi } from "./sent-to-openai.ts";
 
 function read(dialect: Dialect, sent: JsonObject): Conversation {
   switch (dialect) {
@@ -21,28 +19,19 @@ function read(dialect: Dialect, sent: JsonObject): Conversation {
   }
 }
 
-function encode(conversation: Conversation, forwarded: readonly string[]) {
-  const written = { base_url: "http://localhost/v1", forward_fields: forwarded };
-  const settings = buildSettings(z.object(fields).parse(written));
-  const clock = { now: () => 0, monotonic: () => 0 };
-  const services = { clock, newToolCallId: () => "", onTrouble: () => undefined };
-  return createOpenAiAdapter(settings, services as never).chat?.encode(conversation, "m");
-}
-
 for (const [concept, [, ...cases]] of Object.entries(openAiCells)) {
   describe(`${concept}, to an upstream of kind openai`, () => {
     test.each([...cases])("from %s %j", (dialect, sent, expected) => {
       const { notices = {}, refused, forwarded = [], without = [], ...body } = expected;
       const conversation = read(dialect, sent);
       if (refused !== undefined) {
-        expect(refusalOf(() => encode(conversation, forwarded))?.param).toBe(refused);
+        expect(refusalOf(() => sentToOpenAi(conversation, forwarded))?.param).toBe(refused);
         return;
       }
-      const encoded = encode(conversation, forwarded);
-      const upstream = JSON.parse(String(encoded?.request.body)) as JsonObject;
+      const { body: upstream, adjusted } = sentToOpenAi(conversation, forwarded);
       expect(upstream).toMatchObject(body);
       for (const path of without) expect(upstream).not.toHaveProperty(path);
-      expect(Object.fromEntries(encoded?.adjusted ?? [])).toEqual({ ...notices });
+      expect(Object.fromEntries(adjusted)).toEqual({ ...notices });
     });
   });
 }

@@ -114,7 +114,8 @@ export class MessageWriter {
           if (this.#isOwn) this.#addDetail(message, block.value);
           break;
         case "refusal":
-          if (isBeside(block, this.#isOwn)) addText(message, "refusal", block.text);
+          if (!isBeside(block, this.#isOwn)) break;
+          if (this.#isOwn || block.text !== "") addText(message, "refusal", block.text);
           break;
         case "spoken":
           message["audio"] = {
