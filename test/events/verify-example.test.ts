@@ -23,7 +23,7 @@ test("the example in the document verifies what is sent, and nothing else", asyn
   if (!isVerify(verify)) throw new Error("the example exports no function");
   const body = `{"type":"usage.recorded","data":[]}`;
   const nowMs = 1_700_000_000_000;
-  const headers = new Headers(signWebhook({ body, secret, nowMs }));
+  const headers = new Headers(signWebhook(body, secret, nowMs));
   expect(verify(headers, body, secret, nowMs)).toBe(true);
   expect(verify(headers, `${body} `, secret, nowMs)).toBe(false);
   expect(verify(headers, body, secret, nowMs + 301_000)).toBe(false);

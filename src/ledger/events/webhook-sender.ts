@@ -80,10 +80,10 @@ export class WebhookSender {
   async #post({ calls }: CallBatch): Promise<void> {
     const { settings, clock, eventOf } = this.#options;
     const body = `{"type":"usage.recorded","data":[${calls.map(eventOf).join(",")}]}`;
-    const message = { body, secret: settings.secret.reveal(), nowMs: clock.now() };
+    const signature = signWebhook(body, settings.secret.reveal(), clock.now());
     const response = await fetch(settings.url, {
       method: "POST",
-      headers: { "content-type": "application/json", ...signWebhook(message) },
+      headers: { "content-type": "application/json", ...signature },
       body,
       // Usage goes to the configured address only.
       redirect: "manual",
@@ -99,16 +99,11 @@ export class WebhookSender {
   }
 }
 
-interface WebhookMessage {
-  readonly body: string;
-  /** `whsec_` and the key in base64. */
-  readonly secret: string;
-  /** Milliseconds since the epoch. */
-  readonly nowMs: number;
-}
-
-/** Headers of the specification of Standard Webhooks. An equal body has an equal id. */
-export function signWebhook({ body, secret, nowMs }: WebhookMessage) {
+/**
+ * Headers of the specification of Standard Webhooks. An equal body has an equal id. `secret` is
+ * `whsec_` and the key in base64, `nowMs` in milliseconds since the epoch.
+ */
+export function signWebhook(body: string, secret: string, nowMs: number) {
   const id = `msg_${createHash("sha256").update(body).digest("hex").slice(0, 32)}`;
   const timestamp = String(Math.floor(nowMs / 1000));
   const key = Buffer.from(secret.slice("whsec_".length), "base64");

@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync } from "node:fs";
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+} from "node:fs";
+import { join } from "node:path";
 import type { Clock } from "../../domain/clock.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { wait } from "../../domain/waiting/wait.ts";
@@ -8,7 +18,6 @@ import { listProcessFolders } from "../spool/process-folder.ts";
 import { systemFiles, type SpoolFiles } from "../spool/spool-files.ts";
 import type { Progress } from "../spool/spool.ts";
 import { type PoisonRow, storeRows } from "./store-rows.ts";
-import { writeDeadLetter } from "./dead-letter.ts";
 import { FolderReader, type FolderEvents } from "./folder-reader.ts";
 
 export interface IngestOptions {
@@ -233,5 +242,25 @@ export class Ingest {
     const failures = (this.#suspicions.get(record.id) ?? 0) + 1;
     this.#suspicions.set(record.id, failures);
     return failures >= unexplainedFailures;
+  }
+}
+
+/**
+ * Appends a row to `dead-letter.ndjson` for the operator. Once this returns the row is on disk;
+ * throws otherwise.
+ */
+function writeDeadLetter(folder: string, { record, error }: PoisonRow, at: number): void {
+  const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const line = JSON.stringify({ at: new Date(at).toISOString(), reason, record });
+  const file = openSync(join(folder, "dead-letter.ndjson"), "a", 0o600);
+  const { size } = fstatSync(file);
+  try {
+    appendFileSync(file, `${line}\n`);
+    fdatasyncSync(file);
+  } catch (failure) {
+    ftruncateSync(file, size);
+    throw failure;
+  } finally {
+    closeSync(file);
   }
 }
