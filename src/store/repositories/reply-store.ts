@@ -10,7 +10,7 @@ import {
   type ReplyStore,
   type WantedClaim,
 } from "../store.ts";
-import type { Queries, SqlConnection, Tables } from "./tables.ts";
+import type { Queries, Row, SqlConnection, Tables } from "./tables.ts";
 import { isErased } from "./control/accounts.ts";
 import { present, rowsOf } from "./row.ts";
 
@@ -160,33 +160,25 @@ async function findReply(
   queries: Queries,
   { id, olderIds, keptAfter }: WantedClaim,
 ): Promise<KeptReply | undefined> {
-  const row = await queries
-    .selectFrom("callReplies")
-    .select(["id", "accountId", "requestDigest", "keptAt", "body"])
-    .where("id", "in", [id, ...olderIds])
-    .where("keptAt", ">", keptAfter)
-    .orderBy("keptAt", "desc")
-    .limit(1)
-    .executeTakeFirst();
-  return row && present(row);
+  const { rows } = await sql<Row<KeptReply>>`
+    select id, account_id, request_digest, kept_at, body from call_replies
+    where id in (${sql.join([id, ...olderIds])}) and kept_at > ${keptAfter}
+    order by kept_at desc limit 1`.execute(queries);
+  return rows[0] && present(rows[0]);
 }
 
 async function endClaim(queries: Queries, { id, holder }: HeldClaim): Promise<void> {
-  await queries
-    .deleteFrom("callClaims")
-    .where("id", "=", id)
-    .where("holder", "=", holder)
-    .execute();
+  await sql`delete from call_claims where id = ${id} and holder = ${holder}`.execute(queries);
 }
 
 /** Returns how many there were. */
 async function remove(
   queries: Queries,
-  replies: string | SelectQueryBuilder<Tables, "callReplies", { id: string }>,
+  replies: SelectQueryBuilder<Tables, "callReplies", { id: string }>,
 ): Promise<number> {
   const removed = await queries
     .deleteFrom("callReplies")
-    .where("id", "in", typeof replies === "string" ? [replies] : replies)
+    .where("id", "in", replies)
     .returning(["accountId", "bytes"])
     .execute();
   for (const [accountId, rows] of Map.groupBy(removed, (row) => row.accountId)) {
@@ -214,7 +206,7 @@ async function addToShare(queries: Queries, accountId: string, bytes: number): P
 async function put(queries: Queries, reply: KeptReply): Promise<void> {
   const { id, accountId, requestDigest, keptAt, body = null } = reply;
   if (await isErased(queries, accountId)) return;
-  await remove(queries, id);
+  await remove(queries, queries.selectFrom("callReplies").select("id").where("id", "=", id));
   const row = { id, accountId, requestDigest, keptAt, bytes: sizeOfReply(reply), body };
   await queries.insertInto("callReplies").values(row).execute();
   await addToShare(queries, accountId, row.bytes);
@@ -223,34 +215,21 @@ async function put(queries: Queries, reply: KeptReply): Promise<void> {
 /** Removes at most one batch of others, until all fit; returns how many. */
 async function evict(queries: Queries, keptId: string, limitBytes: number): Promise<number> {
   for (let removed = 0; removed < removedAtOnce; removed += 1) {
-    const sums = queries
-      .selectFrom("callReplyShares")
-      .select((eb) => eb.fn.sum<number | null>("bytes").as("bytes"));
-    if (((await sums.executeTakeFirst())?.bytes ?? 0) <= limitBytes) return removed;
-    const oldest = await oldestOfLargest(queries, keptId);
-    if (oldest === undefined) return removed;
-    await remove(queries, oldest.id);
+    const { rows } = await sql<{ bytes: number | null }>`
+      select sum(bytes) as bytes from call_reply_shares`.execute(queries);
+    if ((rows[0]?.bytes ?? 0) <= limitBytes) return removed;
+    if (!(await removeOldest(queries, keptId))) return removed;
   }
   return removedAtOnce;
 }
 
-/** The oldest reply of the account that has most, or of another if it has only the new one. */
-async function oldestOfLargest(queries: Queries, keptId: string) {
+/** Removes one of the account that has most, or of another if it has only the new one. */
+async function removeOldest(queries: Queries, keptId: string): Promise<boolean> {
   const shares = queries.selectFrom("callReplyShares").select("accountId");
   for (const { accountId } of await shares.orderBy("bytes", "desc").limit(2).execute()) {
-    const oldest = await oldestOf(queries, accountId, keptId);
-    if (oldest !== undefined) return oldest;
+    const others = queries.selectFrom("callReplies").select("id").where("id", "<>", keptId);
+    const oldest = others.where("accountId", "=", accountId).orderBy("keptAt").limit(1);
+    if ((await remove(queries, oldest)) > 0) return true;
   }
-  return undefined;
-}
-
-function oldestOf(queries: Queries, accountId: string, keptId: string) {
-  return queries
-    .selectFrom("callReplies")
-    .select("id")
-    .where("accountId", "=", accountId)
-    .where("id", "<>", keptId)
-    .orderBy("keptAt")
-    .limit(1)
-    .executeTakeFirst();
+  return false;
 }

@@ -78,21 +78,16 @@ export class Keys extends EntityTable<Key, KeyRow, KeyFilter> {
 
   /** Sums units of one or all pools and of one or all accounts. */
   async soldUnits({ pool, accountId, now }: SoldUnitsFilter): Promise<ReadonlyMap<string, number>> {
-    const sold = this.queries
-      .selectFrom("keys")
-      .select((eb) => [
-        "provisionedPool as pool",
-        eb.fn.sum<number>("provisionedUnits").as("units"),
-      ])
-      .where("provisionedPool", "is not", null)
-      .where(countsAt(now))
-      .$if(pool !== undefined, (query) => query.where("provisionedPool", "=", pool ?? ""))
-      .$if(accountId !== undefined, (query) =>
-        query.where(unindexed("keys.accountId"), "=", accountId ?? ""),
-      )
-      .groupBy("provisionedPool");
-    const rows = await sold.execute();
-    return new Map(rows.map(({ pool: of, units }) => [of ?? "", units]));
+    const conditions = [
+      sql`provisioned_pool is not null`,
+      countsAt(now),
+      ...(pool === undefined ? [] : [sql`provisioned_pool = ${pool}`]),
+      ...(accountId === undefined ? [] : [sql`${unindexed("accountId")} = ${accountId}`]),
+    ];
+    const { rows } = await sql<{ pool: string; units: number }>`
+      select provisioned_pool as pool, sum(provisioned_units) as units from keys
+      where ${sql.join(conditions, sql` and `)} group by provisioned_pool`.execute(this.queries);
+    return new Map(rows.map(({ pool: of, units }) => [of, units]));
   }
 
   override async insert(key: Key): Promise<void> {
@@ -102,19 +97,11 @@ export class Keys extends EntityTable<Key, KeyRow, KeyFilter> {
 
   /** Checks the key's copy of its owner; a wrong copy would show the key to another account. */
   async #checkOwner(key: Key): Promise<void> {
-    const owner = await this.queries
-      .selectFrom("applications")
-      .select(["accountId", "environment", "name"])
-      .where("id", "=", key.applicationId)
-      .executeTakeFirst();
-    const { accountId, environment, application: name } = key;
-    if (
-      owner?.accountId !== accountId ||
-      owner.environment !== environment ||
-      owner.name !== name
-    ) {
-      throw new Error(`the key ${key.id} does not fit its application ${key.applicationId}`);
-    }
+    const { id, applicationId, accountId, environment, application } = key;
+    const { rows } = await sql`
+      select 1 from applications where id = ${applicationId} and account_id = ${accountId}
+      and environment = ${environment} and name = ${application}`.execute(this.queries);
+    if (rows.length === 0) throw new Error(`the key ${id} does not fit its application`);
   }
 }
 

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { CallBatch, StoredCalls, StoredCallsRequest } from "../../store.ts";
-import type { Queries, SqlConnection } from "../tables.ts";
+import type { Queries, SqlConnection, UsageRow } from "../tables.ts";
 import { toRecord } from "./usage-row.ts";
 
 /** A cursor in the database, over calls whose transactions run one at a time. */
@@ -47,20 +47,14 @@ async function take(
   queries: Queries,
   { holder, limit, nowMs, untilMs }: StoredCallsRequest,
 ): Promise<CallBatch | undefined> {
-  const cursor = await queries
-    .updateTable("eventCursor")
-    .set({ holder, heldUntil: untilMs })
-    .where((row) => row.or([row("holder", "=", holder), row("heldUntil", "<", nowMs)]))
-    .returning("position")
-    .executeTakeFirst();
+  const taken = await sql<{ position: number }>`
+    update event_cursor set holder = ${holder}, held_until = ${untilMs}
+    where holder = ${holder} or held_until < ${nowMs} returning position`.execute(queries);
+  const [cursor] = taken.rows;
   if (cursor === undefined) return undefined;
-  const rows = await queries
-    .selectFrom("usage")
-    .selectAll()
-    .where("sequence", ">", cursor.position)
-    .orderBy("sequence")
-    .limit(limit)
-    .execute();
+  const { rows } = await sql<UsageRow>`
+    select * from usage where sequence > ${cursor.position}
+    order by sequence limit ${limit}`.execute(queries);
   const last = rows.at(-1);
   return last && { calls: rows.map(toRecord), end: last.sequence };
 }
