@@ -81,26 +81,19 @@ export class LastUse {
  * Moves a secret's digest to the first pepper when it is used. Only one runs at a time, so that
  * calls never wait for the database behind renewals; a skipped secret is renewed at its next use.
  */
-export class DigestRenewal {
-  readonly #store: Pick<KeyStore, "renewDigest">;
-  #running: Promise<void> | undefined;
-
-  constructor(store: Pick<KeyStore, "renewDigest">) {
-    this.#store = store;
-  }
-
-  note(outdated: RenewedSecret): void {
-    // The poll of the key ring reports an unavailable store.
-    this.#running ??= this.#store
-      .renewDigest(outdated)
-      .catch(() => undefined)
-      .finally(() => {
-        this.#running = undefined;
-      });
-  }
-
-  /** Waits for the running renewal. */
-  async stop(): Promise<void> {
-    await this.#running;
-  }
+export function digestRenewal(store: Pick<KeyStore, "renewDigest">) {
+  let running: Promise<void> | undefined;
+  return {
+    note(outdated: RenewedSecret): void {
+      // The poll of the key ring reports an unavailable store.
+      running ??= store
+        .renewDigest(outdated)
+        .catch(() => undefined)
+        .finally(() => {
+          running = undefined;
+        });
+    },
+    /** Waits for the running renewal. */
+    stop: () => running,
+  };
 }

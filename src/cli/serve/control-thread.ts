@@ -11,7 +11,7 @@ import { failureFacts } from "../../process/failure-facts.ts";
 import type { ControlStart, ToControl, ToMain } from "../../process/messages.ts";
 import { StartProblem, ThreadLink, type Message, type Port } from "../../process/thread-link.ts";
 import { ControlPlane } from "../../process/control/control-plane.ts";
-import { MainWatch } from "../../process/control/main-watch.ts";
+import { watchMain } from "../../process/control/main-watch.ts";
 
 declare const self: Worker;
 const standardError = 2;
@@ -71,7 +71,7 @@ interface Opened {
 
 function open({ start, args, config, fileConfig, link, log }: Opened): void {
   const { path, text } = start.config;
-  const watch = new MainWatch({
+  const watch = watchMain({
     end() {
       writeSync(standardError, "sluice: the main thread hangs: the process is ended\n");
       process.kill(process.pid, "SIGKILL");

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { virtualClock } from "../../../test/support/virtual-clock.ts";
-import { MainWatch } from "./main-watch.ts";
+import { watchMain } from "./main-watch.ts";
 
 function watched() {
   const { clock, advance } = virtualClock();
   let ends = 0;
   let isOrphan = false;
-  const watch = new MainWatch({ end: () => void (ends += 1), isOrphan: () => isOrphan }, clock);
+  const watch = watchMain({ end: () => void (ends += 1), isOrphan: () => isOrphan }, clock);
   return { watch, advance, ends: () => ends, orphan: () => void (isOrphan = true) };
 }
 

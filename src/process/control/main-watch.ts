@@ -9,27 +9,22 @@ const mostSilentLooks = 10;
  * Ends the process when its main thread has not ticked for ten seconds: callers wait for nothing. An
  * orphan, whose main thread should have ended it, keeps the port of the next gateway: it gets one.
  */
-export class MainWatch {
-  #silentLooks = 0;
-  #stop = (): void => undefined;
-
-  constructor(
-    { end, isOrphan }: { readonly end: () => void; readonly isOrphan: () => boolean },
-    clock: Pick<Clock, "schedule"> = systemClock,
-  ) {
-    const look = (): void => {
-      this.#silentLooks += 1;
-      if (this.#silentLooks > (isOrphan() ? 1 : mostSilentLooks)) return end();
-      this.#stop = clock.schedule(look, lookIntervalMs);
-    };
-    this.#stop = clock.schedule(look, lookIntervalMs);
-  }
-
-  tick(): void {
-    this.#silentLooks = 0;
-  }
-
-  stop(): void {
-    this.#stop();
-  }
+export function watchMain(
+  { end, isOrphan }: { readonly end: () => void; readonly isOrphan: () => boolean },
+  clock: Pick<Clock, "schedule"> = systemClock,
+) {
+  let silentLooks = 0;
+  const look = (): void => {
+    silentLooks += 1;
+    if (silentLooks > (isOrphan() ? 1 : mostSilentLooks)) return end();
+    stop = clock.schedule(look, lookIntervalMs);
+  };
+  let stop = clock.schedule(look, lookIntervalMs);
+  return {
+    /** The main thread lives. */
+    tick(): void {
+      silentLooks = 0;
+    },
+    stop: () => stop(),
+  };
 }

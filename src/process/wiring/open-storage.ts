@@ -9,7 +9,7 @@ import { RotatedFile } from "../../ledger/events/rotated-file.ts";
 import { WebhookSender } from "../../ledger/events/webhook-sender.ts";
 import { Ingest } from "../../ledger/ingest/ingest.ts";
 import { spoolRoot } from "../../ledger/spool/process-folder.ts";
-import { DigestRenewal, LastUse } from "../../keys/last-use.ts";
+import { digestRenewal, LastUse } from "../../keys/last-use.ts";
 import { AuditCheckpoints, openCheckpointFile } from "../../store/audit-checkpoints.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
 import type { DatabaseOwner, UsageStore } from "../../store/store.ts";
@@ -55,7 +55,7 @@ export function openStorage(options: StorageOptions) {
   });
   const { connection, keys } = stores;
   const lastUse = new LastUse({ store: keys, intervalMs: lastUseIntervalMs, on: events.lastUse });
-  const renewal = new DigestRenewal(keys);
+  const renewal = digestRenewal(keys);
   const keyFile = openKeyFile({
     config,
     clock,

@@ -21,75 +21,74 @@ const conventional: Readonly<Record<string, string>> = {
 };
 
 /** Translates metrics: the same names, and those of the conventions where they fit. */
-export class MetricBuilder {
-  readonly #source: MetricSource;
-
-  constructor(source: MetricSource) {
-    this.#source = source;
-  }
-
-  metricsOf(families: readonly MetricFamily[], nowMs: number): Sdk.ScopeMetrics {
-    const { version, startedAt } = this.#source;
-    const times = { startTime: timeOf(startedAt), endTime: timeOf(nowMs) };
-    const metrics = families
-      .filter(({ series }) => series.length > 0)
-      .flatMap((family) => this.#metricsOf(family, times));
-    return { scope: { name: "sluice", schemaUrl, version }, metrics };
-  }
-
-  #metricsOf(family: MetricFamily, times: Times): readonly Sdk.MetricData[] {
-    const own = this.#metric(family, times, ({ labels }) => ({ ...labels }));
-    const name = conventional[family.name];
-    if (name === undefined) return [own];
-    return [own, this.#metric({ ...family, name }, times, (series) => this.#attributes(series))];
-  }
-
-  #attributes({ labels }: MetricSeries): Attributes {
-    const { model = "", streamed } = labels;
-    return {
-      [names.operation]: operations[this.#source.kindOf(model) ?? "chat"],
-      [names.provider]: providerName,
-      [names.requestModel]: model,
-      ...(streamed !== undefined && { [names.isStreamed]: streamed === "true" }),
-    };
-  }
-
-  #metric(
-    { name, help: description, type, bounds = [], series }: MetricFamily,
-    times: Times,
-    attributesOf: (series: MetricSeries) => Attributes,
-  ): Sdk.MetricData {
-    const { DataPointType, AggregationTemporality } = this.#source.sdk;
-    const about = {
-      // The value type of a point: a double.
-      descriptor: { name, description, unit: unitOf(name), valueType: 1 },
-      aggregationTemporality: AggregationTemporality.CUMULATIVE,
-    };
-    const pointsOf = <Value>(valueOf: (series: MetricSeries) => Value) =>
-      series.map((each) => ({ ...times, attributes: attributesOf(each), value: valueOf(each) }));
-    const dataPoints = pointsOf(({ value }) => value);
-    switch (type) {
-      case "gauge":
-        return { ...about, dataPointType: DataPointType.GAUGE, dataPoints };
-      case "counter":
-        return { ...about, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints };
-      case "histogram":
-        return {
-          ...about,
-          dataPointType: DataPointType.HISTOGRAM,
-          dataPoints: pointsOf(({ value: sum, counts = [] }) => ({
-            buckets: { boundaries: [...bounds], counts: [...counts] },
-            sum,
-            count: counts.reduce((all, count) => all + count, 0),
-          })),
-        };
-    }
-  }
+export function metricsOf(
+  families: readonly MetricFamily[],
+  nowMs: number,
+  source: MetricSource,
+): Sdk.ScopeMetrics {
+  const { version, startedAt } = source;
+  const times = { startTime: timeOf(startedAt), endTime: timeOf(nowMs) };
+  const metrics = families
+    .filter(({ series }) => series.length > 0)
+    .flatMap((family) => {
+      const own = metricOf(family, source, {
+        ...times,
+        attributesOf: ({ labels }) => ({ ...labels }),
+      });
+      const name = conventional[family.name];
+      if (name === undefined) return [own];
+      const attributesOf = (series: MetricSeries): Attributes => conventionalLabels(series, source);
+      return [own, metricOf({ ...family, name }, source, { ...times, attributesOf })];
+    });
+  return { scope: { name: "sluice", schemaUrl, version }, metrics };
 }
 
-interface Times {
+function conventionalLabels({ labels }: MetricSeries, { kindOf }: MetricSource): Attributes {
+  const { model = "", streamed } = labels;
+  return {
+    [names.operation]: operations[kindOf(model) ?? "chat"],
+    [names.provider]: providerName,
+    [names.requestModel]: model,
+    ...(streamed !== undefined && { [names.isStreamed]: streamed === "true" }),
+  };
+}
+
+interface Points {
   readonly startTime: Time;
   readonly endTime: Time;
+  readonly attributesOf: (series: MetricSeries) => Attributes;
+}
+
+function metricOf(
+  { name, help: description, type, bounds = [], series }: MetricFamily,
+  { sdk }: MetricSource,
+  { attributesOf, ...times }: Points,
+): Sdk.MetricData {
+  const { DataPointType, AggregationTemporality } = sdk;
+  const about = {
+    // The value type of a point: a double.
+    descriptor: { name, description, unit: unitOf(name), valueType: 1 },
+    aggregationTemporality: AggregationTemporality.CUMULATIVE,
+  };
+  const pointsOf = <Value>(valueOf: (series: MetricSeries) => Value) =>
+    series.map((each) => ({ ...times, attributes: attributesOf(each), value: valueOf(each) }));
+  const dataPoints = pointsOf(({ value }) => value);
+  switch (type) {
+    case "gauge":
+      return { ...about, dataPointType: DataPointType.GAUGE, dataPoints };
+    case "counter":
+      return { ...about, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints };
+    case "histogram":
+      return {
+        ...about,
+        dataPointType: DataPointType.HISTOGRAM,
+        dataPoints: pointsOf(({ value: sum, counts = [] }) => ({
+          buckets: { boundaries: [...bounds], counts: [...counts] },
+          sum,
+          count: counts.reduce((all, count) => all + count, 0),
+        })),
+      };
+  }
 }
 
 function unitOf(name: string): string {

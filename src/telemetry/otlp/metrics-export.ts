@@ -8,7 +8,7 @@ import { isSameValue } from "../../domain/json-object.ts";
 import type { OtlpSettings } from "../../domain/settings.ts";
 import { hasSettledWithin } from "../../domain/waiting/wait.ts";
 import type { MetricFamily } from "../metrics/families.ts";
-import { MetricBuilder, type MetricSource } from "./metric-builder.ts";
+import { metricsOf, type MetricSource } from "./metric-builder.ts";
 import {
   exporterOptions,
   exportInTime,
@@ -70,7 +70,7 @@ async function openReader(
   ]);
   const { clock, identity, collect } = options;
   const resource = resourceFromAttributes(resourceAttributes(identity));
-  const builder = new MetricBuilder({ ...options, ...identity, sdk });
+  const source = { ...options, ...identity, sdk };
   const { metricsIntervalMs, timeoutMs } = settings;
   const exporter = new OTLPMetricExporter(exporterOptions(settings, "metrics"));
   const reader = new sdk.PeriodicExportingMetricReader({
@@ -80,7 +80,7 @@ async function openReader(
   });
   reader.setMetricProducer({
     async collect() {
-      const scope = builder.metricsOf(await collect(), clock.now());
+      const scope = metricsOf(await collect(), clock.now(), source);
       return { resourceMetrics: { resource, scopeMetrics: [scope] }, errors: [] };
     },
   });
