@@ -58,10 +58,12 @@ const chatRequest: fc.Arbitrary<Conversation> = fc
   .map(chatOf);
 
 /** The thoughts of these conversations are of nobody that this gateway knows. */
-const thoughts = new OpaqueValues(new ValueTags(testPeppers()), {
-  origin: { wire: "converse", model: "m", account: "a" },
-  accountId: "acct_a",
-});
+const thoughts = new OpaqueValues(
+  new ValueTags(testPeppers()).of({
+    origin: { wire: "converse", model: "m", account: "a" },
+    accountId: "acct_a",
+  }),
+);
 
 describe.each(Object.entries(identifiers))("a model of the family %s", (family, identifier) => {
   const model = modelWith(identifier);

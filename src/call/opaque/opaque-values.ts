@@ -14,7 +14,7 @@ import {
   type ReasoningBlock,
   type Turn,
 } from "../../domain/chat/conversation.ts";
-import { isMarkedId, type ValueHolder, type ValueTags } from "./value-tags.ts";
+import { type HolderTags, isMarkedId } from "./value-tags.ts";
 
 /** A request as its upstream may read it. */
 export interface Opened {
@@ -28,12 +28,10 @@ export interface Opened {
  * see again, and fields of tool calls, whose ids bear a mark of who wrote them.
  */
 export class OpaqueValues {
-  readonly #tags: ValueTags;
-  readonly #holder: ValueHolder;
+  readonly #tags: HolderTags;
 
-  constructor(tags: ValueTags, holder: ValueHolder) {
+  constructor(tags: HolderTags) {
     this.#tags = tags;
-    this.#holder = holder;
   }
 
   tagResult(result: ChatResult): ChatResult {
@@ -96,10 +94,10 @@ export class OpaqueValues {
   #openCalls(turn: Turn): Turn {
     const blocks = turn.blocks.map((block): Block => {
       if (block.type === "tool-call" && block.id !== undefined) {
-        return { ...block, ...this.#tags.readId(block.id, this.#holder) };
+        return { ...block, ...this.#tags.readId(block.id) };
       }
       if (block.type === "tool-result" && block.callId !== undefined) {
-        return { ...block, callId: this.#tags.readId(block.callId, this.#holder).id };
+        return { ...block, callId: this.#tags.readId(block.callId).id };
       }
       return block;
     });
@@ -107,12 +105,11 @@ export class OpaqueValues {
   }
 
   #valueOf(thought: ReasoningBlock): string | undefined {
-    const tagged = this.#tags.read(thought.opaque ?? "", textBeside(thought));
-    return tagged?.isFrom(this.#holder) === true ? tagged.value : undefined;
+    return this.#tags.open(thought.opaque ?? "", textBeside(thought));
   }
 
   #authorOf(id: string | undefined): "this" | "another" | undefined {
-    return id === undefined ? undefined : this.#tags.readId(id, this.#holder).author;
+    return id === undefined ? undefined : this.#tags.readId(id).author;
   }
 
   #tagEvent(event: ChatEvent): ChatEvent {
@@ -139,7 +136,7 @@ export class OpaqueValues {
       const tagged = { ...detail };
       for (const field of ["signature", "data"]) {
         const value = nonEmpty(detail[field]);
-        if (value !== undefined) tagged[field] = this.#tags.tag(value, "", this.#holder);
+        if (value !== undefined) tagged[field] = this.#tags.tag(value, "");
       }
       return tagged;
     });
@@ -162,11 +159,11 @@ export class OpaqueValues {
   #tagThought(thought: AnswerReasoning): AnswerReasoning {
     const { opaque } = thought;
     if (opaque === undefined) return thought;
-    return { ...thought, opaque: this.#tags.tag(opaque, textBeside(thought), this.#holder) };
+    return { ...thought, opaque: this.#tags.tag(opaque, textBeside(thought)) };
   }
 
   #markId(id: string): string {
-    return this.#tags.markId(id, this.#holder);
+    return this.#tags.markId(id);
   }
 }
 

@@ -12,10 +12,8 @@ export function opaqueValuesOf(
   { caller }: Pick<Call, "caller">,
   tags: ValueTags,
 ): OpaqueValues {
-  return new OpaqueValues(tags, {
-    origin: originOf(destination),
-    accountId: caller.key.accountId,
-  });
+  const { accountId } = caller.key;
+  return new OpaqueValues(tags.of({ origin: originOf(destination), accountId }));
 }
 
 function originOf({ target, upstream }: Destination): ValueOrigin {

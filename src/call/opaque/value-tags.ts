@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import { createKeyDigest, type KeyDigest, type Peppers } from "../../domain/keys/peppers.ts";
+import { timingSafeEqual } from "node:crypto";
+import type { Peppers } from "../../domain/keys/peppers.ts";
 import type { ValueOrigin } from "../../upstreams/adapter.ts";
 
 /** Where a value is from, and whose it is. */
@@ -9,12 +9,6 @@ export interface ValueHolder {
   readonly accountId: string;
 }
 
-/** A value in its tag. The checks of one value at several origins share what takes long. */
-export interface TaggedValue {
-  readonly value: string;
-  isFrom(holder: ValueHolder): boolean;
-}
-
 /**
  * Tags of values that only the upstream that wrote them understands: `s1.<MAC>.<value>`. The MAC
  * covers the origin, the gateway's account and the text beside the value, so a tag is good for
@@ -22,51 +16,87 @@ export interface TaggedValue {
  */
 export class ValueTags {
   /** The first makes tags, all verify them. */
-  readonly #keys: readonly KeyDigest[];
+  readonly #keys: readonly Bun.CryptoHasher[];
 
   constructor({ all }: Pick<Peppers, "all">) {
-    this.#keys = all.map(({ digest }) => createKeyDigest(digest("opaque values of upstreams")));
+    this.#keys = all.map(
+      ({ digest }) => new Bun.CryptoHasher("sha256", digest("opaque values of upstreams")),
+    );
+  }
+
+  of(holder: ValueHolder): HolderTags {
+    return new HolderTags(this.#keys, holder);
+  }
+}
+
+/** The tags of one account's values from one origin. */
+export class HolderTags {
+  readonly #keys: readonly Bun.CryptoHasher[];
+  readonly #holder: ValueHolder;
+  /** For each key, after what is the same for all values. */
+  #begun: readonly Bun.CryptoHasher[] | undefined;
+
+  constructor(keys: readonly Bun.CryptoHasher[], holder: ValueHolder) {
+    this.#keys = keys;
+    this.#holder = holder;
   }
 
   /** `text`: what stands beside the value and returns with it. */
-  tag(value: string, text: string, holder: ValueHolder): string {
-    const [mac = ""] = this.#macs(new Content(value, text), holder);
-    return `${prefix}${mac}.${value}`;
+  tag(value: string, text: string): string {
+    return `${prefix}${this.#newMac(value, text)}.${value}`;
   }
 
-  /** Undefined for a text that is no tagged value. */
-  read(tagged: string, text: string): TaggedValue | undefined {
+  /** The value in a tag; undefined for a text that is not a tag of this holder. */
+  open(tagged: string, text: string): string | undefined {
     if (!tagged.startsWith(prefix) || tagged[valueStart - 1] !== ".") return undefined;
-    const value = tagged.slice(valueStart);
     const mac = tagged.slice(prefix.length, valueStart - 1);
-    const content = new Content(value, text);
-    const isFrom = (holder: ValueHolder): boolean =>
-      this.#macs(content, holder).some((expected) => isSame(mac, expected));
-    return { value, isFrom };
+    const value = tagged.slice(valueStart);
+    return this.#verifies(mac, value, text) ? value : undefined;
   }
 
   /** The id of a tool call with fields that only its upstream understands. */
-  markId(id: string, holder: ValueHolder): string {
-    const [mac = ""] = this.#macs(new Content(id, ""), holder);
-    return `${id}__${mac.slice(0, markLength)}`;
+  markId(id: string): string {
+    return `${id}__${this.#newMac(id, "").slice(0, markLength)}`;
   }
 
   /** Who wrote the call of an id, and the id to send. */
-  readId(id: string, holder: ValueHolder): MarkedId {
+  readId(id: string): MarkedId {
     if (!isMarkedId(id)) return { id, author: undefined };
     const own = id.slice(0, -idMarkLength);
-    const mark = id.slice(-markLength);
-    const macs = this.#macs(new Content(own, ""), holder);
-    const isOwn = macs.some((mac) => isSame(mark, mac.slice(0, markLength)));
-    if (isOwn) return { id: own, author: "this" };
+    if (this.#verifies(id.slice(-markLength), own, "")) return { id: own, author: "this" };
     return { id: id.length > longestId ? own : id, author: "another" };
   }
 
-  #macs(content: Content, { origin, accountId }: ValueHolder): readonly string[] {
-    const { wire, model, account, provesText } = origin;
-    const said = provesText === true ? content.withText : content.alone;
-    const covered = JSON.stringify([wire, model, account, accountId, said]);
-    return this.#keys.map((key) => toText(key(covered)));
+  #newMac(value: string, text: string): string {
+    const [first] = this.#hashers;
+    if (first === undefined) throw new Error("there is no pepper");
+    return this.#mac(first, value, text);
+  }
+
+  /** `mac` may be only the beginning of one. */
+  #verifies(mac: string, value: string, text: string): boolean {
+    const given = Buffer.from(mac);
+    return this.#hashers.some((hasher) => {
+      const expected = Buffer.from(this.#mac(hasher, value, text).slice(0, mac.length));
+      return given.length === expected.length && timingSafeEqual(given, expected);
+    });
+  }
+
+  #mac(hasher: Bun.CryptoHasher, value: string, text: string): string {
+    const { provesText } = this.#holder.origin;
+    // The length tells where the value ends.
+    const hash = hasher.copy().update(`\n${value.length}\n`).update(value);
+    if (provesText === true) hash.update(text);
+    return hash.digest().toString("base64url", 0, macBytes);
+  }
+
+  get #hashers(): readonly Bun.CryptoHasher[] {
+    if (this.#begun !== undefined) return this.#begun;
+    const { origin, accountId } = this.#holder;
+    const { wire, model, account } = origin;
+    const same = JSON.stringify([wire, model, account, accountId]);
+    this.#begun = this.#keys.map((key) => key.copy().update(same));
+    return this.#begun;
   }
 }
 
@@ -79,40 +109,6 @@ export interface MarkedId {
   readonly id: string;
   /** Undefined: the id has no mark. */
   readonly author: "this" | "another" | undefined;
-}
-
-/** What a MAC covers of a value, which may be long, hashed once. */
-class Content {
-  readonly #value: string;
-  readonly #text: string;
-  #alone: string | undefined;
-  #withText: string | undefined;
-
-  constructor(value: string, text: string) {
-    this.#value = value;
-    this.#text = text;
-  }
-
-  get alone(): string {
-    return (this.#alone ??= hashOf(this.#value));
-  }
-
-  get withText(): string {
-    return (this.#withText ??= `${this.alone} ${hashOf(this.#text)}`);
-  }
-}
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("base64url");
-}
-
-function toText(mac: Uint8Array): string {
-  return Buffer.from(mac).toString("base64url", 0, macBytes);
-}
-
-function isSame(one: string, other: string): boolean {
-  const [left, right] = [Buffer.from(one), Buffer.from(other)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }
 
 const prefix = "s1.";
