@@ -27,6 +27,8 @@ export async function countTokens(
       if (counted !== undefined) return { inputTokens: counted, isEstimate: false };
     } catch (error) {
       throw toCallError(error, model);
+    } finally {
+      call.answerMemory?.release();
     }
   }
   const { accountId, id: keyId } = call.caller.key;

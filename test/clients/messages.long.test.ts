@@ -67,6 +67,19 @@ testNode(
   installTimeoutMs,
 );
 
+testNode(
+  "Claude Code asks again when a stream breaks in the middle",
+  async () => {
+    await using gateway = await startCodingGateway("openai", "sound");
+    const broken = ["error-event-mid-stream", "cut-mid-chunk"] as const;
+    gateway.simulator.setFaultPlan(broken.flatMap((mode) => [{ mode: "ok" }, { mode }] as const));
+    const { text, rows } = await code(gateway);
+    expect(text).toBe("the new text\n");
+    expect(rows.filter(({ outcome }) => outcome === "failed").length).toBe(2);
+  },
+  installTimeoutMs,
+);
+
 test("two hundred turns with large results of tools are read and answered", async () => {
   const http = "{ body_limit: 32MiB, decompressed_limit: 32MiB, json_values: 2000000 }";
   const models = `
