@@ -5,7 +5,8 @@ import type { JsonObject } from "../../src/domain/json-fields.ts";
 import { readChatRequest } from "../../src/wires/chat/read-request.ts";
 import { readMessagesRequest } from "../../src/wires/messages/read-request.ts";
 import { readResponsesRequest } from "../../src/wires/responses/read-request.ts";
-import { type Dialect, hi, openAiCells } from "./openai-cells.ts";
+import { type Dialect, hi } from "./cell-parts.ts";
+import { openAiCells } from "./openai-cells.ts";
 import { sentToOpenAi } from "./sent-to-openai.ts";
 
 function read(dialect: Dialect, sent: JsonObject): Conversation {

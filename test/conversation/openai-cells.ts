@@ -1,57 +1,38 @@
-import type { JsonObject } from "../../src/domain/json-fields.ts";
-
-export type Dialect = "chat" | "responses" | "messages";
-
-/** What a caller sends over the smallest body of its wire, and what is in the upstream's body. */
-export type Case = readonly [dialect: Dialect, sent: JsonObject, upstream: Expected];
-
-export type Cells = Readonly<Record<string, readonly [fate: string, ...cases: readonly Case[]]>>;
-
-type Expected = JsonObject & {
-  /** Of `x-sluice-adjusted-parameters`. */
-  readonly notices?: Readonly<Record<string, string | number>>;
-  /** The field that a refusal names. */
-  readonly refused?: string;
-  /** Fields of `forward_fields`. */
-  readonly forwarded?: readonly string[];
-  /** Paths that are not in the body. */
-  readonly without?: readonly string[];
-};
-
-/** The message of the smallest body. */
-export const hi = { role: "user", content: "hi" };
-const chat = (...messages: readonly object[]) => ({ messages: [hi, ...messages] });
-const items = (...input: readonly object[]) => ({ input: [hi, ...input] });
-const turns = (...messages: readonly object[]) => ({ messages: [hi, ...messages] });
-/** The same in the upstream's body. */
-const asked = chat;
-const user = (...content: readonly object[]) => ({ role: "user", content });
-const assistant = (...content: readonly object[]) => ({ role: "assistant", content });
-
-const png = "data:image/png;base64,iVBORw0KGgo=";
-const pdf = "data:application/pdf;base64,JVBERi0=";
-const imagePart = { type: "image_url", image_url: { url: png } };
-const address = "https://example.com/a.png";
-const far = { type: "image_url", image_url: { url: address } };
-const pngSource = { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" };
-const pdfSource = { type: "base64", media_type: "application/pdf", data: "JVBERi0=" };
-const text = (said: string) => ({ type: "text", text: said });
-
-const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
-const calling = { role: "assistant", content: null, tool_calls: [call] };
-const callItem = { type: "function_call", call_id: "c", name: "f", arguments: "{}" };
-const toolUse = { type: "tool_use", id: "c", name: "f", input: {} };
-const toolResult = { type: "tool_result", tool_use_id: "c", content: "done" };
-const result = { role: "tool", tool_call_id: "c", content: "done" };
-
-const schema = { type: "object", properties: {} };
-const tool = { type: "function", function: { name: "f", parameters: schema } };
-const flatTool = { type: "function", name: "f", parameters: schema };
-const ownTool = { name: "f", input_schema: schema };
-const grammar = { syntax: "regex", definition: "a+" };
-const custom = { type: "custom", custom: { name: "f", format: { type: "grammar", grammar } } };
-const ephemeral = { cache_control: { type: "ephemeral" } };
-const explicit = { prompt_cache_breakpoint: { mode: "explicit" } };
+import {
+  type Case,
+  type Cells,
+  hi,
+  chat,
+  items,
+  turns,
+  asked,
+  user,
+  assistant,
+  png,
+  pdf,
+  imagePart,
+  address,
+  far,
+  pngSource,
+  pdfSource,
+  text,
+  call,
+  calling,
+  callItem,
+  toolUse,
+  toolResult,
+  result,
+  signedCalling,
+  callThought,
+  schema,
+  tool,
+  flatTool,
+  ownTool,
+  grammar,
+  custom,
+  ephemeral,
+  explicit,
+} from "./cell-parts.ts";
 
 /** By the rows of `docs/conversation.md`, for the column of kind `openai`. */
 export const openAiCells: Cells = {
@@ -380,6 +361,20 @@ export const openAiCells: Cells = {
       "messages",
       turns(assistant({ type: "redacted_thinking", data: "s" }), user(text("b"))),
       { ...asked({ role: "user", content: "b" }), without: ["messages.2"] },
+    ],
+  ],
+  "signature of a call": [
+    "kept",
+    ["chat", chat(signedCalling), asked(signedCalling)],
+    [
+      "responses",
+      items({ type: "reasoning", encrypted_content: `redacted:${callThought}` }, callItem),
+      asked(signedCalling),
+    ],
+    [
+      "messages",
+      turns(assistant({ type: "redacted_thinking", data: callThought }, toolUse)),
+      asked(signedCalling),
     ],
   ],
   "fields of a call": [

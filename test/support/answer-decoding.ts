@@ -14,5 +14,6 @@ export function answerServices(prefix = "new_"): AnswerServices {
   return {
     newToolCallId: () => `${prefix}${(ids += 1)}`,
     onUnknownFinish: () => undefined,
+    signsByThoughts: false,
   };
 }

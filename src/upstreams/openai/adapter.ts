@@ -34,7 +34,11 @@ export function createOpenAiAdapter(
     return { request: post("/chat/completions", JSON.stringify(body)), adjusted };
   };
   const onUnknownFinish = unknownFinishReport(onTrouble);
-  const answerServices = { newToolCallId, onUnknownFinish };
+  const services = { newToolCallId, onUnknownFinish };
+  const forChat = { ...services, signsByThoughts: false };
+  const forOthers = { ...services, signsByThoughts: true };
+  const servicesFor = ({ wire }: Conversation): AnswerServices =>
+    wire === "chat" ? forChat : forOthers;
   return {
     chat: {
       origin: (model, upstream) => ({
@@ -46,12 +50,12 @@ export function createOpenAiAdapter(
       takesImageUrls: true,
       encode: (request, model) => ({
         ...ask(request, model),
-        decode: ({ body }) => decodeChat(body, answerServices),
+        decode: ({ body }) => decodeChat(body, servicesFor(request)),
         usageIn: (body) => readUsage(usageIn(body)),
       }),
       encodeStream: (request, model) => ({
         ...ask({ ...request, isStreamed: true }, model),
-        newDecoder: (limits) => new ChatStreamDecoder(answerServices, limits),
+        newDecoder: (limits) => new ChatStreamDecoder(servicesFor(request), limits),
       }),
     },
     embeddings: createEmbeddingCodec({

@@ -14,6 +14,7 @@ import {
 } from "../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { writeMark } from "./cache-marks.ts";
+import { callFieldsIn } from "./call-thoughts.ts";
 
 /** Which fields are sent to a server, by their place in the body. */
 export interface ForwardedFields {
@@ -105,6 +106,7 @@ export class MessageWriter {
     const content = written === undefined || written.length === 0 ? null : written;
     const message = this.#message(turn, { role: "assistant", content });
     const calls: Written[] = [];
+    const signed = this.#isOwn ? undefined : callFieldsIn(turn.blocks);
     for (const block of turn.blocks) {
       switch (block.type) {
         case "reasoning":
@@ -124,8 +126,9 @@ export class MessageWriter {
           };
           break;
         case "tool-call":
-          if (block.id !== undefined) calls.push(this.#call(block, block.id));
-          else message["function_call"] = { ...bodyOf(block), ...this.#own(block.inner) };
+          if (block.id !== undefined) {
+            calls.push(Object.assign(this.#call(block, block.id), signed?.get(block.id)));
+          } else message["function_call"] = { ...bodyOf(block), ...this.#own(block.inner) };
           break;
         default:
       }

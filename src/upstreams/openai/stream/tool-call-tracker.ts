@@ -12,12 +12,15 @@ import {
   textOf,
 } from "../../../domain/json-fields.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
+import { callThought } from "../../../wires/chat/call-thoughts.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
 
 /** What reading an answer needs from outside. */
 export interface AnswerServices {
   readonly newToolCallId: () => string;
   readonly onUnknownFinish: OnUnknownFinish;
+  /** The caller's wire has no place for a server's own fields of a call. */
+  readonly signsByThoughts: boolean;
 }
 
 interface Said {
@@ -194,7 +197,10 @@ export class ToolCallTracker {
     open.hasStarted = true;
     const { call, kind, name, extra, pending } = open;
     const id = this.#idOf(open);
-    const start = { type: "tool-call-start", choice: this.#choice, call, id, kind, name } as const;
+    const choice = this.#choice;
+    const thought = this.#services.signsByThoughts ? callThought(id, extra) : undefined;
+    if (thought !== undefined) events.push({ type: "reasoning-block", choice, content: thought });
+    const start = { type: "tool-call-start", choice, call, id, kind, name } as const;
     events.push(extra === undefined ? start : { ...start, extra });
     this.#pendingCharacters -= pending.length;
     open.pending = "";
