@@ -10,6 +10,7 @@ import {
   testNeedingRegistry,
 } from "../sdk/registry-test.ts";
 import { startSdkGateway } from "../sdk/sdk-gateway.ts";
+import { startSimulator } from "../../simulator/simulator.ts";
 import { startGateway, type TestGateway, upstreamKinds } from "../support/gateway.ts";
 import { user } from "../messages/messages.ts";
 import { nodeClients } from "./node-clients.ts";
@@ -53,6 +54,22 @@ testNode(
     expect(text).toBe("the new text\n");
     expect(rows.at(-1)?.status).toBe(200);
     expect(rows.some(({ cachedInputTokens }) => cachedInputTokens > 0)).toBe(true);
+  },
+  installTimeoutMs,
+);
+
+testNode(
+  "Claude Code works with Claude behind Anthropic's own API, and reads its cache",
+  async () => {
+    await using simulator = startSimulator();
+    const upstream = { kind: "anthropic", base_url: simulator.origin, api_key: "sk-simulated" };
+    await using gateway = await startGateway({
+      sections: { ...codingSections([{ model: "claude-opus-5-5" }]), ...upstreamsOf(upstream) },
+    });
+    const { text, rows } = await code(gateway);
+    expect(text).toBe("the new text\n");
+    expect(rows.every(({ outcome }) => outcome === "completed")).toBeTrue();
+    expect(rows.some(({ cachedInputTokens }) => cachedInputTokens > 0)).toBeTrue();
   },
   installTimeoutMs,
 );
@@ -114,22 +131,30 @@ function startCodingGateway(
   target: string,
   first?: string,
 ): Promise<TestGateway> {
-  const targets = [
-    ...(first === undefined ? [] : [{ upstream: "simulator", model: first, priority: 1 }]),
-    { upstream: "simulator", model: target, priority: 2 },
-  ];
-  const model = { kind: "chat", context_window: 1_000_000, max_output_tokens: 64_000, targets };
-  return startGateway({
-    kind,
-    sections: {
-      models: JSON.stringify({ "coding-model": model }),
-      plans: `
+  const models = [...(first === undefined ? [] : [first]), target];
+  const targets = models.map((model, index) => ({ model, priority: index + 1 }));
+  return startGateway({ kind, sections: codingSections(targets) });
+}
+
+function codingSections(targets: readonly { model: string; priority?: number }[]) {
+  const model = {
+    kind: "chat",
+    context_window: 1_000_000,
+    max_output_tokens: 64_000,
+    targets: targets.map((target) => ({ upstream: "simulator", ...target })),
+  };
+  return {
+    models: JSON.stringify({ "coding-model": model }),
+    plans: `
   enterprise: { custom: true, provisioned: true, idempotency: true }
   pilot: { requests_per_minute: 60, tokens_per_minute: 100000 }`,
-      environments: `
+    environments: `
   - { name: test, hosts: ["*"], models: ["*"], aliases: { claude-*: coding-model } }`,
-    },
-  });
+  };
+}
+
+function upstreamsOf(simulator: object) {
+  return { upstreams: JSON.stringify({ simulator }) };
 }
 
 /** Has Claude Code follow a plan in an empty folder; returns its file and the rows of the ledger. */
