@@ -1,5 +1,8 @@
 import { collectAnswer } from "../answer/answer.ts";
 import { writeAnswer } from "../answer/write-answer.ts";
+import { verifySignature } from "../bedrock/credentials.ts";
+import { BedrockError, errorReply as bedrockErrorReply } from "../bedrock/errors.ts";
+import { wirePath } from "../bedrock/plan-call.ts";
 import { type IncomingCall, markOf, type Plan, type PlanParts } from "../call.ts";
 import { inflatedUsage, outsizedAnswer, withBodyFault } from "../faults/bodies.ts";
 import { type Fault, faultHeader } from "../faults/fault-modes.ts";
@@ -18,25 +21,33 @@ import { signatureOf } from "./thoughts.ts";
 
 export interface MessagesRoute {
   readonly kind: "chat" | "count-tokens";
+  /** Bedrock's, which checks credentials in its own way. */
+  readonly isBedrocks: boolean;
 }
 
 /** Undefined if this wire has no such path. `path` comes without `/v1`. */
 export function messagesRoute(method: string, path: string): MessagesRoute | undefined {
   if (method !== "POST") return undefined;
-  if (path === "/messages") return { kind: "chat" };
-  return path === "/messages/count_tokens" ? { kind: "count-tokens" } : undefined;
+  if (path === "/anthropic/v1/messages") return { kind: "chat", isBedrocks: true };
+  if (path === "/messages") return { kind: "chat", isBedrocks: false };
+  if (path !== "/messages/count_tokens") return undefined;
+  return { kind: "count-tokens", isBedrocks: false };
 }
 
 export async function planMessagesCall(
-  { kind }: MessagesRoute,
+  { kind, isBedrocks }: MessagesRoute,
   { request, call }: IncomingCall,
   parts: PlanParts,
 ): Promise<Plan> {
   const requestId = `req_${call.id}`;
   let fault: Fault = { mode: "ok", argument: undefined };
   try {
-    checkHeaders(request, parts.apiKeys);
     const text = await request.text();
+    if (isBedrocks) checkSignature(request, text, parts);
+    else checkKey(request, parts.apiKeys);
+    if (request.headers.get("anthropic-version") === null) {
+      throw invalid("anthropic-version: header is required");
+    }
     call.update({ mark: markOf(text) });
     const body = parseJson(text);
     if (!isRecord(body)) throw invalid("the body must be an object");
@@ -56,18 +67,28 @@ export async function planMessagesCall(
     }
     return { fault, reply: answerReply(read, { id: `msg_${call.id}`, headers, fault }) };
   } catch (error) {
+    if (error instanceof BedrockError) return { fault, reply: bedrockErrorReply(error) };
     if (!(error instanceof MessagesError)) throw error;
     return { fault, reply: errorReply(error, requestId) };
   }
 }
 
-function checkHeaders({ headers }: Request, apiKeys: ReadonlySet<string> | undefined): void {
+/** A key of Bedrock is sent as Anthropic's, other credentials sign. */
+function checkSignature(request: Request, text: string, { bedrock, clock }: PlanParts): void {
+  const headers = new Headers(request.headers);
+  const key = headers.get("x-api-key");
+  if (key !== null) headers.set("authorization", `Bearer ${key}`);
+  const { credentials, region } = bedrock;
+  verifySignature(
+    { method: "POST", ...wirePath(request.url), headers, body: new TextEncoder().encode(text) },
+    { credentials, region, now: clock.now() },
+  );
+}
+
+function checkKey({ headers }: Request, apiKeys: ReadonlySet<string> | undefined): void {
   const key = headers.get("x-api-key");
   if (key === null || apiKeys?.has(key) === false) {
     throw new MessagesError(401, "authentication_error", "invalid x-api-key");
-  }
-  if (headers.get("anthropic-version") === null) {
-    throw invalid("anthropic-version: header is required");
   }
 }
 

@@ -20,6 +20,7 @@ export function createAnthropicAdapter(
   { clock, onTrouble }: AdapterServices,
 ): UpstreamAdapter {
   const forwarded = new Set(settings.forwardFields);
+  const api = { forwarded, strictTools: true, endUsers: true };
   const modelAt = modelsOf(settings);
   const onUnknownFinish = unknownFinishReport(onTrouble);
   const post = (request: Conversation, path: string, body: string): UpstreamRequest => ({
@@ -30,7 +31,7 @@ export function createAnthropicAdapter(
   });
   const encodeChat = (request: Conversation, identifier: string) => {
     const model = modelAt(request.model, identifier);
-    const { body, context, adjusted } = encodeMessages(request, model, forwarded);
+    const { body, context, adjusted } = encodeMessages(request, model, api);
     const reader = { context, onUnknownFinish };
     return { request: post(request, "", body), adjusted, reader };
   };
@@ -39,7 +40,7 @@ export function createAnthropicAdapter(
       ...(settings.countsTokens && {
         countTokens(request: Conversation, identifier: string) {
           const model = modelAt(request.model, identifier);
-          const body = encodeMessagesCount(request, model, forwarded);
+          const body = encodeMessagesCount(request, model, api);
           return { request: post(request, "/count_tokens", body), decode: decodeCount };
         },
       }),

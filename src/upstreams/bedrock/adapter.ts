@@ -1,10 +1,14 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
 import type { EmbeddingRequest } from "../../domain/chat/embedding.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import {
+  UpstreamFailure,
+  type UpstreamFailureDetails,
+} from "../../domain/errors/upstream-failure.ts";
 import type {
   AdapterServices,
   ChatCodec,
   EmbeddingCodec,
+  FailedAnswer,
   UpstreamAdapter,
   ValueOrigin,
   UpstreamRequest,
@@ -17,16 +21,19 @@ import {
   decodeCountTokens,
   encodeCountTokens,
 } from "./count-tokens.ts";
+import { createMessagesCodec } from "./messages-codec.ts";
+import { createReadMessagesFailure } from "../shared/messages/read-failure.ts";
+import type { Clock } from "../../domain/clock.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
 import { type BedrockModel, bedrockModelOf } from "./models/bedrock-model.ts";
 import { foundationModelOf, isEmbeddingFamily, ModelFamilies } from "./models/facts.ts";
-import { usageIn } from "../../domain/json-fields.ts";
+import { parseObject, usageIn } from "../../domain/json-fields.ts";
 import { readUsage } from "./decode/converse-events.ts";
 import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.ts";
 import type { EmbeddingWire } from "./embeddings/wire.ts";
 import { embeddingWires } from "./embeddings/families.ts";
 import { answersAsWhole, encodeConverse } from "./encode/encode-converse.ts";
-import { encodePathSegment, endpointOf } from "./endpoint.ts";
+import { encodePathSegment, endpointOf, messagesPath } from "./endpoint.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import type { BedrockModelSettings, BedrockSettings } from "./settings.ts";
 
@@ -38,7 +45,7 @@ export function createBedrockAdapter(
   const models = new TargetModels(settings);
   const endpoint = endpointOf(settings);
   const authorizer = createAuthorizer(settings, services);
-  const readFailure = createReadFailure(services.clock);
+  const readFailure = createReadFailures(services.clock);
   return {
     chat: createChatCodec({
       origin: (model, upstream) => originOf(settings, model, upstream),
@@ -54,10 +61,23 @@ export function createBedrockAdapter(
     authorize: (request, ending) => authorizer.authorize(request, ending),
     whyNoCredential: () => authorizer.whyNoCredential(),
     readFailure(answer, request) {
-      const details = readFailure(answer);
+      const details = readFailure(answer, request);
       authorizer.noteFailure(answer, request, details.kind);
       return asksForCount(request) ? asCountFailure(details) : details;
     },
+  };
+}
+
+/** The service's own refusals come from either API, the model's from the Messages API as there. */
+function createReadFailures(
+  clock: Clock,
+): (answer: FailedAnswer, request: UpstreamRequest) => UpstreamFailureDetails {
+  const ofService = createReadFailure(clock);
+  const ofMessages = createReadMessagesFailure(clock);
+  return (answer, { url }) => {
+    const isModels = url.endsWith(messagesPath) && answer.headers.get("x-amzn-errortype") === null;
+    const error = isModels ? parseObject(answer.body)?.["error"] : undefined;
+    return error === undefined ? ofService(answer) : ofMessages(answer);
   };
 }
 
@@ -93,6 +113,7 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     const operation = isStreamed ? "converse-stream" : "converse";
     return { ...rest, request: post(`${endpoint}${path}/${operation}`, body) };
   };
+  const messages = createMessagesCodec(endpoint, onUnknownFinish);
   return {
     ...(countsTokens && {
       countTokens(request: Conversation, identifier: string) {
@@ -107,6 +128,7 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     takesImageUrls: false,
     encode(request, identifier) {
       const target = models.at(request.model, identifier);
+      if (target.model.settings.api === "messages") return messages.encode(request, target.model);
       const { context, ...encoded } = encodeChat(request, target, false);
       return {
         ...encoded,
@@ -116,6 +138,9 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
+      if (target.model.settings.api === "messages") {
+        return messages.encodeStream(request, target.model);
+      }
       const isAnsweredWhole = answersAsWhole(request, target.model);
       const { context, ...encoded } = encodeChat(request, target, !isAnsweredWhole);
       return {

@@ -30,3 +30,6 @@ export function encodePathSegment(text: string): string {
 export function percentEncode(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }
+
+/** Of the Messages API, for Claude. */
+export const messagesPath = "/anthropic/v1/messages";

@@ -58,16 +58,18 @@ export interface MessagesOptions {
   readonly topP?: number | undefined;
   readonly topK?: number | undefined;
   readonly stopSequences?: readonly string[] | undefined;
+  /** The caller's name of its end user. */
+  readonly user?: string | undefined;
   readonly forwarded: ReadonlySet<string>;
 }
 
 /** The whole body of `POST /v1/messages` around its content. */
 export function writeMessagesRequest(
-  { extra, isStreamed, options: { serviceTier, user }, wire }: Conversation,
+  { extra, isStreamed, options: { serviceTier }, wire }: Conversation,
   content: JsonObject,
   options: MessagesOptions,
 ): JsonObject {
-  const { maxTokens, temperature, topP, topK, stopSequences, forwarded } = options;
+  const { maxTokens, temperature, topP, topK, stopSequences, user, forwarded } = options;
   const tier = tiers[serviceTier ?? ""];
   const body = {
     ...content,

@@ -217,6 +217,7 @@ describe("a chat target's section", () => {
     const { settings, config } = read({ chat: "bedrock: {}" });
     expect(modelSettings(settings, "chat-a")).toEqual({
       family: undefined,
+      api: "converse",
       identifiers: {},
       profiles: {},
       maxOutputTokens: undefined,
@@ -255,6 +256,7 @@ describe("a chat target's section", () => {
     expect([...settings.models.keys()]).toEqual(["chat-a", "embed-a"]);
     expect(settings.models.get("chat-a")?.get(arn)).toEqual({
       family: "claude-4",
+      api: "converse",
       identifiers: {},
       profiles: {},
       maxOutputTokens: undefined,

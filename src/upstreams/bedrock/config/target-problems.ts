@@ -1,4 +1,5 @@
 import { type SettingProblem, withSuggestion } from "../../../settings/values.ts";
+import { type JsonObject, objectOf } from "../../../domain/json-fields.ts";
 import { suggest } from "../../../domain/suggest.ts";
 import type { TargetContext, WrittenTarget } from "../../kind.ts";
 import { embeddingFamilies, isEmbeddingFamily, type ModelFamilies } from "../models/facts.ts";
@@ -19,7 +20,35 @@ export function targetProblems(
 ): readonly SettingProblem[] {
   const { target, ...outline } = outlineOf(written);
   const facts = { ...target, ...context, ...outline };
-  return [...unknownFamily(facts), ...familyProblems(facts), ...regionProblems(facts)];
+  return [
+    ...unknownFamily(facts),
+    ...familyProblems(facts),
+    ...apiProblems(facts, objectOf(written.section) ?? {}),
+    ...regionProblems(facts),
+  ];
+}
+
+/** Settings that the Messages API has no field for. */
+const converseKeys = [
+  "validate_answers",
+  "prompt_cache",
+  "request_metadata",
+  "service_tier",
+  "latency",
+  "additional_fields",
+] as const;
+
+function apiProblems(target: TargetFacts, section: JsonObject): readonly SettingProblem[] {
+  if (section["api"] !== "messages") return [];
+  const path = [...target.path, "bedrock"];
+  const family = target.family ?? target.families.familyOf(target.model) ?? "claude";
+  const others = converseKeys.filter((key) => section[key] !== undefined);
+  return [
+    ...(family.startsWith("claude")
+      ? []
+      : [{ path: [...path, "api"], message: "must be converse: only Claude has the other API" }]),
+    ...others.map((key) => ({ path: [...path, key], message: "is for api: converse only" })),
+  ];
 }
 
 /** An upstream may have families of its own. */

@@ -93,6 +93,10 @@ const chatSection = z
       .optional()
       .meta({ ...familyMeta, examples: [...chatFamilies] }),
     ...callFields,
+    api: z
+      .enum(["converse", "messages"])
+      .prefault("converse")
+      .describe("API for chat: Converse, or for Claude also its own, the Messages API."),
     capabilities: capabilitiesSchema,
     default_output_tokens: requiredWholeNumber([1, 100_000_000])
       .describe(

@@ -10,6 +10,7 @@ import { assumeRole, credentialChain } from "./credential-chain.ts";
 import { CredentialCache } from "./credential-cache.ts";
 import { type AwsCredentials, type LoadCredentials, readSignature, RequestSigner } from "./sign.ts";
 import type { BedrockCredentials, BedrockSettings } from "../settings.ts";
+import { messagesPath } from "../endpoint.ts";
 import type { Clock } from "../../../domain/clock.ts";
 
 /** Adds the credential to requests, and learns from refusals. */
@@ -55,9 +56,16 @@ export function createAuthorizer(
 function bearerAuthorizer({
   apiKey,
 }: Extract<BedrockCredentials, { source: "bearer" }>): Authorizer {
-  const authorization = `Bearer ${apiKey.reveal()}`;
+  const key = apiKey.reveal();
+  const authorization = `Bearer ${key}`;
   return {
-    authorize: (request) => ({ ...request, headers: { ...request.headers, authorization } }),
+    // The Messages API takes the key as Anthropic does.
+    authorize: (request) => ({
+      ...request,
+      headers: request.url.endsWith(messagesPath)
+        ? { ...request.headers, "x-api-key": key }
+        : { ...request.headers, authorization },
+    }),
     whyNoCredential: () => undefined,
     noteFailure: () => undefined,
   };

@@ -55,6 +55,16 @@ export type MessagesCapabilities = InferenceModel["capabilities"] &
     readonly documents: boolean;
   };
 
+/** What one server of the API takes. */
+export interface MessagesApi {
+  /** Fields and types of blocks that callers of Messages may send beyond those of the form. */
+  readonly forwarded: ReadonlySet<string>;
+  /** Tools with `strict`. */
+  readonly strictTools: boolean;
+  /** Names of end users, in `metadata`. */
+  readonly endUsers: boolean;
+}
+
 export interface EncodedMessages {
   readonly body: string;
   readonly context: AnswerContext;
@@ -62,19 +72,18 @@ export interface EncodedMessages {
 }
 
 /**
- * The body of `POST /v1/messages`, and the context for reading its answer. `forwarded`: fields and
- * types of blocks that callers of Messages may send beyond those of the form. Throws
- * `UpstreamFailure` `unsupported` or `invalid-request` that name the caller's field. `n` is ignored:
- * each choice has its own request.
+ * The body of `POST /v1/messages`, and the context for reading its answer. Throws `UpstreamFailure`
+ * `unsupported` or `invalid-request` that name the caller's field. `n` is ignored: each choice has
+ * its own request.
  */
 export function encodeMessages(
   request: Conversation,
   model: MessagesModel,
-  forwarded: ReadonlySet<string>,
+  api: MessagesApi,
 ): EncodedMessages {
   const adjustments = new Adjustments(model.settings);
   checkUnsupported(request, adjustments);
-  const parts = encodeParts(request, model, { forwarded, adjustments });
+  const parts = encodeParts(request, model, { api, adjustments });
   const { maxTokens, names, plan, thinking } = parts;
   const { isThinking } = thinking;
   reportThinking(request, thinking, adjustments);
@@ -86,7 +95,8 @@ export function encodeMessages(
     ...inference,
     maxTokens,
     topK: isThinking ? undefined : topK,
-    forwarded,
+    user: api.endUsers ? request.options.user : undefined,
+    forwarded: api.forwarded,
   });
   return {
     body: JSON.stringify(body),
@@ -107,10 +117,10 @@ export function encodeMessages(
 export function encodeMessagesCount(
   request: Conversation,
   model: MessagesModel,
-  forwarded: ReadonlySet<string>,
+  api: MessagesApi,
 ): string {
   const adjustments = new Adjustments(model.settings);
-  return JSON.stringify(encodeParts(request, model, { forwarded, adjustments }).content);
+  return JSON.stringify(encodeParts(request, model, { api, adjustments }).content);
 }
 
 interface Parts {
@@ -122,22 +132,25 @@ interface Parts {
 }
 
 interface Writing {
-  readonly forwarded: ReadonlySet<string>;
+  readonly api: MessagesApi;
   readonly adjustments: Adjustments;
 }
 
 function encodeParts(
   request: Conversation,
   model: MessagesModel,
-  { forwarded, adjustments }: Writing,
+  { api, adjustments }: Writing,
 ): Parts {
+  const { forwarded } = api;
   const { capabilities, settings } = model;
   const format = planAnswerFormat(request, model, adjustments);
   const names = new ToolNames();
   const plan = planTools(request, capabilities, { names, format, adjustments });
   // Forbidden tools stay: without them, the history's calls would have to become text.
   const offers = [...plan.forbidden, ...plan.list];
-  const tools = offers.map((offer) => toolOf(offer, names, capabilities));
+  const tools = offers.map((offer) =>
+    toolOf(offer, names, capabilities.jsonSchema && api.strictTools),
+  );
   const { system, turns } = encodeTurns<MessagesBlock>(request, {
     writer: new MessagesWriter({
       isOwn: request.wire === "messages",
@@ -170,10 +183,10 @@ function encodeParts(
 function toolOf(
   { name, description, schema, isStrict, cacheMark, extra }: Offer,
   names: ToolNames,
-  { jsonSchema }: MessagesCapabilities,
+  takesStrict: boolean,
 ): MessagesTool {
   // A strict tool that cannot be enforced is offered as an ordinary one.
-  const held = isStrict && jsonSchema ? providerSchema(schema) : undefined;
+  const held = isStrict && takesStrict ? providerSchema(schema) : undefined;
   return {
     name: names.sentNameOf(name),
     description: description === undefined || isBlank(description) ? undefined : description,
