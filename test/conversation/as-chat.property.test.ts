@@ -6,7 +6,7 @@ import { checkChatRequest } from "../../src/dialects/openai-chat/schema/chat-req
 import { checkResponsesRequest } from "../../src/dialects/responses/check-request.ts";
 import { readMessagesRequest } from "../../src/wires/messages/read-request.ts";
 import { readResponsesRequest } from "../../src/wires/responses/read-request.ts";
-import { sentToOpenAi } from "./sent-to-openai.ts";
+import { sentToOpenAi } from "./sent-to.ts";
 
 const text = fc.constantFrom("", " ", "hi", "error: no", "\ud83d\ude00");
 const name = fc.constantFrom("f", "g", "look_up");

@@ -6,8 +6,15 @@ import { readChatRequest } from "../../src/wires/chat/read-request.ts";
 import { readMessagesRequest } from "../../src/wires/messages/read-request.ts";
 import { readResponsesRequest } from "../../src/wires/responses/read-request.ts";
 import { type Dialect, hi } from "./cell-parts.ts";
+import { claudeCells } from "./claude-cells.ts";
 import { openAiCells } from "./openai-cells.ts";
-import { sentToOpenAi } from "./sent-to-openai.ts";
+import { sentToAnthropic, sentToBedrock, sentToOpenAi } from "./sent-to.ts";
+
+const claudeKinds = { bedrock: sentToBedrock, anthropic: sentToAnthropic };
+type ClaudeKind = keyof typeof claudeKinds;
+
+const dialects = ["chat", "responses", "messages"] as const satisfies readonly Dialect[];
+const none = "–";
 
 function read(dialect: Dialect, sent: JsonObject): Conversation {
   switch (dialect) {
@@ -37,6 +44,39 @@ for (const [concept, [, ...cases]] of Object.entries(openAiCells)) {
   });
 }
 
+for (const [concept, cell] of Object.entries(claudeCells)) {
+  for (const [kind, send] of Object.entries(claudeKinds)) {
+    describe(`${concept}, to an upstream of kind ${kind}`, () => {
+      test.each(samplesOf(concept))("from %s %j", (dialect, sent) => {
+        const { body = {}, bodyFor = {}, without = [], refused, notice } = cell[kind as ClaudeKind];
+        const conversation = read(dialect, sent);
+        const refusal = refusalOf(() => send(conversation));
+        if (refused === undefined) expect(refusal).toBeUndefined();
+        else {
+          expect(refusal?.param).toMatch(refused);
+          return;
+        }
+        const { body: upstream, adjusted } = send(conversation);
+        expect(upstream).toMatchObject(bodyFor[dialect] ?? body);
+        for (const path of without) expect(upstream).not.toHaveProperty(path);
+        const told = Array.from(adjusted, ([field, value]) => `${field}=${value}`).join(", ");
+        if (notice === undefined) expect(told).toBe("");
+        else expect(told).toMatch(notice);
+      });
+    });
+  }
+}
+
+/** What a caller of each dialect sends: of its own, or of the first case of kind `openai`. */
+function samplesOf(concept: string): [Dialect, JsonObject][] {
+  const [, ...cases] = openAiCells[concept] ?? [];
+  const own = claudeCells[concept]?.sent ?? {};
+  return dialects.flatMap((dialect) => {
+    const sent = own[dialect] ?? cases.find(([from]) => from === dialect)?.[1];
+    return sent === undefined ? [] : [[dialect, sent]];
+  });
+}
+
 function refusalOf(encoding: () => unknown): { readonly param?: string | undefined } | undefined {
   try {
     encoding();
@@ -49,9 +89,9 @@ function refusalOf(encoding: () => unknown): { readonly param?: string | undefin
 
 interface Row {
   readonly concept: string;
-  /** Of the dialects, and of kind `openai`. */
   readonly read: Readonly<Record<Dialect, string>>;
-  readonly openai: string;
+  /** Kinds `openai`, `bedrock`, `anthropic`. */
+  readonly fates: readonly string[];
 }
 
 const page = await Bun.file(`${import.meta.dir}/../../docs/conversation.md`).text();
@@ -61,33 +101,35 @@ const rows = requests
   .filter((line) => line.startsWith("| "))
   .slice(2)
   .map((line): Row => {
-    const [, concept = "", ...fates] = line.split("|").map((cell) => cell.trim());
-    const [inChat = "", inResponses = "", inMessages = "", openai = ""] = fates;
+    const [, concept = "", ...cells] = line.split("|").map((cell) => cell.trim());
+    const [inChat = "", inResponses = "", inMessages = "", ...fates] = cells;
     return {
       concept,
       read: { chat: inChat, responses: inResponses, messages: inMessages },
-      openai,
+      fates: fates.slice(0, 3),
     };
   });
 
 test("the page has these cells and no others", () => {
-  const documented = rows.filter(({ openai }) => openai !== "–");
-  expect(documented.map(({ concept, openai }) => [concept, openai])).toEqual(
-    Object.entries(openAiCells).map(([concept, [fate]]) => [concept, fate]),
+  const tested = (concept: string): readonly string[] => {
+    const [openai = none] = openAiCells[concept] ?? [];
+    const { bedrock, anthropic } = claudeCells[concept] ?? {};
+    return [openai, bedrock?.fate ?? none, anthropic?.fate ?? none];
+  };
+  expect(rows.map(({ concept, fates }) => [concept, ...fates])).toEqual(
+    rows.map(({ concept }) => [concept, ...tested(concept)]),
   );
+  const concepts = rows.map(({ concept }) => concept);
+  expect(concepts).toContainAllValues([...Object.keys(openAiCells), "tool of the provider"]);
 });
 
 test("every dialect that has a concept has a case of it", () => {
-  for (const { concept, read: columns, openai } of rows) {
-    if (openai === "–") continue;
-    const [, ...cases] = openAiCells[concept] ?? [];
-    const tested = new Set(cases.map(([dialect]) => dialect));
-    const known = dialects.filter((dialect) => !["–", "refused"].includes(columns[dialect]));
-    expect([concept, ...dialects.filter((dialect) => tested.has(dialect))]).toEqual([
+  for (const { concept, read: columns } of rows) {
+    if (openAiCells[concept] === undefined) continue;
+    const known = dialects.filter((dialect) => ![none, "refused"].includes(columns[dialect]));
+    expect([concept, ...samplesOf(concept).map(([dialect]) => dialect)]).toEqual([
       concept,
       ...known,
     ]);
   }
 });
-
-const dialects = ["chat", "responses", "messages"] as const satisfies readonly Dialect[];
