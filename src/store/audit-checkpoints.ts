@@ -10,8 +10,8 @@ export interface AuditCheckpointOptions {
   readonly peppers: Peppers;
   readonly clock: Pick<Clock, "now" | "schedule">;
   readonly intervalMs: number;
-  /** Where checkpoints are kept besides the log; undefined: only there. */
-  readonly file: CheckpointFile | undefined;
+  /** A file with a line for each checkpoint, the newest last; undefined: they are only logged. */
+  readonly path: string | undefined;
   /** False: another machine makes checkpoints. */
   readonly isOwn: () => Promise<boolean>;
   readonly onCheckpoint: (line: string, checkpoint: AuditCheckpoint) => void;
@@ -20,12 +20,6 @@ export interface AuditCheckpointOptions {
   /** Called when a checkpoint fails; the next one is made as scheduled. */
   readonly onFailed: (error: unknown) => void;
   readonly onWritten: () => void;
-}
-
-export interface CheckpointFile {
-  /** Undefined when there is none yet. */
-  lastLine(): Promise<string | undefined>;
-  append(line: string): Promise<void>;
 }
 
 /**
@@ -55,7 +49,7 @@ export class AuditCheckpoints {
 
   /** Never rejects. */
   async make(): Promise<void> {
-    const { store, peppers, clock, file, isOwn } = this.#options;
+    const { store, peppers, clock, path, isOwn } = this.#options;
     const { onBroken, onCheckpoint, onFailed, onWritten } = this.#options;
     try {
       if (!(await isOwn())) return;
@@ -65,7 +59,7 @@ export class AuditCheckpoints {
       const checkpoint = { ...last, first, at: new Date(clock.now()).toISOString() };
       const line = writeCheckpoint(checkpoint, peppers);
       onCheckpoint(line, checkpoint);
-      await file?.append(line);
+      if (path !== undefined) await appendFile(path, `${line}\n`, { mode: 0o600, flush: true });
       this.#published = last;
       onWritten();
     } catch (error) {
@@ -80,8 +74,8 @@ export class AuditCheckpoints {
   }
 
   async #readLast(): Promise<AuditLink | undefined> {
-    const { file, peppers, onBroken } = this.#options;
-    const line = await file?.lastLine();
+    const { path, peppers, onBroken } = this.#options;
+    const line = path === undefined ? undefined : await readLastLine(path);
     if (line === undefined) return undefined;
     const checkpoint = readCheckpoint(line, peppers);
     if (checkpoint === undefined) onBroken("the last checkpoint is not this installation's");
@@ -89,18 +83,13 @@ export class AuditCheckpoints {
   }
 }
 
-/** An append-only file with one checkpoint per line, the newest last. */
-export function openCheckpointFile(path: string): CheckpointFile {
-  return {
-    append: (line) => appendFile(path, `${line}\n`, { mode: 0o600, flush: true }),
-    async lastLine() {
-      try {
-        const lines = (await readFile(path, "utf8")).split("\n");
-        return lines.findLast((line) => line.trim() !== "");
-      } catch (error) {
-        if (errorCode(error) === "ENOENT") return undefined;
-        throw error;
-      }
-    },
-  };
+/** Undefined when there is none yet. */
+async function readLastLine(path: string): Promise<string | undefined> {
+  try {
+    const lines = (await readFile(path, "utf8")).split("\n");
+    return lines.findLast((line) => line.trim() !== "");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
 }

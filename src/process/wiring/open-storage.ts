@@ -10,7 +10,7 @@ import { WebhookSender } from "../../ledger/events/webhook-sender.ts";
 import { Ingest } from "../../ledger/ingest/ingest.ts";
 import { spoolRoot } from "../../ledger/spool/process-folder.ts";
 import { digestRenewal, LastUse } from "../../keys/last-use.ts";
-import { AuditCheckpoints, openCheckpointFile } from "../../store/audit-checkpoints.ts";
+import { AuditCheckpoints } from "../../store/audit-checkpoints.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
 import type { DatabaseOwner, UsageStore } from "../../store/store.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
@@ -137,7 +137,7 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
     peppers: owner.peppers,
     clock,
     intervalMs,
-    file: path === undefined ? undefined : openCheckpointFile(path),
+    path,
     isOwn: () => stores.jobLocks.take("checkpoints", machine, intervalMs),
     onCheckpoint: (checkpoint) => storage.auditCheckpoint(checkpoint),
     onBroken: (what) => storage.auditBroken(what),
