@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from "kysely";
 import type { ProcessRow, OwnProcessRow } from "../process-row.ts";
 import { currentEpoch } from "./control/key-epochs.ts";
 import { asRow, present } from "./row.ts";
-import type { SqlConnection } from "./tables.ts";
+import type { SqlConnection, Tables } from "./tables.ts";
 
 export interface ProcessesSeen {
   /** This process included. */
@@ -23,6 +23,8 @@ export interface KeysWatcher {
 export interface KeysWatch {
   stop(): void;
 }
+
+type StoredRow = Tables["processes"] & { readonly silentMs: number };
 
 /** Tells of changed keys; processes that hear nothing look for themselves. */
 export type WatchKeys = (watcher: KeysWatcher) => KeysWatch;
@@ -47,18 +49,11 @@ export function processesIn(
           .values(facts)
           .onConflict((conflict) => conflict.column("id").doUpdateSet(facts))
           .execute();
-        await queries
-          .deleteFrom("processes")
-          .where("signedAt", "<", sql<number>`${now()} - cast(${keptMs} as bigint)`)
-          .execute();
-        const rows = await queries
-          .selectFrom("processes")
-          .selectAll()
-          .select(sql<number>`${now()} - signed_at`.as("silentMs"))
-          .orderBy("name")
-          .orderBy("number")
-          .orderBy("id")
-          .execute();
+        const silentSince = sql`${now()} - cast(${keptMs} as bigint)`;
+        await sql`delete from processes where signed_at < ${silentSince}`.execute(queries);
+        const { rows } = await sql<StoredRow>`
+          select *, ${now()} - signed_at as silent_ms from processes
+          order by name, number, id`.execute(queries);
         const processes = rows.map(({ signedAt: _signedAt, ...row }) => present(row));
         return { processes, keysEpoch: await currentEpoch(queries) };
       });

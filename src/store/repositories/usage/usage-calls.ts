@@ -128,20 +128,18 @@ interface CallsQuestion {
   readonly span: TimeSpan;
 }
 
-function readCalls(
+async function readCalls(
   queries: Queries,
   { filter, position, span }: CallsQuestion,
   limit: number,
-): Promise<UsageRow[]> {
-  return queries
-    .selectFrom("usage")
-    .selectAll()
-    .where((eb) => eb.and([...callConditions(filter)]))
-    .where("startedAt", ">=", span.since)
-    .where("startedAt", "<", span.until)
-    .where(sql<boolean>`(started_at, id) < (${position.at}, ${position.id})`)
-    .orderBy("startedAt", "desc")
-    .orderBy("id", "desc")
-    .limit(limit)
-    .execute();
+): Promise<readonly UsageRow[]> {
+  const conditions = [
+    ...callConditions(filter),
+    sql`started_at >= ${span.since} and started_at < ${span.until}`,
+    sql`(started_at, id) < (${position.at}, ${position.id})`,
+  ];
+  const { rows } = await sql<UsageRow>`
+    select * from usage where ${all(conditions)}
+    order by started_at desc, id desc limit ${limit}`.execute(queries);
+  return rows;
 }
