@@ -12,6 +12,7 @@ import { adminRoutes } from "../src/control/admin-routes.ts";
 import { dataRoutes } from "../src/routes.ts";
 import { startGateway } from "../test/support/gateway.ts";
 import { anchorsOf, plain, readDocument as read, tableRows } from "../test/support/documents.ts";
+import { responseWorld } from "../test/support/response-world.ts";
 import { pipelineOf } from "../test/support/pipeline-fixtures.ts";
 
 /** One or two values of `type`, as the cell of a table. */
@@ -107,9 +108,14 @@ test("docs/api.md has every route of the route table, and no other", () => {
     streamed: async (_, run, write) => write(await run()),
   };
   const routes = [
-    ...dataRoutes({ services, settings: () => settings, repeats, whyNotReady, howDegraded }).map(
-      (route) => ["data", route] as const,
-    ),
+    ...dataRoutes({
+      services,
+      settings: () => settings,
+      repeats,
+      responses: responseWorld().stored,
+      whyNotReady,
+      howDegraded,
+    }).map((route) => ["data", route] as const),
     ...adminRoutes({ renderMetrics, whyNotReady, howDegraded, control: [] }).map(
       (route) => ["admin", route] as const,
     ),

@@ -7,8 +7,9 @@ import { refuseEndpoint } from "./dialects/messages/not-served.ts";
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
 import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
-import { refuseAction, refuseResponse, refuseUpgrade } from "./dialects/responses/not-served.ts";
-import { responses, responseTokens } from "./dialects/responses/responses.ts";
+import { refuseAction, refuseUpgrade } from "./dialects/responses/not-served.ts";
+import { createResponses, createResponseTokens } from "./dialects/responses/responses.ts";
+import { createStoredRoutes } from "./dialects/responses/stored-routes.ts";
 import { createReadiness, health } from "./edge/shutdown.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 
@@ -80,13 +81,14 @@ export function dataRoutes(options: DataRouteOptions): readonly Route[] {
 function responseRoutes(options: HandlerParts): readonly Route[] {
   const path = "/v1/responses";
   const below = `${path}/*`;
-  const count = createCountTokens(responseTokens, options);
+  const stored = createStoredRoutes(options);
+  const count = createCountTokens(createResponseTokens(options), options);
   return [
-    { ...call, method: "POST", path, handle: createChatHandler(responses, options) },
+    { ...call, method: "POST", path, handle: createChatHandler(createResponses(options), options) },
     { ...call, counts: "count", method: "POST", path: `${path}/input_tokens`, handle: count },
     { ...listing, method: "GET", path, handle: refuseUpgrade },
-    { ...listing, method: "GET", path: below, handle: refuseResponse },
-    { ...listing, method: "DELETE", path: below, handle: refuseResponse },
+    { ...listing, method: "GET", path: below, handle: stored.retrieve },
+    { ...listing, method: "DELETE", path: below, handle: stored.remove },
     { ...listing, method: "POST", path: below, handle: refuseAction },
   ];
 }

@@ -404,6 +404,7 @@ describe("a call without a cap", () => {
       provisioned: false,
       queueTimeoutMs: 0,
       isIdempotent: false,
+      responsesKeepMs: 0,
       overrunFactor: 3,
       whenLimitsUnavailable: "local",
       ...terms,

@@ -61,11 +61,18 @@ function makeFolder(config: Config, { folder, keys, io }: NewBackup): void {
   }
 }
 
-/** As it is at one moment, while others read and write it; reads every page. */
+/**
+ * As it is at one moment, while others read and write it; reads every page. Responses, which are
+ * stored for a short time, are left out, and their bytes are overwritten.
+ */
 function copyDatabase(path: string, target: string): void {
   using database = new Database(path, { readonly: true });
   database.run("PRAGMA busy_timeout = 10000");
   database.query<unknown, [string]>("VACUUM INTO ?").run(target);
+  using copy = new Database(target);
+  copy.run("PRAGMA journal_mode = MEMORY");
+  copy.run("PRAGMA secure_delete = ON");
+  copy.run("DELETE FROM stored_responses");
 }
 
 /** The file of the database, for a command that works with files. */

@@ -226,6 +226,7 @@ describe("a valid file", () => {
       provisioned: true,
       queueTimeoutMs: 0,
       isIdempotent: false,
+      responsesKeepMs: 3_600_000,
       uncapped: "debt",
       overrunFactor: 3,
       whenLimitsUnavailable: "local",

@@ -12,12 +12,14 @@ import type { AnswerFrames } from "../idempotency/answer.ts";
 export interface ChatWriter {
   /** Empty for events that have no frame. */
   write(events: readonly ChatEvent[]): string;
-  /** The end of a whole answer. */
-  end(usage: TokenUsage): string;
+  /** The end of a whole answer. A promise, which never rejects, only where something is stored. */
+  end(usage: TokenUsage): string | Promise<string>;
   /** An empty event, for clients that cannot parse comments. */
   keepAlive(): string;
   /** The end of an answer that fails after its 200 was sent. Undefined: the dialect's error frame. */
   fail?(error: GatewayError): string;
+  /** The reader left. May be called at any time. */
+  cancel?(): void;
 }
 
 export type OpeningStream = Promise<StartedCall<MeteredStream>>;
@@ -30,6 +32,8 @@ export class ChatFrames implements AnswerFrames {
   readonly #reader = new WaitingReader();
   #stream: MeteredStream | undefined;
   #openFailure: { readonly error: unknown } | undefined;
+  /** The last frames, once the stream is over; a promise while the answer is being stored. */
+  #last: string | Promise<string> | undefined;
   #isOver = false;
 
   constructor(opening: OpeningStream, writer: ChatWriter, call: Pick<KeyCall, "id" | "dialect">) {
@@ -63,7 +67,8 @@ export class ChatFrames implements AnswerFrames {
   }
 
   whenReady(call: () => void): void {
-    if (this.#stream === undefined) this.#reader.whenReady(call);
+    if (typeof this.#last === "string") call();
+    else if (this.#stream === undefined || this.#last !== undefined) this.#reader.whenReady(call);
     else this.#stream.whenReady(call);
   }
 
@@ -71,6 +76,7 @@ export class ChatFrames implements AnswerFrames {
     this.#isOver = true;
     // The caller's signal ends an answer that has not begun; one that begins later is ended then.
     this.#stream?.cancel();
+    this.#writer.cancel?.();
   }
 
   #opened(stream: MeteredStream): void {
@@ -86,8 +92,21 @@ export class ChatFrames implements AnswerFrames {
       if (frames !== "") return frames;
     }
     if (!stream.isOver) return undefined;
+    this.#last ??= this.#end(stream.usage);
+    if (this.#last instanceof Promise) return undefined;
     this.#isOver = true;
     this.ending = "whole";
-    return this.#writer.end(stream.usage);
+    return this.#last;
+  }
+
+  #end(usage: TokenUsage): string | Promise<string> {
+    const last = this.#writer.end(usage);
+    if (last instanceof Promise) {
+      void last.then((frames) => {
+        this.#last = frames;
+        this.#reader.wake();
+      });
+    }
+    return last;
   }
 }

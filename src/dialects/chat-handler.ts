@@ -8,6 +8,7 @@ import { modelNamed } from "../domain/model.ts";
 import type { StartedCall } from "../call/run-call.ts";
 import { type ChatCall, openChatStream, runChat } from "../call/chat/chat-call.ts";
 import { hasSettledWithin } from "../domain/waiting/wait.ts";
+import type { ResponseOwner } from "../idempotency/stored-responses.ts";
 import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
 import { ChatFrames, type ChatWriter } from "./chat-frames.ts";
 import { type ApiSettings, type HandlerParts, readCall, servedHeaders } from "./read-call.ts";
@@ -36,15 +37,26 @@ export interface ChatSurface {
   readonly endpoint: string;
   /** Whether the wire has an event for keep-alives that all clients know. */
   readonly hasPing?: true;
-  /** Throws 400. */
-  read(body: JsonBody, headers: Pick<Headers, "get">): ReadChat;
+  /** Throws 400. A promise only where something that is stored must be read. */
+  read(body: JsonBody, call: ReadingCall): ReadChat | Promise<ReadChat>;
+}
+
+/** What reading a body may need of its call. */
+export interface ReadingCall extends ResponseOwner {
+  readonly headers: Pick<Headers, "get">;
+  readonly memory: Pick<KeyCall["memory"], "takesMore">;
 }
 
 /** A request that was read, and how its answer is written. */
 export interface ReadChat {
   readonly conversation: Conversation;
+  /** Length of what a store added to the body, as JSON. */
+  readonly storedBytes?: number;
   /** A whole answer, as JSON. */
-  body(answer: ChatResult, about: AboutAnswer & { readonly usage: TokenUsage }): object;
+  body(
+    answer: ChatResult,
+    about: AboutAnswer & { readonly usage: TokenUsage },
+  ): object | Promise<object>;
   openWriter(about: AboutStream): ChatWriter;
 }
 
@@ -56,9 +68,10 @@ export function createChatHandler(
   return async (plain) => {
     const read = await readCall(plain);
     const { call, bodyBytes, mark } = read;
-    const asking = surface.read(read, call.headers);
+    const reading = surface.read(read, call);
+    const asking = reading instanceof Promise ? await reading : reading;
     const { conversation: request } = asking;
-    const chat: ChatCall = { request, bodyBytes };
+    const chat: ChatCall = { request, bodyBytes: bodyBytes + (asking.storedBytes ?? 0) };
     const { endpoint } = surface;
     const asked = { call, endpoint, kind: "chat", alias: request.model, mark } as const;
     const parts = { surface, asking, call, chat, services, settings: settings() };
@@ -91,7 +104,8 @@ async function wholeReply({ asking, call, chat, services }: ChatReply): Promise<
       model: servedName(started, asking),
       usage: meter.usage,
     });
-    return jsonReply(body, headersOf(started, { asking, call, services }));
+    const written = body instanceof Promise ? await body : body;
+    return jsonReply(written, headersOf(started, { asking, call, services }));
   } finally {
     call.answerMemory.release();
   }

@@ -2,12 +2,13 @@ import { countTokens } from "../call/count-tokens.ts";
 import type { Conversation } from "../domain/chat/conversation.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
+import type { ReadingCall } from "./chat-handler.ts";
 import { type HandlerParts, readCall } from "./read-call.ts";
 
 /** An endpoint that counts the input of a conversation: how a dialect reads and writes it. */
 export interface CountSurface {
   /** Throws 400. */
-  read(body: unknown): Conversation;
+  read(body: unknown, call: ReadingCall): Conversation | Promise<Conversation>;
   body(inputTokens: number): object;
 }
 
@@ -18,7 +19,7 @@ export function createCountTokens(
 ): (call: KeyCall) => Promise<Reply> {
   return async (call) => {
     const { value, bodyBytes } = await readCall(call);
-    const request = surface.read(value);
+    const request = await surface.read(value, call);
     const { inputTokens, isEstimate } = await countTokens(call, { request, bodyBytes }, services);
     const headers = isEstimate ? { "x-sluice-estimate": "true" } : {};
     return jsonReply(surface.body(inputTokens), headers);

@@ -3,6 +3,7 @@ import { parsedFactor } from "../edge/body/read-body.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { type JsonBody, parseJson } from "./request/parse-json.ts";
 import type { CallServices } from "../call/services.ts";
+import type { StoredResponses } from "../idempotency/stored-responses.ts";
 import type { Repeats } from "../idempotency/repeatable-calls.ts";
 import { type AdjustedFields, nothingAdjusted } from "../domain/chat/answer.ts";
 import { rateLimitHeaders } from "../domain/limits/headers.ts";
@@ -51,6 +52,7 @@ export interface HandlerParts {
   /** Read for each call: a reload changes it. */
   readonly settings: () => ApiSettings;
   readonly repeats: Repeats;
+  readonly responses: StoredResponses;
 }
 
 type Served = Pick<StartedCall<unknown>, "admission" | "attempt">;

@@ -23,6 +23,7 @@ const standard: Plan = {
   provisioned: false,
   queueTimeoutMs: 0,
   isIdempotent: false,
+  responsesKeepMs: 0,
   uncapped: "debt",
   overrunFactor: 3,
   whenLimitsUnavailable: "local",

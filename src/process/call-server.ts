@@ -23,6 +23,7 @@ import { RouteTable } from "../edge/dispatch/route-table.ts";
 import type { Listener, PortUse } from "../edge/listen.ts";
 import { draining } from "../edge/replies/route-refusal.ts";
 import { RepeatableCalls } from "../idempotency/repeatable-calls.ts";
+import { StoredResponses } from "../idempotency/stored-responses.ts";
 import { createAuthenticate } from "../keys/authenticate.ts";
 import { howDegraded, keyPollMs, KeyRing } from "../keys/key-ring.ts";
 import { dataRoutes } from "../routes.ts";
@@ -88,6 +89,7 @@ export class CallServer implements AsyncDisposable {
   readonly #services: BuiltServices;
   readonly #limits: ProcessLimits;
   readonly #repeatable: RepeatableCalls;
+  readonly #responses: StoredResponses;
   #config: Config;
   #edge: EdgeSettings;
   #snapshot: Snapshot;
@@ -116,6 +118,12 @@ export class CallServer implements AsyncDisposable {
       settings: () => this.#config.idempotency,
       writeTimeoutMs: () => this.#config.streams.writeTimeoutMs,
       onAnswer: telemetry.metrics.answered,
+    });
+    this.#responses = new StoredResponses({
+      store: control.responses,
+      peppers,
+      random: randomBytes,
+      clock,
     });
     this.#followConfig();
     telemetry.metrics.follow({ pools: () => this.#services.capacity.views() });
@@ -328,7 +336,12 @@ export class CallServer implements AsyncDisposable {
   #routes(): RouteTable {
     const { surfaces } = this.#options.overrides;
     const settings = () => buildApiSettings(this.#config);
-    const parts = { services: this.#services, settings, repeats: this.#repeatable };
+    const parts = {
+      services: this.#services,
+      settings,
+      repeats: this.#repeatable,
+      responses: this.#responses,
+    };
     const whyNotReady = (): string | undefined => this.whyNotReady();
     const lack = (): string | undefined => howDegraded(this.#keyRing);
     return new RouteTable(dataRoutes({ ...parts, surfaces, whyNotReady, howDegraded: lack }));

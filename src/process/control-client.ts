@@ -1,6 +1,12 @@
 import type { Clock } from "../domain/clock.ts";
 import { LastUse } from "../keys/last-use.ts";
-import type { CallClaims, KeyStore, RenewedSecret, UsageStore } from "../store/store.ts";
+import type {
+  CallClaims,
+  KeyStore,
+  RenewedSecret,
+  ResponseStore,
+  UsageStore,
+} from "../store/store.ts";
 import type { TelemetryEvents } from "../telemetry/events/events.ts";
 import type { MainState, StorageState, ToControl, ToMain } from "./messages.ts";
 import { ThreadLink, ThreadLost, type Handlers, type Port } from "./thread-link.ts";
@@ -194,6 +200,11 @@ export class ControlClient {
         release: (held) => ask("claims.release", held),
         keep: (answered) => ask("claims.keep", answered),
       } satisfies CallClaims,
+      responses: {
+        put: (added) => ask("responses.put", added),
+        find: (wanted) => ask("responses.find", wanted),
+        remove: (wanted) => ask("responses.remove", wanted),
+      } satisfies ResponseStore,
       /** Takes rows that do not fit into the spool. */
       usage: { insert: (records) => ask("usage.insert", records) } satisfies Pick<
         UsageStore,

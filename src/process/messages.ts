@@ -6,12 +6,15 @@ import type { PortUse } from "../edge/listen.ts";
 import type { Progress } from "../ledger/spool/spool.ts";
 import type { MetricFamily } from "../telemetry/metrics/families.ts";
 import type {
+  AddedResponse,
   AnsweredClaim,
   ClaimAnswer,
+  FoundResponse,
   HeldClaim,
   KeyChanges,
   RenewedSecret,
   WantedClaim,
+  WantedResponses,
 } from "../store/store.ts";
 
 /*
@@ -80,6 +83,12 @@ export type ToControl = {
   readonly "claims.confirm": { readonly ask: readonly HeldClaim[]; readonly answer: void };
   readonly "claims.release": { readonly ask: HeldClaim; readonly answer: void };
   readonly "claims.keep": { readonly ask: AnsweredClaim; readonly answer: number };
+  readonly "responses.put": { readonly ask: AddedResponse; readonly answer: void };
+  readonly "responses.find": {
+    readonly ask: WantedResponses & { readonly withInput: boolean };
+    readonly answer: readonly FoundResponse[];
+  };
+  readonly "responses.remove": { readonly ask: WantedResponses; readonly answer: boolean };
   /** Rows that do not fit into the spool. */
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
   readonly "usage.flush": { readonly ask: undefined; readonly answer: void };

@@ -216,6 +216,52 @@ export function sizeOfReply({ body }: KeptReply): number {
   return replyRowBytes + (body?.byteLength ?? 0);
 }
 
+/** A response that later requests of its account may refer to. */
+export interface StoredResponse {
+  /** Opaque: reveals nothing of the response's own id. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** Encrypted. */
+  readonly body: Uint8Array;
+  /** Its input, encrypted by itself: only a request that continues it needs this. */
+  readonly input: Uint8Array;
+}
+
+/** Without its input, unless that was asked for. */
+export type FoundResponse = Pick<StoredResponse, "id" | "body"> &
+  Partial<Pick<StoredResponse, "input">>;
+
+export interface AddedResponse {
+  readonly response: StoredResponse;
+  /** Of the key. */
+  readonly limitBytes: number;
+}
+
+/** Which responses are meant, and the account that may have them. */
+export interface WantedResponses {
+  readonly ids: readonly string[];
+  readonly accountId: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** All throw `StorageUnavailable`. Every backend passes `test/contracts/response-store-contract.ts`. */
+export interface ResponseStore {
+  /**
+   * Stores a response, unless its account is erased. The oldest of the key go, until all of the key
+   * fit into `limitBytes`; each counts `replyRowBytes` beside its body and its input.
+   */
+  put(added: AddedResponse): Promise<void>;
+  find(
+    wanted: WantedResponses & { readonly withInput: boolean },
+  ): Promise<readonly FoundResponse[]>;
+  /** Returns whether one was there. */
+  remove(wanted: WantedResponses): Promise<boolean>;
+}
+
 /** What identifies the installation that a database belongs to. */
 export interface DatabaseFacts {
   readonly path: string;

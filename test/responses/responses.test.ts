@@ -58,7 +58,7 @@ for (const kind of upstreamKinds) {
         model: "chat-model",
         instructions: "Be brief.",
         metadata: { a: "b" },
-        store: false,
+        store: true,
         output: [
           {
             type: "message",

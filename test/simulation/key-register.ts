@@ -89,6 +89,7 @@ export class KeyRegister {
       provisioned: true,
       queueTimeoutMs,
       isIdempotent: false,
+      responsesKeepMs: 0,
       whenLimitsUnavailable: "local",
       ...uncapped,
     }));

@@ -224,7 +224,7 @@ const testPlatform: Platform = {
 
 function planOf(name: string, requestsPerMinute: number, provisioned: boolean): Plan {
   const limits = { requestsPerMinute, tokensPerMinute: 1_000_000 };
-  const rest = { queueTimeoutMs: 0, isIdempotent: false, overrunFactor: 3 };
+  const rest = { queueTimeoutMs: 0, isIdempotent: false, responsesKeepMs: 0, overrunFactor: 3 };
   const words = { uncapped: "debt", whenLimitsUnavailable: "local" } as const;
   return { name, limits, provisioned, ...words, ...rest };
 }

@@ -102,6 +102,7 @@ export class TenantWorld implements AsyncDisposable {
       provisioned: false,
       queueTimeoutMs: 0,
       isIdempotent: false,
+      responsesKeepMs: 0,
       whenLimitsUnavailable: "local",
       ...terms,
     };

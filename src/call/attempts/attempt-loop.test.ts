@@ -31,6 +31,7 @@ const queueingPlan: Plan = {
   provisioned: false,
   queueTimeoutMs: 60_000,
   isIdempotent: false,
+  responsesKeepMs: 0,
   uncapped: "debt",
   overrunFactor: 3,
   whenLimitsUnavailable: "local",

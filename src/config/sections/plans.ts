@@ -27,6 +27,16 @@ const planSchema = z
       "Whether repeats with the same `Idempotency-Key` get the stored answer. Answers are " +
         "stored, encrypted, for 24 hours.",
     ),
+    responses: z
+      .strictObject({
+        keep: duration("1h", ["0s", "7d"]).describe(
+          "How long the answers of `POST /v1/responses` and their input are stored, encrypted, for " +
+            "`previous_response_id` and `item_reference`, unless the caller sends `store: false`. " +
+            "`0s`: not at all.",
+        ),
+      })
+      .prefault({})
+      .describe("Responses that later requests may refer to."),
     uncapped: z
       .enum(uncappedOutputs)
       .default("debt")
@@ -89,6 +99,7 @@ function buildPlans(
       provisioned: plan.provisioned,
       queueTimeoutMs: plan.queue_timeout,
       isIdempotent: plan.idempotency,
+      responsesKeepMs: plan.responses.keep,
       uncapped: plan.uncapped,
       overrunFactor: plan.overrun_factor,
       whenLimitsUnavailable: plan.when_limits_unavailable,

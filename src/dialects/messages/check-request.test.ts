@@ -1,3 +1,4 @@
+import { responseWorld } from "../../../test/support/response-world.ts";
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
@@ -19,7 +20,7 @@ function refusalOf(
   const body: Record<string, unknown> = { ...valid, ...more };
   if (without !== undefined) Reflect.deleteProperty(body, without);
   try {
-    messages.read({ value: structuredClone(body), text: "" }, new Headers());
+    void messages.read({ value: structuredClone(body), text: "" }, responseWorld().callOf());
     return undefined;
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;

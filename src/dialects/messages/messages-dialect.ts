@@ -15,7 +15,7 @@ import { writeMessagesError } from "./write-error.ts";
 export const messages: ChatSurface = {
   endpoint: "messages",
   hasPing: true,
-  read({ value }, headers) {
+  read({ value }, { headers }) {
     const conversation = requireContent(readMessagesRequest(checkMessagesRequest(value)));
     return {
       conversation: { ...conversation, betas: betasIn(headers.get("anthropic-beta")) },

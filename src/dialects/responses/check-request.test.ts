@@ -1,15 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { responses } from "./responses.ts";
+import { responseWorld } from "../../../test/support/response-world.ts";
+import { createResponses } from "./responses.ts";
 
-function read(body: unknown) {
-  return responses.read({ value: structuredClone(body), text: "" }, new Headers()).conversation;
+const { stored, callOf } = responseWorld();
+const surface = createResponses({ responses: stored });
+
+async function read(body: unknown) {
+  const asking = await surface.read({ value: structuredClone(body), text: "" }, callOf());
+  return asking.conversation;
 }
 
-function refusalOf(body: unknown) {
+async function refusalOf(body: unknown) {
   try {
-    read(body);
+    await read(body);
     return undefined;
   } catch (error) {
     if (error instanceof GatewayError) return { status: error.status, ...error.toBody().error };
@@ -82,13 +87,13 @@ describe("refusals name the field", () => {
     ],
   ];
   for (const [fields, param, code] of cases) {
-    test(`${param} of ${JSON.stringify(fields).slice(0, 90)}`, () => {
-      expect(refusalOf({ ...plain, ...fields })).toMatchObject({ status: 400, param, code });
+    test(`${param} of ${JSON.stringify(fields).slice(0, 90)}`, async () => {
+      expect(await refusalOf({ ...plain, ...fields })).toMatchObject({ status: 400, param, code });
     });
   }
 });
 
-test("what clients send beyond the schema breaks no call", () => {
+test("what clients send beyond the schema breaks no call", async () => {
   const body = {
     model: "m",
     input: [
@@ -116,14 +121,18 @@ test("what clients send beyond the schema breaks no call", () => {
     text: { verbosity: "low" },
     field_of_next_month: { a: 1 },
   };
-  expect(read(body).turns.map(({ role }) => role)).toEqual(["developer", "user", "user", "user"]);
+  expect((await read(body)).turns.map(({ role }) => role)).toEqual([
+    "developer",
+    "user",
+    "user",
+    "user",
+  ]);
 });
 
-test("half a surrogate pair in the arguments of a call is replaced", () => {
+test("half a surrogate pair in the arguments of a call is replaced", async () => {
   const call = { type: "function_call", call_id: "c", name: "f", arguments: '{"a":"\\ud83d"}' };
-  expect(read({ model: "m", input: [user, call] }).turns[1]?.blocks).toMatchObject([
-    { arguments: '{"a":"\\ufffd"}' },
-  ]);
+  const { turns } = await read({ model: "m", input: [user, call] });
+  expect(turns[1]?.blocks).toMatchObject([{ arguments: '{"a":"\\ufffd"}' }]);
 });
 
 const names = (
@@ -151,7 +160,7 @@ const { hostile } = fc.letrec((tie) => ({
   ),
 }));
 
-test("any JSON of a caller is accepted or refused with a 400 that names a field", () => {
+test("any JSON of a caller is accepted or refused with a 400 that names a field", async () => {
   const item = fc.oneof(
     fc.record({ type: words, role: words, content: hostile, call_id: words, output: hostile }),
     fc.record({ type: words, name: words, tools: fc.array(hostile), arguments: words }),
@@ -166,9 +175,9 @@ test("any JSON of a caller is accepted or refused with a 400 that names a field"
       .tuple(fc.constantFrom(...names), hostile)
       .map(([name, value]) => ({ ...plain, [name]: value })),
   );
-  fc.assert(
-    fc.property(bodies, (body) => {
-      const refusal = refusalOf(body);
+  await fc.assert(
+    fc.asyncProperty(bodies, async (body) => {
+      const refusal = await refusalOf(body);
       if (refusal === undefined) return;
       expect(refusal.status).toBe(400);
       expect(refusal.message).not.toContain("undefined");

@@ -1,10 +1,10 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { isObject, type JsonObject, textOf } from "../../domain/json-fields.ts";
-import { clip, missing } from "../request/checks.ts";
+import { isObject, type JsonObject } from "../../domain/json-fields.ts";
+import { missing } from "../request/checks.ts";
 import { mendArguments } from "../request/mend-arguments.ts";
 import { requireModel, requireObject } from "../request/parse-json.ts";
-import { itemType, responsesFields } from "./request-fields.ts";
+import { responsesFields } from "./request-fields.ts";
 
 /**
  * Checks a parsed body of `POST /v1/responses`, whose depth must be bounded already. The body itself
@@ -29,44 +29,9 @@ const chatAdvice =
   " The body has 'messages' and looks like a request of POST /v1/chat/completions; this endpoint " +
   "takes the conversation as 'input'.";
 
-function itemsOf(input: unknown): readonly unknown[] {
+/** None of a text. */
+export function itemsOf(input: unknown): readonly unknown[] {
   return Array.isArray(input) ? input : [];
-}
-
-/**
- * The body without references to stored items: a thought or a message by reference is left out, a
- * call is not, since its output would answer nothing. Throws 400.
- */
-export function withoutReferences(body: JsonObject): JsonObject {
-  const previous = textOf(body["previous_response_id"]);
-  if (previous !== undefined) throw previousNotFound(previous);
-  const items = itemsOf(body["input"]);
-  if (!items.some(isReference)) return body;
-  items.forEach((item, index) => {
-    const id = isReference(item) ? (textOf(item["id"]) ?? "") : undefined;
-    if (id !== undefined && !/^(?:rs|msg)_/.test(id)) throw itemNotFound(id, index);
-  });
-  return { ...body, input: items.filter((item) => !isReference(item)) };
-}
-
-function isReference(item: unknown): item is JsonObject {
-  return isObject(item) && itemType(item) === "item_reference";
-}
-
-function previousNotFound(id: string): GatewayError {
-  return new GatewayError("previous_response_not_found", {
-    message: `Previous response with id '${clip(id)}' not found.`,
-    param: "previous_response_id",
-  });
-}
-
-function itemNotFound(id: string, index: number): GatewayError {
-  return new GatewayError("invalid_body", {
-    message:
-      `Item with id '${clip(id)}' not found. Items are not persisted when \`store\` is set to ` +
-      "false. Send the item itself in place of the reference.",
-    param: `input[${index}].id`,
-  });
 }
 
 /** Throws 400 for what only the whole conversation shows. */

@@ -1,7 +1,6 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
 import { wrongMethod } from "../../edge/replies/route-refusal.ts";
-import { clip } from "../request/checks.ts";
 
 /**
  * `GET /v1/responses`, by which clients ask for a WebSocket. After a 426 they send HTTP requests at
@@ -16,23 +15,16 @@ export function refuseUpgrade({ request }: KeyCall): never {
   });
 }
 
-/** `GET` and `DELETE /v1/responses/{id}` */
-export function refuseResponse({ parameter }: KeyCall): never {
-  const [id = "", rest] = parameter.split("/");
-  if (rest !== undefined) throw notServed(`/v1/responses/${parameter}`, adviceOf(rest));
-  throw new GatewayError("response_not_found", {
-    message: `Response with id '${clip(id)}' not found.`,
-  });
-}
-
 /** `POST` below `/v1/responses`. */
 export function refuseAction({ parameter }: KeyCall): never {
-  throw notServed(`/v1/responses/${parameter}`, adviceOf(parameter.split("/").at(-1) ?? ""));
+  throw notServed(parameter);
 }
 
-function notServed(path: string, advice: string): GatewayError {
+/** `tail` is the path behind `/v1/responses/`. */
+export function notServed(tail: string): GatewayError {
+  const advice = adviceOf(tail.split("/").at(-1) ?? "");
   return new GatewayError("unknown_url", {
-    message: `Unknown request URL: ${path.slice(0, 200)}. ${advice}`,
+    message: `Unknown request URL: /v1/responses/${tail.slice(0, 200)}. ${advice}`,
   });
 }
 

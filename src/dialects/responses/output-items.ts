@@ -15,6 +15,8 @@ export interface ItemOptions {
   /** Tools of groups by the name that other wires have for them. */
   readonly grouped: ReadonlyMap<string, Pick<Tool, "name" | "namespace">>;
   readonly hasEncryptedReasoning: boolean;
+  /** Gets the ciphertexts of thoughts by the ids of their items, for the store. */
+  readonly encrypted: Map<string, string>;
 }
 
 export function groupedTools(tools: readonly Tool[]): ItemOptions["grouped"] {
@@ -54,14 +56,15 @@ export function messageItem(id: string, status: ItemStatus, parts: readonly Mess
 export function reasoningItem(
   id: string,
   thought: Omit<AnswerReasoning, "type">,
-  { hasEncryptedReasoning }: ItemOptions,
+  { hasEncryptedReasoning, encrypted }: ItemOptions,
 ): object {
-  const encrypted = hasEncryptedReasoning ? writeEncrypted(thought) : undefined;
+  const content = writeEncrypted(thought);
+  if (content !== undefined) encrypted.set(id, content);
   const { text } = thought;
   return {
     id,
     type: "reasoning",
-    ...(encrypted !== undefined && { encrypted_content: encrypted }),
+    ...(hasEncryptedReasoning && content !== undefined && { encrypted_content: content }),
     summary: text === "" ? [] : [{ type: "summary_text", text }],
   };
 }

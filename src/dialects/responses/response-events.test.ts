@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import type { AnswerBlock, ChatEvent, FinishReason } from "../../domain/chat/answer.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { type JsonObject, objectOf, textOf } from "../../domain/json-fields.ts";
-import { responses } from "./responses.ts";
+import { responseWorld } from "../../../test/support/response-world.ts";
+import { createResponses } from "./responses.ts";
 
 const usage = {
   inputTokens: 10,
@@ -21,11 +22,14 @@ const about = {
   inputTokens: () => 0,
 };
 
-const plainRequest = { model: "alpha", input: "hi", stream: true };
+const plainRequest = { model: "alpha", input: "hi", stream: true, store: false };
 
 function read(body: JsonObject) {
   const value = structuredClone({ ...plainRequest, ...body });
-  return responses.read({ value, text: "" }, new Headers());
+  const { stored, callOf } = responseWorld();
+  const asking = createResponses({ responses: stored }).read({ value, text: "" }, callOf());
+  if (asking instanceof Promise) throw new Error("nothing has to be read from the store");
+  return asking;
 }
 
 /** The events of a stream, in order, each checked to be named and numbered. */
@@ -44,7 +48,10 @@ function parse(frames: string): readonly JsonObject[] {
 
 function stream(events: readonly ChatEvent[], body: JsonObject = {}): readonly JsonObject[] {
   const writer = read(body).openWriter(about);
-  return parse(writer.write(events) + writer.end(usage));
+  const frames = writer.write(events);
+  const last = writer.end(usage);
+  if (typeof last !== "string") throw new Error("nothing has to be stored");
+  return parse(frames + last);
 }
 
 function withoutResponse(event: JsonObject): JsonObject {

@@ -8,6 +8,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { JsonObject } from "../../domain/json-fields.ts";
 import { writeJsonText } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
+import type { HeldResponse } from "../../idempotency/stored-responses.ts";
 import type { ChatWriter } from "../chat-frames.ts";
 import {
   type Call,
@@ -29,13 +30,8 @@ import {
   partBody,
   reasoningItem,
 } from "./output-items.ts";
-import {
-  type Outcome,
-  outcomeOf,
-  responseFields,
-  type ResponseState,
-  tierOf,
-} from "./response-object.ts";
+import { type Outcome, outcomeOf, responseFields, type ResponseState } from "./response-object.ts";
+import { bodyText } from "./stored-input.ts";
 
 export interface ResponseEventOptions extends ItemOptions {
   readonly id: string;
@@ -43,9 +39,11 @@ export interface ResponseEventOptions extends ItemOptions {
   readonly createdAt: number;
   /** The alias that serves. */
   readonly model: string;
-  readonly body: JsonObject;
+  readonly askedTier: string;
   /** The fields that repeat the request. */
   readonly echo: JsonObject;
+  /** Undefined: the response is not stored. */
+  readonly held: HeldResponse | undefined;
   /** The time, in Unix seconds. */
   readonly now: () => number;
 }
@@ -84,22 +82,33 @@ export class ResponseEventWriter implements ChatWriter {
     return 'event: keepalive\ndata: {"type":"keepalive"}\n\n';
   }
 
-  end(usage: TokenUsage): string {
+  end(usage: TokenUsage): string | Promise<string> {
+    const { held, now, echo, encrypted } = this.#options;
     const outcome = this.#outcome();
     const closing = this.#begin() + this.#closeAll(outcome);
-    const completedAt = this.#options.now();
-    return closing + this.#response(`response.${outcome.status}`, { outcome, usage, completedAt });
+    const state = { outcome, usage, completedAt: now() };
+    const type = `response.${outcome.status}`;
+    if (held === undefined) return closing + this.#response(type, state);
+    const response = { ...this.#fields(state), ...echo };
+    return held
+      .keep(bodyText(response, encrypted))
+      .then((isStored) => closing + this.#response(type, { ...state, isStored }));
+  }
+
+  cancel(): void {
+    this.#options.held?.release();
   }
 
   /** Clients look at different ones of the two events: some see only errors, Codex only failures. */
   fail(error: GatewayError): string {
+    this.cancel();
     const shown = error.toBody().error;
     const body = JSON.stringify({ ...shown, code: shown.code ?? shown.type });
     return this.#begin() + this.#frame("error", `"error":${body}`) + this.#failed(error);
   }
 
   #failed(error: GatewayError): string {
-    return this.#response("response.failed", { error });
+    return this.#response("response.failed", { error, isStored: false });
   }
 
   #writeEvent(event: ChatEvent): string {
@@ -343,19 +352,22 @@ export class ResponseEventWriter implements ChatWriter {
   }
 
   #response(type: string, state: Partial<ResponseState>): string {
-    const { id, createdAt, model, body } = this.#options;
-    const fields = responseFields({
+    const written = `${JSON.stringify(this.#fields(state)).slice(0, -1)},${this.#echo}}`;
+    return this.#frame(type, `"response":${written}`);
+  }
+
+  #fields(state: Partial<ResponseState>): JsonObject {
+    const { id, createdAt, model, askedTier, held } = this.#options;
+    return responseFields({
       id,
       createdAt,
       model,
       outcome: undefined,
       output: this.#items.flatMap((item) => item.body ?? []),
-      serviceTier: tierOf(this.#serviceTier, body),
-      isStored: false,
+      serviceTier: this.#serviceTier ?? askedTier,
+      isStored: held !== undefined,
       ...state,
     });
-    const written = `${JSON.stringify(fields).slice(0, -1)},${this.#echo}}`;
-    return this.#frame(type, `"response":${written}`);
   }
 
   /** `fields` are those of the event as JSON without braces. */

@@ -129,7 +129,7 @@ export function outcomeOf(reason: FinishReason | undefined, hasRefusal: boolean)
   }
 }
 
-/** The service tier that served, or that was asked for. */
-export function tierOf(served: string | undefined, body: JsonObject): string {
-  return served ?? textOf(body["service_tier"]) ?? "default";
+/** The service tier that was asked for, until it is known which one serves. */
+export function askedTier(body: JsonObject): string {
+  return textOf(body["service_tier"]) ?? "default";
 }

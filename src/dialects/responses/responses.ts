@@ -1,78 +1,111 @@
-import { checkConversation, checkResponsesRequest, withoutReferences } from "./check-request.ts";
+import { checkConversation, checkResponsesRequest } from "./check-request.ts";
 import { groupedTools, type ItemOptions, outputItems } from "./output-items.ts";
 import { ResponseEventWriter } from "./response-events.ts";
-import { echoOf, outcomeOf, responseFields, tierOf } from "./response-object.ts";
-import type { ChatSurface } from "../chat-handler.ts";
+import { askedTier, echoOf, outcomeOf, responseFields } from "./response-object.ts";
+import {
+  bodyText,
+  inputText,
+  refersToStored,
+  type WholeInput,
+  withStored,
+} from "./stored-input.ts";
+import type { ChatSurface, ReadChat, ReadingCall } from "../chat-handler.ts";
 import type { CountSurface } from "../count-tokens.ts";
 import type { JsonObject } from "../../domain/json-fields.ts";
+import type { HeldResponse, StoredResponses } from "../../idempotency/stored-responses.ts";
 import {
   type ReadResponsesRequest,
   readResponsesRequest,
 } from "../../wires/responses/read-request.ts";
 
+interface ResponsesParts {
+  readonly responses: StoredResponses;
+}
+
 /** `POST /v1/responses` */
-export const responses: ChatSurface = {
-  endpoint: "responses",
-  read({ value }) {
-    const body = checkResponsesRequest(value);
-    const { conversation, included } = readBody(body);
-    const grouped = groupedTools(conversation.tools);
-    const itemOptions = (callId: string): ItemOptions => ({
-      digits: digitsOf(callId),
-      grouped,
-      hasEncryptedReasoning: included.encryptedReasoning,
-    });
-    return {
-      conversation,
-      body(answer, { callId, created, model, usage }) {
-        const [choice] = answer.choices;
-        const blocks = choice?.blocks ?? [];
-        const hasRefusal = blocks.some(({ type }) => type === "refusal");
-        const outcome = outcomeOf(choice?.finishReason, hasRefusal);
-        const fields = responseFields({
-          id: responseId(callId),
-          createdAt: created,
-          completedAt: created,
-          model,
-          outcome,
-          output: choice === undefined ? [] : outputItems(choice, outcome, itemOptions(callId)),
-          usage,
-          serviceTier: tierOf(answer.serviceTier, body),
-          isStored: false,
-        });
-        return { ...fields, ...echoOf(body) };
-      },
-      openWriter: ({ callId, created, model, now }) =>
-        new ResponseEventWriter({
-          ...itemOptions(callId),
-          id: responseId(callId),
-          createdAt: created,
-          model,
-          body,
-          echo: echoOf(body),
-          now,
-        }),
-    };
-  },
-};
+export function createResponses({ responses: stored }: ResponsesParts): ChatSurface {
+  return {
+    endpoint: "responses",
+    read({ value }, call) {
+      const input = wholeInput(checkResponsesRequest(value), call, stored);
+      if (input instanceof Promise) return input.then((whole) => readChat(whole, call, stored));
+      return readChat(input, call, stored);
+    },
+  };
+}
 
 /** `POST /v1/responses/input_tokens` */
-export const responseTokens: CountSurface = {
-  read: (body) => readBody(checkResponsesRequest(body)).conversation,
-  body: (inputTokens) => ({ object: "response.input_tokens", input_tokens: inputTokens }),
-};
+export function createResponseTokens({ responses: stored }: ResponsesParts): CountSurface {
+  return {
+    read(body, call) {
+      const input = wholeInput(checkResponsesRequest(body), call, stored);
+      if (input instanceof Promise) return input.then((whole) => readInput(whole).conversation);
+      return readInput(input).conversation;
+    },
+    body: (inputTokens) => ({ object: "response.input_tokens", input_tokens: inputTokens }),
+  };
+}
 
-function readBody(body: JsonObject): ReadResponsesRequest {
-  const read = readResponsesRequest(withoutReferences(body));
+function wholeInput(
+  body: JsonObject,
+  call: ReadingCall,
+  stored: StoredResponses,
+): WholeInput | Promise<WholeInput> {
+  if (refersToStored(body)) return withStored(body, call, stored);
+  return { body, earlier: [], storedBytes: 0 };
+}
+
+function readInput({ body, earlier }: WholeInput): ReadResponsesRequest {
+  const read = readResponsesRequest(body, earlier);
   checkConversation(read.conversation);
   return read;
 }
 
-/** Those of `req_` and 32 hexadecimal digits. */
-function digitsOf(callId: string): string {
-  return callId.slice(4);
+function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses): ReadChat {
+  const { body, storedBytes } = input;
+  const { conversation, included } = readInput(input);
+  const isStored = body["store"] !== false && stored.stores(call);
+  const begin = (callId: string): BegunResponse => {
+    // An id that opens what is stored must not be in any log.
+    const digits = isStored ? stored.newDigits() : callId.slice(4);
+    const id = `resp_${digits}`;
+    const held = isStored ? stored.hold(call, { id, input: inputText(input) }) : undefined;
+    const hasEncryptedReasoning = included.encryptedReasoning;
+    const grouped = groupedTools(conversation.tools);
+    return { id, held, digits, grouped, hasEncryptedReasoning, encrypted: new Map() };
+  };
+  const shared = { echo: echoOf(body), askedTier: askedTier(body) };
+  return {
+    conversation,
+    storedBytes,
+    body(answer, { callId, created, model, usage }) {
+      const { id, held, ...options } = begin(callId);
+      const [choice] = answer.choices;
+      const blocks = choice?.blocks ?? [];
+      const hasRefusal = blocks.some(({ type }) => type === "refusal");
+      const outcome = outcomeOf(choice?.finishReason, hasRefusal);
+      const fields = responseFields({
+        id,
+        createdAt: created,
+        completedAt: created,
+        model,
+        outcome,
+        output: choice === undefined ? [] : outputItems(choice, outcome, options),
+        usage,
+        serviceTier: answer.serviceTier ?? shared.askedTier,
+        isStored: held !== undefined,
+      });
+      const response = { ...fields, ...shared.echo };
+      if (held === undefined) return response;
+      const keeping = held.keep(bodyText(response, options.encrypted));
+      return keeping.then((store) => ({ ...response, store }));
+    },
+    openWriter: ({ callId, created, model, now }) =>
+      new ResponseEventWriter({ ...shared, ...begin(callId), createdAt: created, model, now }),
+  };
 }
 
-function responseId(callId: string): string {
-  return `resp_${digitsOf(callId)}`;
+interface BegunResponse extends ItemOptions {
+  readonly id: string;
+  readonly held: HeldResponse | undefined;
 }

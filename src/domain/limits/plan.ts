@@ -14,6 +14,8 @@ export interface Plan {
   readonly queueTimeoutMs: number;
   /** Whether answers are stored for repeats with the same `Idempotency-Key`. */
   readonly isIdempotent: boolean;
+  /** How long responses are stored for requests that refer to them; 0: they are not. */
+  readonly responsesKeepMs: number;
   readonly uncapped: UncappedOutput;
   /** How far running calls may exceed their charges under `debt`, as a multiple of the limit. */
   readonly overrunFactor: number;

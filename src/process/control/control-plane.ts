@@ -276,7 +276,7 @@ export class ControlPlane implements AsyncDisposable {
 
   #handlers(): Handlers<ToControl> {
     const { explain, reload, issueDemoKey, onTick, onStopped } = this.#options;
-    const { keys, replies, lastUse, renewal, usage } = this.storage;
+    const { keys, replies, responses, lastUse, renewal, usage } = this.storage;
     const refuse = (error: unknown): never => {
       throw new StartProblem(explain(error));
     };
@@ -299,6 +299,9 @@ export class ControlPlane implements AsyncDisposable {
       "claims.confirm": (held) => replies.confirm(held),
       "claims.release": (held) => replies.release(held),
       "claims.keep": (answered) => replies.keep(answered),
+      "responses.put": (added) => responses.put(added),
+      "responses.find": (wanted) => responses.find(wanted),
+      "responses.remove": (wanted) => responses.remove(wanted),
       "usage.insert": (records) => (this.#leader?.jobs.usage ?? usage).insert(records),
       "usage.flush": () => this.#leader?.jobs.ingest.flush(),
       reload,

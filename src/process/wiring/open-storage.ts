@@ -100,7 +100,7 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
   const { settings, clock, owner, telemetry } = options;
   const config = settings();
   const { ledger: on, storage } = telemetry;
-  const { usage: store, storedCalls: calls, control, replies } = stores;
+  const { usage: store, storedCalls: calls, control } = stores;
   // The same after a restart, which goes on at once.
   const machine = `${hostname()}:${resolve(config.dataDir)}`;
   const { file: fileSettings, webhook } = config.ledger.events;
@@ -116,12 +116,7 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
     on,
   });
   const retention = new RetentionJob({
-    control: {
-      async prune(limits, limit) {
-        const answers = clock.now() - settings().idempotency.keepMs;
-        return (await control.prune(limits, limit)) + (await replies.prune(answers, limit));
-      },
-    },
+    control: { prune: (...limits) => pruneAll(options, stores, limits) },
     usage: store,
     settings: config.retention,
     clock,
@@ -164,6 +159,18 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
       await eventFile?.close();
     },
   };
+}
+
+/** Removes what is kept for a time beside the ledger; returns the number of rows. */
+async function pruneAll(
+  { settings, clock }: StorageOptions,
+  { control, replies, responses }: DatabaseStores,
+  [limits, limit]: Parameters<DatabaseStores["control"]["prune"]>,
+): Promise<number> {
+  const now = clock.now();
+  const answers = await replies.prune(now - settings().idempotency.keepMs, limit);
+  const stored = await responses.prune(now, limit);
+  return answers + stored + (await control.prune(limits, limit));
 }
 
 function throwUnlessUnavailable(error: unknown): void {

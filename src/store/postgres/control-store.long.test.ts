@@ -1,11 +1,13 @@
 import { controlStoreContract } from "../../../test/contracts/control-store-contract.ts";
 import { keyStoreContract } from "../../../test/contracts/key-store-contract.ts";
 import { claimsContract } from "../../../test/contracts/claims-contract.ts";
+import { responseStoreContract } from "../../../test/contracts/response-store-contract.ts";
 import { replyStoreContract } from "../../../test/contracts/reply-store-contract.ts";
 import { sql } from "kysely";
 import { describeWithPostgres } from "../../../test/support/postgres-databases.ts";
 import { ControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
+import { SqlResponseStore } from "../repositories/response-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import type { PostgresConnection } from "./connection/connection.ts";
 import { serverTime } from "./open-stores.ts";
@@ -28,6 +30,12 @@ describeWithPostgres(({ connect }) => {
       store: repliesOf(connection),
       erase: (accountId) => control.change(({ accounts }) => accounts.markErased(accountId, 1)),
     };
+  });
+
+  responseStoreContract("PostgreSQL", async () => {
+    const connection = await connect();
+    const control = new ControlStore(connection);
+    return { store: new SqlResponseStore(connection.inLane("replies")), control };
   });
 
   claimsContract("PostgreSQL", async () => {

@@ -72,8 +72,13 @@ const filledTables: readonly CopiedTable[] = [
 
 export const copiedTables: readonly CopiedTable[] = [...emptyTables, ...filledTables];
 
-/** What concerns the processes of a database alone; those of the copy begin anew. */
-export const leftTables: readonly string[] = ["processes", "job_locks", "call_claims"];
+/** What concerns the processes of a database alone, and responses, which live for an hour. */
+export const leftTables: readonly string[] = [
+  "processes",
+  "job_locks",
+  "call_claims",
+  "stored_responses",
+];
 
 /**
  * Copies all rows of a database into an empty one of the same schema, in one transaction: a copy that

@@ -7,6 +7,7 @@ import { jobLocksIn } from "./job-locks.ts";
 import { SqlKeyStore } from "./key-store.ts";
 import { processesIn, type WatchKeys } from "./process-store.ts";
 import { SqlReplyStore } from "./reply-store.ts";
+import { SqlResponseStore } from "./response-store.ts";
 import type { Lane, SqlConnection } from "./tables.ts";
 import { SqlStoredCalls } from "./usage/stored-calls.ts";
 import { SqlUsageReports } from "./usage/usage-reports.ts";
@@ -44,6 +45,7 @@ export function openStores({ connection, clock, now, watchKeys, ...ofUsage }: St
     usage: new SqlUsageStore(usage, ofUsage),
     storedCalls: new SqlStoredCalls(usage),
     replies: new SqlReplyStore({ replies: connection.inLane("replies"), claims: sideBySide, now }),
+    responses: new SqlResponseStore(connection.inLane("replies")),
     reports: new SqlUsageReports(usage),
     jobLocks: jobLocksIn(sideBySide, now),
     processes: processesIn(sideBySide, now),

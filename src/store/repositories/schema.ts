@@ -1,4 +1,5 @@
 import { OtherSchema } from "../errors.ts";
+import { table as responses } from "./response-store.ts";
 import type { DatabaseFacts } from "../store.ts";
 
 /** Accounts, applications, keys, users and sessions. */
@@ -370,7 +371,7 @@ const owners = `
 `;
 
 /** All tables of both databases, in the words of SQLite, without triggers. Times are milliseconds since the epoch. */
-export const tables: string = [entities, audit, replies, usage, owners].join("\n");
+export const tables: string = [entities, audit, replies, responses, usage, owners].join("\n");
 
 /** The version of the schema of both databases: raise it with each change of a released schema. */
 export const schemaVersion = 1;

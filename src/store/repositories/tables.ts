@@ -6,7 +6,7 @@ import type { Limits } from "../../domain/limits/plan.ts";
 import type { OwnProcessRow } from "../process-row.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { StoredReply } from "../control-store.ts";
-import type { HeldClaim, KeptReply } from "../store.ts";
+import type { HeldClaim, KeptReply, StoredResponse } from "../store.ts";
 
 /** The value of a column; times are milliseconds since the epoch. */
 export type SqlValue = string | number | Uint8Array | null;
@@ -55,6 +55,7 @@ export interface Tables {
   callReplies: Row<KeptReply> & { bytes: number };
   /** Times by the clock of the database. */
   callClaims: Row<HeldClaim> & { requestDigest: string; doubts: number; askedAt: number };
+  storedResponses: Row<StoredResponse> & { keyStart: number; bytes: number };
   callReplyShares: { accountId: string; bytes: number };
   /** `signedAt` by the clock of the database. */
   processes: Row<OwnProcessRow> & { signedAt: number };

@@ -1,9 +1,11 @@
 import { sql } from "kysely";
 import { claimsContract } from "../../../test/contracts/claims-contract.ts";
 import { replyStoreContract } from "../../../test/contracts/reply-store-contract.ts";
+import { responseStoreContract } from "../../../test/contracts/response-store-contract.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { ControlStore } from "../repositories/control-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
+import { SqlResponseStore } from "../repositories/response-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 
 function open() {
@@ -21,6 +23,11 @@ replyStoreContract("SQLite", () => {
     store,
     erase: (accountId) => control.change(({ accounts }) => accounts.markErased(accountId, 1)),
   };
+});
+
+responseStoreContract("SQLite", () => {
+  const { connection } = open();
+  return { store: new SqlResponseStore(connection), control: new ControlStore(connection) };
 });
 
 claimsContract("SQLite", () => {

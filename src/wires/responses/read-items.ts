@@ -20,29 +20,26 @@ interface ReadInput {
 }
 
 /**
- * Reads `input`: a text, or items. Neighbouring items of the model (messages, thoughts, calls) are
+ * Reads `input`: a text, or items, after the items of the response that it continues. Neighbouring items of the model (messages, thoughts, calls) are
  * one turn, because other wires have the calls of one step together.
  */
-export function readItems(input: unknown): ReadInput {
-  if (typeof input === "string") {
-    const at = "input";
-    const text: Turn = {
-      role: "user",
-      blocks: [{ type: "text", text: input, at }],
-      isPlain: true,
-      at,
-    };
-    return { turns: [text], toolItems: [] };
-  }
+export function readItems(input: unknown, earlier: readonly unknown[]): ReadInput {
   const turns = new Turns();
   const toolItems: ToolItem[] = [];
-  const items: readonly unknown[] = Array.isArray(input) ? input : [];
-  items.forEach((item, index) => {
+  const read = (item: unknown, at: string): void => {
+    // Null stands for an item that was left out.
     if (!isObject(item)) return;
-    const at = `input[${index}]`;
     if (item["type"] === "additional_tools") toolItems.push({ item, at });
     else readItem(item, at, turns);
-  });
+  };
+  for (const item of earlier) read(item, "previous_response_id");
+  if (typeof input === "string") {
+    const at = "input";
+    const blocks = [{ type: "text", text: input, at } as const];
+    turns.add({ role: "user", blocks, isPlain: true, at });
+  } else if (Array.isArray(input)) {
+    input.forEach((item: unknown, index) => read(item, `input[${index}]`));
+  }
   return { turns: turns.list, toolItems };
 }
 

@@ -24,11 +24,15 @@ export interface ReadResponsesRequest {
 
 /**
  * Reads a body of `POST /v1/responses`. The body must be checked, have lost its null fields, and
- * have no references to stored items. Throws 400 when only tools of OpenAI's servers could answer.
+ * have no references to stored items; `earlier` are the items of the response that it continues.
+ * Throws 400 when only tools of OpenAI's servers could answer.
  * Source of the wire: OpenAI's OpenAPI document, `CreateResponse`.
  */
-export function readResponsesRequest(body: JsonObject): ReadResponsesRequest {
-  const { turns, toolItems } = readItems(body["input"]);
+export function readResponsesRequest(
+  body: JsonObject,
+  earlier: readonly unknown[] = [],
+): ReadResponsesRequest {
+  const { turns, toolItems } = readItems(body["input"], earlier);
   const { tools, adjusted } = readTools(body, toolItems);
   const included = readIncluded(body["include"]);
   return {

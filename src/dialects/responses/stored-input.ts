@@ -1,0 +1,124 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import {
+  isObject,
+  type JsonObject,
+  nonEmpty,
+  objectOf,
+  parseObject,
+  textOf,
+} from "../../domain/json-fields.ts";
+import { parsedFactor } from "../../edge/body/read-body.ts";
+import type { ResponseTexts, StoredResponses } from "../../idempotency/stored-responses.ts";
+import type { ReadingCall } from "../chat-handler.ts";
+import { clip } from "../request/checks.ts";
+import { itemsOf } from "./check-request.ts";
+import { itemType } from "./request-fields.ts";
+
+/** The input of a request with what it refers to. */
+export interface WholeInput {
+  readonly body: JsonObject;
+  /** The items of the response that it continues. */
+  readonly earlier: readonly unknown[];
+  /** Length of what was stored, as JSON. */
+  readonly storedBytes: number;
+}
+
+/** Whether a body refers to what an earlier call may have stored. */
+export function refersToStored(body: JsonObject): boolean {
+  return body["previous_response_id"] !== undefined || itemsOf(body["input"]).some(isReference);
+}
+
+/**
+ * Puts what is stored in place of references. Throws 400 for a response or a call that is not there;
+ * a thought or a message that is not there is left out, because a client that sends such references
+ * does so with store or without.
+ */
+export async function withStored(
+  body: JsonObject,
+  call: ReadingCall,
+  stored: StoredResponses,
+): Promise<WholeInput> {
+  const previous = textOf(body["previous_response_id"]);
+  const items = itemsOf(body["input"]);
+  const references = items.flatMap((item) => (isReference(item) ? [textOf(item["id"]) ?? ""] : []));
+  const ids = new Set(references.flatMap((id) => responseOf(id) ?? []));
+  const continued = previous === undefined ? undefined : await stored.find(call, [previous], true);
+  const before = continued?.get(previous ?? "");
+  if (previous !== undefined && before === undefined) throw previousNotFound(previous);
+  const found = await stored.find(call, [...ids]);
+  const texts = [...(before === undefined ? [] : [before]), ...found.values()];
+  const storedBytes = texts.reduce((sum, each) => sum + each.body.length + each.input.length, 0);
+  call.memory.takesMore(parsedFactor * storedBytes);
+  const outputs = new Map([...found.values()].flatMap(outputOf).map((item) => [item["id"], item]));
+  const input = items.map((item, index) => {
+    if (!isReference(item)) return item;
+    const id = textOf(item["id"]) ?? "";
+    const output = outputs.get(id);
+    if (output === undefined && !/^(?:rs|msg)_/.test(id)) throw itemNotFound(id, index);
+    return output ?? null;
+  });
+  return {
+    body: typeof body["input"] === "string" ? body : { ...body, input },
+    earlier: before === undefined ? [] : [...inputOf(before), ...outputOf(before)],
+    storedBytes,
+  };
+}
+
+function isReference(item: unknown): item is JsonObject {
+  return isObject(item) && itemType(item) === "item_reference";
+}
+
+/** Items have the digits of their response (`itemId`). */
+function responseOf(itemId: string): string | undefined {
+  const [, digits] = /^(?:rs|msg|fc|ctc)_([0-9a-f]{32})[0-9a-f]{4}$/.exec(itemId) ?? [];
+  return digits && `resp_${digits}`;
+}
+
+/** The items of the answer, thoughts with their ciphertexts. */
+function outputOf({ body }: ResponseTexts): readonly JsonObject[] {
+  const stored = parseObject(body) ?? {};
+  const encrypted = objectOf(stored["encrypted"]) ?? {};
+  return itemsOf(objectOf(stored["response"])?.["output"])
+    .filter(isObject)
+    .map((item) => {
+      const content = nonEmpty(encrypted[textOf(item["id"]) ?? ""]);
+      return content === undefined ? item : { ...item, encrypted_content: content };
+    });
+}
+
+function inputOf({ input }: ResponseTexts): readonly unknown[] {
+  return itemsOf(parseObject(input)?.["items"]);
+}
+
+/** What is stored of a request, as JSON: all items that the model read. */
+export function inputText({ body, earlier }: WholeInput): string {
+  const { input } = body;
+  const own = typeof input === "string" ? [{ role: "user", content: input }] : itemsOf(input);
+  return JSON.stringify({ items: [...earlier, ...own.filter((item) => item !== null)] });
+}
+
+/** What is stored of its answer, as JSON. `encrypted` has ciphertexts by the ids of their items. */
+export function bodyText(response: JsonObject, encrypted: ReadonlyMap<string, string>): string {
+  return JSON.stringify({ response, encrypted: Object.fromEntries(encrypted) });
+}
+
+/** The response as its caller got it. */
+export function storedResponse({ body }: ResponseTexts): JsonObject {
+  return objectOf(parseObject(body)?.["response"]) ?? {};
+}
+
+function previousNotFound(id: string): GatewayError {
+  return new GatewayError("previous_response_not_found", {
+    message: `Previous response with id '${clip(id)}' not found.`,
+    param: "previous_response_id",
+  });
+}
+
+function itemNotFound(id: string, index: number): GatewayError {
+  return new GatewayError("invalid_body", {
+    message:
+      `Item with id '${clip(id)}' not found. Items are not persisted when \`store\` is set to ` +
+      "false. Send the item itself in place of the reference.",
+    param: `input[${index}].id`,
+  });
+}
