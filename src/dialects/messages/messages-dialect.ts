@@ -8,6 +8,7 @@ import { MessageStreamWriter } from "../../wires/messages/write-stream.ts";
 import type { ChatSurface } from "../chat-handler.ts";
 import type { CountSurface } from "../count-tokens.ts";
 import { checkCountRequest, checkMessagesRequest } from "./check-request.ts";
+import { restoreInputs } from "./exact-inputs.ts";
 import { messagesLimitHeaders } from "./limit-headers.ts";
 import { writeMessagesError } from "./write-error.ts";
 
@@ -15,8 +16,9 @@ import { writeMessagesError } from "./write-error.ts";
 export const messages: ChatSurface = {
   endpoint: "messages",
   hasPing: true,
-  read({ value }, { headers }) {
-    const conversation = requireContent(readMessagesRequest(checkMessagesRequest(value)));
+  read({ value, text }, { headers }) {
+    const body = restoreInputs(checkMessagesRequest(value), text);
+    const conversation = requireContent(readMessagesRequest(body));
     return {
       conversation: { ...conversation, betas: betasIn(headers.get("anthropic-beta")) },
       body: (answer, about) => writeMessage(answer, { ...about, id: messageId(about.callId) }),

@@ -69,6 +69,13 @@ test.each([
   expect(write([call(text)])).toMatchObject({ content: [{ input }], stop_reason: "tool_use" });
 });
 
+test("integers of 64 bits in the input of a call stay exact, and no depth is too much", () => {
+  const text = '{"id":1234567890123456789}';
+  expect(JSON.stringify(write([call(text)]))).toContain(`"input":${text}`);
+  const deep = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+  expect(JSON.stringify(write([call(deep)]))).toContain("INVALID_JSON");
+});
+
 test("the text for a tool that takes no JSON stands in an object", () => {
   const content = [{ type: "tool_use", input: { input: "ls -l" } }];
   expect(write([call("ls -l", { kind: "custom" })])).toMatchObject({ content });

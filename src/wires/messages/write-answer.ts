@@ -1,5 +1,5 @@
 import type { AnswerBlock, ChatResult, FinishReason } from "../../domain/chat/answer.ts";
-import { parseObject } from "../../domain/json-fields.ts";
+import { toolInput } from "../../domain/chat/tool-input.ts";
 import type { JsonObject } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 
@@ -88,8 +88,7 @@ function writeBlock(block: AnswerBlock, minted: string): object {
  * Anthropic's documentation gives for that.
  */
 function inputOf(text: string): JsonObject {
-  if (text.trim() === "") return {};
-  return parseObject(text) ?? { INVALID_JSON: text };
+  return text.trim() === "" ? {} : (toolInput(text) ?? { INVALID_JSON: text });
 }
 
 interface AnswerEnd {

@@ -1,12 +1,5 @@
 import type { JsonObject } from "../../../domain/json-fields.ts";
 
-declare global {
-  interface JSON {
-    /** A value that `JSON.stringify` writes as the given text of a primitive. */
-    rawJSON(text: string): unknown;
-  }
-}
-
 /**
  * A seed has 64 bits, a number 53. If parsing has rounded the seed, returns a copy of the body
  * whose seed has the digits that its text has for this number; otherwise the body itself.
