@@ -165,10 +165,9 @@ function headersOf(
   { asking, call, services }: Pick<ChatReply, "asking" | "call" | "services">,
 ): Record<string, string> {
   const { limitHeaders } = call.dialect;
-  return {
-    ...servedHeaders(started, call.snapshot.routing, asking.conversation.adjusted),
-    ...limitHeaders?.(started.admission.state, services.clock.now()),
-  };
+  const headers = servedHeaders(started, call.snapshot.routing, asking.conversation.adjusted);
+  const limits = limitHeaders?.(started.admission.state, services.clock.now());
+  return limits === undefined ? headers : { ...headers, ...limits };
 }
 
 function streamReply(
