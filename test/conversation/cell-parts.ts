@@ -35,6 +35,9 @@ export const address = "https://example.com/a.png";
 export const far = { type: "image_url", image_url: { url: address } };
 export const pngSource = { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" };
 export const pdfSource = { type: "base64", media_type: "application/pdf", data: "JVBERi0=" };
+export const pngBlock = { type: "image", source: pngSource };
+export const pdfBlock = { type: "document", source: pdfSource };
+export const pdfPart = { type: "file", file: { filename: "document", file_data: pdf } };
 export const text = (said: string) => ({ type: "text", text: said });
 
 export const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
@@ -43,6 +46,12 @@ export const callItem = { type: "function_call", call_id: "c", name: "f", argume
 export const toolUse = { type: "tool_use", id: "c", name: "f", input: {} };
 export const toolResult = { type: "tool_result", tool_use_id: "c", content: "done" };
 export const result = { role: "tool", tool_call_id: "c", content: "done" };
+
+/** The result of a call that was an image, and the image. */
+export const movedImage = [
+  { ...result, content: "[This image follows the tool results as tool image 1.]" },
+  user(text("[tool image 1:]"), imagePart),
+] as const;
 
 const signature = { google: { thought_signature: "Z29vZ2xl" } };
 export const signedCalling = { ...calling, tool_calls: [{ ...call, extra_content: signature }] };

@@ -6,8 +6,11 @@ import {
   chat,
   type Dialect,
   flatTool,
+  imagePart,
   items,
   ownTool,
+  png,
+  pngBlock,
   result,
   schema,
   text,
@@ -204,6 +207,33 @@ export const claudeCells: Readonly<Record<string, ClaudeCell>> = {
     sent: answered,
     bedrock: { fate: "kept", body: callsOfConverse },
     anthropic: { fate: "kept", body: callsOfMessages },
+  },
+  "image in a result": {
+    sent: {
+      chat: { tools: [tool], ...chat(calling, { ...result, content: [imagePart] }) },
+      responses: {
+        tools: [flatTool],
+        ...items(callItem, {
+          type: "function_call_output",
+          call_id: "c",
+          output: [{ type: "input_image", image_url: png }],
+        }),
+      },
+      messages: {
+        tools: [ownTool],
+        ...turns(assistant(toolUse), user({ ...toolResult, content: [pngBlock] })),
+      },
+    },
+    bedrock: {
+      fate: "kept",
+      body: {
+        messages: [{}, {}, { content: [{ toolResult: { content: [{ image: {} }] } }] }],
+      },
+    },
+    anthropic: {
+      fate: "kept",
+      body: { messages: [{}, {}, { content: [{ content: [pngBlock] }] }] },
+    },
   },
   "failure of a tool": {
     sent: {

@@ -9,10 +9,14 @@ import {
   user,
   assistant,
   png,
+  movedImage,
   pdf,
+  pdfBlock,
+  pdfPart,
   imagePart,
   address,
   far,
+  pngBlock,
   pngSource,
   pdfSource,
   text,
@@ -24,7 +28,6 @@ import {
   result,
   signedCalling,
   callThought,
-  schema,
   tool,
   flatTool,
   ownTool,
@@ -33,6 +36,7 @@ import {
   ephemeral,
   explicit,
 } from "./cell-parts.ts";
+import { optionCells } from "./openai-options.ts";
 
 /** By the rows of `docs/conversation.md`, for the column of kind `openai`. */
 export const openAiCells: Cells = {
@@ -227,16 +231,60 @@ export const openAiCells: Cells = {
     ],
     [
       "messages",
-      turns(
-        assistant(toolUse),
-        user({ ...toolResult, content: [text("a"), { type: "image", source: pngSource }] }),
-      ),
-      asked(calling, { ...result, content: [text("a"), imagePart] }),
+      turns(assistant(toolUse), user({ type: "tool_result", tool_use_id: "c" })),
+      asked(calling, { ...result, content: "" }),
+    ],
+  ],
+  "image in a result": [
+    "notice",
+    [
+      "chat",
+      chat(calling, { ...result, content: [imagePart] }),
+      asked(calling, { ...result, content: [imagePart] }),
+    ],
+    [
+      "responses",
+      items(callItem, {
+        type: "function_call_output",
+        call_id: "c",
+        output: [{ type: "input_image", image_url: png }],
+      }),
+      { ...asked(calling, ...movedImage), notices: { input: "tool-images-moved" } },
     ],
     [
       "messages",
-      turns(assistant(toolUse), user({ type: "tool_result", tool_use_id: "c" })),
-      asked(calling, { ...result, content: "" }),
+      turns(assistant(toolUse), user({ ...toolResult, content: [pngBlock] }, text("so"))),
+      {
+        ...asked(calling, movedImage[0], user(text("[tool image 1:]"), imagePart, text("so"))),
+        notices: { messages: "tool-images-moved" },
+      },
+    ],
+    [
+      "messages",
+      turns(
+        assistant(toolUse, { ...toolUse, id: "d" }),
+        user({ ...toolResult, content: [text("a"), pdfBlock], is_error: true }),
+        user({ ...toolResult, tool_use_id: "d", content: [pngBlock] }),
+      ),
+      {
+        ...asked(
+          { ...calling, tool_calls: [call, { ...call, id: "d" }] },
+          {
+            ...result,
+            content: [
+              text("Error: a"),
+              text("[This file follows the tool results as tool file 1.]"),
+            ],
+          },
+          {
+            ...result,
+            tool_call_id: "d",
+            content: "[This image follows the tool results as tool image 2.]",
+          },
+          user(text("[tool file 1:]"), pdfPart, text("[tool image 2:]"), imagePart),
+        ),
+        notices: { messages: "tool-images-moved" },
+      },
     ],
   ],
   "failure of a tool": [
@@ -464,115 +512,5 @@ export const openAiCells: Cells = {
       asked({ role: "assistant", content: null, refusal: "No." }),
     ],
   ],
-  "cap of the answer": [
-    "kept",
-    ["chat", { max_tokens: 9 }, { max_tokens: 9, without: ["max_completion_tokens"] }],
-    ["responses", { max_output_tokens: 9 }, { max_completion_tokens: 9 }],
-    ["messages", { max_tokens: 9 }, { max_completion_tokens: 9 }],
-  ],
-  effort: [
-    "kept",
-    ["chat", { reasoning_effort: "low" }, { reasoning_effort: "low" }],
-    ["responses", { reasoning: { effort: "low" } }, { reasoning_effort: "low" }],
-    ["messages", { output_config: { effort: "low" } }, { reasoning_effort: "low" }],
-  ],
-  "budget of thinking": [
-    "notice",
-    ...(
-      [
-        [1024, "low"],
-        [5_000, "low"],
-        [6_000, "medium"],
-        [100_000, "high"],
-      ] as const
-    ).map(([budget_tokens, effort]): Case => [
-      "messages",
-      { thinking: { type: "enabled", budget_tokens } },
-      { reasoning_effort: effort, notices: { "output_config.effort": effort } },
-    ]),
-    ["messages", { thinking: { type: "disabled" } }, { without: ["reasoning_effort"] }],
-  ],
-  "schema of the answer": [
-    "kept",
-    [
-      "chat",
-      { response_format: { type: "json_schema", json_schema: { name: "a", schema } } },
-      { response_format: { type: "json_schema", json_schema: { name: "a", schema } } },
-    ],
-    [
-      "responses",
-      { text: { format: { type: "json_schema", name: "a", schema, strict: true } } },
-      {
-        response_format: { type: "json_schema", json_schema: { name: "a", schema, strict: true } },
-      },
-    ],
-    [
-      "messages",
-      { output_config: { format: { type: "json_schema", schema } } },
-      { response_format: { type: "json_schema", json_schema: { name: "answer", schema } } },
-    ],
-    ["responses", { text: { format: { type: "text" } } }, { without: ["response_format"] }],
-  ],
-  "temperature, top_p": [
-    "kept",
-    ...(["chat", "responses", "messages"] as const).map((dialect): Case => [
-      dialect,
-      { temperature: 1, top_p: 0.5 },
-      { temperature: 1, top_p: 0.5 },
-    ]),
-  ],
-  top_k: [
-    "notice",
-    ["chat", { top_k: 4 }, { forwarded: ["top_k"], top_k: 4 }],
-    ["messages", { top_k: 4 }, { notices: { top_k: "dropped" }, without: ["top_k"] }],
-    ["messages", { top_k: 4 }, { forwarded: ["top_k"], top_k: 4 }],
-  ],
-  "stop sequences": [
-    "kept",
-    ["chat", { stop: ["a"] }, { stop: ["a"] }],
-    ["messages", { stop_sequences: ["a"] }, { stop: ["a"] }],
-  ],
-  "several choices": ["kept", ["chat", { n: 2 }, { n: 2 }]],
-  "penalties, logit_bias": [
-    "kept",
-    [
-      "chat",
-      { presence_penalty: 1, frequency_penalty: 1, logit_bias: { 1: 1 } },
-      { presence_penalty: 1, frequency_penalty: 1, logit_bias: { 1: 1 } },
-    ],
-  ],
-  logprobs: [
-    "kept",
-    ["chat", { logprobs: true, top_logprobs: 2 }, { logprobs: true, top_logprobs: 2 }],
-    ["responses", { top_logprobs: 2 }, { logprobs: true, top_logprobs: 2 }],
-  ],
-  "seed, verbosity": [
-    "kept",
-    ["chat", { seed: 1, verbosity: "low" }, { seed: 1, verbosity: "low" }],
-    ["responses", { text: { verbosity: "low" } }, { verbosity: "low" }],
-  ],
-  "service tier": [
-    "kept",
-    ["chat", { service_tier: "flex" }, { service_tier: "flex" }],
-    ["responses", { service_tier: "flex" }, { service_tier: "flex" }],
-    ["messages", { service_tier: "standard_only" }, { service_tier: "default" }],
-  ],
-  "name of the end user": [
-    "kept",
-    ["chat", { user: "u", safety_identifier: "s" }, { user: "u", safety_identifier: "s" }],
-    ["responses", { user: "u", safety_identifier: "s" }, { user: "u", safety_identifier: "s" }],
-    ["messages", { metadata: { user_id: "u" } }, { user: "u", without: ["metadata"] }],
-  ],
-  metadata: [
-    "kept",
-    ["chat", { metadata: { a: "b" } }, { metadata: { a: "b" } }],
-    ["responses", { metadata: { a: "b" } }, { metadata: { a: "b" } }],
-  ],
-  "field without a name": [
-    "own",
-    ["chat", { wild: 1 }, { forwarded: ["wild"], wild: 1 }],
-    ["chat", { wild: 1 }, { without: ["wild"] }],
-    ["responses", { wild: 1 }, { forwarded: ["wild"], without: ["wild"] }],
-    ["messages", { wild: 1 }, { forwarded: ["wild"], without: ["wild"] }],
-  ],
+  ...optionCells,
 };

@@ -6,13 +6,13 @@ import {
   flatNameOf,
   type ImageBlock,
   type RefusalBlock,
-  type ResultContent,
   type TextBlock,
   type ToolCallBlock,
   type ToolResultBlock,
   type Turn,
 } from "../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { isResult } from "./as-chat-turns.ts";
 import { writeMark } from "./cache-marks.ts";
 import { callFieldsIn } from "./call-thoughts.ts";
 
@@ -41,7 +41,10 @@ export interface MessageRules {
 /** An object of the body; what is undefined in it is not sent. */
 export type Written = Record<string, unknown>;
 
-/** Writes the turns of one conversation. `isOwn`: it came as a chat request. */
+/**
+ * Writes the turns of one conversation. `isOwn`: it came as a chat request; else its turns are those of
+ * `asChatTurns`.
+ */
 export class MessageWriter {
   readonly #rules: MessageRules;
   readonly #isOwn: boolean;
@@ -51,13 +54,9 @@ export class MessageWriter {
     this.#isOwn = isOwn;
   }
 
-  /**
-   * Other wires have neighbouring turns of one role, and texts beside the results of tools. In chat
-   * the results must follow the message with their calls.
-   */
   write(turns: readonly Turn[]): readonly Written[] {
     const messages: Written[] = [];
-    for (const turn of this.#isOwn ? turns : joined(turns)) this.#writeTurn(turn, messages);
+    for (const turn of turns) this.#writeTurn(turn, messages);
     return messages;
   }
 
@@ -91,10 +90,8 @@ export class MessageWriter {
   }
 
   #result(block: ToolResultBlock): Written {
-    const { callId, name, isPlain, isError } = block;
-    const told = this.#isOwn ? block.content : block.content.map(inWords);
-    const blocks = isError === true && !this.#isOwn ? asError(told) : told;
-    const content = this.#content(blocks, isPlain);
+    const { callId, name, isPlain } = block;
+    const content = this.#content(block.content, isPlain);
     const mark = writeMark(block.cacheMark, this.#rules.fields.message);
     if (callId === undefined) return { role: "function", name, content: content ?? null, ...mark };
     return { role: "tool", content: content ?? "", tool_call_id: callId, name, ...mark };
@@ -275,31 +272,6 @@ export class MessageWriter {
   }
 }
 
-/** Neighbours of the same role as one turn. */
-function joined(turns: readonly Turn[]): readonly Turn[] {
-  const all: Turn[] = [];
-  let blocks: Block[] = [];
-  for (const turn of turns) {
-    const isApart = turn.role === "system" || turn.role === "developer";
-    if (isApart || all.at(-1)?.role !== turn.role) {
-      blocks = [];
-      all.push({ ...turn, blocks });
-    }
-    for (const block of turn.blocks) blocks.push(inWords(block));
-  }
-  return all;
-}
-
-/** Of a block that only its own wire knows, what it tells a model. */
-function inWords<Known extends Block>(block: Known): Known | TextBlock {
-  if (block.type !== "foreign" || block.text === undefined) return block;
-  return { type: "text", text: block.text, at: block.at };
-}
-
-function isResult(block: Block): block is ToolResultBlock {
-  return block.type === "tool-result";
-}
-
 /** Chat has a field for the refusal of a message; the other wires' refusals are written so, too. */
 function isBeside({ isBeside }: RefusalBlock, isOwn: boolean): boolean {
   return isBeside === true || !isOwn;
@@ -329,15 +301,6 @@ function bodyOf(block: ToolCallBlock): Written {
 function addText(message: Written, field: string, text: string): void {
   const before = message[field];
   message[field] = typeof before === "string" ? before + text : text;
-}
-
-/** Chat cannot say that a tool failed, but its text can. */
-function asError(content: readonly ResultContent[]): readonly ResultContent[] {
-  const at = content.findIndex(({ type }) => type === "text");
-  const first = content[at];
-  if (first?.type !== "text") return [{ type: "text", text: "Error", at: "" }, ...content];
-  if (/^\s*error:/i.test(first.text)) return content;
-  return content.with(at, { ...first, text: `Error: ${first.text}` });
 }
 
 /** OpenAI accepts files only as data; some servers would fetch any address. */

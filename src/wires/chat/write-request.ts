@@ -11,6 +11,7 @@ import {
   type ToolKind,
 } from "../../domain/chat/conversation.ts";
 import { nearestEffort } from "../../domain/chat/thinking-effort.ts";
+import { asChatTurns, type ChatTurns } from "./as-chat-turns.ts";
 import { writeMark } from "./cache-marks.ts";
 import { choiceField } from "./read-request.ts";
 import { type MessageRules, MessageWriter, type Written } from "./write-message.ts";
@@ -44,9 +45,10 @@ export function writeChatRequest(
   const { root } = rules.fields;
   const isOwn = wire === "chat";
   const hasUsage = isStreamed && rules.streamUsage;
+  const said = isOwn ? { turns, hasMoved: false } : asChatTurns(turns);
   const body: Written = {
     model,
-    messages: new MessageWriter(rules, isOwn).write(turns),
+    messages: new MessageWriter(rules, isOwn).write(said.turns),
     stream: isStreamed ? true : undefined,
     // Always requested: the ledger needs the counts, even if the caller does not.
     stream_options: hasUsage ? { include_usage: true } : undefined,
@@ -78,12 +80,17 @@ export function writeChatRequest(
     }
   }
   for (const field of rules.dropFields) delete body[field];
-  return { body, adjusted: isOwn ? nothingAdjusted : adjustedIn(conversation, body) };
+  return { body, adjusted: isOwn ? nothingAdjusted : adjustedIn(conversation, body, said) };
 }
 
-function adjustedIn(conversation: Conversation, body: Written): AdjustedFields {
+function adjustedIn(
+  conversation: Conversation,
+  body: Written,
+  { hasMoved }: ChatTurns,
+): AdjustedFields {
   const { options, thinking, turns } = conversation;
   const adjusted = new Map<string, string>();
+  if (hasMoved) adjusted.set(fieldOf(conversation, "turns"), "tool-images-moved");
   if (options.topK !== undefined && body["top_k"] === undefined) {
     adjusted.set(fieldOf(conversation, "topK"), "dropped");
   }

@@ -1,0 +1,104 @@
+import type {
+  Block,
+  ResultContent,
+  TextBlock,
+  ToolResultBlock,
+  Turn,
+} from "../../domain/chat/conversation.ts";
+
+export interface ChatTurns {
+  readonly turns: readonly Turn[];
+  /** Whether images or files of results follow them. */
+  readonly hasMoved: boolean;
+}
+
+/**
+ * Turns of another wire as chat can say them. Neighbours of one role are one turn, since the results
+ * of calls must follow the message with the calls. OpenAI takes texts alone in results, so their
+ * images and files become the user's, after all results of the turn. Chat callers' own are sent as
+ * they are.
+ */
+export function asChatTurns(turns: readonly Turn[]): ChatTurns {
+  const moved = new MovedContent();
+  const said = joined(turns).map((turn): Turn => {
+    if (turn.role !== "user" || !turn.blocks.some(isResult)) return turn;
+    const results = turn.blocks
+      .filter(isResult)
+      .map((result) => ({ ...result, content: moved.from(asError(result)) }));
+    const others = turn.blocks.filter((block) => !isResult(block));
+    return { ...turn, blocks: [...results, ...moved.take(), ...others] };
+  });
+  return { turns: said, hasMoved: moved.count > 0 };
+}
+
+/** Neighbours of the same role as one turn, in new lists. */
+function joined(turns: readonly Turn[]): readonly Turn[] {
+  const all: Turn[] = [];
+  let blocks: Block[] = [];
+  for (const turn of turns) {
+    const isApart = turn.role === "system" || turn.role === "developer";
+    if (isApart || all.at(-1)?.role !== turn.role) {
+      blocks = [];
+      all.push({ ...turn, blocks });
+    }
+    for (const block of turn.blocks) blocks.push(inWords(block));
+  }
+  return all;
+}
+
+/** Of a block that only its own wire knows, what it tells a model. */
+function inWords<Known extends Block>(block: Known): Known | TextBlock {
+  if (block.type !== "foreign" || block.text === undefined) return block;
+  return { type: "text", text: block.text, at: block.at };
+}
+
+export function isResult(block: Block): block is ToolResultBlock {
+  return block.type === "tool-result";
+}
+
+/** The content of a result. Chat cannot say that a tool failed, but its text can. */
+function asError({ content: sent, isError, at: path }: ToolResultBlock): readonly ResultContent[] {
+  const content = sent.map(inWords);
+  if (isError !== true) return content;
+  const at = content.findIndex(({ type }) => type === "text");
+  const first = content[at];
+  if (first?.type !== "text") return [{ type: "text", text: "Error", at: path }, ...content];
+  if (/^\s*error:/i.test(first.text)) return content;
+  return content.with(at, { ...first, text: `Error: ${first.text}` });
+}
+
+/** Images and files on their way from results to the user's words. */
+class MovedContent {
+  #count = 0;
+  #waiting: Block[] = [];
+
+  /** Of the whole conversation. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The content of a result with words in place of what is moved. */
+  from(content: readonly ResultContent[]): readonly ResultContent[] {
+    return content.map((block) => {
+      const what = kindOf(block);
+      if (what === undefined) return block;
+      this.#count += 1;
+      const label = `tool ${what} ${this.#count}`;
+      const { at } = block;
+      this.#waiting.push({ type: "text", text: `[${label}:]`, at }, block);
+      return { type: "text", text: `[This ${what} follows the tool results as ${label}.]`, at };
+    });
+  }
+
+  take(): readonly Block[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    return waiting;
+  }
+}
+
+/** Undefined: it stays. */
+function kindOf(block: ResultContent): "image" | "file" | undefined {
+  if (block.type === "image") return "image";
+  return block.type === "document" && block.text === undefined ? "file" : undefined;
+}
