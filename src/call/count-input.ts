@@ -2,7 +2,7 @@ import type { Conversation } from "../domain/chat/conversation.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import { opaqueValuesOf, taggedCodec } from "./opaque/tagged-codec.ts";
+import { callerCodec } from "./opaque/caller-codec.ts";
 import { attemptWhole } from "./attempts/ask-upstream.ts";
 import type { CountContext } from "./attempts/call-candidates.ts";
 
@@ -21,25 +21,24 @@ export async function countInput(
   model: Model,
   context: CountContext,
 ): Promise<number | undefined> {
-  const { counting, onCountFailed } = context.services;
+  const { call, meter, services } = context;
+  const { counting, onCountFailed, tags } = services;
   for (const target of model.targets) {
-    const upstream = context.call.snapshot.upstreams.get(target.upstream);
+    const upstream = call.snapshot.upstreams.get(target.upstream);
     const codec = upstream?.adapter.chat;
     if (upstream === undefined || codec === undefined || counting.isResting(target.id)) continue;
     const candidate = { model: withinTime(model, context), target, upstream };
-    const values = opaqueValuesOf(candidate, context.call, context.services.tags);
-    const count = taggedCodec(codec, values).countTokens;
+    const count = callerCodec(codec, candidate, { call, tags }).countTokens;
     if (count === undefined) continue;
     try {
       const exchange = count(request, target.model);
       if (exchange === undefined) continue;
-      const { call, meter, services } = context;
       const own = { call, meter, services, candidate, signal: call.signal, attempt: undefined };
       return await attemptWhole(exchange, { ...own, share: 1 });
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       counting.failed(target.id, error.details.kind);
-      onCountFailed(context.call, candidate, withOwnHint(error));
+      onCountFailed(call, candidate, withOwnHint(error));
       if (error.details.kind === "context-overflow") throw error;
     }
   }

@@ -78,6 +78,13 @@ export interface StreamDecoder<Event> {
   end(): readonly Event[];
 }
 
+/** A target by its names: the alias, the upstream's own identifier, and the upstream's name. */
+export interface NamedTarget {
+  readonly alias: string;
+  readonly model: string;
+  readonly upstream: string;
+}
+
 /** Where an opaque value of an answer, such as the signature of a thought, is valid. */
 export interface ValueOrigin {
   /** The provider's API. */
@@ -94,7 +101,7 @@ export interface ValueOrigin {
  * `unsupported` or `invalid-request` for requests that its upstream does not support.
  */
 export interface ChatCodec {
-  /** `model` is the upstream's own identifier of the target. */
+  /** `model` is the upstream's own identifier of the target; the request has the target's alias. */
   encode(request: Conversation, model: string): EncodedRequest<ChatResult>;
   encodeStream(request: Conversation, model: string): EncodedStreamRequest<ChatEvent>;
   /** Counts the input tokens; undefined for models that cannot count without answering. */
@@ -104,10 +111,10 @@ export interface ChatCodec {
   ) => EncodedRequest<number> | undefined;
   /**
    * Where opaque values of answers are valid: `reasoning` blocks and their events, and tool calls
-   * with other fields. Adapters write and read them as their provider does. `upstream`: its name.
-   * Undefined: at this model of this upstream alone.
+   * with other fields. Adapters write and read them as their provider does. Undefined: at this model
+   * of this upstream alone.
    */
-  readonly origin?: (model: string, upstream: string) => ValueOrigin;
+  readonly origin?: (target: NamedTarget) => ValueOrigin;
   /** False when each choice of an answer needs its own request. */
   readonly takesChoiceCount: boolean;
   /** False when images must be inside the request: the gateway then fetches them. */

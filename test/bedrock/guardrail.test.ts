@@ -13,7 +13,19 @@ beforeAll(async () => {
         model: us.anthropic.claude-sonnet-4-20250514-v1:0
         bedrock: { guardrail: { identifier: abc123, version: "1", trace: ${trace} } }`;
   const models = alias("traced", "enabled") + alias("untraced", "disabled");
-  gateway = await startGateway({ kind: "bedrock", sections: { models } });
+  const failing = `
+  failing:
+    kind: chat
+    context_window: 32000
+    fallbacks: [traced]
+    targets: [{ upstream: simulator, model: no-such-model }]`;
+  gateway = await startGateway({
+    kind: "bedrock",
+    sections: {
+      models: models + failing,
+      environments: `[{ name: test, hosts: ["*"], models: ["*"], aliases: { "guarded-*": traced } }]`,
+    },
+  });
 });
 afterAll(async () => gateway[Symbol.asyncDispose]());
 
@@ -40,6 +52,13 @@ test.each(outcomes)("%s: what a guardrail did to '%s' is told", async (model, wo
   const told = { finish_reason: "content_filter", content_filter_results: results };
   expect(await choiceOf(model, words)).toMatchObject(told);
   expect(await choiceOf(model, words, { stream: true })).toMatchObject(told);
+});
+
+test.each(["guarded-model", "failing"])("%s cannot get around the guardrail", async (model) => {
+  for (const stream of [false, true]) {
+    const choice = await choiceOf(model, "guard: it", { stream });
+    expect(choice).toMatchObject({ content_filter_results: { guardrail: { action: "blocked" } } });
+  }
 });
 
 test("a guardrail that did nothing is not told", async () => {

@@ -52,7 +52,9 @@ class Signer {
         ...adapter,
         chat: {
           ...chat,
-          origin: (model, account) => ({ wire: "messages", model, account, provesText: true }),
+          origin: ({ model, upstream: account }) => {
+            return { wire: "messages", model, account, provesText: true };
+          },
           encode: ({ turns }, model) => {
             const answer = this.#answer(turns, model);
             return { request, decode: () => answer };

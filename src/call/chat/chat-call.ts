@@ -27,7 +27,7 @@ import {
 } from "./choices.ts";
 import { countInput } from "../count-input.ts";
 import { hasTags } from "../opaque/opaque-values.ts";
-import { opaqueValuesOf, taggedCodec } from "../opaque/tagged-codec.ts";
+import { callerCodec, opaqueValuesOf } from "../opaque/caller-codec.ts";
 import { beginHooks, changedByHooks } from "../hooks.ts";
 import {
   CallerSignal,
@@ -197,8 +197,8 @@ function workOf<Answer>(
       checkContextWindow(length, model, fieldOf(request, "turns"));
     },
     async attempt(attempt) {
-      const values = opaqueValuesOf(attempt.candidate, attempt.call, attempt.services.tags);
-      const codec = taggedCodec(chatCodec(attempt.candidate), values);
+      const { candidate, call, services } = attempt;
+      const codec = callerCodec(chatCodec(candidate), candidate, { call, tags: services.tags });
       const preparing = images.requestFor(codec, attempt);
       const prepared = preparing instanceof Promise ? await preparing : preparing;
       const named = withPseudonyms(prepared, attempt.call.caller.key.accountId);

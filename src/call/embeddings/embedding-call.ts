@@ -72,7 +72,15 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
     async attempt(attempt) {
       const codec = embeddingCodec(attempt.candidate);
       const inputs = await acceptableInputs(embedding, codec);
-      await sendMissing({ request, inputs, progress, codec, attempt });
+      // Of the target: the caller may have used another name.
+      const { alias } = attempt.candidate.model;
+      await sendMissing({
+        request: { ...request, model: alias },
+        inputs,
+        progress,
+        codec,
+        attempt,
+      });
       attempt.meter.answering();
       return { vectors: progress.all, usage: progress.usage };
     },

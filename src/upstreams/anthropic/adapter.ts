@@ -45,7 +45,7 @@ export function createAnthropicAdapter(
         },
       }),
       // The newest models recognise their thoughts in one account only.
-      origin: (model, upstream) => ({
+      origin: ({ model, upstream }) => ({
         wire: "messages",
         model,
         account: `${upstream} ${settings.baseUrl}`,

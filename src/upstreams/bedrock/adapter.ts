@@ -9,6 +9,7 @@ import type {
   ChatCodec,
   EmbeddingCodec,
   FailedAnswer,
+  NamedTarget,
   UpstreamAdapter,
   ValueOrigin,
   UpstreamRequest,
@@ -48,7 +49,7 @@ export function createBedrockAdapter(
   const readFailure = createReadFailures(services.clock);
   return {
     chat: createChatCodec({
-      origin: (model, upstream) => originOf(settings, model, upstream),
+      origin: (target) => originOf(settings, models, target),
       models,
       endpoint,
       countsTokens: settings.countsTokens,
@@ -87,13 +88,13 @@ function createReadFailures(
  */
 function originOf(
   { credentials, region }: BedrockSettings,
-  identifier: string,
-  upstream: string,
+  models: TargetModels,
+  { alias, model, upstream }: NamedTarget,
 ): ValueOrigin {
   const role = credentials.source === "bearer" ? undefined : credentials.assumedRole?.roleArn;
   return {
-    wire: "converse",
-    model: foundationModelOf(identifier) ?? identifier,
+    wire: models.at(alias, model).model.settings.api,
+    model: foundationModelOf(model) ?? model,
     account: role?.split(":")[4] ?? upstream.replace(`@${region}`, ""),
     provesText: true,
   };

@@ -41,7 +41,7 @@ export function createOpenAiAdapter(
     wire === "chat" ? forChat : forOthers;
   return {
     chat: {
-      origin: (model, upstream) => ({
+      origin: ({ model, upstream }) => ({
         wire: "chat",
         model,
         account: `${upstream} ${settings.baseUrl}`,

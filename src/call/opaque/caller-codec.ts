@@ -1,4 +1,5 @@
 import type { AdjustedFields, ChatEvent } from "../../domain/chat/answer.ts";
+import type { Conversation } from "../../domain/chat/conversation.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import type { Call } from "../../snapshot/call.ts";
@@ -16,22 +17,37 @@ export function opaqueValuesOf(
   return new OpaqueValues(tags.of({ origin: originOf(destination), accountId }));
 }
 
-function originOf({ target, upstream }: Destination): ValueOrigin {
+function originOf({ model, target, upstream }: Destination): ValueOrigin {
   const { chat, provider = "" } = upstream.adapter;
-  const { name } = upstream;
-  return (
-    chat?.origin?.(target.model, name) ?? { wire: provider, model: target.model, account: name }
-  );
+  const named = { alias: model.alias, model: target.model, upstream: upstream.name };
+  return chat?.origin?.(named) ?? { wire: provider, model: target.model, account: upstream.name };
 }
 
-/** The codec for one caller: opaque values leave in tags, and return to their origin without. */
-export function taggedCodec(codec: ChatCodec, values: OpaqueValues): ChatCodec {
+/**
+ * The codec of a destination for the caller of a call. Opaque values leave in tags, and return to
+ * their origin without. The request names the model whose target it is: the caller may have used
+ * another name, or asked for a model that this one stands in for.
+ */
+export function callerCodec(
+  codec: ChatCodec,
+  destination: Destination,
+  { call, tags }: { readonly call: Pick<Call, "caller">; readonly tags: ValueTags },
+): ChatCodec {
+  const values = opaqueValuesOf(destination, call, tags);
+  const { alias } = destination.model;
+  const open = (asked: Conversation): Opened => {
+    const { request, droppedFrom } = values.open(asked);
+    return {
+      request: request.model === alias ? request : { ...request, model: alias },
+      droppedFrom,
+    };
+  };
   const { takesChoiceCount, takesImageUrls, countTokens } = codec;
   return {
     takesChoiceCount,
     takesImageUrls,
     encode(request, model) {
-      const opened = values.open(request);
+      const opened = open(request);
       const exchange = codec.encode(opened.request, model);
       return {
         ...exchange,
@@ -40,7 +56,7 @@ export function taggedCodec(codec: ChatCodec, values: OpaqueValues): ChatCodec {
       };
     },
     encodeStream(request, model) {
-      const opened = values.open(request);
+      const opened = open(request);
       const exchange = codec.encodeStream(opened.request, model);
       return {
         ...exchange,
@@ -49,7 +65,7 @@ export function taggedCodec(codec: ChatCodec, values: OpaqueValues): ChatCodec {
       };
     },
     ...(countTokens !== undefined && {
-      countTokens: (request, model) => countTokens(values.open(request).request, model),
+      countTokens: (request, model) => countTokens(open(request).request, model),
     }),
   };
 }
