@@ -91,7 +91,7 @@ function mergeForms(forms: readonly Form[]): readonly ReferenceRow[] {
 }
 
 function mergeRow(earlier: ReferenceRow, row: ReferenceRow, kind: string): ReferenceRow {
-  const isKnownType = earlier.type.split(", ").includes(row.type);
+  const isKnownType = earlier.type === row.type || earlier.type.split(", ").includes(row.type);
   return {
     key: row.key,
     type: isKnownType ? earlier.type : `${earlier.type}, ${row.type}`,

@@ -10,6 +10,7 @@ import type { OverloadGuard } from "../admission/overload/overload.ts";
 import type { Destination } from "../routing/candidates.ts";
 import type { RetryBudgets } from "../routing/retry-budget.ts";
 import type { TargetHealth } from "../routing/health/target-health.ts";
+import type { Pseudonyms } from "./opaque/pseudonyms.ts";
 import type { ValueTags } from "./opaque/value-tags.ts";
 import type { RunningCalls } from "./running-calls.ts";
 import type { TargetProber } from "./attempts/target-prober.ts";
@@ -21,6 +22,8 @@ export interface CallServices extends MeterServices {
   readonly random: () => number;
   /** Of what only upstreams understand. */
   readonly tags: ValueTags;
+  /** Of what callers name their end users and caches. */
+  readonly names: Pseudonyms;
   readonly transport: Transport;
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;

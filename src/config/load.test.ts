@@ -142,6 +142,7 @@ describe("a valid file", () => {
       },
       maxInFlight: 4096,
       drain: undefined,
+      endUsers: "pseudonym",
     });
   });
 

@@ -40,6 +40,12 @@ export interface DrainSettings {
   readonly limit: number;
 }
 
+/**
+ * How a caller's names of its end users leave for an upstream: as pseudonyms of its account, as they
+ * are, or not at all.
+ */
+export type EndUserNames = "pseudonym" | "as_sent" | "dropped";
+
 /** How images are fetched by URL for upstreams that only accept their content. */
 export interface ImageFetchSettings {
   readonly enabled: boolean;

@@ -6,6 +6,7 @@ import type { RoutingSettings } from "../domain/settings.ts";
 import type {
   ConnectionSettings,
   DrainSettings,
+  EndUserNames,
   ImageFetchSettings,
   Timeouts,
 } from "../domain/upstream-settings.ts";
@@ -40,6 +41,7 @@ export interface Upstream {
   readonly maxInFlight: number;
   /** Undefined: a stream is aborted when its caller disconnects. */
   readonly drain: DrainSettings | undefined;
+  readonly endUsers: EndUserNames;
 }
 
 interface CallSettings {

@@ -51,12 +51,13 @@ const publicFields = {
   metadata: { a: "b" },
   store: true,
   service_tier: "flex",
-  user: "u",
-  safety_identifier: "s",
-  prompt_cache_key: "k",
   prompt_cache_retention: "24h",
   prompt_cache_options: { mode: "explicit" },
 };
+
+/** Those which leave as pseudonyms. */
+const names = { user: "u", safety_identifier: "s", prompt_cache_key: "k" };
+const pseudonym = expect.stringMatching(/^[0-9a-f]{32}$/);
 
 const answer = jsonAnswer(completion({ content: "Hi" }));
 const vectors = jsonAnswer({
@@ -89,8 +90,9 @@ describe("of a chat request", () => {
 
   test("every field of OpenAI's public API reaches the upstream", async () => {
     const messages = [{ role: "user", content: "Hi, in JSON." }];
-    const sent = await sentFor(plain, { messages, ...publicFields });
+    const sent = await sentFor(plain, { messages, ...publicFields, ...names });
     expect(sent).toMatchObject({ messages, ...publicFields });
+    for (const name of Object.keys(names)) expect(sent[name]).toEqual(pseudonym);
   });
 
   test("so it is within messages and their parts, where addresses could hide as well", async () => {
@@ -159,7 +161,7 @@ test("of an embedding request the upstream gets OpenAI's fields and those that t
       input: "Hi",
       encoding_format: "base64",
       dimensions: 1,
-      user: "u",
+      user: pseudonym,
       ...added,
     });
   }

@@ -253,6 +253,7 @@ export class GatewayProcess {
       connections: plainConnections,
       maxInFlight,
       drain,
+      endUsers: "pseudonym",
       adapter: makeAdapter(plan, this.clock),
     };
   }

@@ -32,6 +32,7 @@ import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
 import type { OpenAiSettings } from "../../src/upstreams/openai/config.ts";
+import { Pseudonyms } from "../../src/call/opaque/pseudonyms.ts";
 import { ValueTags } from "../../src/call/opaque/value-tags.ts";
 import { testPeppers } from "./test-peppers.ts";
 
@@ -74,6 +75,7 @@ export function upstreamOf(name: string, values: Partial<Upstream> = {}): Upstre
     connections: plainConnections,
     maxInFlight: 10,
     drain: undefined,
+    endUsers: "pseudonym",
     ...values,
   };
 }
@@ -219,6 +221,7 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
     clock,
     random,
     tags: new ValueTags(testPeppers()),
+    names: new Pseudonyms(testPeppers()),
     limits,
     estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: clock.monotonic() }),
     ledger,

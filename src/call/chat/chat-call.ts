@@ -10,7 +10,6 @@ import type { ChatCodec } from "../../upstreams/adapter.ts";
 import type { Attempt } from "../attempts/attempt.ts";
 import { CallImages } from "../images/call-images.ts";
 import type { Call } from "../../snapshot/call.ts";
-import { withPseudonyms } from "./pseudonyms.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import {
   checkAnswerSize,
@@ -201,12 +200,19 @@ function workOf<Answer>(
       const codec = callerCodec(chatCodec(candidate), candidate, { call, tags: services.tags });
       const preparing = images.requestFor(codec, attempt);
       const prepared = preparing instanceof Promise ? await preparing : preparing;
-      const named = withPseudonyms(prepared, attempt.call.caller.key.accountId);
+      const named = withHiddenNames(prepared, attempt);
       const answer = await ask({ request: capped(named, attempt), codec, attempt });
       attempt.meter.answering();
       return answer;
     },
   };
+}
+
+function withHiddenNames(request: Conversation, attempt: Attempt): Conversation {
+  const { call, candidate, services } = attempt;
+  const { accountId } = call.caller.key;
+  const options = services.names.hide(request.options, accountId, candidate.upstream.endUsers);
+  return options === request.options ? request : { ...request, options };
 }
 
 /** Text that the model certainly reads; names, tools and attachments come on top. */

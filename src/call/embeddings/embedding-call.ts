@@ -72,15 +72,12 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
     async attempt(attempt) {
       const codec = embeddingCodec(attempt.candidate);
       const inputs = await acceptableInputs(embedding, codec);
+      const { call, candidate, services } = attempt;
+      const { upstream, model } = candidate;
+      const named = services.names.hide(request, call.caller.key.accountId, upstream.endUsers);
       // Of the target: the caller may have used another name.
-      const { alias } = attempt.candidate.model;
-      await sendMissing({
-        request: { ...request, model: alias },
-        inputs,
-        progress,
-        codec,
-        attempt,
-      });
+      const ofTarget = { ...named, model: model.alias };
+      await sendMissing({ request: ofTarget, inputs, progress, codec, attempt });
       attempt.meter.answering();
       return { vectors: progress.all, usage: progress.usage };
     },

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type {
   ConnectionSettings,
   DrainSettings,
+  EndUserNames,
   Timeouts,
 } from "../../domain/upstream-settings.ts";
 import { duration, identifier, wholeNumber } from "../../settings/values.ts";
@@ -50,6 +51,15 @@ const drainSchema = z
       "once.",
   );
 
+const endUsers = z
+  .enum(["pseudonym", "as_sent", "dropped"])
+  .prefault("pseudonym")
+  .describe(
+    "How names of a caller's end users (`user`, `safety_identifier`, `metadata.user_id`) are " +
+      "sent: as pseudonyms, as they are, or not at all. `prompt_cache_key` is a pseudonym " +
+      "unless `as_sent`.",
+  );
+
 export function upstreamsSchema(kinds: readonly UpstreamKind[]) {
   const about = kinds.map((kind) => `\`${kind.name}\` is ${kind.about}`).join(", ");
   const kindAbout = `Protocol of the upstream: ${about}.`;
@@ -71,15 +81,18 @@ function upstreamSchema(ofKind: UpstreamKind, kindAbout: string) {
       tls: upstreamTls,
       max_in_flight: mostInFlight,
       drain: drainSchema,
+      end_users: endUsers,
     })
     .superRefine((upstream, context) => {
       for (const problem of ofKind.contradictions?.(upstream) ?? []) {
         context.addIssue({ code: "custom", path: [...problem.path], message: problem.message });
       }
     })
-    .transform(({ kind, timeouts, connections, tls, max_in_flight, drain, ...fields }) => {
-      return { kind, timeouts, connections, tls, max_in_flight, drain, fields };
-    });
+    .transform(
+      ({ kind, timeouts, connections, tls, max_in_flight, drain, end_users, ...fields }) => {
+        return { kind, timeouts, connections, tls, max_in_flight, drain, end_users, fields };
+      },
+    );
 }
 
 export type UpstreamsFile = z.output<ReturnType<typeof upstreamsSchema>>;
@@ -91,6 +104,7 @@ export interface UpstreamSettings {
   readonly maxInFlight: number;
   /** Undefined: an answer whose caller has left is aborted. */
   readonly drain: DrainSettings | undefined;
+  readonly endUsers: EndUserNames;
   /** Built by the kind, for its adapter. Values may be secret. */
   readonly settings: unknown;
 }
@@ -117,6 +131,7 @@ function buildShared({
   tls,
   max_in_flight: maxInFlight,
   drain,
+  end_users: endUsers,
 }: UpstreamsFile[string]): Omit<UpstreamSettings, "name" | "kind" | "settings"> {
   return {
     timeouts: {
@@ -128,5 +143,6 @@ function buildShared({
     connections: buildConnections(connections, tls),
     maxInFlight,
     drain: drain && { timeoutMs: drain.timeout, limit: drain.limit },
+    endUsers,
   };
 }

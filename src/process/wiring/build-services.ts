@@ -10,6 +10,7 @@ import type { Config } from "../../config/config.ts";
 import type { RoutingSettings } from "../../domain/settings.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
+import { Pseudonyms } from "../../call/opaque/pseudonyms.ts";
 import { ValueTags } from "../../call/opaque/value-tags.ts";
 import { noProxies, type Proxies } from "../../domain/upstream-settings.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
@@ -33,7 +34,7 @@ import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 export interface ServiceOptions extends Partial<
   Pick<CallServices, "limits" | "resolveHost" | "random" | "transport">
 > {
-  readonly peppers: Pick<Peppers, "all">;
+  readonly peppers: Pick<Peppers, "first" | "all">;
   readonly config: Pick<Config, "limits" | "upstreamRequests" | "processes">;
   readonly proxies?: Proxies;
   /** Read at each use: a reload changes it. */
@@ -73,6 +74,7 @@ export function buildServices(options: ServiceOptions) {
     clock,
     random,
     tags: new ValueTags(options.peppers),
+    names: new Pseudonyms(options.peppers),
     transport,
     imageMemory: new MemoryGate(clock),
     imageMemoryBytes: Math.floor(imageMemoryBytes / processes),

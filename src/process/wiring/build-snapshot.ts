@@ -79,8 +79,8 @@ function buildUpstreams(
         newToolCallId: () => `call_${randomBase62(24, randomBytes)}`,
         onTrouble: (what) => onTrouble(name, what),
       });
-    const { timeouts, connections, maxInFlight, drain } = upstream;
-    upstreams.set(name, { name, adapter, timeouts, connections, maxInFlight, drain });
+    const { timeouts, connections, maxInFlight, drain, endUsers } = upstream;
+    upstreams.set(name, { name, adapter, timeouts, connections, maxInFlight, drain, endUsers });
   }
   return upstreams;
 }

@@ -72,6 +72,7 @@ describe("an upstream of kind bedrock", () => {
       },
       maxInFlight: 4096,
       drain: undefined,
+      endUsers: "pseudonym",
     });
   });
 

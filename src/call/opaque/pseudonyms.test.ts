@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { Secret } from "../../domain/keys/secret.ts";
+import { Peppers } from "../../domain/keys/peppers.ts";
+import { Pseudonyms } from "./pseudonyms.ts";
+
+const secret = (text: string) => new Secret(`${text} that is long enough for a pepper`);
+const first = secret("first");
+
+function pseudonymOf(user: string, accountId = "acct_a", peppers = new Peppers(first)): string {
+  return new Pseudonyms(peppers).hide({ user }, accountId, "pseudonym").user;
+}
+
+test("a pseudonym is the same in every process and after every restart", () => {
+  // Providers know end users by it: a change of the derivation makes all of them new.
+  expect(pseudonymOf("jane")).toBe("51196c6e1a78e88a3e960462e979333d");
+  expect(pseudonymOf("jane", "acct_a", new Peppers(first, [secret("older")]))).toBe(
+    pseudonymOf("jane"),
+  );
+  expect(pseudonymOf("jane", "acct_a", new Peppers(secret("next"), [first]))).not.toBe(
+    pseudonymOf("jane"),
+  );
+});
+
+test("other accounts and names have others, also of the same letters", () => {
+  const all = [
+    pseudonymOf("jane"),
+    pseudonymOf("jane", "acct_b"),
+    pseudonymOf("Jane"),
+    pseudonymOf(""),
+    pseudonymOf("b\njane", "acct_"),
+    pseudonymOf("x".repeat(1_000_000)),
+  ];
+  expect(new Set(all).size).toBe(all.length);
+  for (const each of all) expect(each).toMatch(/^[0-9a-f]{32}$/);
+});
+
+test("fields without names, and what else they have, stay as they are", () => {
+  const names = new Pseudonyms(new Peppers(first));
+  const fields = { user: undefined, temperature: 1 };
+  expect(names.hide(fields, "acct_a", "pseudonym")).toBe(fields);
+  const named = { ...fields, user: "jane" };
+  expect(names.hide(named, "acct_a", "as_sent")).toBe(named);
+  const dropped: object = names.hide(named, "acct_a", "dropped");
+  expect(dropped).toEqual({ user: undefined, temperature: 1 });
+});

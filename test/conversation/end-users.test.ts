@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startGateway, type TestGateway } from "../support/gateway.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+const name = "jane.doe@example.com";
+const cache = "cache of jane";
+const pseudonym = expect.stringMatching(/^[0-9a-f]{32}$/);
+
+/** Providers that note what they are sent. */
+let server: Bun.Server<undefined>;
+let received = "";
+let gateway: TestGateway;
+let otherKey: string;
+
+const counts = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+const answers: Readonly<Record<string, object>> = {
+  "/v1/chat/completions": {
+    id: "c",
+    object: "chat.completion",
+    model: "m",
+    choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }],
+    usage: counts,
+  },
+  "/v1/embeddings": {
+    object: "list",
+    data: [{ object: "embedding", index: 0, embedding: [0.5] }],
+    usage: counts,
+  },
+  "/v1/messages": {
+    id: "msg_1",
+    type: "message",
+    content: [{ type: "text", text: "ok" }],
+    stop_reason: "end_turn",
+    usage: { input_tokens: 1, output_tokens: 1 },
+  },
+};
+
+const ways = ["pseudonym", "as_sent", "dropped"] as const;
+const kinds = ["openai", "anthropic"] as const;
+
+beforeAll(async () => {
+  server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      received = await request.text();
+      return Response.json(answers[new URL(request.url).pathname]);
+    },
+  });
+  const { origin } = server.url;
+  const of = {
+    openai: `kind: openai, base_url: "${origin}/v1"`,
+    anthropic: `kind: anthropic, base_url: "${origin}", api_key: sk-ant-api03-x`,
+  };
+  const upstreams = ways.flatMap((way) =>
+    kinds.map((kind) => {
+      const setting = way === "pseudonym" ? "" : `, end_users: ${way}`;
+      return `\n  ${kind}-${way}: { ${of[kind]}${setting} }`;
+    }),
+  );
+  const models = ways.flatMap((way) => [
+    ...kinds.map((kind) => modelOf("chat", `${kind}-${way}`, "")),
+    modelOf("embedding", `openai-${way}`, "vectors-"),
+  ]);
+  gateway = await startGateway({
+    sections: { upstreams: upstreams.join(""), models: models.join("") },
+  });
+  otherKey = (await gateway.createKey({ account: "another-account" })).text;
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await server.stop(true);
+});
+
+function modelOf(kind: string, upstream: string, prefix: string): string {
+  const targets = `[{ upstream: ${upstream}, model: m }]`;
+  const answer = kind === "chat" ? "max_output_tokens: 1000, " : "";
+  return `\n  ${prefix}${upstream}: { kind: ${kind}, context_window: 9000, ${answer}targets: ${targets} }`;
+}
+
+type Asking = readonly [path: string, body: object];
+const requests = {
+  chat: (model: string): Asking => [
+    "/v1/chat/completions",
+    { model, messages: [{ role: "user", content: "Hi" }], user: name, safety_identifier: name },
+  ],
+  responses: (model: string): Asking => [
+    "/v1/responses",
+    { model, input: "Hi", user: name, safety_identifier: name },
+  ],
+  messages: (model: string): Asking => [
+    "/v1/messages",
+    {
+      model,
+      max_tokens: 10,
+      messages: [{ role: "user", content: "Hi" }],
+      metadata: { user_id: name },
+    },
+  ],
+  embeddings: (model: string): Asking => [
+    "/v1/embeddings",
+    { model: `vectors-${model}`, input: "Hi", user: name },
+  ],
+};
+type Asked = keyof typeof requests;
+
+async function sentFor(asked: Asked, model: string, more: object = {}, key = gateway.key) {
+  received = "";
+  const [path, body] = requests[asked](model);
+  const headers = { authorization: `Bearer ${key}` };
+  const response = await gateway.post(path, { ...body, ...more }, { headers });
+  expect(response.status).toBe(200);
+  await response.body?.cancel();
+  return { text: received, body: JSON.parse(received) as Json };
+}
+
+const combinations = (["chat", "responses", "messages"] as const).flatMap((asked) =>
+  kinds.map((kind) => [asked, kind] as const),
+);
+
+/** The name in what was sent, wherever the kind has it. */
+function nameIn({ user, metadata }: Json): unknown {
+  return user ?? (metadata as Json | undefined)?.["user_id"];
+}
+
+describe.each([...combinations, ["embeddings", "openai"] as const])("%s to %s", (asked, kind) => {
+  test("a name leaves as a pseudonym, the same for its account and another for others", async () => {
+    const first = await sentFor(asked, `${kind}-pseudonym`);
+    const again = await sentFor(asked, `${kind}-pseudonym`);
+    const other = await sentFor(asked, `${kind}-pseudonym`, {}, otherKey);
+    expect(nameIn(first.body)).toEqual(pseudonym);
+    expect(nameIn(again.body)).toBe(nameIn(first.body));
+    expect(nameIn(other.body)).toEqual(pseudonym);
+    expect(nameIn(other.body)).not.toBe(nameIn(first.body));
+    for (const { text } of [first, again, other]) expect(text).not.toContain("jane");
+  });
+
+  test("the operator may send it as it is, or not at all", async () => {
+    const asSent = await sentFor(asked, `${kind}-as_sent`);
+    expect(nameIn(asSent.body)).toBe(name);
+    const dropped = await sentFor(asked, `${kind}-dropped`);
+    expect(nameIn(dropped.body)).toBeUndefined();
+    expect(dropped.text).not.toContain("jane");
+  });
+});
+
+test.each(["chat", "responses"] as const)(
+  "the name of a cache is an account's own, and stays when end users are dropped: %s",
+  async (asked) => {
+    const more = { prompt_cache_key: cache };
+    const { body } = await sentFor(asked, "openai-pseudonym", more);
+    const other = await sentFor(asked, "openai-pseudonym", more, otherKey);
+    expect(body["safety_identifier"]).toEqual(pseudonym);
+    expect(body["prompt_cache_key"]).toEqual(pseudonym);
+    expect(other.body["prompt_cache_key"]).toEqual(pseudonym);
+    expect(other.body["prompt_cache_key"]).not.toBe(body["prompt_cache_key"]);
+    const dropped = await sentFor(asked, "openai-dropped", more);
+    expect(dropped.body["prompt_cache_key"]).toBe(body["prompt_cache_key"]);
+    expect(dropped.body).not.toHaveProperty("safety_identifier");
+    const asSent = await sentFor(asked, "openai-as_sent", more);
+    expect(asSent.body).toMatchObject({ safety_identifier: name, prompt_cache_key: cache });
+  },
+);
+
+test("the same name is the same end user in every dialect", async () => {
+  const names: unknown[] = [];
+  for (const [asked, kind] of combinations) {
+    names.push(nameIn((await sentFor(asked, `${kind}-pseudonym`)).body));
+  }
+  expect(new Set(names).size).toBe(1);
+});
