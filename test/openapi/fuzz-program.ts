@@ -18,6 +18,8 @@ aliases = {
     "/chat/completions": "alpha-sonnet-4",
     "/embeddings": "embed-text-v2",
     "/models/{model}": "alpha-sonnet-4",
+    "/responses": "alpha-sonnet-4",
+    "/responses/input_tokens": "alpha-sonnet-4",
 }
 
 
@@ -39,13 +41,23 @@ def validator(name):
     return jsonschema_rs.Draft202012Validator(root)
 
 
-answers = {
-    "/chat/completions": validator("CreateChatCompletionResponse"),
-    "/embeddings": validator("CreateEmbeddingResponse"),
-    "/models": validator("ListModelsResponse"),
-    "/models/{model}": validator("Model"),
+bodies = {
+    "/chat/completions": "CreateChatCompletionResponse",
+    "/embeddings": "CreateEmbeddingResponse",
+    "/models": "ListModelsResponse",
+    "/models/{model}": "Model",
+    "/responses": "Response",
+    "/responses/input_tokens": "TokenCountsResource",
 }
-chunks = validator("CreateChatCompletionStreamResponse")
+answers = {path: validator(name) for path, name in bodies.items() if path in document["paths"]}
+# The requests whose fields are tried one by one, with a plain conversation; and what streams have.
+main, request, chunk, plain = (
+    ("/responses", "CreateResponse", "ResponseStreamEvent", {"input": [{"role": "user", "content": "Some json"}]})
+    if "/responses" in document["paths"]
+    else ("/chat/completions", "CreateChatCompletionRequest", "CreateChatCompletionStreamResponse",
+        {"messages": [{"role": "user", "content": "Some json"}]})
+)
+chunks = validator(chunk)
 errors = validator("ErrorResponse")
 violations, refusals, statuses = {}, {}, Counter()
 
@@ -76,13 +88,11 @@ def generate(path, method, is_valid, count, operation, fixed={}):
 
 
 def with_field(name):
-    """The schema of chat with one more required field, so that each of them is tried."""
+    """The schema of the request with one more required field, so that each of them is tried."""
     variant = copy.deepcopy(document)
     schemas = variant["components"]["schemas"]
-    schemas["CreateChatCompletionRequest"] = {
-        "allOf": [schemas["CreateChatCompletionRequest"], {"type": "object", "required": [name]}]
-    }
-    return schemathesis.openapi.from_dict(variant)["/chat/completions"]["POST"]
+    schemas[request] = {"allOf": [schemas[request], {"type": "object", "required": [name]}]}
+    return schemathesis.openapi.from_dict(variant)[main]["POST"]
 
 
 def fields_of(schema):
@@ -119,9 +129,11 @@ def judge(path, is_valid, case, response):
         return violates(f"{path} {status}")
     if kind.startswith("text/event-stream"):
         frames = [line[6:] for line in response.text.split("\\n") if line.startswith("data: ")]
-        if frames[-1:] != ["[DONE]"]:
+        events = frames if path == "/responses" else frames[:-1]
+        end = json.loads(frames[-1])["type"] if path == "/responses" else frames[-1]
+        if end not in ("[DONE]", "response.completed", "response.incomplete"):
             return violates(f"{path}: a stream without an end")
-        for frame in frames[:-1]:
+        for frame in events:
             check(chunks, json.loads(frame))
         statuses[f"{path} streamed"] += 1
         return
@@ -141,19 +153,15 @@ def judge(path, is_valid, case, response):
 
 schema = schemathesis.openapi.from_dict(document)
 cases = []
-for path, method, count in (
-    ("/models", "GET", 1),
-    ("/models/{model}", "GET", 1),
-    ("/embeddings", "POST", int(per_operation)),
-    ("/chat/completions", "POST", int(per_operation)),
-):
-    cases += generate(path, method, True, count, schema[path][method])
-    if method == "POST":
-        cases += generate(path, method, False, count, schema[path][method])
+for path, operations in document["paths"].items():
+    for method in (name.upper() for name in operations):
+        count = 1 if method == "GET" else int(per_operation)
+        cases += generate(path, method, True, count, schema[path][method])
+        if method == "POST":
+            cases += generate(path, method, False, count, schema[path][method])
 # A plain conversation, so that most of them are served.
-plain = {"messages": [{"role": "user", "content": "Some json"}], "model": aliases["/chat/completions"]}
-for name in fields_of(document["components"]["schemas"]["CreateChatCompletionRequest"]):
-    cases += generate("/chat/completions", "POST", True, int(per_field), with_field(name), plain)
+for name in fields_of(document["components"]["schemas"][request]):
+    cases += generate(main, "POST", True, int(per_field), with_field(name), {**plain, "model": aliases[main]})
 with ThreadPoolExecutor(48) as pool:
     for item in pool.map(send, cases):
         judge(*item)

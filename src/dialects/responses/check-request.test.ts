@@ -31,6 +31,7 @@ describe("refusals name the field", () => {
     [{ input: undefined }, "input", "missing_required_parameter"],
     [{ input: 3 }, "input", "invalid_type"],
     [{ input: [] }, "input", "empty_array"],
+    [{ input: [{ type: "web_search_call" }], instructions: "Hi" }, "input", "empty_array"],
     [{ input: ["hi"] }, "input[0]", "invalid_type"],
     [{ input: [{ role: "robot", content: "a" }] }, "input[0].role", "invalid_value"],
     [{ input: [{ role: "user" }] }, "input[0].content", "missing_required_parameter"],

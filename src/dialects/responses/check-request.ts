@@ -36,7 +36,9 @@ export function itemsOf(input: unknown): readonly unknown[] {
 
 /** Throws 400 for what only the whole conversation shows. */
 export function checkConversation({ turns, format }: Conversation): void {
-  if (turns.every(({ at }) => at === "instructions")) {
+  const isInput = ({ at, blocks }: Conversation["turns"][number]): boolean =>
+    at !== "instructions" && blocks.some(({ type }) => type !== "foreign");
+  if (!turns.some(isInput)) {
     throw new GatewayError("empty_array", {
       message: "Invalid 'input': the conversation is empty. Send a text, or at least one item.",
       param: "input",

@@ -141,7 +141,6 @@ describe("the events of", () => {
       status: "in_progress",
       completed_at: null,
       output: [],
-      usage: null,
     });
     expect(responseOf(events)).toEqual({
       ...response,

@@ -77,7 +77,7 @@ export function responseFields(state: ResponseState): JsonObject {
     output,
     service_tier: serviceTier,
     store: state.isStored,
-    usage: usage === undefined ? null : usageBody(usage),
+    ...(usage !== undefined && { usage: usageBody(usage) }),
   };
 }
 
