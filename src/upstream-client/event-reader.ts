@@ -7,6 +7,7 @@ import type { Flow } from "../domain/waiting/flow.ts";
 interface EventReaderOptions {
   readonly answer: UpstreamAnswer;
   readonly decoder: StreamDecoder<ChatEvent>;
+  readonly tagEvents?: ((events: readonly ChatEvent[]) => readonly ChatEvent[]) | undefined;
   /** Called at the end of the stream if it had malformed events. */
   readonly onMalformed: (count: number) => void;
 }
@@ -26,14 +27,14 @@ export class EventReader implements EventBatches<ChatEvent> {
 
   /** Throws `UpstreamFailure` or `GatewayError`. */
   take(): readonly ChatEvent[] | undefined {
-    const { answer, decoder } = this.#options;
+    const { answer, decoder, tagEvents } = this.#options;
     while (!this.#hasEnded) {
       const bytes = this.#takeBytes();
       if (bytes === undefined && !answer.isOver) return undefined;
       const decoded = bytes === undefined ? decoder.end() : decoder.push(bytes);
       const events = this.#characters.join(decoded);
       this.#checkEnd(bytes === undefined);
-      if (events.length > 0) return events;
+      if (events.length > 0) return tagEvents === undefined ? events : tagEvents(events);
     }
     if (decoder.failure !== undefined) throw answer.explained(decoder.failure);
     // Throws the reason of the end.

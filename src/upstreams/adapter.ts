@@ -47,6 +47,8 @@ export interface EncodedStreamRequest<Event> {
   readonly adjusted?: AdjustedFields | undefined;
   /** The upstream sends nothing before the model has written the whole answer. */
   readonly isAnsweredWhole?: boolean;
+  /** Tags what the caller is to bring back; not of adapters. */
+  readonly tagEvents?: (events: readonly Event[]) => readonly Event[];
   /** A decoder reads one answer. */
   newDecoder(limits: DecoderLimits): StreamDecoder<Event>;
 }

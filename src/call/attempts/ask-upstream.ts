@@ -124,7 +124,8 @@ export async function attemptStream(
     answerValues: chatAnswerValues,
   });
   const onMalformed = malformedReporter(context);
-  const rest = new EventReader({ answer, decoder, onMalformed });
+  const { tagEvents } = exchange;
+  const rest = new EventReader({ answer, decoder, tagEvents, onMalformed });
   const first = await nextOf(rest);
   if (first === undefined) throw brokenAnswer("the answer had no content");
   return { first, rest };
@@ -136,7 +137,7 @@ function malformedReporter({ call, candidate, services }: AttemptContext) {
 }
 
 function sendTo(
-  exchange: EncodedRequest<unknown> | EncodedEmbeddingRequest | EncodedStreamRequest<unknown>,
+  exchange: EncodedRequest<unknown> | EncodedEmbeddingRequest | EncodedStreamRequest<ChatEvent>,
   { call, candidate, services, signal, attempt }: AttemptContext,
 ): Promise<UpstreamAnswer> {
   const { request: encoded, adjusted } = exchange;

@@ -1,9 +1,8 @@
-import type { AdjustedFields, ChatEvent } from "../../domain/chat/answer.ts";
+import type { AdjustedFields } from "../../domain/chat/answer.ts";
 import type { Conversation } from "../../domain/chat/conversation.ts";
-import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import type { Call } from "../../snapshot/call.ts";
-import type { ChatCodec, StreamDecoder, ValueOrigin } from "../../upstreams/adapter.ts";
+import type { ChatCodec, ValueOrigin } from "../../upstreams/adapter.ts";
 import { OpaqueValues, type Opened } from "./opaque-values.ts";
 import type { ValueTags } from "./value-tags.ts";
 
@@ -61,7 +60,7 @@ export function callerCodec(
       return {
         ...exchange,
         adjusted: adjustedBy(opened, exchange.adjusted),
-        newDecoder: (limits) => new TaggingDecoder(exchange.newDecoder(limits), values),
+        tagEvents: (events) => values.tagEvents(events),
       };
     },
     ...(countTokens !== undefined && {
@@ -76,38 +75,4 @@ function adjustedBy(
 ): AdjustedFields | undefined {
   if (droppedFrom === undefined) return adjusted;
   return new Map([...(adjusted ?? []), [droppedFrom, "thoughts-dropped"]]);
-}
-
-class TaggingDecoder implements StreamDecoder<ChatEvent> {
-  readonly #decoder: StreamDecoder<ChatEvent>;
-  readonly #values: OpaqueValues;
-
-  constructor(decoder: StreamDecoder<ChatEvent>, values: OpaqueValues) {
-    this.#decoder = decoder;
-    this.#values = values;
-  }
-
-  get failure(): UpstreamFailure | undefined {
-    return this.#decoder.failure;
-  }
-
-  get isDone(): boolean {
-    return this.#decoder.isDone;
-  }
-
-  get endedEarly(): boolean {
-    return this.#decoder.endedEarly === true;
-  }
-
-  get malformedEvents(): number {
-    return this.#decoder.malformedEvents;
-  }
-
-  push(bytes: Uint8Array): readonly ChatEvent[] {
-    return this.#values.tagEvents(this.#decoder.push(bytes));
-  }
-
-  end(): readonly ChatEvent[] {
-    return this.#values.tagEvents(this.#decoder.end());
-  }
 }

@@ -12,6 +12,7 @@ import {
   type Conversation,
   fieldOf,
   type ReasoningBlock,
+  type ToolCallBlock,
   type Turn,
 } from "../../domain/chat/conversation.ts";
 import { type HolderTags, isMarkedId } from "./value-tags.ts";
@@ -67,7 +68,7 @@ export class OpaqueValues {
     for (let index = turns.length - 1; index >= 0; index -= 1) {
       const newest = turns[index]?.blocks.findLast(isTagged);
       if (newest?.type === "reasoning") return this.#valueOf(newest) !== undefined;
-      if (newest?.type === "tool-call") return this.#authorOf(newest.id) === "this";
+      if (newest?.type === "tool-call") return this.#callOf(newest).author === "this";
     }
     return false;
   }
@@ -78,13 +79,9 @@ export class OpaqueValues {
     for (const turn of turns) {
       const blocks: Block[] = [];
       for (const block of turn.blocks) {
-        if (!isThought(block)) {
-          blocks.push(block);
-          continue;
-        }
-        const opaque = this.#valueOf(block);
+        const opaque = isThought(block) ? this.#valueOf(block) : "";
         if (opaque === undefined) return undefined;
-        blocks.push({ ...block, opaque });
+        blocks.push(isThought(block) ? { ...block, opaque } : block);
       }
       opened.push({ ...turn, blocks });
     }
@@ -93,9 +90,7 @@ export class OpaqueValues {
 
   #openCalls(turn: Turn): Turn {
     const blocks = turn.blocks.map((block): Block => {
-      if (block.type === "tool-call" && block.id !== undefined) {
-        return { ...block, ...this.#tags.readId(block.id) };
-      }
+      if (block.type === "tool-call") return this.#callOf(block);
       if (block.type === "tool-result" && block.callId !== undefined) {
         return { ...block, callId: this.#tags.readId(block.callId).id };
       }
@@ -108,8 +103,8 @@ export class OpaqueValues {
     return this.#tags.open(thought.opaque ?? "", textBeside(thought));
   }
 
-  #authorOf(id: string | undefined): "this" | "another" | undefined {
-    return id === undefined ? undefined : this.#tags.readId(id).author;
+  #callOf(call: ToolCallBlock): ToolCallBlock {
+    return call.id === undefined ? call : { ...call, ...this.#tags.readId(call.id) };
   }
 
   #tagEvent(event: ChatEvent): ChatEvent {
@@ -117,7 +112,7 @@ export class OpaqueValues {
       case "reasoning-block":
         return { ...event, content: this.#tagThought(event.content) };
       case "tool-call-start":
-        return event.extra === undefined ? event : { ...event, id: this.#markId(event.id) };
+        return event.extra === undefined ? event : { ...event, id: this.#tags.markId(event.id) };
       case "text-delta":
       case "choice-finish": {
         const { extra } = event;
@@ -149,7 +144,8 @@ export class OpaqueValues {
         return this.#tagThought(block);
       case "tool-call": {
         const { id, extra } = block;
-        return id === undefined || extra === undefined ? block : { ...block, id: this.#markId(id) };
+        const isPlain = id === undefined || extra === undefined;
+        return isPlain ? block : { ...block, id: this.#tags.markId(id) };
       }
       default:
         return block;
@@ -160,10 +156,6 @@ export class OpaqueValues {
     const { opaque } = thought;
     if (opaque === undefined) return thought;
     return { ...thought, opaque: this.#tags.tag(opaque, textBeside(thought)) };
-  }
-
-  #markId(id: string): string {
-    return this.#tags.markId(id);
   }
 }
 
@@ -191,9 +183,9 @@ function hasDetails<Extra extends ChunkExtra>(
   return Array.isArray(extra?.message?.["reasoning_details"]);
 }
 
-/** Callers may show a redacted thought as any text. */
+/** Callers may show a redacted thought as any text, but as no other thought. */
 function textBeside({ text, isRedacted }: AnswerReasoning): string {
-  return isRedacted === true ? "" : text;
+  return isRedacted === true ? "redacted" : `text ${text}`;
 }
 
 type Thought = ReasoningBlock & { readonly opaque: string };
