@@ -69,7 +69,7 @@ export const openAiCells: Cells = {
     [
       "responses",
       items({ role: "developer", content: "a" }),
-      asked({ role: "developer", content: "a" }),
+      asked({ role: "system", content: "a" }),
     ],
     ["messages", turns({ role: "system", content: "a" }), asked({ role: "system", content: "a" })],
   ],

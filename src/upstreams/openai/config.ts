@@ -86,7 +86,7 @@ export const fields = {
   instruction_role: z
     .enum(["system", "developer", "as_sent"])
     .prefault("as_sent")
-    .describe("Role of instruction messages."),
+    .describe("Role of instruction messages. `as_sent`: of chat callers, and `system` of others."),
   flatten_text_parts: flag(false).describe(
     "Joins content parts into one text if all are text, for servers without support for " +
       "parts.",

@@ -69,7 +69,9 @@ export class MessageWriter {
       case "system":
       case "developer": {
         const { instructionRole } = this.#rules;
-        const role = instructionRole === "as_sent" ? turn.role : instructionRole;
+        // Every server of this wire knows `system`, which Responses callers hardly use.
+        const sent = this.#isOwn ? turn.role : "system";
+        const role = instructionRole === "as_sent" ? sent : instructionRole;
         const content = this.#content(turn.blocks, turn.isPlain);
         if (content !== undefined) messages.push(this.#message(turn, { role, content }));
       }
