@@ -1,5 +1,5 @@
 import type { Figure } from "../figure.ts";
-import { chatRequest, toolsRequest } from "../load/requests.ts";
+import { chatRequest, messagesRequest, responsesRequest, toolsRequest } from "../load/requests.ts";
 import { benchModels } from "../models.ts";
 import { targets } from "../targets.ts";
 import { medians, pick, ratios } from "./compare.ts";
@@ -13,6 +13,18 @@ const otherCalls = [
     title: "CPU of a chat call, two targets",
     request: chatRequest(benchModels.twoTargets),
     target: targets.callWithTwoTargets,
+  },
+  {
+    name: "responses",
+    title: "CPU of the same call through Responses",
+    request: responsesRequest(),
+    target: targets.callInOtherDialects,
+  },
+  {
+    name: "messages",
+    title: "CPU of the same call through Messages",
+    request: messagesRequest(),
+    target: targets.callInOtherDialects,
   },
   { name: "tools", title: "CPU of a chat call with tools, 8 kB in", request: toolsRequest() },
 ] as const;

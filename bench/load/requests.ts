@@ -19,6 +19,19 @@ export function chatRequest(model: string = benchModels.chat): LoadRequest {
   return { path: chatPath, body: JSON.stringify(body) };
 }
 
+/** The plain chat call, in the other dialects. */
+export function responsesRequest(model: string = benchModels.chat): LoadRequest {
+  const body = { model, input: messages, temperature: 0.2, max_output_tokens: 200, store: false };
+  return { path: "/v1/responses", body: JSON.stringify(body) };
+}
+
+export function messagesRequest(model: string = benchModels.chat): LoadRequest {
+  const [instruction, ...rest] = messages;
+  const system = instruction?.content;
+  const body = { model, system, messages: rest, temperature: 0.2, max_tokens: 200 };
+  return { path: "/v1/messages", body: JSON.stringify(body) };
+}
+
 /** An agent's turn: tools of 8 kB in all, of which the answer calls one. */
 export function toolsRequest(model: string = benchModels.chat): LoadRequest {
   const body = { model, messages, tools: Array.from({ length: 12 }, (_, index) => tool(index)) };

@@ -125,6 +125,30 @@ test("targets that are out come last, behind all priorities, the one due first i
   ]);
 });
 
+test("a target that wrote the newest thoughts comes first of its group, if it is in service", () => {
+  const continuing = ({ targets, ...group }: TargetGroup, name: string): TargetGroup => ({
+    ...group,
+    targets: targets.map((found) =>
+      found.target.upstream === name ? { ...found, continues: true } : found,
+    ),
+  });
+  const second = targetOf("c", { priority: 2, weight: 100 });
+  const targets = [a, targetOf("b", { priority: 2 }), second];
+  const fallback = groupOf([d], {}, true);
+  const order = (name: string, views: Views = {}): string => {
+    const groups = [continuing(groupOf(targets, views), name), continuing(fallback, name)];
+    return listCandidates(groups, () => 0.5)
+      .map(({ target }) => target.upstream)
+      .join("");
+  };
+  expect(order("none")).toBe("acbd");
+  expect(order("b")).toBe("bacd");
+  expect(order("c")).toBe("cabd");
+  // A model that stands in comes after the one that the caller asked for.
+  expect(order("d")).toBe("acbd");
+  expect(order("b", { b: out(500) })).toBe("acdb");
+});
+
 test("the reason names the weight among targets of the same priority that are in service", () => {
   const targets = [a, b, targetOf("c", { priority: 2, weight: 5 }), d];
   expect(whys(targets, contextOf({ d: out(500) }, inTurn()))).toEqual([

@@ -124,6 +124,7 @@ export function formatRefusal(refusal: ReplyRecord, call: ReplyRecord = {}): str
     ["Application", `${of("application")}${environment}`],
     ["Account", of("account_id")],
     ["Model", typeof refusal["model"] === "string" ? of("model") : ofCall("model")],
+    ["Dialect", ofCall("dialect")],
     ["Target", ofCall("target")],
     ["Field", of("param")],
     ...(window === undefined ? [] : windowFacts(refusal, window)),
