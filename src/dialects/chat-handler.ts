@@ -146,8 +146,8 @@ async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
     frames: new ChatFrames(opening, writer, call),
     keepAlive:
       surface.hasPing === true || settings.keepAlive === "chunk"
-        ? writer.keepAlive()
-        : keepAliveComment,
+        ? () => writer.keepAlive()
+        : () => keepAliveComment,
     isEarly: started === undefined,
   };
 }

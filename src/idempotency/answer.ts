@@ -6,7 +6,7 @@ export interface StreamedAnswer {
   readonly headers: Readonly<Record<string, string>>;
   readonly frames: FrameSource;
   /** Sent when the stream is silent. */
-  readonly keepAlive: string;
+  readonly keepAlive: () => string;
   /** Whether the headers go out before the first event. */
   readonly isEarly: boolean;
 }

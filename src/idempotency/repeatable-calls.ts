@@ -156,7 +156,7 @@ export class RepeatableCalls {
     const body = eventStream(pieces, {
       clock: this.#services.clock,
       keepAliveMs: 0,
-      keepAlive: "",
+      keepAlive: () => "",
       beginsWithKeepAlive: false,
       writeTimeoutMs: this.#services.writeTimeoutMs(),
       onEnd: (end) => call.streamEnded(end),

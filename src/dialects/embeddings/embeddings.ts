@@ -57,7 +57,7 @@ async function reply(
     const body = eventStream(text, {
       clock: services.clock,
       keepAliveMs: 0,
-      keepAlive: "",
+      keepAlive: () => "",
       beginsWithKeepAlive: false,
       writeTimeoutMs: settings().writeTimeoutMs,
       onEnd: (end) => call.streamEnded(end),

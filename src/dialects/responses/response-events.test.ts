@@ -437,6 +437,13 @@ test("a failure is told twice, since some clients look at one of the two only", 
   }
 });
 
+test("a keep-alive is a comment until the response has begun, since helpers throw on others", () => {
+  const writer = read({}).openWriter(about);
+  expect(writer.keepAlive()).toStartWith(": ");
+  writer.write([said("a")]);
+  expect(writer.keepAlive()).toBe('event: keepalive\ndata: {"type":"keepalive"}\n\n');
+});
+
 test("calls whose fragments alternate keep them all", () => {
   const events = stream([
     callStart(0, "a"),

@@ -8,6 +8,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { JsonObject } from "../../domain/json-fields.ts";
 import { writeJsonText } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
+import { keepAliveComment } from "../../edge/replies/event-stream.ts";
 import type { HeldResponse } from "../../idempotency/stored-responses.ts";
 import type { ChatWriter } from "../chat-frames.ts";
 import {
@@ -78,8 +79,9 @@ export class ResponseEventWriter implements ChatWriter {
     return frames;
   }
 
+  /** Helpers of OpenAI's clients throw on any event before the first of a response. */
   keepAlive(): string {
-    return 'event: keepalive\ndata: {"type":"keepalive"}\n\n';
+    return this.#isBegun ? 'event: keepalive\ndata: {"type":"keepalive"}\n\n' : keepAliveComment;
   }
 
   end(usage: TokenUsage): string | Promise<string> {

@@ -66,7 +66,7 @@ class StreamBench implements AsyncDisposable {
         const body = eventStream(this.source, {
           clock: systemClock,
           keepAliveMs: 0,
-          keepAlive: keepAliveComment,
+          keepAlive: () => keepAliveComment,
           beginsWithKeepAlive: false,
           writeTimeoutMs: 60_000,
           onEnd: (end) => this.ends.push(end),

@@ -12,7 +12,7 @@ export interface EventStreamOptions {
   /** Silence after which `keepAlive` is sent; 0 for never. */
   readonly keepAliveMs: number;
   /** `keepAliveComment`, or an empty chunk for clients that cannot parse comments. */
-  readonly keepAlive: string;
+  readonly keepAlive: () => string;
   /** Sends a keep-alive first: the runtime holds the headers back until there is a body. */
   readonly beginsWithKeepAlive: boolean;
   /** How long a reader may leave a written event unread before it is cut off. */
@@ -72,7 +72,7 @@ class EventStreamWriter {
   open(sink: ReadableStreamDirectController): Promise<void> {
     this.#sink = sink;
     this.#isAwaiting = true;
-    if (this.#options.beginsWithKeepAlive) this.#write(this.#options.keepAlive);
+    if (this.#options.beginsWithKeepAlive) this.#write(this.#options.keepAlive());
     this.#pass();
     return this.#closed.promise;
   }
@@ -127,7 +127,7 @@ class EventStreamWriter {
     // Timers may fire a fraction of a millisecond early.
     const isDue = this.#silenceMs() + 1 >= this.#silenceLimitMs();
     if (isDue && !this.#isAwaiting) return this.#cutOff();
-    if (isDue && this.#options.keepAliveMs > 0) this.#write(this.#options.keepAlive);
+    if (isDue && this.#options.keepAliveMs > 0) this.#write(this.#options.keepAlive());
     this.#arm();
   }
 
