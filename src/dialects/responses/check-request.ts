@@ -1,4 +1,4 @@
-import type { Conversation } from "../../domain/chat/conversation.ts";
+import type { Conversation, Turn } from "../../domain/chat/conversation.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { isObject, type JsonObject } from "../../domain/json-fields.ts";
 import { missing } from "../request/checks.ts";
@@ -36,9 +36,7 @@ export function itemsOf(input: unknown): readonly unknown[] {
 
 /** Throws 400 for what only the whole conversation shows. */
 export function checkConversation({ turns, format }: Conversation): void {
-  const isInput = ({ at, blocks }: Conversation["turns"][number]): boolean =>
-    at !== "instructions" && blocks.some(({ type }) => type !== "foreign");
-  if (!turns.some(isInput)) {
+  if (!turns.some(hasInput)) {
     throw new GatewayError("empty_array", {
       message: "Invalid 'input': the conversation is empty. Send a text, or at least one item.",
       param: "input",
@@ -54,8 +52,17 @@ export function checkConversation({ turns, format }: Conversation): void {
   }
 }
 
+/** Thoughts, unknown items and empty answers alone may leave nothing that a model can answer. */
+function hasInput({ at, role, blocks }: Turn): boolean {
+  if (at === "instructions") return false;
+  return blocks.some((block) => {
+    if (block.type === "text") return role !== "assistant" || block.text !== "";
+    return block.type !== "foreign" && block.type !== "reasoning";
+  });
+}
+
 /** A model that must write JSON without being told may write white space until its limit. */
-function saysJson({ blocks }: Conversation["turns"][number]): boolean {
+function saysJson({ blocks }: Turn): boolean {
   return blocks.some((block) => {
     const parts = block.type === "tool-result" ? block.content : [block];
     return parts.some((part) => part.type === "text" && /json/i.test(part.text));

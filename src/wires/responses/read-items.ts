@@ -91,9 +91,11 @@ function readMessage(item: JsonObject, at: string): Turn {
   // A phase is a property of the message, but messages of one turn are joined.
   const phase = nonEmpty(item["phase"]);
   const isOwn = role === "system" || role === "developer" || role === "assistant";
-  const blocks = contentOf(content, `${at}.content`).map((block) =>
-    phase === undefined ? block : { ...block, extra: { ...block.extra, phase } },
-  );
+  const blocks = contentOf(content, `${at}.content`).map((block): Block => {
+    // Only models refuse; others quote a refusal.
+    if (block.type === "refusal" && role !== "assistant") return { ...block, type: "text" };
+    return phase === undefined ? block : { ...block, extra: { ...block.extra, phase } };
+  });
   return {
     role: isOwn ? role : "user",
     blocks,
