@@ -55,7 +55,10 @@ const body = fc.record(
     instructions: text,
     tools: fc.subarray(tools, { minLength: 1 }),
     tool_choice: fc.constantFrom<unknown>(
-      ...["auto", "none", "required", { type: "function", name: "look" }],
+      "auto",
+      "none",
+      "required",
+      { type: "function", name: "look" },
       { type: "allowed_tools", mode: "auto", tools: [{ type: "custom", name: "a" }] },
     ),
     include: fc.constant(["reasoning.encrypted_content"]),
