@@ -96,7 +96,7 @@ describe.each(upstreamKinds)("on kind %s,", (kind) => {
           expect(["completed", "incomplete"]).toContain(String(value?.["status"]));
           return;
         }
-        expect([response.status, answer]).toEqual([400, expect.any(String)]);
+        expect(response.status).toBe(400);
         const error = objectOf(value?.["error"]);
         // Fields of chat completions would mislead.
         expect(String(error?.["param"])).not.toMatch(/^messages|tool_calls|max_tokens/);
