@@ -56,6 +56,10 @@ models:
     kind: embedding
     context_window: 8192
     targets: [{ upstream: simulator, model: simulated-embedding }]
+  chat-model:
+    kind: chat
+    context_window: 200000
+    targets: [{ upstream: simulator, model: simulated-chat }]
 `,
   );
   return {
