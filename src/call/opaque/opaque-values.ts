@@ -1,6 +1,7 @@
 import type {
   AnswerBlock,
   AnswerReasoning,
+  ChatChoice,
   ChatEvent,
   ChatResult,
   ChunkExtra,
@@ -36,6 +37,7 @@ export class OpaqueValues {
   }
 
   tagResult(result: ChatResult): ChatResult {
+    if (!result.choices.some(isOpaqueChoice)) return result;
     const choices = result.choices.map((choice) => {
       const blocks = choice.blocks.map((block) => this.#tagBlock(block));
       const { extra } = choice;
@@ -157,6 +159,12 @@ export class OpaqueValues {
     if (opaque === undefined) return thought;
     return { ...thought, opaque: this.#tags.tag(opaque, textBeside(thought)) };
   }
+}
+
+function isOpaqueChoice({ blocks, extra }: ChatChoice): boolean {
+  return (
+    hasDetails(extra) || blocks.some(({ type }) => type === "reasoning" || type === "tool-call")
+  );
 }
 
 function isOpaque(event: ChatEvent): boolean {
