@@ -147,6 +147,32 @@ function responsesDialog(): Dialog {
   };
 }
 
+test("a reference to a thought that is not stored takes the other thoughts with it", async () => {
+  isDown = false;
+  const tools = names.map((name) => ({ type: "function", name, parameters: schema }));
+  const reasoning = { effort: "low", summary: "auto" };
+  const input: Fields[] = [{ role: "user", content: "Weather and trains in Rome?" }];
+  const ask = (): Promise<Answer> =>
+    post("/v1/responses", { max_output_tokens: 8_000, reasoning, tools, input });
+  for (let round = 0; round < 2; round += 1) {
+    const { output } = (await ask()).body as { readonly output: readonly Fields[] };
+    for (const item of output) {
+      const isThought = item["type"] === "reasoning";
+      input.push(isThought ? { type: "item_reference", id: item["id"] } : item);
+      if (item["type"] !== "function_call") continue;
+      input.push({
+        type: "function_call_output",
+        call_id: item["call_id"],
+        output: "next: trains",
+      });
+    }
+  }
+  expect((await ask()).adjusted ?? "").not.toContain("thoughts");
+  const first = input.findIndex(({ type }) => type === "item_reference");
+  input[first] = { type: "item_reference", id: `rs_${"0".repeat(36)}` };
+  expect((await ask()).adjusted).toContain("input=thoughts-dropped");
+});
+
 describe.each([
   ["messages", messagesDialog],
   ["chat", chatDialog],

@@ -125,7 +125,8 @@ test("what clients send beyond the schema breaks no call", async () => {
   expect((await read(body)).turns.map(({ role }) => role)).toEqual([
     "developer",
     "user",
-    "user",
+    // The thought that is not stored.
+    "assistant",
     "user",
   ]);
 });

@@ -30,8 +30,8 @@ export function refersToStored(body: JsonObject): boolean {
 
 /**
  * Puts what is stored in place of references. Throws 400 for a response or a call that is not there;
- * a thought or a message that is not there is left out, because a client that sends such references
- * does so with store or without.
+ * a message that is not there is left out, because a client that sends such references does so with
+ * store or without. A thought that is not there takes the others with it, as any that is not known.
  */
 export async function withStored(
   body: JsonObject,
@@ -55,7 +55,7 @@ export async function withStored(
     const id = textOf(item["id"]) ?? "";
     const output = outputs.get(id);
     if (output === undefined && !/^(?:rs|msg)_/.test(id)) throw itemNotFound(id, index);
-    return output ?? null;
+    return output ?? (id.startsWith("rs_") ? lostThought : null);
   });
   return {
     body: typeof body["input"] === "string" ? body : { ...body, input },
@@ -63,6 +63,8 @@ export async function withStored(
     storedBytes,
   };
 }
+
+const lostThought = { type: "reasoning", summary: [], encrypted_content: "lost" };
 
 function isReference(item: unknown): item is JsonObject {
   return isObject(item) && itemType(item) === "item_reference";
