@@ -74,6 +74,7 @@ describe("blocks are in the order of their first events", () => {
       thought("So."),
       said("a"),
       thought("Then."),
+      { type: "reasoning-block", choice, content: redacted },
     );
     expect(blocks).toEqual([
       signed,
@@ -81,6 +82,7 @@ describe("blocks are in the order of their first events", () => {
       { type: "reasoning", text: "So." },
       { type: "text", text: "a" },
       { type: "reasoning", text: "Then." },
+      redacted,
     ]);
   });
 

@@ -167,9 +167,10 @@ class CollectedChoice {
     this.#blocks.push(this.#running);
   }
 
-  /** The whole thought takes the place of its deltas. */
+  /** The whole thought takes the place of its deltas; a redacted one has none. */
   #endThought(content: AnswerReasoning): void {
-    if (this.#running?.type === "reasoning") this.#blocks.pop();
+    const hasDeltas = content.isRedacted !== true && this.#running?.type === "reasoning";
+    if (hasDeltas) this.#blocks.pop();
     this.#blocks.push(content);
     this.#running = undefined;
   }

@@ -56,7 +56,10 @@ class Turns {
     } else if (this.#open === undefined) {
       this.#open = [...turn.blocks];
       this.list.push({ ...turn, blocks: this.#open });
-    } else this.#open.push(...turn.blocks);
+    } else {
+      // One by one: as arguments of a call, very many would overflow the stack.
+      for (const block of turn.blocks) this.#open.push(block);
+    }
   }
 
   /** What no other wire understands stays where it is, in the turn before it if there is one. */

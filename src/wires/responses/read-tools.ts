@@ -32,7 +32,10 @@ export function readTools(body: JsonObject, toolItems: readonly ToolItem[]): Off
     objectsIn(definitions).forEach((definition, index) => {
       const at = `${list}[${index}]`;
       const type = textOf(definition["type"]) ?? "";
-      if (type === "namespace") return tools.push(...readGroup(definition, at));
+      if (type === "namespace") {
+        for (const tool of readGroup(definition, at)) tools.push(tool);
+        return;
+      }
       if (isKind(type)) return tools.push(readTool(definition, type, { at }));
       firstDropped ??= { type, at };
       return dropped.set(`tools.${hostedTypes.has(type) ? type : "unknown"}`, "dropped");
