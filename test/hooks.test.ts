@@ -6,7 +6,7 @@ import type { AnswerPart, CallHook, HookPoints } from "../src/snapshot/call-hook
 import { chatOf, embeddingsOf, errorOf, streamOf } from "./support/bodies.ts";
 import {
   startGateway,
-  upstreamKinds,
+  chatKinds,
   type GatewayOptions,
   type TestGateway,
 } from "./support/gateway.ts";
@@ -97,7 +97,7 @@ describe("a hook at request read", () => {
   });
 });
 
-describe.each(upstreamKinds)("a hook before send, at %s", (kind) => {
+describe.each(chatKinds)("a hook before send, at %s", (kind) => {
   test("adds a header to every request, which is signed with it", async () => {
     const targets: string[] = [];
     const gateway = await gatewayWith(

@@ -1,4 +1,4 @@
-import { collectAnswer } from "../answer/answer.ts";
+import type { AnswerEvent, ContentEvent, FinishEvent } from "../answer/answer.ts";
 import { writeAnswer } from "../answer/write-answer.ts";
 import { verifySignature } from "../bedrock/credentials.ts";
 import { BedrockError, errorReply as bedrockErrorReply } from "../bedrock/errors.ts";
@@ -98,126 +98,195 @@ interface Answering {
   readonly fault: Fault;
 }
 
-function answerReply(read: MessagesRequest, { id, headers, fault }: Answering): Reply {
-  const { body, prompt, isStreamed } = read;
-  const answer = collectAnswer(outsizedAnswer(fault) ?? writeAnswer(prompt, 0));
-  const { text, calls, refusal, reasoning, finish } = answer;
-  const content = [
-    ...(reasoning === "" ? [] : [thoughtBlock(body, reasoning)]),
-    ...(text + (refusal ?? "") === "" ? [] : [{ type: "text", text: text + (refusal ?? "") }]),
-    ...calls.map((call) => ({
-      type: "tool_use",
-      id: call.id.replace(/^call_/, "toolu_"),
-      name: call.name,
-      input: parseJson(call.input),
-    })),
-  ];
-  const stop = {
-    stop_reason: refusal === undefined ? stopReason(finish) : "refusal",
-    stop_sequence: finish.stopSequence ?? null,
-  };
-  const cached = Math.floor(read.promptTokens / 4);
-  const input = {
-    input_tokens: read.promptTokens - cached,
+function answerReply(read: MessagesRequest, answering: Answering): Reply {
+  const { fault, headers, id } = answering;
+  const events = messageEvents(read, id, outsizedAnswer(fault) ?? writeAnswer(read.prompt, 0));
+  if (read.isStreamed) {
+    return {
+      status: 200,
+      headers: { "content-type": "text/event-stream; charset=utf-8", ...headers },
+      steps: framesOf(events, fault.mode),
+      isStreamed: true,
+    };
+  }
+  if (fault.mode === "error-event-mid-stream") return errorReply(serverError, id);
+  const { body, tokens } = wholeMessage(events);
+  return withBodyFault(body, { tokens, fault, headers });
+}
+
+/** One event of a stream, and the number of completion tokens in it. */
+interface MessageEvent {
+  readonly event: JsonRecord;
+  readonly tokens: number;
+}
+
+/** The events of an answer; text, thoughts and each call are a block of their own. */
+function* messageEvents(
+  { body, prompt, promptTokens }: MessagesRequest,
+  id: string,
+  answer: Iterable<AnswerEvent>,
+): Generator<MessageEvent, void, void> {
+  const hasMarks = JSON.stringify(body).includes('"cache_control"');
+  const cached = hasMarks ? Math.floor(promptTokens / 4) : 0;
+  const usage = {
+    input_tokens: promptTokens - cached,
     cache_read_input_tokens: cached,
     cache_creation_input_tokens: 0,
+    output_tokens: 1,
     service_tier: "standard",
   };
-  const output = {
-    output_tokens: finish.completionTokens,
-    output_tokens_details: { thinking_tokens: finish.reasoningTokens },
+  const message = { id, type: "message", role: "assistant", model: prompt.model, content: [] };
+  const unfinished = { stop_reason: null, stop_sequence: null, usage };
+  yield plain({ type: "message_start", message: { ...message, ...unfinished } });
+  yield plain({ type: "ping" });
+  const showsThoughts = showsThoughtsOf(body);
+  let index = -1;
+  let open: string | undefined;
+  let thoughts = "";
+  const end = function* (): Generator<MessageEvent, void, void> {
+    if (open === "thinking") {
+      const before = [...listOf(body["messages"]), { role: "assistant", content: [] }];
+      const signature = signatureOf(body, before, thoughts);
+      yield plain(delta(index, { type: "signature_delta", signature }));
+    }
+    if (open !== undefined) yield plain({ type: "content_block_stop", index });
   };
-  const message = { id, type: "message", role: "assistant", model: prompt.model };
-  if (!isStreamed) {
-    if (fault.mode === "error-event-mid-stream") return errorReply(serverError, id);
-    const whole = { ...message, content, ...stop, usage: { ...input, ...output } };
-    return withBodyFault(whole, { tokens: finish.completionTokens, fault, headers });
+  let isRefused = false;
+  for (const event of answer) {
+    if (event.kind === "finish") {
+      yield* end();
+      yield plain(endOf(event, isRefused));
+      return yield plain({ type: "message_stop" });
+    }
+    isRefused ||= event.kind === "refusal";
+    const { type, start, piece } = partOf(event, showsThoughts);
+    if (start !== undefined && (type !== open || type === "tool_use")) {
+      yield* end();
+      index += 1;
+      open = type;
+      const block = { type: "content_block_start", index, content_block: { type, ...start } };
+      yield { event: block, tokens: piece === undefined ? event.tokens : 0 };
+    }
+    if (piece === undefined) continue;
+    thoughts += stringOf(piece["thinking"]);
+    yield { event: delta(index, piece), tokens: event.tokens };
   }
-  const start = { ...message, content: [], stop_reason: null, stop_sequence: null };
-  const events = eventsOf({
-    start: { type: "message_start", message: { ...start, usage: { ...input, output_tokens: 1 } } },
-    content,
-    delta: { type: "message_delta", delta: stop, usage: output },
-  });
+}
+
+interface Part {
+  readonly type?: string;
+  /** What a block begins with, if the event may begin one. */
+  readonly start?: JsonRecord;
+  readonly piece?: JsonRecord;
+}
+
+function partOf(event: ContentEvent, showsThoughts: boolean): Part {
+  switch (event.kind) {
+    case "reasoning": {
+      const thinking = showsThoughts ? event.piece : "";
+      const start = { thinking: "", signature: "" };
+      return { type: "thinking", start, piece: { type: "thinking_delta", thinking } };
+    }
+    case "text":
+    case "refusal":
+      return {
+        type: "text",
+        start: { text: "" },
+        piece: { type: "text_delta", text: event.piece },
+      };
+    case "call": {
+      const id = event.id.replace(/^call_/, "toolu_");
+      return { type: "tool_use", start: { id, name: event.name, input: {} } };
+    }
+    case "input":
+      return { piece: { type: "input_json_delta", partial_json: event.piece } };
+  }
+}
+
+function endOf(finish: FinishEvent, isRefused: boolean): JsonRecord {
+  const { stopSequence = null, completionTokens, reasoningTokens } = finish;
+  const reason = isRefused ? "refusal" : stopReason(finish);
   return {
-    status: 200,
-    headers: { "content-type": "text/event-stream; charset=utf-8", ...headers },
-    steps: framesOf(events, { fault, tokens: finish.completionTokens }),
-    isStreamed: true,
+    type: "message_delta",
+    delta: { stop_reason: reason, stop_sequence: stopSequence },
+    usage: {
+      output_tokens: completionTokens,
+      output_tokens_details: { thinking_tokens: reasoningTokens },
+    },
   };
+}
+
+const plain = (event: JsonRecord): MessageEvent => ({ event, tokens: 0 });
+
+function delta(index: number, fields: JsonRecord): JsonRecord {
+  return { type: "content_block_delta", index, delta: fields };
 }
 
 /** The newest models show their thoughts only if asked to. */
-function thoughtBlock(body: JsonRecord, reasoning: string): JsonRecord {
+function showsThoughtsOf(body: JsonRecord): boolean {
   const { display } = recordOf(body["thinking"]);
-  const isOmitted = /-4-[7-9]|-5\b|fable/.test(stringOf(body["model"])) && display !== "summarized";
-  const thinking = isOmitted ? "" : reasoning;
-  const before = [...listOf(body["messages"]), { role: "assistant", content: [] }];
-  return { type: "thinking", thinking, signature: signatureOf(body, before, thinking) };
+  return display === "summarized" || !/-4-[7-9]|-5\b|fable/.test(stringOf(body["model"]));
 }
 
-function stopReason({ reason, stopSequence }: ReturnType<typeof collectAnswer>["finish"]): string {
+function stopReason({ reason, stopSequence }: FinishEvent): string {
   if (stopSequence !== undefined) return "stop_sequence";
   return { stop: "end_turn", length: "max_tokens", "tool-calls": "tool_use" }[reason];
 }
 
-function* eventsOf(parts: {
-  readonly start: JsonRecord;
-  readonly content: readonly JsonRecord[];
-  readonly delta: JsonRecord;
-}): Generator<JsonRecord, void, void> {
-  yield parts.start;
-  yield { type: "ping" };
-  for (const [index, block] of parts.content.entries()) {
-    const { text, thinking, signature, input, ...rest } = block;
-    const empty = {
-      ...(text !== undefined && { text: "" }),
-      ...(input !== undefined && { input: {} }),
-    };
-    const thought = thinking === undefined ? {} : { thinking: "", signature: "" };
-    yield { type: "content_block_start", index, content_block: { ...rest, ...empty, ...thought } };
-    const delta = (fields: JsonRecord): JsonRecord => ({
-      type: "content_block_delta",
-      index,
-      delta: fields,
-    });
-    for (const piece of pieces(text)) yield delta({ type: "text_delta", text: piece });
-    for (const piece of pieces(thinking)) yield delta({ type: "thinking_delta", thinking: piece });
-    if (signature !== undefined) yield delta({ type: "signature_delta", signature });
-    if (input !== undefined) {
-      for (const piece of pieces(JSON.stringify(input))) {
-        yield delta({ type: "input_json_delta", partial_json: piece });
-      }
+/** The message that the events of a stream add up to. */
+function wholeMessage(events: Iterable<MessageEvent>): {
+  readonly body: JsonRecord;
+  readonly tokens: number;
+} {
+  let message: JsonRecord = {};
+  const content: Record<string, unknown>[] = [];
+  let tokens = 0;
+  for (const { event, tokens: more } of events) {
+    tokens += more;
+    if (event["type"] === "message_start") message = recordOf(event["message"]);
+    if (event["type"] === "content_block_start") {
+      content.push({ ...recordOf(event["content_block"]) });
     }
-    yield { type: "content_block_stop", index };
+    if (event["type"] === "message_delta") {
+      const usage = { ...recordOf(message["usage"]), ...recordOf(event["usage"]) };
+      message = { ...message, ...recordOf(event["delta"]), usage };
+    }
+    const block = content.at(-1);
+    if (block === undefined) continue;
+    for (const [name, piece] of Object.entries(recordOf(event["delta"]))) {
+      if (name !== "type" && typeof piece === "string") block[name] = stringOf(block[name]) + piece;
+    }
+    if (event["type"] !== "content_block_stop" || block["type"] !== "tool_use") continue;
+    block["input"] = parseJson(stringOf(block["partial_json"]) || "{}");
+    delete block["partial_json"];
   }
-  yield parts.delta;
-  yield { type: "message_stop" };
+  return { body: { ...message, content }, tokens };
 }
 
-function pieces(text: unknown): readonly string[] {
-  return stringOf(text).match(/[\s\S]{1,12}/g) ?? [];
-}
+/** What stands before the first piece of a block is sent along with it. */
+const beginnings: ReadonlySet<unknown> = new Set(["message_start", "ping", "content_block_start"]);
 
-/** Events as frames, with the fault applied; the tokens are told with the end. */
+/** Events as frames, with the fault applied. */
 function* framesOf(
-  events: Iterable<JsonRecord>,
-  { fault: { mode }, tokens }: { readonly fault: Fault; readonly tokens: number },
+  events: Iterable<MessageEvent>,
+  mode: Fault["mode"],
 ): Generator<Frame, void, void> {
   let count = 0;
-  for (const event of events) {
+  let begun = "";
+  for (const { event, tokens } of events) {
     const { type } = event;
     if (type === "message_stop" && mode === "no-done") return;
     if (type === "message_delta" && mode === "missing-finish-reason") continue;
-    const sent = withUsageFault(event, mode);
     const line = mode === "crlf-framing" ? "\r\n" : "\n";
-    const json = JSON.stringify(sent);
+    const json = JSON.stringify(withUsageFault(event, mode));
     const data = count === framesBeforeMiddle && mode === "bad-json" ? json.slice(0, -9) : json;
     const noise = mode === "comments" ? `: still here${line}${line}` : "";
-    const frame = `${noise}event: ${stringOf(type)}${line}data: ${data}${line}${line}`;
-    const isEnd = type === "message_delta";
-    yield { data: frame, tokens: isEnd ? tokens : 0, hasUsage: isEnd && mode !== "ok-no-usage" };
-    if (isEnd && mode === "usage-twice") yield { data: frame, tokens: 0 };
+    const frame = `${begun}${noise}event: ${stringOf(type)}${line}data: ${data}${line}${line}`;
+    begun = beginnings.has(type) && tokens === 0 ? frame : "";
+    if (begun !== "") continue;
+    const hasUsage = type === "message_delta" && mode !== "ok-no-usage";
+    yield { data: frame, tokens, hasUsage };
+    if (hasUsage && mode === "usage-twice") yield { data: frame, tokens: 0 };
     count += 1;
     if (count > framesBeforeMiddle && mode === "error-event-mid-stream") {
       yield { data: `event: error\ndata: ${errorText(serverError, "req_0")}\n\n`, tokens: 0 };
@@ -227,14 +296,12 @@ function* framesOf(
 }
 
 function withUsageFault(event: JsonRecord, mode: Fault["mode"]): JsonRecord {
+  const { usage, message } = event;
   if (mode === "ok-no-usage") {
-    const { usage: _usage, message, ...rest } = event;
-    if (message === undefined) return rest;
     const { usage: _counts, ...other } = recordOf(message);
-    return { ...rest, message: other };
+    const { usage: _usage, ...rest } = event;
+    return message === undefined ? rest : { ...rest, message: other };
   }
-  const { usage } = event;
-  return mode === "wrong-usage" && isRecord(usage)
-    ? { ...event, usage: inflatedUsage(usage) }
-    : event;
+  if (mode !== "wrong-usage" || !isRecord(usage)) return event;
+  return { ...event, usage: inflatedUsage(usage) };
 }

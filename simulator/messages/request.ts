@@ -1,4 +1,5 @@
 import type { Prompt, Tool, ToolUse, Turn } from "../answer/prompt.ts";
+import { promptedForm } from "../answer/prompted-form.ts";
 import { contextWindowIn, countPromptTokens } from "../answer/prompt.ts";
 import { type JsonRecord, listOf, numberOf, recordOf, stringOf } from "../json.ts";
 import { invalid, tooLong } from "./errors.ts";
@@ -30,12 +31,13 @@ export function readRequest(
   if (isThinking && body["temperature"] !== undefined && body["temperature"] !== 1) {
     throw invalid("`temperature` may only be set to 1 when thinking is enabled.");
   }
+  const turns = [...readSystem(body["system"]), ...readMessages(body["messages"])];
   const prompt: Prompt = {
     model: stringOf(body["model"]),
-    turns: [...readSystem(body["system"]), ...readMessages(body["messages"])],
+    turns,
     tools: listOf(body["tools"]).map(readTool),
     toolUse,
-    output: readFormat(recordOf(recordOf(output)["format"])),
+    output: readFormat(recordOf(recordOf(output)["format"]), turns),
     maxTokens,
     stopSequences: listOf(body["stop_sequences"]).map(stringOf),
     seed: "",
@@ -158,6 +160,8 @@ function readChoice(body: JsonRecord, isThinking: boolean): ToolUse {
   return { mode: isForced ? "required" : type === "none" ? "none" : "auto", only, isParallel };
 }
 
-function readFormat({ type, schema }: JsonRecord): Prompt["output"] {
-  return type === "json_schema" ? { kind: "schema", schema: recordOf(schema) } : { kind: "text" };
+function readFormat({ type, schema }: JsonRecord, turns: readonly Turn[]): Prompt["output"] {
+  return type === "json_schema"
+    ? { kind: "schema", schema: recordOf(schema) }
+    : promptedForm(turns);
 }

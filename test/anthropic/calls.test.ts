@@ -137,6 +137,7 @@ describe("callers of Messages", () => {
       model: sonnet,
       max_tokens: 128_000,
       messages: [user("echo: one END two")],
+      cache_control: { type: "ephemeral" },
       stop_sequences: ["END", "x"],
     });
     expect(response.status).toBe(200);

@@ -32,13 +32,18 @@ test.each([
   ["error-200", 503, "the provider answered with an error"],
   ["non-sse-200", 503, "answer was incomplete or invalid"],
   ["html-502", 503, "the provider answered with an error"],
-  ["bad-json", 503, "answer was incomplete or invalid"],
 ] as const)("%s is %d for a caller, whole and streamed", async (mode, status, words) => {
   for (const stream of [false, true]) {
     const response = await ask(mode, stream);
     expect(await response.text()).toContain(words);
     expect(response.status).toBe(status);
   }
+});
+
+test("a whole answer of broken JSON is none, and a broken event within a stream loses its words", async () => {
+  expect((await ask("bad-json")).status).toBe(503);
+  const text = await (await ask("bad-json", true)).text();
+  expect(text).not.toContain('"content":"1 2 3 4 5 ');
 });
 
 test("the wait that the provider asks for is told", async () => {

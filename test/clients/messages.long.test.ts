@@ -11,13 +11,13 @@ import {
 } from "../sdk/registry-test.ts";
 import { startSdkGateway } from "../sdk/sdk-gateway.ts";
 import { startSimulator } from "../../simulator/simulator.ts";
-import { startGateway, type TestGateway, upstreamKinds } from "../support/gateway.ts";
+import { type ChatKind, startGateway, type TestGateway, chatKinds } from "../support/gateway.ts";
 import { user } from "../messages/messages.ts";
 import { nodeClients } from "./node-clients.ts";
 
 const testNode = testNeedingRegistry("node");
 
-testNode.each(upstreamKinds)(
+testNode.each(chatKinds)(
   "the checks of Anthropic's SDK and of the AI SDK's provider pass on kind %s",
   async (kind) => {
     const folder = await nodeClients();
@@ -32,7 +32,7 @@ testNode.each(upstreamKinds)(
   installTimeoutMs,
 );
 
-testNode.each(upstreamKinds)(
+testNode.each(chatKinds)(
   "Claude Code reads a file, edits it and runs a command on kind %s",
   async (kind) => {
     await using gateway = await startCodingGateway(kind, "sound");
@@ -126,11 +126,7 @@ test("two hundred turns with large results of tools are read and answered", asyn
 });
 
 /** A model behind every name of Claude's; `first` is tried before `target`. */
-function startCodingGateway(
-  kind: "openai" | "bedrock",
-  target: string,
-  first?: string,
-): Promise<TestGateway> {
+function startCodingGateway(kind: ChatKind, target: string, first?: string): Promise<TestGateway> {
   const models = [...(first === undefined ? [] : [first]), target];
   const targets = models.map((model, index) => ({ model, priority: index + 1 }));
   return startGateway({ kind, sections: codingSections(targets) });

@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startSimulator } from "../../simulator/simulator.ts";
-import {
-  bedrockUpstream,
-  startGateway,
-  type TestGateway,
-  upstreamKinds,
-} from "../support/gateway.ts";
+import { bedrockUpstream, startGateway, type TestGateway, chatKinds } from "../support/gateway.ts";
 import { dataOf, type MessageBody, user } from "./messages.ts";
 
 const models = `
@@ -83,7 +78,7 @@ async function refusalOf(response: Response) {
   return { status: response.status, ...error, isRetried: retried === "true" };
 }
 
-describe.each(upstreamKinds)("with kind %s,", (kind) => {
+describe.each(chatKinds)("with kind %s,", (kind) => {
   let other: TestGateway;
   beforeAll(async () => {
     other = await startGateway({ kind });

@@ -5,7 +5,7 @@ import { type JsonObject, parseObject } from "../../src/domain/json-fields.ts";
 import { collectAnswer } from "../../src/upstreams/shared/collect-answer.ts";
 import { writeMessage } from "../../src/wires/messages/write-answer.ts";
 import { MessageStreamWriter } from "../../src/wires/messages/write-stream.ts";
-import { startGateway, upstreamKinds } from "../support/gateway.ts";
+import { startGateway, chatKinds } from "../support/gateway.ts";
 import { runsOf } from "../support/requirement.ts";
 import { dataOf, user } from "./messages.ts";
 
@@ -206,7 +206,7 @@ const request = fc.record(
   { requiredKeys: ["messages"] },
 );
 
-test.each(upstreamKinds)(
+test.each(chatKinds)(
   "any request is answered or refused on kind %s, in time",
   async (kind) => {
     await using gateway = await startGateway({ kind });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/domain/json-fields.ts";
-import { startGateway, targetAt, type TestGateway, upstreamKinds } from "../support/gateway.ts";
+import { startGateway, targetAt, type TestGateway, chatKinds } from "../support/gateway.ts";
 import { eventsIn, responseOf, typesOf } from "./response-events.ts";
 
 const path = "/v1/responses";
@@ -17,7 +17,7 @@ const weather = {
   strict: true,
 };
 
-for (const kind of upstreamKinds) {
+for (const kind of chatKinds) {
   describe(`responses over ${kind}`, () => {
     let gateway: TestGateway;
     beforeAll(async () => {

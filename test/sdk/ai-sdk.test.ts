@@ -12,10 +12,10 @@ import {
   tool,
 } from "ai";
 import { z } from "zod";
-import { upstreamKinds } from "../support/gateway.ts";
+import { chatKinds } from "../support/gateway.ts";
 import { startSdkGateway, type SdkGateway } from "./sdk-gateway.ts";
 
-describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
+describe.each(chatKinds)("with every alias on kind %s:", (kind) => {
   let sdk: SdkGateway;
   beforeAll(async () => {
     sdk = await startSdkGateway(kind);

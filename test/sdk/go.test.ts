@@ -9,12 +9,12 @@ import {
   run,
   testNeedingRegistry,
 } from "./registry-test.ts";
-import { upstreamKinds } from "../support/gateway.ts";
+import { chatKinds } from "../support/gateway.ts";
 import { startSdkGateway } from "./sdk-gateway.ts";
 
 const source = join(import.meta.dir, "go");
 
-testNeedingRegistry("go").each(upstreamKinds)(
+testNeedingRegistry("go").each(chatKinds)(
   "the official Go client's checks pass with every alias on kind %s",
   async (kind) => {
     const program = await build();

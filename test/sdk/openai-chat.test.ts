@@ -3,10 +3,10 @@ import OpenAI from "openai";
 import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
 import type { ChatCompletionMessageParam, ChatCompletionTool } from "openai/resources";
 import { z } from "zod";
-import { upstreamKinds } from "../support/gateway.ts";
+import { chatKinds } from "../support/gateway.ts";
 import { startSdkGateway, type SdkGateway } from "./sdk-gateway.ts";
 
-describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
+describe.each(chatKinds)("with every alias on kind %s:", (kind) => {
   let sdk: SdkGateway;
   let client: OpenAI;
   beforeAll(async () => {
@@ -78,7 +78,7 @@ describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
 
     test("has log probabilities when they are asked for", async () => {
       const request = { ...say("Hello there"), logprobs: true, top_logprobs: 2 };
-      if (kind === "bedrock") return expectUnsupported(request, "logprobs");
+      if (kind !== "openai") return expectUnsupported(request, "logprobs");
       const answer = await client.chat.completions.create(request);
       const tokens = answer.choices[0]?.logprobs?.content ?? [];
       expect(tokens.map(({ token }) => token)).toEqual(["Hello", " there"]);
@@ -189,7 +189,7 @@ describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
 
     test("has its log probabilities put together", async () => {
       const request = { ...say("Hello there"), logprobs: true };
-      if (kind === "bedrock") return expectUnsupported(request, "logprobs");
+      if (kind !== "openai") return expectUnsupported(request, "logprobs");
       const stream = client.chat.completions.stream(request);
       const tokens = (await stream.finalChatCompletion()).choices[0]?.logprobs?.content ?? [];
       expect(tokens.map(({ token }) => token)).toEqual(["Hello", " there"]);

@@ -9,10 +9,10 @@ import OpenAI, {
   RateLimitError,
 } from "openai";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startGateway, upstreamKinds } from "../support/gateway.ts";
+import { startGateway, chatKinds } from "../support/gateway.ts";
 import { startSdkGateway, type SdkGateway } from "./sdk-gateway.ts";
 
-describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
+describe.each(chatKinds)("with every alias on kind %s:", (kind) => {
   let sdk: SdkGateway;
   beforeAll(async () => {
     sdk = await startSdkGateway(kind);

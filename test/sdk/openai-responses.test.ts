@@ -5,13 +5,13 @@ import { ChatOpenAI } from "@langchain/openai";
 import OpenAI from "openai";
 import { zodResponsesFunction, zodTextFormat } from "openai/helpers/zod";
 import { z } from "zod";
-import { upstreamKinds } from "../support/gateway.ts";
+import { chatKinds } from "../support/gateway.ts";
 import { startSdkGateway, type SdkGateway } from "./sdk-gateway.ts";
 
 const model = "chat-model";
 const city = z.object({ city: z.string() });
 
-describe.each(upstreamKinds)("responses on kind %s:", (kind) => {
+describe.each(chatKinds)("responses on kind %s:", (kind) => {
   let sdk: SdkGateway;
   let client: OpenAI;
   beforeAll(async () => {

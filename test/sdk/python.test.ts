@@ -11,7 +11,7 @@ import {
   run,
   testNeedingRegistry,
 } from "./registry-test.ts";
-import { upstreamKinds, type UpstreamKind } from "../support/gateway.ts";
+import { chatKinds, type ChatKind } from "../support/gateway.ts";
 import { startSdkGateway } from "./sdk-gateway.ts";
 
 const programs = join(import.meta.dir, "python");
@@ -19,7 +19,7 @@ const requirements = join(programs, "requirements.txt");
 const folder = cacheFolder("python", readFileSync(requirements, "utf8"));
 const testPython = testNeedingRegistry("python3");
 
-testPython.each(upstreamKinds)(
+testPython.each(chatKinds)(
   "the official Python client's checks pass with every alias on kind %s",
   async (kind) => {
     const passed = passedChecks(await runClient("openai_client.py", kind));
@@ -28,7 +28,7 @@ testPython.each(upstreamKinds)(
   installTimeoutMs,
 );
 
-testPython.each(upstreamKinds)(
+testPython.each(chatKinds)(
   "LangChain's Python client's checks pass with every alias on kind %s",
   async (kind) => {
     const passed = passedChecks(await runClient("langchain_client.py", kind));
@@ -37,7 +37,7 @@ testPython.each(upstreamKinds)(
   installTimeoutMs,
 );
 
-testPython.each(upstreamKinds)(
+testPython.each(chatKinds)(
   "responses through Python's clients pass on kind %s",
   async (kind) => {
     const passed = passedChecks(await runClient("responses_client.py", kind));
@@ -46,7 +46,7 @@ testPython.each(upstreamKinds)(
   installTimeoutMs,
 );
 
-testPython.each(upstreamKinds)(
+testPython.each(chatKinds)(
   "messages through Anthropic's Python client pass on kind %s",
   async (kind) => {
     const passed = passedChecks(await runClient("anthropic_client.py", kind));
@@ -65,7 +65,7 @@ testPython(
   installTimeoutMs,
 );
 
-async function runClient(name: string, kind: UpstreamKind): Promise<string> {
+async function runClient(name: string, kind: ChatKind): Promise<string> {
   await using sdk = await startSdkGateway(kind);
   return await runProgram(name, clientEnvironment(sdk));
 }

@@ -1,16 +1,17 @@
 import { eventFrame, exceptionFrame } from "../../simulator/bedrock/event-frames.ts";
 import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import {
+  anthropicUpstream,
   bedrockUpstream,
   simulatorUpstream,
   startGateway,
   type TestGateway,
-  type UpstreamKind,
+  type ChatKind,
 } from "../support/gateway.ts";
 
 /** What the clients of every language are tested against. */
 export interface SdkGateway extends AsyncDisposable {
-  readonly kind: UpstreamKind;
+  readonly kind: ChatKind;
   readonly gateway: TestGateway;
   readonly simulator: Simulator;
   /** As an application configures it. */
@@ -27,7 +28,7 @@ export interface SdkGateway extends AsyncDisposable {
 }
 
 /** A gateway with a model for each thing that can happen, and a key for each plan. */
-export async function startSdkGateway(kind: UpstreamKind): Promise<SdkGateway> {
+export async function startSdkGateway(kind: ChatKind): Promise<SdkGateway> {
   const breaking = startBreakingUpstream(kind);
   const simulator = startSimulator();
   const gateway = await startGateway({
@@ -59,16 +60,15 @@ export async function startSdkGateway(kind: UpstreamKind): Promise<SdkGateway> {
   };
 }
 
-function sections(kind: UpstreamKind): Record<string, string> {
+function sections(kind: ChatKind): Record<string, string> {
   // With a family, the adapter knows what the simulator's models can do.
   const facts = (family: string): string =>
-    kind === "bedrock" ? `, bedrock: { family: ${family} }` : "";
+    kind === "openai" ? "" : `, ${kind}: { family: ${family} }`;
   const chat = (upstream: string, model: string): string =>
     `{ kind: chat, context_window: 200000, max_output_tokens: 64000, ` +
     `targets: [{ upstream: ${upstream}, model: ${model}${facts("claude-4")} }] }`;
-  const embedding = { openai: "simulated-embedding", bedrock: "amazon.titan-embed-text-v2:0" }[
-    kind
-  ];
+  const embedding = kind === "bedrock" ? "amazon.titan-embed-text-v2:0" : "simulated-embedding";
+  const embeddings = kind === "anthropic" ? "text-only" : "simulator";
   return {
     http: `{ body_limit: 1MiB, decompressed_limit: 1MiB }`,
     environments: `
@@ -88,7 +88,7 @@ function sections(kind: UpstreamKind): Record<string, string> {
   embedding-model:
     kind: embedding
     context_window: 8192
-    targets: [{ upstream: simulator, model: ${embedding} }]
+    targets: [{ upstream: ${embeddings}, model: ${embedding} }]
   text-embedding-model:
     kind: embedding
     context_window: 8192
@@ -96,17 +96,17 @@ function sections(kind: UpstreamKind): Record<string, string> {
   };
 }
 
-function upstreams(
-  kind: UpstreamKind,
-  simulator: Simulator,
-  breaking: Bun.Server<undefined>,
-): string {
+function upstreams(kind: ChatKind, simulator: Simulator, breaking: Bun.Server<undefined>): string {
   const at = (origin: string): string =>
-    kind === "openai" ? `{ kind: openai, base_url: "${origin}/v1" }` : bedrockUpstream(origin);
+    ({
+      openai: `{ kind: openai, base_url: "${origin}/v1" }`,
+      bedrock: bedrockUpstream(origin),
+      anthropic: anthropicUpstream(origin),
+    })[kind];
   const textOnly =
-    kind === "openai"
-      ? `{ kind: openai, base_url: "${simulator.url}", takes_token_ids: false }`
-      : bedrockUpstream(simulator.origin);
+    kind === "bedrock"
+      ? bedrockUpstream(simulator.origin)
+      : `{ kind: openai, base_url: "${simulator.url}", takes_token_ids: false }`;
   return `
   simulator: ${simulatorUpstream(simulator, kind)}
   text-only: ${textOnly}
@@ -115,7 +115,7 @@ function upstreams(
 }
 
 /** Sends one piece of text and, when that is surely on its way to the caller, an error. */
-function startBreakingUpstream(kind: UpstreamKind): Bun.Server<undefined> {
+function startBreakingUpstream(kind: ChatKind): Bun.Server<undefined> {
   const { contentType, pieces } = breakingStreams[kind];
   return Bun.serve({
     port: 0,
@@ -137,12 +137,19 @@ interface BreakingStream {
   readonly pieces: readonly [string | Uint8Array, string | Uint8Array];
 }
 
-const breakingStreams: Readonly<Record<UpstreamKind, BreakingStream>> = {
+const breakingStreams: Readonly<Record<ChatKind, BreakingStream>> = {
   openai: {
     contentType: "text/event-stream",
     pieces: [
       `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Hello"},"finish_reason":null}]}\n\n`,
       `data: {"error":{"message":"The engine is overloaded","type":"server_error"}}\n\n`,
+    ],
+  },
+  anthropic: {
+    contentType: "text/event-stream",
+    pieces: [
+      `data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hello"}}\n\n`,
+      `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n`,
     ],
   },
   bedrock: {

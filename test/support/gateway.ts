@@ -24,9 +24,13 @@ export const testPepper = "a pepper for tests that is long enough";
 export const upstreamKinds = ["openai", "bedrock"] as const;
 export type UpstreamKind = (typeof upstreamKinds)[number];
 
+/** Those that serve chat; the others serve embeddings as well. */
+export const chatKinds = [...upstreamKinds, "anthropic"] as const;
+export type ChatKind = (typeof chatKinds)[number];
+
 export interface GatewayOptions {
   /** The kind of the upstream `simulator`. Default `openai`. */
-  readonly kind?: UpstreamKind;
+  readonly kind?: ChatKind;
   readonly simulator?: SimulatorOptions;
   /** Replaces the sections of the default test configuration that it names (see `baseSections`). */
   readonly sections?: Readonly<Record<string, string>>;
@@ -175,13 +179,19 @@ async function listCalls({ admin }: TestApp): Promise<readonly UsageRecord[]> {
 }
 
 /** The configuration of an upstream that is the simulator; `more` are further fields. */
-export function simulatorUpstream(simulator: Simulator, kind: UpstreamKind, more = ""): string {
+export function simulatorUpstream(simulator: Simulator, kind: ChatKind, more = ""): string {
   switch (kind) {
     case "openai":
       return `{ kind: openai, base_url: "${simulator.url}", ${more} }`;
     case "bedrock":
       return bedrockUpstream(simulator.origin, more);
+    case "anthropic":
+      return anthropicUpstream(simulator.origin, more);
   }
+}
+
+export function anthropicUpstream(baseUrl: string, more = ""): string {
+  return `{ kind: anthropic, base_url: "${baseUrl}", api_key: simulated, ${more} }`;
 }
 
 /** The configuration of a Bedrock upstream that takes the simulator's credential. */
@@ -194,15 +204,15 @@ export function bedrockUpstream(endpoint: string, more = ""): string {
 }
 
 /**
- * One target in YAML. It names the family of models whose identifier does not contain it; only
- * Bedrock's adapter needs it.
+ * One target in YAML. It names the family of models whose identifier does not contain it, for the
+ * adapters that need it.
  */
 export function targetAt(
-  kind: UpstreamKind,
+  kind: ChatKind,
   target: Readonly<Record<"model" | "family", string>>,
   more = "upstream: simulator",
 ): string {
-  const facts = kind === "bedrock" ? `, bedrock: { family: ${target.family} }` : "";
+  const facts = kind === "openai" ? "" : `, ${kind}: { family: ${target.family} }`;
   return `{ model: ${target.model}${facts}, ${more} }`;
 }
 
@@ -217,11 +227,14 @@ const manyRetries =
 /** Top-level sections of the YAML file by key; replace those a test is about. */
 function baseSections(
   simulator: Simulator,
-  kind: UpstreamKind,
+  kind: ChatKind,
   dataDir: string,
 ): Record<string, string> {
   const chat = targetAt(kind, { model: "simulated-chat", family: "claude-4" });
-  const embedding = targetAt(kind, { model: "simulated-embedding", family: "titan-embed-v2" });
+  const embedding =
+    kind === "anthropic"
+      ? "{ model: simulated-embedding, upstream: embeddings }"
+      : targetAt(kind, { model: "simulated-embedding", family: "titan-embed-v2" });
   return {
     listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
     storage: `{ url: "sqlite::memory:" }`,
@@ -235,7 +248,8 @@ function baseSections(
     environments: `
   - { name: test, hosts: ["*"], models: ["*"] }`,
     upstreams: `
-  simulator: ${simulatorUpstream(simulator, kind)}`,
+  simulator: ${simulatorUpstream(simulator, kind)}
+  embeddings: { kind: openai, base_url: "${simulator.url}" }`,
     models: `
   chat-model:
     kind: chat

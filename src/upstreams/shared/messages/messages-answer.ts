@@ -70,7 +70,7 @@ export class MessagesAnswer {
     // Told with the first content: before it, another target can still answer.
     if (!this.#isStartTold && this.#events.length > before) {
       this.#isStartTold = true;
-      const usage = usageOf(this.#counts);
+      const usage = usageOf({ ...this.#counts, output: 0 });
       if (usage !== undefined) this.#events.splice(before, 0, { type: "usage-start", usage });
     }
     if (this.isCut && !this.#isFinished) this.#finish("stop_sequence");
