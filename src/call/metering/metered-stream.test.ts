@@ -15,7 +15,7 @@ import { systemClock, type Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { ChatEvent } from "../../domain/chat/answer.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
-import type { CallLedger } from "../../domain/usage/usage.ts";
+import type { CallLedger, TokenUsage } from "../../domain/usage/usage.ts";
 import { openChatStream } from "../chat/chat-call.ts";
 import type { Draining } from "../../admission/capacity/place.ts";
 import { UpstreamPlaces } from "../../admission/capacity/upstream-places.ts";
@@ -133,6 +133,49 @@ test("without a drain the upstream is aborted when the caller leaves, and the de
     usageSource: "counted",
   });
   await until(() => upstream.last.isAborted);
+});
+
+/** An upstream that counts the input before its answer begins. */
+function countsFirst(usage: TokenUsage): Partial<ChatCodec> {
+  return {
+    encodeStream(request, model) {
+      const { chat } = adapterOf(upstreams.at(-1)?.url ?? "");
+      if (chat === undefined) throw new Error("the adapter serves chat models");
+      const exchange = chat.encodeStream(request, model);
+      return {
+        ...exchange,
+        newDecoder(limits) {
+          const decoder = exchange.newDecoder(limits);
+          const push = decoder.push.bind(decoder);
+          let started: readonly ChatEvent[] = [{ type: "usage-start", usage }];
+          decoder.push = (bytes) => {
+            const events = [...started, ...push(bytes)];
+            started = [];
+            return events;
+          };
+          return decoder;
+        },
+      };
+    },
+  };
+}
+
+const counted = { inputTokens: 61, outputTokens: 0, cachedInputTokens: 40, reasoningTokens: 0 };
+
+test("input that was counted at the start is what an answer without a report has", async () => {
+  const { records, leave } = await open({ codec: countsFirst(counted) });
+  leave();
+  expect(records[0]).toMatchObject({ inputTokens: 61, cachedInputTokens: 40, outputTokens: 2 });
+});
+
+test("a report at the end counts, not the start", async () => {
+  const { upstream, answer, records } = await open({ codec: countsFirst(counted) });
+  upstream.last.finish();
+  upstream.last.usage();
+  upstream.last.end();
+  const rest = await readAll(answer);
+  expect(rest.filter(({ type }) => type === "usage-report")).toHaveLength(1);
+  expect(records[0]).toMatchObject({ ...told, usageSource: "upstream" });
 });
 
 test("with a drain the answer is read to the upstream's usage report", async () => {
