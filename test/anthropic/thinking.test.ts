@@ -32,43 +32,75 @@ async function post(path: string, body: object): Promise<unknown> {
   const response = await world.gateway.post(path, body);
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${response.status}: ${text}`);
-  return JSON.parse(text);
+  return text.startsWith("event:") ? { content: contentIn(text) } : JSON.parse(text);
+}
+
+/** The blocks that the events of a stream add up to. */
+function contentIn(stream: string): readonly object[] {
+  const content: Record<string, string | object>[] = [];
+  for (const [, data = ""] of stream.matchAll(/^data: (.*)$/gm)) {
+    const {
+      type,
+      content_block: block,
+      delta = {},
+    } = JSON.parse(data) as {
+      readonly type: string;
+      readonly content_block?: object;
+      readonly delta?: Readonly<Record<string, string>>;
+    };
+    if (block !== undefined) content.push({ ...block });
+    const last = content.at(-1) ?? {};
+    if (type === "content_block_delta") {
+      for (const field of ["text", "thinking", "signature", "partial_json"]) {
+        const before = typeof last[field] === "string" ? last[field] : "";
+        if (delta[field] !== undefined) last[field] = before + delta[field];
+      }
+    }
+    if (type !== "content_block_stop" || last["type"] !== "tool_use") continue;
+    const { partial_json: json } = last;
+    last["input"] = JSON.parse(typeof json === "string" ? json : "{}") as object;
+    delete last["partial_json"];
+  }
+  return content;
 }
 
 describe.each(models)("%s", (model) => {
-  test("takes its thoughts back from callers of Messages, through many calls of tools", async () => {
-    const tools = [
-      { name: "weather", description: "Weather", input_schema: schema },
-      { name: "trains", input_schema: schema },
-    ];
-    const isBudget = model === "claude-sonnet-4";
-    const thinking = isBudget
-      ? { type: "enabled", budget_tokens: 2_000 }
-      : { type: "adaptive", display: "summarized" };
-    const messages: Message[] = [{ role: "user", content: "Weather and trains in Rome?" }];
-    const base = { model, max_tokens: 8_000, system: "Be brief.", tools, thinking };
-    let signatures = 0;
-    for (let round = 0; round < rounds; round += 1) {
-      // Marks move with the last turn, and change nothing that is signed.
-      const marked = messages.map((message, index) =>
-        index === messages.length - 1 ? withMark(message) : message,
-      );
-      const answer = (await post("/v1/messages", { ...base, messages: marked })) as {
-        content: readonly Block[];
-      };
-      const calls = answer.content.filter(({ type }) => type === "tool_use");
-      signatures += answer.content.filter(({ signature }) => signature !== undefined).length;
-      messages.push({ role: "assistant", content: answer.content });
-      const content = calls.map(({ id }) => ({
-        type: "tool_result",
-        tool_use_id: id,
-        content: "next: weather",
-      }));
-      const more = [{ type: "text", text: `Weather and trains again, ${round}?` }];
-      messages.push({ role: "user", content: calls.length > 0 ? content : more });
-    }
-    expect(signatures).toBe(rounds);
-  });
+  test.each([false, true])(
+    "takes its thoughts back from callers of Messages, streamed %p",
+    async (stream) => {
+      const tools = [
+        { name: "weather", description: "Weather", input_schema: schema },
+        { name: "trains", input_schema: schema },
+      ];
+      const isBudget = model === "claude-sonnet-4";
+      const thinking = isBudget
+        ? { type: "enabled", budget_tokens: 2_000 }
+        : { type: "adaptive", display: "summarized" };
+      const messages: Message[] = [{ role: "user", content: "Weather and trains in Rome?" }];
+      const base = { model, max_tokens: 8_000, system: "Be brief.", tools, thinking };
+      let signatures = 0;
+      for (let round = 0; round < rounds; round += 1) {
+        // Marks move with the last turn, and change nothing that is signed.
+        const marked = messages.map((message, index) =>
+          index === messages.length - 1 ? withMark(message) : message,
+        );
+        const answer = (await post("/v1/messages", { ...base, stream, messages: marked })) as {
+          content: readonly Block[];
+        };
+        const calls = answer.content.filter(({ type }) => type === "tool_use");
+        signatures += answer.content.filter(({ signature }) => signature !== undefined).length;
+        messages.push({ role: "assistant", content: answer.content });
+        const content = calls.map(({ id }) => ({
+          type: "tool_result",
+          tool_use_id: id,
+          content: "next: weather",
+        }));
+        const more = [{ type: "text", text: `Weather and trains again, ${round}?` }];
+        messages.push({ role: "user", content: calls.length > 0 ? content : more });
+      }
+      expect(signatures).toBe(rounds);
+    },
+  );
 
   test("takes its thoughts back from callers of chat", async () => {
     const tools = ["weather", "trains"].map((name) => ({
