@@ -143,6 +143,14 @@ test("a whole answer says the same, in place of a stream too", () => {
   expect(decodeMessages({ headers: new Headers(), body: stream }, reader)).toEqual(whole);
 });
 
+test("words without the beginning of their block are read, and input without is broken", () => {
+  const bare = (delta: object) => ({ type: "content_block_delta", index: 0, delta });
+  const { events } = decode([start(), bare(said("a")), bare(said("b")), ...stop("end_turn")]);
+  expect(collectAnswer(events).choices[0]?.blocks).toEqual([{ type: "text", text: "ab" }]);
+  const input = { type: "input_json_delta", partial_json: "{}" };
+  expect(decode([start(), bare(input), ...stop("tool_use")]).failure).toBe("broken-answer");
+});
+
 test.each([
   ["end_turn", "stop"],
   ["max_tokens", "length"],

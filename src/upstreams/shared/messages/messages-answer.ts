@@ -29,6 +29,8 @@ export class MessagesAnswer {
   readonly #blocks: ContentBlocks;
   /** The open blocks that are read, by index, each with the input that its start has. */
   readonly #open = new Map<number | undefined, { input: JsonObject | undefined }>();
+  /** The open blocks that are left out. */
+  readonly #ignored = new Set<number | undefined>();
   #events: ChatEvent[] = [];
   #counts: Counts = {};
   #isStartTold = false;
@@ -162,13 +164,16 @@ export class MessagesAnswer {
         this.#blocks.call(index, { id: block["id"], name: block["name"] });
         return;
       default:
+        this.#ignored.add(index);
     }
   }
 
   /** False for a delta without its field. Deltas of blocks that are left out have no effect. */
   #readDelta(index: number | undefined, delta: JsonObject): boolean {
-    const block = this.#open.get(index);
-    if (block === undefined) return true;
+    if (this.#ignored.has(index)) return true;
+    // Some servers do not tell where a block begins.
+    const block = this.#open.get(index) ?? { input: undefined };
+    this.#open.set(index, block);
     const piece = textOf(delta[deltaFields[textOf(delta["type"]) ?? ""] ?? ""]);
     switch (delta["type"]) {
       case "text_delta":
@@ -192,6 +197,7 @@ export class MessagesAnswer {
   }
 
   #endBlock(index: number | undefined): void {
+    this.#ignored.delete(index);
     const block = this.#open.get(index);
     if (block === undefined) return;
     this.#open.delete(index);
