@@ -10,7 +10,8 @@ import {
   testNeedingRegistry,
 } from "../sdk/registry-test.ts";
 import { startSdkGateway } from "../sdk/sdk-gateway.ts";
-import { startGateway, targetAt, upstreamKinds } from "../support/gateway.ts";
+import { startSimulator } from "../../simulator/simulator.ts";
+import { simulatorUpstream, startGateway, targetAt, upstreamKinds } from "../support/gateway.ts";
 import { nodeClients } from "./node-clients.ts";
 
 const testNode = testNeedingRegistry("node");
@@ -30,8 +31,15 @@ testNode.each(upstreamKinds)(
   installTimeoutMs,
 );
 
+interface ScriptedStep {
+  readonly text?: string;
+  readonly tool?: string;
+  readonly input?: string | object;
+}
+
 /** By the names of models, Codex offers functions, a free-text tool, or groups in an item. */
-const edits = {
+const codexModels = ["chat-model", "gpt-5.5", "gpt-5.6-sol"] as const;
+const edits: Readonly<Record<(typeof codexModels)[number], ScriptedStep>> = {
   "chat-model": { tool: "exec_command", input: { cmd: "sed -i s/old/new/ note.txt" } },
   "gpt-5.5": {
     tool: "apply_patch",
@@ -44,26 +52,32 @@ const edits = {
     input: "await tools.exec_command({ cmd: 'sed -i s/old/new/ note.txt' }); text('done')",
   },
 };
-const command = (model: string, cmd: string): object =>
+const command = (model: string, cmd: string): ScriptedStep =>
   model === "gpt-5.6-sol"
     ? { tool: "exec", input: `text(JSON.stringify(await tools.exec_command({ cmd: '${cmd}' })))` }
     : { tool: "exec_command", input: { cmd } };
 
-testNode.each(upstreamKinds.flatMap((kind) => Object.keys(edits).map((model) => [kind, model])))(
+const kinds = [...upstreamKinds, "anthropic"] as const;
+const cases = kinds.flatMap((kind) => codexModels.map((model) => [kind, model] as const));
+
+testNode.each(cases)(
   "Codex reads a file, edits it and runs a command on kind %s with model %s",
   async (kind, model) => {
     const clients = await nodeClients();
-    const isBedrock = kind === "bedrock";
-    const target = targetAt(isBedrock ? "bedrock" : "openai", {
-      model: "simulated-chat",
-      family: "claude-4",
-    });
-    const models = JSON.stringify({
-      [model ?? ""]: { kind: "chat", context_window: 400_000, targets: [Bun.YAML.parse(target)] },
-    });
+    await using simulator = startSimulator();
+    const own = kind === "anthropic" ? "openai" : kind;
+    const plain = targetAt(own, { model: "simulated-chat", family: "claude-4" });
+    const claude = "{ upstream: claude, model: claude-opus-5 }";
+    const target = kind === "anthropic" ? claude : plain;
     await using gateway = await startGateway({
-      kind: isBedrock ? "bedrock" : "openai",
-      sections: { models },
+      kind: own,
+      sections: {
+        upstreams: `
+  claude: { kind: anthropic, base_url: "${simulator.origin}", api_key: key }
+  simulator: ${simulatorUpstream(simulator, own)}`,
+        models: `
+  ${model}: { kind: chat, context_window: 400000, targets: [${target}] }`,
+      },
     });
     const folder = mkdtempSync(join(tmpdir(), "sluice-codex-"));
     try {
@@ -72,15 +86,15 @@ testNode.each(upstreamKinds.flatMap((kind) => Object.keys(edits).map((model) => 
       writeFileSync(join(home, "config.toml"), codexConfig(gateway.url));
       writeFileSync(join(work, "note.txt"), "the old text\n");
       const steps = [
-        { text: "I read the file.", ...command(model ?? "", "cat note.txt") },
-        Object.entries(edits).find(([name]) => name === model)?.[1],
-        command(model ?? "", "grep -c new note.txt > count.txt"),
+        { text: "I read the file.", ...command(model, "cat note.txt") },
+        edits[model],
+        command(model, "grep -c new note.txt > count.txt"),
         { text: "The note says new." },
-      ];
+      ].map((step) => (kind === "anthropic" ? inObject(step) : step));
       const prompt = `Change the note. steps: ${JSON.stringify(steps)} end of steps`;
       const codex = join(clients, "node_modules/.bin/codex");
       const output = await run(
-        [codex, "exec", "--skip-git-repo-check", "--json", "-m", model ?? "", prompt],
+        [codex, "exec", "--skip-git-repo-check", "--json", "-m", model, prompt],
         { cwd: work, env: { CODEX_HOME: home, SLUICE_KEY: gateway.key } },
       );
       expect(output).toContain("The note says new.");
@@ -95,6 +109,11 @@ testNode.each(upstreamKinds.flatMap((kind) => Object.keys(edits).map((model) => 
   },
   installTimeoutMs,
 );
+
+/** Claude has no free-text tools: the text is a field. */
+function inObject(step: ScriptedStep): ScriptedStep {
+  return typeof step.input === "string" ? { ...step, input: { input: step.input } } : step;
+}
 
 /** As docs/clients.md has it; the test is in no sandbox of Codex's. */
 function codexConfig(url: string): string {
