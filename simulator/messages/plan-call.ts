@@ -257,10 +257,19 @@ function wholeMessage(events: Iterable<MessageEvent>): {
       if (name !== "type" && typeof piece === "string") block[name] = stringOf(block[name]) + piece;
     }
     if (event["type"] !== "content_block_stop" || block["type"] !== "tool_use") continue;
-    block["input"] = parseJson(stringOf(block["partial_json"]) || "{}");
+    block["input"] = inputOf(stringOf(block["partial_json"]));
     delete block["partial_json"];
   }
   return { body: { ...message, content }, tokens };
+}
+
+/** Empty if it was cut at the token limit. */
+function inputOf(json: string): JsonRecord {
+  try {
+    return recordOf(parseJson(json));
+  } catch {
+    return {};
+  }
 }
 
 /** What stands before the first piece of a block is sent along with it. */

@@ -10,8 +10,7 @@ import {
   testNeedingRegistry,
 } from "../sdk/registry-test.ts";
 import { startSdkGateway } from "../sdk/sdk-gateway.ts";
-import { startSimulator } from "../../simulator/simulator.ts";
-import { simulatorUpstream, startGateway, targetAt, upstreamKinds } from "../support/gateway.ts";
+import { chatKinds, startGateway, targetAt, upstreamKinds } from "../support/gateway.ts";
 import { nodeClients } from "./node-clients.ts";
 
 const testNode = testNeedingRegistry("node");
@@ -57,28 +56,16 @@ const command = (model: string, cmd: string): ScriptedStep =>
     ? { tool: "exec", input: `text(JSON.stringify(await tools.exec_command({ cmd: '${cmd}' })))` }
     : { tool: "exec_command", input: { cmd } };
 
-const kinds = [...upstreamKinds, "anthropic"] as const;
-const cases = kinds.flatMap((kind) => codexModels.map((model) => [kind, model] as const));
+const cases = chatKinds.flatMap((kind) => codexModels.map((model) => [kind, model] as const));
 
 testNode.each(cases)(
   "Codex reads a file, edits it and runs a command on kind %s with model %s",
   async (kind, model) => {
     const clients = await nodeClients();
-    await using simulator = startSimulator();
-    const own = kind === "anthropic" ? "openai" : kind;
-    const plain = targetAt(own, { model: "simulated-chat", family: "claude-4" });
-    const claude = "{ upstream: claude, model: claude-opus-5 }";
-    const target = kind === "anthropic" ? claude : plain;
-    await using gateway = await startGateway({
-      kind: own,
-      sections: {
-        upstreams: `
-  claude: { kind: anthropic, base_url: "${simulator.origin}", api_key: key }
-  simulator: ${simulatorUpstream(simulator, own)}`,
-        models: `
-  ${model}: { kind: chat, context_window: 400000, targets: [${target}] }`,
-      },
-    });
+    const target = targetAt(kind, { model: "simulated-chat", family: "claude-4" });
+    const models = `
+  ${model}: { kind: chat, context_window: 400000, targets: [${target}] }`;
+    await using gateway = await startGateway({ kind, sections: { models } });
     const folder = mkdtempSync(join(tmpdir(), "sluice-codex-"));
     try {
       const home = mkdtempSync(join(folder, "home-"));

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { objectOf } from "../../src/domain/json-fields.ts";
-import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
-import { startGateway, type TestGateway, upstreamKinds } from "../support/gateway.ts";
+import { chatKinds, startGateway, type TestGateway } from "../support/gateway.ts";
 import { runsOf } from "../support/requirement.ts";
 import { eventsIn } from "./response-events.ts";
 
@@ -75,23 +74,12 @@ const body = fc.record(
   { requiredKeys: ["input"] },
 );
 
-describe.each([...upstreamKinds, "anthropic"] as const)("on kind %s,", (kind) => {
-  let simulator: Simulator;
+describe.each(chatKinds)("on kind %s,", (kind) => {
   let gateway: TestGateway;
   beforeAll(async () => {
-    simulator = startSimulator();
-    const claude = {
-      upstreams: `
-  claude: { kind: anthropic, base_url: "${simulator.origin}", api_key: key }`,
-      models: `
-  chat-model: { kind: chat, context_window: 200000, targets: [{ upstream: claude, model: claude-opus-5 }] }`,
-    };
-    gateway = await startGateway(kind === "anthropic" ? { sections: claude } : { kind });
+    gateway = await startGateway({ kind });
   });
-  afterAll(async () => {
-    await gateway[Symbol.asyncDispose]();
-    await simulator[Symbol.asyncDispose]();
-  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
 
   test("any items are answered or refused with a field, never with an error of ours", async () => {
     await fc.assert(

@@ -56,7 +56,7 @@ export function checkConversation({ turns, format }: Conversation): void {
 function hasInput({ at, role, blocks }: Turn): boolean {
   if (at === "instructions") return false;
   return blocks.some((block) => {
-    if (block.type === "text") return role !== "assistant" || block.text !== "";
+    if ("text" in block && block.text === "" && role === "assistant") return false;
     return block.type !== "foreign" && block.type !== "reasoning";
   });
 }
