@@ -2,6 +2,7 @@ import type { Conversation } from "../domain/chat/conversation.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
+import { guardedCodec, heldStateIn } from "./opaque/held-state.ts";
 import { callerCodec } from "./opaque/caller-codec.ts";
 import { attemptWhole } from "./attempts/ask-upstream.ts";
 import type { CountContext } from "./attempts/call-candidates.ts";
@@ -23,12 +24,14 @@ export async function countInput(
 ): Promise<number | undefined> {
   const { call, meter, services } = context;
   const { counting, onCountFailed, tags } = services;
+  const held = heldStateIn(request);
   for (const target of model.targets) {
     const upstream = call.snapshot.upstreams.get(target.upstream);
     const codec = upstream?.adapter.chat;
     if (upstream === undefined || codec === undefined || counting.isResting(target.id)) continue;
     const candidate = { model: withinTime(model, context), target, upstream };
-    const count = callerCodec(codec, candidate, { call, tags }).countTokens;
+    const guarded = guardedCodec(codec, held, { candidate, call });
+    const count = callerCodec(guarded, candidate, { call, tags }).countTokens;
     if (count === undefined) continue;
     try {
       const exchange = count(request, target.model);

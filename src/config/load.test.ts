@@ -143,6 +143,7 @@ describe("a valid file", () => {
       maxInFlight: 4096,
       drain: undefined,
       endUsers: "pseudonym",
+      stateAccount: undefined,
     });
   });
 

@@ -42,6 +42,8 @@ export interface Upstream {
   /** Undefined: a stream is aborted when its caller disconnects. */
   readonly drain: DrainSettings | undefined;
   readonly endUsers: EndUserNames;
+  /** Id of the account that may name what the upstream holds. Undefined: none may. */
+  readonly stateAccount: string | undefined;
 }
 
 interface CallSettings {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { NotingProvider } from "./noting-provider.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -7,56 +8,19 @@ const name = "jane.doe@example.com";
 const cache = "cache of jane";
 const pseudonym = expect.stringMatching(/^[0-9a-f]{32}$/);
 
-/** Providers that note what they are sent. */
-let server: Bun.Server<undefined>;
-let received = "";
+let provider: NotingProvider;
 let gateway: TestGateway;
 let otherKey: string;
-
-const counts = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-const answers: Readonly<Record<string, object>> = {
-  "/v1/chat/completions": {
-    id: "c",
-    object: "chat.completion",
-    model: "m",
-    choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }],
-    usage: counts,
-  },
-  "/v1/embeddings": {
-    object: "list",
-    data: [{ object: "embedding", index: 0, embedding: [0.5] }],
-    usage: counts,
-  },
-  "/v1/messages": {
-    id: "msg_1",
-    type: "message",
-    content: [{ type: "text", text: "ok" }],
-    stop_reason: "end_turn",
-    usage: { input_tokens: 1, output_tokens: 1 },
-  },
-};
 
 const ways = ["pseudonym", "as_sent", "dropped"] as const;
 const kinds = ["openai", "anthropic"] as const;
 
 beforeAll(async () => {
-  server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      received = await request.text();
-      return Response.json(answers[new URL(request.url).pathname]);
-    },
-  });
-  const { origin } = server.url;
-  const of = {
-    openai: `kind: openai, base_url: "${origin}/v1"`,
-    anthropic: `kind: anthropic, base_url: "${origin}", api_key: sk-ant-api03-x`,
-  };
+  provider = new NotingProvider();
   const upstreams = ways.flatMap((way) =>
     kinds.map((kind) => {
       const setting = way === "pseudonym" ? "" : `, end_users: ${way}`;
-      return `\n  ${kind}-${way}: { ${of[kind]}${setting} }`;
+      return `\n  ${kind}-${way}: { ${provider.upstream(kind)}${setting} }`;
     }),
   );
   const models = ways.flatMap((way) => [
@@ -70,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
-  await server.stop(true);
+  await provider[Symbol.asyncDispose]();
 });
 
 function modelOf(kind: string, upstream: string, prefix: string): string {
@@ -106,13 +70,13 @@ const requests = {
 type Asked = keyof typeof requests;
 
 async function sentFor(asked: Asked, model: string, more: object = {}, key = gateway.key) {
-  received = "";
   const [path, body] = requests[asked](model);
   const headers = { authorization: `Bearer ${key}` };
   const response = await gateway.post(path, { ...body, ...more }, { headers });
   expect(response.status).toBe(200);
   await response.body?.cancel();
-  return { text: received, body: JSON.parse(received) as Json };
+  const { received: sent } = provider;
+  return { text: sent, body: JSON.parse(sent) as Json };
 }
 
 const combinations = (["chat", "responses", "messages"] as const).flatMap((asked) =>

@@ -98,7 +98,9 @@ describe.each(forms)("the fields of %s", (_, answerAs) => {
     provider.answers(answerAs);
     const body = await chatOf(await ask());
     expect(body).toMatchObject({ citations: ["https://a.example"], usage: wantedUsage });
-    expect(body.choices[0]).toMatchObject({ message, ...beside });
+    // The id is the account's own.
+    const tagged = { ...audio, id: expect.stringMatching(/^s1\.[\w-]{22}\.audio_1$/) };
+    expect(body.choices[0]).toMatchObject({ message: { ...message, audio: tagged }, ...beside });
     const { id: _id, ...call } = toolCall;
     expect(body.choices[0]?.message.tool_calls).toMatchObject([call]);
   });
@@ -254,10 +256,19 @@ test("names of the provider, its costs and its own notes stay here, and empty fi
   expect(text.split("Hm")).toHaveLength(2);
 });
 
-test("of the sound of an answer only the id goes back", async () => {
+test("of the sound of an answer only the id goes back, and to no other account", async () => {
+  provider.answers(() => whole("", { choices: [{ index: 0, message: { audio } }] }));
+  const { choices } = await chatOf(await ask());
+  const spoken = (choices[0]?.message as unknown as Fields | undefined)?.["audio"];
+  expect(spoken).toEqual({ ...audio, id: expect.any(String) });
   provider.answers(() => whole("Yes"));
-  const assistant = { role: "assistant", content: null, audio, annotations };
-  await ask({ messages: [question, assistant, question] });
+  const assistant = { role: "assistant", content: null, audio: spoken, annotations };
+  const again = { model: "chat-model", messages: [question, assistant, question] };
+  const { text: otherKey } = await gateway.createKey({ account: "another-account" });
+  const headers = { authorization: `Bearer ${otherKey}` };
+  const stolen = await gateway.post("/v1/chat/completions", again, { headers });
+  expect([stolen.status, provider.requests]).toEqual([400, []]);
+  await ask(again);
   const [, sent] = (provider.requests[0]?.body["messages"] ?? []) as Fields[];
   expect(sent).toEqual({ role: "assistant", content: null, audio: { id: "audio_1" } });
 });
@@ -297,7 +308,8 @@ describe("what a tool call brought", () => {
 
   test("goes to no other upstream, and the call keeps one id there", async () => {
     provider.answers(() => Response.json(answer));
-    const assistant = await assistantOf(false);
+    // Only the provider of a spoken answer knows its id.
+    const { audio: _, ...assistant } = await assistantOf(false);
     provider.answers(() => Response.json({ error: { message: "gone" } }, { status: 404 }));
     other.answers(() => whole("18 degrees"));
     expect((await ask(second(assistant))).status).toBe(200);

@@ -254,6 +254,7 @@ export class GatewayProcess {
       maxInFlight,
       drain,
       endUsers: "pseudonym",
+      stateAccount: undefined,
       adapter: makeAdapter(plan, this.clock),
     };
   }

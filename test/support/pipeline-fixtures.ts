@@ -76,6 +76,7 @@ export function upstreamOf(name: string, values: Partial<Upstream> = {}): Upstre
     maxInFlight: 10,
     drain: undefined,
     endUsers: "pseudonym",
+    stateAccount: undefined,
     ...values,
   };
 }

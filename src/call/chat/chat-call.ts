@@ -25,6 +25,7 @@ import {
   inputReadings,
 } from "./choices.ts";
 import { countInput } from "../count-input.ts";
+import { guardedCodec, heldStateIn } from "../opaque/held-state.ts";
 import { hasTags } from "../opaque/opaque-values.ts";
 import { callerCodec, opaqueValuesOf } from "../opaque/caller-codec.ts";
 import { beginHooks, changedByHooks } from "../hooks.ts";
@@ -164,6 +165,7 @@ function workOf<Answer>(
   ask: (attempt: ChatAttempt) => Promise<Answer>,
 ): CallWork<Answer> {
   const size = measureChatInput(request, bodyBytes);
+  const held = heldStateIn(request);
   const texts = new ReadTexts(request.turns.flatMap(({ blocks }) => blocks.flatMap(textsIn)));
   let counted: { readonly alias: string; readonly tokens: number } | undefined;
   return {
@@ -197,7 +199,8 @@ function workOf<Answer>(
     },
     async attempt(attempt) {
       const { candidate, call, services } = attempt;
-      const codec = callerCodec(chatCodec(candidate), candidate, { call, tags: services.tags });
+      const guarded = guardedCodec(chatCodec(candidate), held, attempt);
+      const codec = callerCodec(guarded, candidate, { call, tags: services.tags });
       const preparing = images.requestFor(codec, attempt);
       const prepared = preparing instanceof Promise ? await preparing : preparing;
       const named = withHiddenNames(prepared, attempt);

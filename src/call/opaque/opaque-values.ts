@@ -27,7 +27,7 @@ export interface Opened {
 
 /**
  * What only one origin understands, on its way to one account and back: thoughts that it wants to
- * see again, and fields of tool calls, whose ids bear a mark of who wrote them.
+ * see again, ids of spoken answers, and fields of tool calls, whose ids bear a mark of who wrote them.
  */
 export class OpaqueValues {
   readonly #tags: HolderTags;
@@ -41,7 +41,7 @@ export class OpaqueValues {
     const choices = result.choices.map((choice) => {
       const blocks = choice.blocks.map((block) => this.#tagBlock(block));
       const { extra } = choice;
-      return { ...choice, blocks, ...(hasDetails(extra) && { extra: this.#tagDetails(extra) }) };
+      return { ...choice, blocks, ...(hasOpaque(extra) && { extra: this.#tagMessage(extra) }) };
     });
     return { ...result, choices };
   }
@@ -70,6 +70,7 @@ export class OpaqueValues {
     for (let index = turns.length - 1; index >= 0; index -= 1) {
       const newest = turns[index]?.blocks.findLast(isTagged);
       if (newest?.type === "reasoning") return this.#valueOf(newest) !== undefined;
+      if (newest?.type === "spoken") return this.#tags.open(newest.id, "") !== undefined;
       if (newest?.type === "tool-call") return this.#callOf(newest).author === "this";
     }
     return false;
@@ -96,6 +97,9 @@ export class OpaqueValues {
       if (block.type === "tool-result" && block.callId !== undefined) {
         return { ...block, callId: this.#tags.readId(block.callId).id };
       }
+      if (block.type === "spoken") {
+        return { ...block, id: this.#tags.open(block.id, "") ?? block.id };
+      }
       return block;
     });
     return { ...turn, blocks };
@@ -118,26 +122,37 @@ export class OpaqueValues {
       case "text-delta":
       case "choice-finish": {
         const { extra } = event;
-        return hasDetails(extra) ? { ...event, extra: this.#tagDetails(extra) } : event;
+        return hasOpaque(extra) ? { ...event, extra: this.#tagMessage(extra) } : event;
       }
       default:
         return event;
     }
   }
 
-  /** Thoughts that a server of OpenAI's wire writes in OpenRouter's way, piece by piece. */
-  #tagDetails<Extra extends WithDetails>(extra: Extra): Extra {
-    const { message } = extra;
-    const details = message.reasoning_details.map((detail) => {
-      if (!isObject(detail)) return detail;
-      const tagged = { ...detail };
-      for (const field of ["signature", "data"]) {
-        const value = nonEmpty(detail[field]);
-        if (value !== undefined) tagged[field] = this.#tags.tag(value, "");
-      }
-      return tagged;
-    });
-    return { ...extra, message: { ...message, reasoning_details: details } };
+  /**
+   * Thoughts that a server of OpenAI's wire writes in OpenRouter's way, piece by piece, and the id of a
+   * spoken answer, by which its provider remembers it.
+   */
+  #tagMessage<Extra extends WithMessage>(extra: Extra): Extra {
+    const { reasoning_details: details, audio } = extra.message;
+    const message: Record<string, unknown> = { ...extra.message };
+    if (Array.isArray(details)) {
+      message["reasoning_details"] = details.map((detail) =>
+        this.#tagFields(detail, ["signature", "data"]),
+      );
+    }
+    if (audio !== undefined) message["audio"] = this.#tagFields(audio, ["id"]);
+    return { ...extra, message };
+  }
+
+  #tagFields(value: unknown, fields: readonly string[]): unknown {
+    if (!isObject(value)) return value;
+    const tagged = { ...value };
+    for (const field of fields) {
+      const own = nonEmpty(value[field]);
+      if (own !== undefined) tagged[field] = this.#tags.tag(own, "");
+    }
+    return tagged;
   }
 
   #tagBlock(block: AnswerBlock): AnswerBlock {
@@ -163,7 +178,7 @@ export class OpaqueValues {
 
 function isOpaqueChoice({ blocks, extra }: ChatChoice): boolean {
   return (
-    hasDetails(extra) || blocks.some(({ type }) => type === "reasoning" || type === "tool-call")
+    hasOpaque(extra) || blocks.some(({ type }) => type === "reasoning" || type === "tool-call")
   );
 }
 
@@ -175,20 +190,22 @@ function isOpaque(event: ChatEvent): boolean {
       return event.extra !== undefined;
     case "text-delta":
     case "choice-finish":
-      return hasDetails(event.extra);
+      return hasOpaque(event.extra);
     default:
       return false;
   }
 }
 
-interface WithDetails {
-  readonly message: ExtraFields & { readonly reasoning_details: readonly unknown[] };
+interface WithMessage {
+  readonly message: ExtraFields;
 }
 
-function hasDetails<Extra extends ChunkExtra>(
+function hasOpaque<Extra extends ChunkExtra>(
   extra: Extra | undefined,
-): extra is Extra & WithDetails {
-  return Array.isArray(extra?.message?.["reasoning_details"]);
+): extra is Extra & WithMessage {
+  const message = extra?.message;
+  if (message === undefined) return false;
+  return Array.isArray(message["reasoning_details"]) || message["audio"] !== undefined;
 }
 
 /** Callers may show a redacted thought as any text, but as no other thought. */
@@ -209,7 +226,8 @@ export function hasTags({ turns }: Conversation): boolean {
 }
 
 function isTagged(block: Block): boolean {
-  return isThought(block) || (block.type === "tool-call" && isMarkedId(block.id));
+  if (block.type === "tool-call") return isMarkedId(block.id);
+  return block.type === "spoken" || isThought(block);
 }
 
 /** Nothing is left of a turn of thoughts alone. */

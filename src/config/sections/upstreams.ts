@@ -5,7 +5,7 @@ import type {
   EndUserNames,
   Timeouts,
 } from "../../domain/upstream-settings.ts";
-import { duration, identifier, wholeNumber } from "../../settings/values.ts";
+import { duration, identifier, text, wholeNumber } from "../../settings/values.ts";
 import { buildConnections, connectionsSchema, upstreamTls } from "./upstream-connections.ts";
 import { kindNamed, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
 
@@ -60,6 +60,13 @@ const endUsers = z
       "unless `as_sent`.",
   );
 
+const stateAccount = text("Id of an account.")
+  .optional()
+  .describe(
+    "The account whose requests may name what this upstream holds, such as files and containers, " +
+      "by id. By default none may.",
+  );
+
 export function upstreamsSchema(kinds: readonly UpstreamKind[]) {
   const about = kinds.map((kind) => `\`${kind.name}\` is ${kind.about}`).join(", ");
   const kindAbout = `Protocol of the upstream: ${about}.`;
@@ -82,17 +89,19 @@ function upstreamSchema(ofKind: UpstreamKind, kindAbout: string) {
       max_in_flight: mostInFlight,
       drain: drainSchema,
       end_users: endUsers,
+      state_account: stateAccount,
     })
     .superRefine((upstream, context) => {
       for (const problem of ofKind.contradictions?.(upstream) ?? []) {
         context.addIssue({ code: "custom", path: [...problem.path], message: problem.message });
       }
     })
-    .transform(
-      ({ kind, timeouts, connections, tls, max_in_flight, drain, end_users, ...fields }) => {
-        return { kind, timeouts, connections, tls, max_in_flight, drain, end_users, fields };
-      },
-    );
+    .transform((upstream) => {
+      const { kind, timeouts, connections, tls, max_in_flight, drain, ...others } = upstream;
+      const { end_users, state_account, ...fields } = others;
+      const shared = { timeouts, connections, tls, max_in_flight, drain, end_users, state_account };
+      return { kind, ...shared, fields };
+    });
 }
 
 export type UpstreamsFile = z.output<ReturnType<typeof upstreamsSchema>>;
@@ -105,6 +114,8 @@ export interface UpstreamSettings {
   /** Undefined: an answer whose caller has left is aborted. */
   readonly drain: DrainSettings | undefined;
   readonly endUsers: EndUserNames;
+  /** Id of the account that may name what the upstream holds. Undefined: none may. */
+  readonly stateAccount: string | undefined;
   /** Built by the kind, for its adapter. Values may be secret. */
   readonly settings: unknown;
 }
@@ -132,6 +143,7 @@ function buildShared({
   max_in_flight: maxInFlight,
   drain,
   end_users: endUsers,
+  state_account: stateAccount,
 }: UpstreamsFile[string]): Omit<UpstreamSettings, "name" | "kind" | "settings"> {
   return {
     timeouts: {
@@ -144,5 +156,6 @@ function buildShared({
     maxInFlight,
     drain: drain && { timeoutMs: drain.timeout, limit: drain.limit },
     endUsers,
+    stateAccount,
   };
 }

@@ -79,8 +79,9 @@ function buildUpstreams(
         newToolCallId: () => `call_${randomBase62(24, randomBytes)}`,
         onTrouble: (what) => onTrouble(name, what),
       });
-    const { timeouts, connections, maxInFlight, drain, endUsers } = upstream;
-    upstreams.set(name, { name, adapter, timeouts, connections, maxInFlight, drain, endUsers });
+    const { timeouts, connections, maxInFlight, drain, endUsers, stateAccount } = upstream;
+    const ways = { timeouts, connections, maxInFlight, drain, endUsers, stateAccount };
+    upstreams.set(name, { name, adapter, ...ways });
   }
   return upstreams;
 }

@@ -73,6 +73,7 @@ describe("an upstream of kind bedrock", () => {
       maxInFlight: 4096,
       drain: undefined,
       endUsers: "pseudonym",
+      stateAccount: undefined,
     });
   });
 
