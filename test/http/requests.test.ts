@@ -276,6 +276,33 @@ describe("browsers", () => {
     }
   });
 
+  test("a page may read each header that the gateway has for callers of its dialect", async () => {
+    const model = "chat-model";
+    const messages = [{ role: "user", content: "Hi" }];
+    const found = new Set<string>();
+    for (const [path, body] of [
+      [chatPath, { model, messages }],
+      ["/v1/responses", { model, input: "Hi" }],
+      ["/v1/responses/input_tokens", { model, input: "Hi" }],
+      ["/v1/messages", { model, messages, max_tokens: 9, top_k: 9 }],
+      ["/v1/messages", { model, messages, max_tokens: 9, stream: true }],
+      ["/v1/messages", { model, messages: [] }],
+      ["/v1/messages/count_tokens", { model, messages }],
+    ] as const) {
+      const { headers, body: stream } = await gateway.post(path, body, { headers: { origin } });
+      await stream?.cancel();
+      const exposed = headers.get("access-control-expose-headers")?.split(", ");
+      const own = [...headers.keys()].filter((name) =>
+        /^(?:x-(?!content|accel)|anthropic-|openai-|request-id|retry-)/.test(name),
+      );
+      expect(own.filter((name) => exposed?.includes(name) !== true)).toEqual([]);
+      for (const name of own) found.add(name);
+    }
+    for (const name of ["request-id", "anthropic-ratelimit-tokens-reset", "x-sluice-estimate"]) {
+      expect(found).toContain(name);
+    }
+  });
+
   test("a caller that is not a page on another origin gets no such headers", async () => {
     const { headers } = await gateway.get("/v1/models");
     expect([...headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
