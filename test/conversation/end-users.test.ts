@@ -19,8 +19,8 @@ beforeAll(async () => {
   provider = new NotingProvider();
   const upstreams = ways.flatMap((way) =>
     kinds.map((kind) => {
-      const setting = way === "pseudonym" ? "" : `, end_users: ${way}`;
-      return `\n  ${kind}-${way}: { ${provider.upstream(kind)}${setting} }`;
+      const setting = way === "pseudonym" ? "" : `end_users: ${way}`;
+      return `\n  ${kind}-${way}: ${provider.upstream(kind, setting)}`;
     }),
   );
   const models = ways.flatMap((way) => [

@@ -21,9 +21,9 @@ beforeAll(async () => {
     "extra_body, thinking_blocks, cache_control]";
   const upstreams = (["openai", "anthropic"] as const).flatMap((kind) =>
     ["shared", "owned", "closed"].map((use) => {
-      const forwarded = use === "closed" ? "" : `, forward_fields: ${fields}`;
-      const account = use === "owned" ? `, state_account: ${owner}` : "";
-      return `\n  ${kind}-${use}: { ${provider.upstream(kind)}${forwarded}${account} }`;
+      const forwarded = use === "closed" ? "" : `forward_fields: ${fields}, `;
+      const account = use === "owned" ? `state_account: ${owner}` : "";
+      return `\n  ${kind}-${use}: ${provider.upstream(kind, forwarded + account)}`;
     }),
   );
   const models = ["openai", "anthropic"].flatMap((kind) =>

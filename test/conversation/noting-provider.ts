@@ -1,4 +1,6 @@
-/** A provider of chat, vectors and messages that answers "ok" and notes what it was sent. */
+import { anthropicUpstream, bedrockUpstream, type ChatKind } from "../support/gateway.ts";
+
+/** A provider of each kind that answers "ok" and notes what it was sent. */
 export class NotingProvider implements AsyncDisposable {
   /** The last body; empty: none since it was cleared. */
   received = "";
@@ -10,17 +12,22 @@ export class NotingProvider implements AsyncDisposable {
       hostname: "127.0.0.1",
       fetch: async (request) => {
         this.received = await request.text();
-        return Response.json(answers[new URL(request.url).pathname]);
+        return Response.json(answers[new URL(request.url).pathname] ?? converse);
       },
     });
   }
 
-  /** Settings of an upstream of the kind, in YAML's short form. */
-  upstream(kind: "openai" | "anthropic"): string {
+  /** An upstream of the kind, in YAML's short form; `more` are further settings. */
+  upstream(kind: ChatKind, more = ""): string {
     const { origin } = this.#server.url;
-    return kind === "openai"
-      ? `kind: openai, base_url: "${origin}/v1"`
-      : `kind: anthropic, base_url: "${origin}", api_key: sk-ant-api03-x`;
+    switch (kind) {
+      case "openai":
+        return `{ kind: openai, base_url: "${origin}/v1", ${more} }`;
+      case "anthropic":
+        return anthropicUpstream(origin, more);
+      case "bedrock":
+        return bedrockUpstream(origin, more);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -50,4 +57,10 @@ const answers: Readonly<Record<string, object>> = {
     usage: { input_tokens: 1, output_tokens: 1 },
   },
   "/v1/messages/count_tokens": { input_tokens: 7 },
+};
+
+const converse = {
+  output: { message: { role: "assistant", content: [{ text: "ok" }] } },
+  stopReason: "end_turn",
+  usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
 };
