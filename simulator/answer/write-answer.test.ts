@@ -229,6 +229,15 @@ describe("a scripted agent", () => {
     expect(finishOf(after(said, turn("tool", "rain"))).reason).toBe("stop");
   });
 
+  test("calls no tool of its own accord: an agent's tools change things", () => {
+    const many = Array.from({ length: 9 }, (_, index) =>
+      functionTool(`weather_${index}`, "weather"),
+    );
+    expect(finishOf(ask("What is the weather? weather_3", { tools: many })).reason).toBe("stop");
+    const text = "<reminder>Be brief.</reminder>\necho: hello there";
+    expect(textOf(ask(text, { tools: many }))).toBe("hello there");
+  });
+
   test("answers as ever without tools or steps", () => {
     expect(textOf(ask(script.text))).not.toBe("First.");
     const over = after(said, turn("tool", "rain"), said, turn("user", "Tell me a story"));

@@ -16,7 +16,7 @@ import { valueForSchema, type ValueSource } from "./schema-value.ts";
  * Answers a prompt: the same prompt always gets the same answer. Written lazily, so that a million
  * tokens cost no memory.
  *
- * Texts of the last user message that script the answer:
+ * Lines of the last user message that script the answer:
  *
  * - `echo: <text>`: exactly `<text>`;
  * - `count: <n>`: the words "1 2 3 ..." up to n, one token each;
@@ -50,8 +50,11 @@ function* writeContent(prompt: Prompt, choice: number): Generator<ContentEvent, 
   }
 }
 
+/** At the start of a line: agents put their own text before the user's. */
+const scriptWords = /(?:^|\n)\s*(echo|count|bulk): ?([\s\S]*)$/i;
+
 function textPieces(prompt: Prompt, text: string, random: Random): Iterable<string> {
-  const [, script, scripted = ""] = /^\s*(echo|count|bulk): ?([\s\S]*)$/i.exec(text) ?? [];
+  const [, script, scripted = ""] = scriptWords.exec(text) ?? [];
   if (script?.toLowerCase() === "echo") return tokenize(scripted);
   if (script !== undefined && /^\s*\d+\s*$/.test(scripted)) {
     const last = Number(scripted);
@@ -251,6 +254,8 @@ function chooseTools(prompt: Prompt): readonly Tool[] {
   if (mode === "none" || first === undefined) return [];
   const last = lastTurn(prompt);
   if (mode === "auto" && last?.role !== "user") return nextTool(offered, last?.text ?? "");
+  // The client is an agent, whose tools change things: it gets the calls of a script alone.
+  if (mode === "auto" && offered.length > mostGuessed) return [];
   const text = lastUserText(prompt).toLowerCase();
   const known = callsSinceUser(prompt);
   const matching = offered.filter((tool) => isAskedFor(tool, text) && !known.has(tool.name));
@@ -258,6 +263,9 @@ function chooseTools(prompt: Prompt): readonly Tool[] {
     matching.length === 0 && mode === "required" ? [answerTool(offered) ?? first] : matching;
   return isParallel ? called : called.slice(0, 1);
 }
+
+/** Most tools among which the answer guesses what the user wants. */
+const mostGuessed = 8;
 
 /** The tool that a result asks for in its turn: `next: <name>`. */
 function nextTool(offered: readonly Tool[], result: string): readonly Tool[] {

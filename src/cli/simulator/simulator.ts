@@ -151,8 +151,9 @@ CountTokens, under /model/ID. Signatures are verified. Default credentials:
 Models are those of the provider, with their limits; ids that begin with simulated- or fault-,
 and ARNs that do not name a foundation model, can do everything.
 
-User messages that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING", and
-"bulk: N", which is N pieces of 16 KiB.
+Lines of a user message that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING", and
+"bulk: N", which is N pieces of 16 KiB. A script of an agent has a step for each of the model's turns:
+steps: [{"tool":"Read","input":{"file_path":"a.txt"}},{"text":"Done."}] end of steps
 With a guardrail on Bedrock's wire, "guard: ANYTHING" is blocked.
 GET /truth lists what really happened to each call; DELETE /truth clears the list.`;
 }
