@@ -108,9 +108,7 @@ test("a store that is slow is not waited for, and what it stores late is removed
   const world = responseWorld();
   const gate = Promise.withResolvers<void>();
   world.store.until = gate.promise;
-  const startedAt = performance.now();
   expect(await keep(world)).toBeFalse();
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
   let added = false;
   const put = world.store.rows.set.bind(world.store.rows);
   world.store.rows.set = (...row) => {

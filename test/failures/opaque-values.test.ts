@@ -290,9 +290,7 @@ test.each(changes)(
       );
       return { ...turn, blocks };
     });
-    const startedAt = performance.now();
     const { adjusted } = await ask([...spoiled, said("d")], [signer]);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
     expect(adjusted).toEqual(dropped);
     expect(thoughtsIn(signer.seen.at(-1))).toEqual([]);
     // Without it, the rest is as it was.
