@@ -49,7 +49,7 @@ const reasons: readonly RegExp[] = [
   /^Missing required parameter: 'input'\.$/,
   /^you must provide a model parameter$/,
   /^Invalid 'input': the conversation is empty\./,
-  /^Missing required parameter: '(?:tool_choice\.tools\[\d+\]\.type|input\[\d+\][a-z.[\]\d]*)'\.$/,
+  /^Missing required parameter: '(?:tool_choice\.tools\[\d+\]\.type|input\[\d+\][a-z_.[\]\d]*)'\.$/,
   /^Invalid '(?:tools|input)\[\d+\][a-z.[\]\d]*name': (?:string does not match pattern|empty string)/,
   /^Invalid 'text\.format\.name': (?:string does not match pattern|empty string)/,
   /^Invalid 'tool_choice\.tools': empty array/,
