@@ -44,21 +44,14 @@ const modelRoutes: readonly Route[] = (
 function messageRoutes(options: HandlerParts): readonly Route[] {
   const chat = createChatHandler(messages, options);
   const count = createCountTokens(messageTokens, options);
+  const path = "/v1/messages";
+  const refused = { ...messageListing, path: `${path}/*`, handle: refuseEndpoint };
   return [
-    { ...message, method: "POST", path: "/v1/messages", handle: chat },
-    {
-      ...message,
-      counts: "count",
-      method: "POST",
-      path: "/v1/messages/count_tokens",
-      handle: count,
-    },
-    ...(["GET", "POST", "DELETE"] as const).map((method) => ({
-      ...messageListing,
-      method,
-      path: "/v1/messages/*",
-      handle: refuseEndpoint,
-    })),
+    { ...message, method: "POST", path, handle: chat },
+    { ...message, counts: "count", method: "POST", path: `${path}/count_tokens`, handle: count },
+    { ...refused, method: "GET" },
+    { ...refused, method: "POST" },
+    { ...refused, method: "DELETE" },
   ];
 }
 

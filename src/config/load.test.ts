@@ -211,7 +211,7 @@ describe("a valid file", () => {
     expect(model?.created).toBe(seconds);
   });
 
-  test("has four plans, which the file may replace and extend", () => {
+  test("has four plans, which the file may change and extend", () => {
     const { plans } = read(
       fileText({
         plans:
@@ -424,6 +424,16 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: the upstream 'local-vlm' is
       { plans: "{ p: { custom: true, tokens_per_minute: 5 } }" },
       "must not be set on a custom plan",
     ],
+    [
+      { plans: "{ pilot: { custom: true, tokens_per_minute: 5 } }" },
+      "plans.pilot.tokens_per_minute: must not be set on a custom plan",
+    ],
+    [{ plans: "{ enterprise: { custom: false } }" }, "enterprise.tokens_per_minute: is required"],
+    [{ plans: "{ enterprise: { tokens_per_minute: 5 } }" }, "requests_per_minute: is required"],
+    [{ plans: "{ constructor: { idempotency: true } }" }, "requests_per_minute: is required"],
+    [{ plans: "{ pilot: }" }, "plans.pilot: is empty; give it a value or remove it"],
+    [{ plans: "{ pilot: 5 }" }, "plans.pilot: must be a map of keys and values"],
+    [{ plans: "5" }, "plans: must be a map of keys and values"],
     [{ plans: "{ 'a b': { custom: true } }" }, "must be 1 to 64 letters"],
   ])("is refused for %j", (sections, message) => {
     expect(refuse(fileText(sections))).toContain(message);

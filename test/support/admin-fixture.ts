@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { accountSchema, type AccountView } from "../../src/control/contract.ts";
+import { accountSchema } from "../../src/control/contract.ts";
 import { ensureApplication, issueKey, type NewKey } from "./issue-key.ts";
 import type { Operation } from "../../src/control/operation/operation.ts";
 import { adminOperations } from "../../src/control/operations.ts";
@@ -159,7 +159,7 @@ export class AdminFixture implements AsyncDisposable {
     throw new Error(`${operationId} was not refused`);
   }
 
-  account(name = "first"): Promise<AccountView> {
+  account(name = "first"): Promise<z.infer<typeof accountSchema>> {
     return this.run(accountSchema, "createAccount", {
       body: { name, plans: ["pilot", "standard"] },
     });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type JsonObject, objectOf } from "../../domain/json-fields.ts";
 import { uncappedOutputs, undecidedLimits, type Plan } from "../../domain/limits/plan.ts";
 import {
   duration,
@@ -9,6 +10,7 @@ import {
 } from "../../settings/values.ts";
 
 const mostPerMinute = 1_000_000_000_000;
+const limitKeys = ["requests_per_minute", "tokens_per_minute"] as const;
 
 const planSchema = z
   .strictObject({
@@ -58,7 +60,7 @@ const planSchema = z
       ),
   })
   .superRefine((plan, context) => {
-    for (const key of ["requests_per_minute", "tokens_per_minute"] as const) {
+    for (const key of limitKeys) {
       if (plan.custom === (plan[key] === undefined)) continue;
       const message = plan.custom
         ? "must not be set on a custom plan: each key brings its values"
@@ -67,7 +69,7 @@ const planSchema = z
     }
   });
 
-/** Plans that exist unless the file replaces them. */
+/** Plans that exist without a word in the file, which may change each of their values. */
 export const defaultPlans = {
   pilot: { requests_per_minute: 60, tokens_per_minute: 100_000 },
   standard: { requests_per_minute: 300, tokens_per_minute: 500_000 },
@@ -76,36 +78,52 @@ export const defaultPlans = {
 };
 
 export const plansSchema = z
-  .record(identifier("Name of the plan."), planSchema)
+  .preprocess(withDefaults, z.record(identifier("Name of the plan."), planSchema))
   .prefault({})
   .describe(
     "Sets of limits, by name. The defaults, with requests and tokens per minute: `pilot` " +
       "(60, 100000), `standard` (300, 500000), `pro` (1000, 2000000, provisioned) and " +
-      "`enterprise` (custom, provisioned).",
+      "`enterprise` (custom, provisioned). They keep values that the " +
+      "file does not write; but limits end `custom`, and `custom: true` ends limits.",
   )
   .transform(buildPlans);
+
+/** Adds the default plans, and to those that the file names what it does not write of them. */
+function withDefaults(plans: unknown): unknown {
+  const written = objectOf(plans);
+  if (written === undefined) return plans;
+  const defaults = Object.entries(defaultPlans).map(
+    ([name, plan]) => [name, withDefault(plan, written[name])] as const,
+  );
+  return { ...defaultPlans, ...written, ...Object.fromEntries(defaults) };
+}
+
+/** Limits and `custom` exclude each other: those that are written end the other's default. */
+function withDefault(initial: JsonObject, plan: unknown = {}): unknown {
+  const written = objectOf(plan);
+  if (written === undefined) return plan;
+  const isCustom = written["custom"] === true || written["custom"] === "true";
+  const isLimited = limitKeys.some((key) => key in written);
+  const ended: readonly string[] = isCustom ? limitKeys : isLimited ? ["custom"] : [];
+  const kept = Object.entries(initial).filter(([key]) => !ended.includes(key));
+  return { ...Object.fromEntries(kept), ...written };
+}
 
 function buildPlans(
   plans: Readonly<Record<string, z.output<typeof planSchema>>>,
 ): ReadonlyMap<string, Plan> {
-  const built = new Map<string, Plan>();
-  const defaults = Object.entries(defaultPlans).map(
-    ([name, plan]) => [name, planSchema.parse(plan)] as const,
-  );
-  for (const [name, plan] of [...defaults, ...Object.entries(plans)]) {
-    built.set(name, {
-      name,
-      limits: buildLimits(plan),
-      provisioned: plan.provisioned,
-      queueTimeoutMs: plan.queue_timeout,
-      isIdempotent: plan.idempotency,
-      responsesKeepMs: plan.responses.keep,
-      uncapped: plan.uncapped,
-      overrunFactor: plan.overrun_factor,
-      whenLimitsUnavailable: plan.when_limits_unavailable,
-    });
-  }
-  return built;
+  const built = Object.entries(plans).map(([name, plan]) => ({
+    name,
+    limits: buildLimits(plan),
+    provisioned: plan.provisioned,
+    queueTimeoutMs: plan.queue_timeout,
+    isIdempotent: plan.idempotency,
+    responsesKeepMs: plan.responses.keep,
+    uncapped: plan.uncapped,
+    overrunFactor: plan.overrun_factor,
+    whenLimitsUnavailable: plan.when_limits_unavailable,
+  }));
+  return new Map(built.map((plan) => [plan.name, plan]));
 }
 
 function buildLimits(plan: z.output<typeof planSchema>): Plan["limits"] {

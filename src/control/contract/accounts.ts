@@ -27,7 +27,6 @@ export const accountSchema = z
     revision: revisionSchema,
   })
   .meta({ id: "Account", description: "A customer, who owns applications and their keys." });
-export type AccountView = z.infer<typeof accountSchema>;
 
 export const changedAccountSchema = accountSchema
   .extend(receiptFields)

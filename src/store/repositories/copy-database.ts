@@ -72,14 +72,6 @@ const filledTables: readonly CopiedTable[] = [
 
 export const copiedTables: readonly CopiedTable[] = [...emptyTables, ...filledTables];
 
-/** What concerns the processes of a database alone, and responses, which live for an hour. */
-export const leftTables: readonly string[] = [
-  "processes",
-  "job_locks",
-  "call_claims",
-  "stored_responses",
-];
-
 /**
  * Copies all rows of a database into an empty one of the same schema, in one transaction: a copy that
  * is interrupted leaves nothing. Throws `CopyRefused`.
