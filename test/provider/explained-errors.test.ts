@@ -33,7 +33,7 @@ async function explained(gateway: TestGateway, response: Response) {
   const text = await answer.text();
   expect(text).not.toContain(word);
   const refusal = refusalSchema.parse(JSON.parse(text));
-  expect([refusal.id, refusal.status]).toEqual([id, response.status]);
+  expect([refusal.id, refusal.caller_status]).toEqual([id, response.status]);
   expect(refusal.key_id).toStartWith("key_");
   return refusal;
 }
@@ -103,6 +103,30 @@ test("explain shows the field of a bad body, and model and target of a call that
   const rejected = await explain(await gateway.post(url, chat({ model: "rejecting" })));
   expect(rejected).toContain("The upstream refused the request.");
   expect(rejected).not.toContain("no longer");
+});
+
+test("explain tells both the error and the status that a caller of Messages saw", async () => {
+  await using gateway = await startGateway({ sections: { models } });
+  const ask = async (model: string, headers: Record<string, string> = {}) => {
+    const init = { headers: { "x-api-key": gateway.key, ...headers } };
+    const response = await gateway.post("/v1/messages", chat({ model }), init);
+    const { id, status, caller_status: seen } = await explained(gateway, response);
+    const shown = ["explain", id, "--data-dir", gateway.config.dataDir];
+    const { output } = await runSluice(shown);
+    const json: unknown = JSON.parse((await runSluice([...shown, "--json"])).output);
+    expect(json).toMatchObject({ status, caller_status: seen });
+    return [status, seen, output.split(" at ")[0]];
+  };
+  expect(await ask("unknown")).toEqual([
+    400,
+    404,
+    "Refused with 400 invalid_model (the caller saw 404)",
+  ]);
+  expect(await ask("rejecting", { "x-sluice-timeout-ms": "never" })).toEqual([
+    400,
+    400,
+    "Refused with 400 invalid_value",
+  ]);
 });
 
 test("what a provider quotes of a request is in no explanation", async () => {

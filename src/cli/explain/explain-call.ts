@@ -115,7 +115,9 @@ export function formatRefusal(refusal: ReplyRecord, call: ReplyRecord = {}): str
   const verb = ["internal_error", "answer_mismatch", "deadline"].includes(String(of("rule")))
     ? "Failed"
     : "Refused";
-  const head = `${verb} with ${of("status")}${code} at ${of("at")} UTC: ${of("summary")}`;
+  const isSame = refusal["caller_status"] === refusal["status"] || of("caller_status") === "-";
+  const seen = isSame ? "" : ` (the caller saw ${of("caller_status")})`;
+  const head = `${verb} with ${of("status")}${code}${seen} at ${of("at")} UTC: ${of("summary")}`;
   const environment = typeof refusal["environment"] === "string" ? ` in ${of("environment")}` : "";
   const window = readPart(refusal, "window");
   const facts: readonly Fact[] = [

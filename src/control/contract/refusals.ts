@@ -6,6 +6,7 @@ export const refusalSchema = z
     id: z.string().describe("The request's `x-request-id`."),
     at: timeSchema,
     status: z.int(),
+    caller_status: z.int().nullable().describe("As the caller's API has it; null: a stream's 200."),
     code: z.string().nullable(),
     rule: z.string().meta({ examples: ["tokens_per_minute"] }),
     summary: z.string(),

@@ -5,6 +5,8 @@ export interface Refusal {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly status: number;
+  /** That of the answer, which a dialect may translate; undefined for a stream, whose was 200. */
+  readonly callerStatus?: number | undefined;
   readonly code: string | null;
   readonly explanation: RefusalExplanation;
 }

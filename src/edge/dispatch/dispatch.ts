@@ -84,9 +84,8 @@ function finish(reply: Reply, context: RequestContext): Response | Promise<Respo
   const { status } = reply;
   const durationMs = options.clock.monotonic() - context.receivedAt;
   context.durationMs = durationMs;
-  const at = options.clock.now();
-  const isExplained = error !== undefined && context.isExplained;
-  const refusal = isExplained ? refusalOf({ id, at, error, caller, accountId }) : undefined;
+  const refused = { id, at: options.clock.now(), callerStatus: status, caller, accountId };
+  const refusal = error && context.isExplained ? refusalOf({ ...refused, error }) : undefined;
   const { method } = request;
   const access = accessOf(context);
   options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf, access });

@@ -9,10 +9,7 @@ import {
   refusalRules,
 } from "../../domain/errors/refusal.ts";
 
-export interface RefusedRequest {
-  readonly id: string;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
+export interface RefusedRequest extends Pick<Refusal, "id" | "at" | "callerStatus"> {
   readonly error: GatewayError;
   /** Undefined when the request was refused before authentication. */
   readonly caller: Caller | undefined;
@@ -22,12 +19,12 @@ export interface RefusedRequest {
 
 /** Undefined if nobody would look for it: its caller left, or had no key and the error says all. */
 export function refusalOf(request: RefusedRequest): Refusal | undefined {
-  const { id, at, error, caller, accountId } = request;
+  const { error, caller, accountId, ...rest } = request;
   const { status, code } = error;
   if (caller === undefined) {
     const explanation = error.explanation ?? explainByCode(error);
     const account = accountId === undefined ? {} : { accountId };
-    return explanation && { id, at, status, code, explanation: { ...account, ...explanation } };
+    return explanation && { ...rest, status, code, explanation: { ...account, ...explanation } };
   }
   const explanation = error.explanation ?? explainByRow(error);
   if (explanation === undefined) return undefined;
@@ -41,7 +38,7 @@ export function refusalOf(request: RefusedRequest): Refusal | undefined {
     environment: key.environment,
     ...(param !== undefined && { param }),
   };
-  return { id, at, status, code, explanation: { ...known, ...explanation } };
+  return { ...rest, status, code, explanation: { ...known, ...explanation } };
 }
 
 const decidedHere: ReadonlySet<number> = new Set([401, 403, 429, 503]);
