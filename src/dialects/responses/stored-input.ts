@@ -14,6 +14,9 @@ import { clip } from "../request/checks.ts";
 import { itemsOf } from "./check-request.ts";
 import { itemType } from "./request-fields.ts";
 
+/** Responses that the references of one request may read, before any limit of its key is asked. */
+const mostResponses = 256;
+
 /** The input of a request with what it refers to. */
 export interface WholeInput {
   readonly body: JsonObject;
@@ -42,6 +45,7 @@ export async function withStored(
   const items = itemsOf(body["input"]);
   const references = items.flatMap((item) => (isReference(item) ? [textOf(item["id"]) ?? ""] : []));
   const ids = new Set(references.flatMap((id) => responseOf(id) ?? []));
+  if (ids.size > mostResponses && stored.stores(call)) throw tooManyResponses(ids.size);
   const continued = previous === undefined ? undefined : await stored.find(call, [previous], true);
   const before = continued?.get(previous ?? "");
   if (previous !== undefined && before === undefined) throw previousNotFound(previous);
@@ -113,6 +117,15 @@ function previousNotFound(id: string): GatewayError {
   return new GatewayError("previous_response_not_found", {
     message: `Previous response with id '${clip(id)}' not found.`,
     param: "previous_response_id",
+  });
+}
+
+function tooManyResponses(count: number): GatewayError {
+  return new GatewayError("invalid_body", {
+    message:
+      `Invalid 'input': its item references are to ${count} stored responses, and at most ` +
+      `${mostResponses} may be. Send the items themselves in place of references.`,
+    param: "input",
   });
 }
 
