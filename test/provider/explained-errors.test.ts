@@ -129,6 +129,44 @@ test("explain tells both the error and the status that a caller of Messages saw"
   ]);
 });
 
+test("explain names the dialect of what was refused before it became a call, and of calls alike", async () => {
+  await using gateway = await startGateway({
+    sections: { models, plans: "{ pilot: { requests_per_minute: 1 } }" },
+  });
+  const limited = await gateway.createKey({ plan: "pilot" });
+  const dialectOf = async (response: Response): Promise<unknown> => {
+    await response.text();
+    const id = response.headers.get("x-request-id") ?? "";
+    const shown = ["explain", id, "--data-dir", gateway.config.dataDir];
+    await eventually("it is known", async () => (await runSluice(shown)).exitCode === 0);
+    const { output } = await runSluice(shown);
+    const json: unknown = JSON.parse((await runSluice([...shown, "--json"])).output);
+    const line = /^ {2}Dialect +(\w+)$/m.exec(output)?.[1];
+    expect(json).toMatchObject({ dialect: line ?? null });
+    return line;
+  };
+  const bodies = {
+    "/v1/messages": chat({ model: "small", messages: [{ role: "user", content: "hi" }] }),
+    "/v1/responses": { model: "small", input: "hi", store: false },
+    "/v1/embeddings": { model: "small", input: "hi" },
+  };
+  for (const [path, body] of Object.entries(bodies)) {
+    const dialect = path.slice("/v1/".length);
+    expect(await dialectOf(await gateway.post(path, body, bearer("sk-wrong")))).toBe(dialect);
+    const unknown = await gateway.post(path, { ...body, model: word });
+    expect(await dialectOf(unknown)).toBe(dialect);
+  }
+  const answered = await gateway.post("/v1/messages", bodies["/v1/messages"]);
+  expect([answered.status, await dialectOf(answered)]).toEqual([200, "messages"]);
+  const last = () =>
+    gateway.post("/v1/chat/completions", bodies["/v1/messages"], bearer(limited.text));
+  await (await last()).text();
+  const beyond = await last();
+  expect([beyond.status, await dialectOf(beyond)]).toEqual([429, "chat"]);
+  const list = await gateway.get("/v1/models", bearer("sk-wrong"));
+  expect([list.status, await dialectOf(list)]).toEqual([401, undefined]);
+});
+
 test("what a provider quotes of a request is in no explanation", async () => {
   const error = { message: `${word} is bad`, param: `messages[0]: ${word}`, code: word };
   await using provider = startProvider(() => Response.json({ error }, { status: 400 }));

@@ -118,7 +118,7 @@ export function refusalOfStream(
 ): Refusal | undefined {
   const isOwn = explanation !== undefined && explanation.rule !== "upstream";
   if (!record.isStreamed || !isOwn) return undefined;
-  const { id, keyId, accountId, application, environment, model } = record;
+  const { id, keyId, accountId, application, environment, model, dialect } = record;
   const known = { keyId, accountId, application, environment, model };
-  return { id, at, status, code, explanation: { ...known, ...explanation } };
+  return { id, at, status, code, dialect, explanation: { ...known, ...explanation } };
 }

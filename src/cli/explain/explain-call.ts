@@ -24,7 +24,8 @@ export function formatCall(call: ReplyRecord): string {
     ["Key", of("key_id")],
     ["Application", `${of("application")} in ${of("environment")}`],
     ["Account", of("account_id")],
-    ["Model", `${of("model")}, asked for through ${of("dialect")}`],
+    ["Model", of("model")],
+    ["Dialect", of("dialect")],
     ["Target", `${of("target")} (${of("class")}), attempts: ${of("attempts")}`],
     [
       "Input",
@@ -126,7 +127,7 @@ export function formatRefusal(refusal: ReplyRecord, call: ReplyRecord = {}): str
     ["Application", `${of("application")}${environment}`],
     ["Account", of("account_id")],
     ["Model", typeof refusal["model"] === "string" ? of("model") : ofCall("model")],
-    ["Dialect", ofCall("dialect")],
+    ["Dialect", of("dialect")],
     ["Target", ofCall("target")],
     ["Field", of("param")],
     ...(window === undefined ? [] : windowFacts(refusal, window)),

@@ -29,14 +29,12 @@ async function explainRequest({ argument = "", client, io, isJson }: VerbCall): 
   }
   const refusal = await findOne(client, `/refusals/${argument}`);
   // A call refused because of its targets was attempted, so the ledger has its attempts.
-  const call = await findCall(argument, { client, io, mayMiss: refusal !== undefined });
-  if (refusal === undefined && call === undefined) throw new CommandError(unknown(client));
+  const found = await findCall(argument, { client, io, mayMiss: refusal !== undefined });
+  if (refusal === undefined && found === undefined) throw new CommandError(unknown(client));
+  const call = found ?? {};
   if (isJson) io.print(JSON.stringify({ ...call, ...refusal }));
-  else {
-    const told = refusal === undefined ? [] : [formatRefusal(refusal, call)];
-    const found = call === undefined ? [] : explained(call, refusal);
-    io.print([...told, ...found].join("\n"));
-  }
+  else if (refusal === undefined) io.print(formatCall(call));
+  else io.print([formatRefusal(refusal, call), ...formatRouting(call)].join("\n"));
   return exitCodes.ok;
 }
 
@@ -58,10 +56,6 @@ export async function findCall(
     io.report("The ledger cannot be read now; if targets were tried, they are not shown.");
     return undefined;
   }
-}
-
-function explained(call: ReplyRecord, refusal: ReplyRecord | undefined): readonly string[] {
-  return refusal === undefined ? [formatCall(call)] : formatRouting(call);
 }
 
 async function findOne(

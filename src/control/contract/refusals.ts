@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { callDialects } from "../../domain/usage/usage.ts";
 import { idSchema, numberText, timeSchema } from "./values.ts";
 
 export const refusalSchema = z
@@ -7,6 +8,7 @@ export const refusalSchema = z
     at: timeSchema,
     status: z.int(),
     caller_status: z.int().nullable().describe("As the caller's API has it; null: a stream's 200."),
+    dialect: z.enum(callDialects).nullable().describe("The API of the request; null: of models."),
     code: z.string().nullable(),
     rule: z.string().meta({ examples: ["tokens_per_minute"] }),
     summary: z.string(),

@@ -1,3 +1,5 @@
+import type { CallDialect } from "../usage/usage.ts";
+
 /** Why a request got an error. Holds no part of its content. */
 export interface Refusal {
   /** Request id, as in `x-request-id`. */
@@ -7,6 +9,7 @@ export interface Refusal {
   readonly status: number;
   /** That of the answer, which a dialect may translate; undefined for a stream, whose was 200. */
   readonly callerStatus?: number | undefined;
+  readonly dialect?: CallDialect | undefined;
   readonly code: string | null;
   readonly explanation: RefusalExplanation;
 }

@@ -78,13 +78,12 @@ function finish(reply: Reply, context: RequestContext): Response | Promise<Respo
   if (context.isIdleTimerPaused && !isStreamed) {
     context.connections.resumeIdleTimer(context.request);
   }
-  const { request, id, route, caller, accountId, error, edge } = context;
-  const { repeatedOf, shared } = context;
+  const { request, id, route, caller, accountId, error, edge, repeatedOf, shared } = context;
   const { options } = shared;
   const { status } = reply;
   const durationMs = options.clock.monotonic() - context.receivedAt;
   context.durationMs = durationMs;
-  const refused = { id, at: options.clock.now(), callerStatus: status, caller, accountId };
+  const refused = { id, at: options.clock.now(), callerStatus: status, route, caller, accountId };
   const refusal = error && context.isExplained ? refusalOf({ ...refused, error }) : undefined;
   const { method } = request;
   const access = accessOf(context);

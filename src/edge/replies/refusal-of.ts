@@ -2,6 +2,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { maskApiKeys } from "../../domain/keys/api-key.ts";
 import type { Caller } from "../../domain/keys/key.ts";
+import { callDialects } from "../../domain/usage/usage.ts";
 import {
   type Refusal,
   type RefusalExplanation,
@@ -11,6 +12,8 @@ import {
 
 export interface RefusedRequest extends Pick<Refusal, "id" | "at" | "callerStatus"> {
   readonly error: GatewayError;
+  /** Path of the route. */
+  readonly route?: string;
   /** Undefined when the request was refused before authentication. */
   readonly caller: Caller | undefined;
   /** Account of the principal of the control plane, if it has one. */
@@ -19,12 +22,13 @@ export interface RefusedRequest extends Pick<Refusal, "id" | "at" | "callerStatu
 
 /** Undefined if nobody would look for it: its caller left, or had no key and the error says all. */
 export function refusalOf(request: RefusedRequest): Refusal | undefined {
-  const { error, caller, accountId, ...rest } = request;
-  const { status, code } = error;
+  const { error, caller, accountId, route, id, at, callerStatus } = request;
+  const dialect = callDialects.find((name) => route?.startsWith(`/v1/${name}`));
+  const told = { id, at, status: error.status, callerStatus, code: error.code, dialect };
   if (caller === undefined) {
     const explanation = error.explanation ?? explainByCode(error);
     const account = accountId === undefined ? {} : { accountId };
-    return explanation && { ...rest, status, code, explanation: { ...account, ...explanation } };
+    return explanation && { ...told, explanation: { ...account, ...explanation } };
   }
   const explanation = error.explanation ?? explainByRow(error);
   if (explanation === undefined) return undefined;
@@ -38,7 +42,7 @@ export function refusalOf(request: RefusedRequest): Refusal | undefined {
     environment: key.environment,
     ...(param !== undefined && { param }),
   };
-  return { ...rest, status, code, explanation: { ...known, ...explanation } };
+  return { ...told, explanation: { ...known, ...explanation } };
 }
 
 const decidedHere: ReadonlySet<number> = new Set([401, 403, 429, 503]);

@@ -9,8 +9,6 @@ interface ReplayedSpool {
   readonly skippedBytes: number;
 }
 
-export type LedgerEvents = ReturnType<typeof ledgerEvents>;
-
 /** Events of usage on its way through the spool to the database. */
 export function ledgerEvents(options: EventOptions) {
   const { logger, metrics } = options;
