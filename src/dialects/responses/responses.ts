@@ -69,9 +69,9 @@ function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses)
     // An id that opens what is stored must not be in any log.
     const digits = isStored ? stored.newDigits() : callId.slice(4);
     const id = `resp_${digits}`;
-    const held = isStored ? stored.hold(call, { id, input: inputText(input) }) : undefined;
     const hasEncryptedReasoning = included.encryptedReasoning;
     const grouped = groupedTools(conversation.tools);
+    const held = isStored ? stored.hold(call, { id, input: inputText(input) }) : undefined;
     return { id, held, digits, grouped, hasEncryptedReasoning, encrypted: new Map() };
   };
   const shared = { echo: echoOf(body), askedTier: askedTier(body) };
@@ -80,25 +80,30 @@ function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses)
     storedBytes,
     body(answer, { callId, created, model, usage }) {
       const { id, held, ...options } = begin(callId);
-      const [choice] = answer.choices;
-      const blocks = choice?.blocks ?? [];
-      const hasRefusal = blocks.some(({ type }) => type === "refusal");
-      const outcome = outcomeOf(choice?.finishReason, hasRefusal);
-      const fields = responseFields({
-        id,
-        createdAt: created,
-        completedAt: created,
-        model,
-        outcome,
-        output: choice === undefined ? [] : outputItems(choice, outcome, options),
-        usage,
-        serviceTier: answer.serviceTier ?? shared.askedTier,
-        isStored: held !== undefined,
-      });
-      const response = { ...fields, ...shared.echo };
-      if (held === undefined) return response;
-      const keeping = held.keep(bodyText(response, options.encrypted));
-      return keeping.then((store) => ({ ...response, store }));
+      try {
+        const [choice] = answer.choices;
+        const blocks = choice?.blocks ?? [];
+        const hasRefusal = blocks.some(({ type }) => type === "refusal");
+        const outcome = outcomeOf(choice?.finishReason, hasRefusal);
+        const fields = responseFields({
+          id,
+          createdAt: created,
+          completedAt: created,
+          model,
+          outcome,
+          output: choice === undefined ? [] : outputItems(choice, outcome, options),
+          usage,
+          serviceTier: answer.serviceTier ?? shared.askedTier,
+          isStored: held !== undefined,
+        });
+        const response = { ...fields, ...shared.echo };
+        if (held === undefined) return response;
+        const keeping = held.keep(bodyText(response, options.encrypted));
+        return keeping.then((store) => ({ ...response, store }));
+      } catch (error) {
+        held?.release();
+        throw error;
+      }
     },
     openWriter: ({ callId, created, model, now }) =>
       new ResponseEventWriter({ ...shared, ...begin(callId), createdAt: created, model, now }),

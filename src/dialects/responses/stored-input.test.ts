@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { responseWorld } from "../../../test/support/response-world.ts";
+import { createResponses } from "./responses.ts";
 import { withStored } from "./stored-input.ts";
 
 /** A body that refers to a message of each of as many responses. */
@@ -23,4 +24,22 @@ test("references to more than 256 responses are refused before any is read", asy
   const repeated = { input: Array.from({ length: 1000 }, () => one) };
   store.isDown = false;
   expect((await withStored(repeated, callOf(), stored)).body["input"]).toHaveLength(1000);
+});
+
+test("an answer that cannot be written gives the room of its input back", async () => {
+  const { stored, callOf } = responseWorld();
+  const value = { model: "m", input: "x".repeat(1_000_000) };
+  const surface = createResponses({ responses: stored });
+  const asking = await surface.read({ value, text: "" }, callOf());
+  const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 };
+  const about = { callId: "req_1", created: 0, model: "m", usage: usage as never };
+  const broken = {
+    get choices(): never {
+      throw new Error("broken");
+    },
+  };
+  for (let call = 0; call < 100; call += 1) {
+    expect(() => asking.body(broken as never, about)).toThrow("broken");
+  }
+  expect(stored.hold(callOf(), { id: "resp_1", input: "x".repeat(1_000_000) })).toBeDefined();
 });
