@@ -38,7 +38,7 @@ export interface HeldResponse {
 }
 
 /** Larger ones, with their inputs, are not stored. */
-const mostBytes = 1024 * 1024;
+export const mostStoredBytes = 1024 * 1024;
 /** Characters of inputs that wait for their answers in a process; with more, none is stored. */
 const mostHeldLength = 64 * 1024 * 1024;
 const mostKeyBytes = 64 * 1024 * 1024;
@@ -83,7 +83,7 @@ export class StoredResponses {
     { id, input }: Pick<ResponseTexts, "id" | "input">,
   ): HeldResponse | undefined {
     const { length } = input;
-    if (length > mostBytes || this.#heldLength + length > mostHeldLength) return undefined;
+    if (length > mostStoredBytes || this.#heldLength + length > mostHeldLength) return undefined;
     this.#heldLength += length;
     let isHeld = true;
     const release = (): void => {
@@ -98,7 +98,7 @@ export class StoredResponses {
 
   async #keep(owner: ResponseOwner, { id, body, input }: ResponseTexts): Promise<boolean> {
     const { clock, random, store } = this.#services;
-    if (this.#atOnce >= mostAtOnce || sizeOf(body, input) > mostBytes) return false;
+    if (this.#atOnce >= mostAtOnce || sizeOf(body, input) > mostStoredBytes) return false;
     const { accountId, id: keyId } = owner.caller.key;
     const names = this.#namesOf(owner, id);
     const response = {
@@ -207,7 +207,7 @@ function open(
 /** At least the bytes that are stored; exact unless it is too large anyway. */
 function sizeOf(body: string, input: string): number {
   const length = body.length + input.length;
-  return length > mostBytes ? length : Buffer.byteLength(body) + Buffer.byteLength(input);
+  return length > mostStoredBytes ? length : Buffer.byteLength(body) + Buffer.byteLength(input);
 }
 
 function tooMuchStored(): GatewayError {

@@ -71,7 +71,8 @@ function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses)
     const id = `resp_${digits}`;
     const hasEncryptedReasoning = included.encryptedReasoning;
     const grouped = groupedTools(conversation.tools);
-    const held = isStored ? stored.hold(call, { id, input: inputText(input) }) : undefined;
+    const text = isStored ? inputText(input) : undefined;
+    const held = text === undefined ? undefined : stored.hold(call, { id, input: text });
     return { id, held, digits, grouped, hasEncryptedReasoning, encrypted: new Map() };
   };
   const shared = { echo: echoOf(body), askedTier: askedTier(body) };

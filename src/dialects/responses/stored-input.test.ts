@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { responseWorld } from "../../../test/support/response-world.ts";
 import { createResponses } from "./responses.ts";
-import { withStored } from "./stored-input.ts";
+import { inputText, withStored } from "./stored-input.ts";
 
 /** A body that refers to a message of each of as many responses. */
 function referringTo(count: number): { input: object[] } {
@@ -42,4 +42,20 @@ test("an answer that cannot be written gives the room of its input back", async 
     expect(() => asking.body(broken as never, about)).toThrow("broken");
   }
   expect(stored.hold(callOf(), { id: "resp_1", input: "x".repeat(1_000_000) })).toBeDefined();
+});
+
+test("an input that is too large to be stored is not written as JSON", () => {
+  const textOf = (input: unknown, earlier: readonly unknown[] = []) =>
+    inputText({ body: { input } as never, earlier, storedBytes: 0 });
+  const mebi = 1024 * 1024;
+  const half = { role: "user", content: [{ type: "input_text", text: "x".repeat(mebi / 2) }] };
+  const unwritten = {
+    toJSON(): never {
+      throw new Error("written");
+    },
+  };
+  expect(textOf("x".repeat(mebi + 1))).toBeUndefined();
+  expect(textOf([half, half, unwritten])).toBeUndefined();
+  expect(textOf([half, unwritten], [half])).toBeUndefined();
+  expect(textOf([half, null])).toBe(JSON.stringify({ items: [half] }));
 });

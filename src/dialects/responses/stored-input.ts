@@ -8,7 +8,11 @@ import {
   textOf,
 } from "../../domain/json-fields.ts";
 import { parsedFactor } from "../../edge/body/read-body.ts";
-import type { ResponseTexts, StoredResponses } from "../../idempotency/stored-responses.ts";
+import {
+  mostStoredBytes,
+  type ResponseTexts,
+  type StoredResponses,
+} from "../../idempotency/stored-responses.ts";
 import type { ReadingCall } from "../chat-handler.ts";
 import { clip } from "../request/checks.ts";
 import { itemsOf } from "./check-request.ts";
@@ -96,11 +100,28 @@ function inputOf({ input }: ResponseTexts): readonly unknown[] {
   return itemsOf(parseObject(input)?.["items"]);
 }
 
-/** What is stored of a request, as JSON: all items that the model read. */
-export function inputText({ body, earlier }: WholeInput): string {
+/**
+ * What is stored of a request, as JSON: all items that the model read. Undefined if it is too large
+ * to be stored, which is found without writing it.
+ */
+export function inputText({ body, earlier }: WholeInput): string | undefined {
   const { input } = body;
   const own = typeof input === "string" ? [{ role: "user", content: input }] : itemsOf(input);
-  return JSON.stringify({ items: [...earlier, ...own.filter((item) => item !== null)] });
+  const items = [...earlier, ...own.filter((item) => item !== null)];
+  if (lengthOfTexts(items, mostStoredBytes) > mostStoredBytes) return undefined;
+  return JSON.stringify({ items });
+}
+
+/** Characters of the texts in a value: its JSON has at least as many. Counts on only up to `most`. */
+function lengthOfTexts(value: unknown, most: number): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  let length = 0;
+  for (const each of Object.values(value)) {
+    length += lengthOfTexts(each, most - length);
+    if (length > most) break;
+  }
+  return length;
 }
 
 /** What is stored of its answer, as JSON. `encrypted` has ciphertexts by the ids of their items. */
