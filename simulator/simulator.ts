@@ -18,13 +18,8 @@ import { type TruthEntry, TruthLog } from "./call.ts";
 export { demoApiKey, demoCredentials, type SimulatedCredential } from "./bedrock/credentials.ts";
 export type { BedrockOptions } from "./bedrock/service.ts";
 export type { TruthEntry } from "./call.ts";
-export {
-  type FaultMode,
-  type FaultStep,
-  faultListing,
-  faultModes,
-  parseFault,
-} from "./faults/fault-modes.ts";
+export { simulatorHelp } from "./help.ts";
+export { type FaultMode, type FaultStep, faultModes, parseFault } from "./faults/fault-modes.ts";
 
 export interface SimulatorOptions {
   /** Default 127.0.0.1. */

@@ -52,6 +52,21 @@ test.each([[[]], [["--api-key", "sk-it's"]]])(
   },
 );
 
+test("the command and its help name every wire, its address, and how a fault passes a gateway", async () => {
+  const { lines, url, stop } = run("--listen", "127.0.0.1:0");
+  const origin = (await url).replace(/\/v1$/, "");
+  await Bun.sleep(0);
+  stop();
+  expect(lines.at(-1)).toStartWith(
+    `Bedrock's wire and Anthropic's Messages API have the base URL ${origin};`,
+  );
+  const help = (await helpText()).replaceAll(/\s+/g, " ");
+  expect(help).toContain(
+    "Amazon Bedrock and Anthropic's Messages API (at the same address without /v1)",
+  );
+  expect(help).toContain("x-simulator-fault, which a gateway does not pass on");
+});
+
 test("a fault of the command line applies to its number of calls", async () => {
   const { url, stop } = run(
     "--listen",

@@ -1,11 +1,9 @@
 import { InvalidArgumentError } from "commander";
 import {
-  demoApiKey,
-  demoCredentials,
-  faultListing,
   type FaultStep,
   parseFault,
   type Simulator,
+  simulatorHelp,
   type SimulatorOptions,
   startSimulator,
 } from "../../../simulator/simulator.ts";
@@ -26,8 +24,8 @@ interface SimulatorTyped {
 export const simulatorCommand: Command = (made, { io, action }) => {
   made
     .description(
-      "A stand-in provider that speaks the wire formats of OpenAI (at /v1) and of Amazon Bedrock " +
-        "(at the same address without /v1), and makes up its answers.",
+      "A stand-in provider that speaks the wire formats of OpenAI (at /v1), and of Amazon Bedrock and " +
+        "Anthropic's Messages API (at the same address without /v1), and makes up its answers.",
     )
     .option(
       "--listen <host:port>",
@@ -45,7 +43,7 @@ export const simulatorCommand: Command = (made, { io, action }) => {
     )
     .option(
       "--api-key <key>",
-      "OpenAI's wire: accept only this key; repeatable.",
+      "Accept only this key, except on Bedrock's wire; repeatable.",
       repeatable(String),
       [],
     )
@@ -55,7 +53,7 @@ export const simulatorCommand: Command = (made, { io, action }) => {
       (text: string) => (text === "now" ? io.clock.now() : readDate(text)),
     )
     .configureHelp({ optionDescription: ({ description }) => description })
-    .addHelpText("after", moreHelp())
+    .addHelpText("after", simulatorHelp())
     .action(
       action((typed: SimulatorTyped) => {
         io.outliveReaders();
@@ -75,7 +73,8 @@ async function serve(typed: SimulatorTyped, io: CommandIo): Promise<number> {
   });
   io.print(`The simulator listens on ${simulator.url}`);
   for (const line of tryLines(simulator.url, typed.apiKey[0])) io.print(line);
-  io.print(`Bedrock's wire is at ${simulator.origin}; see --help for its credentials.`);
+  const others = "Bedrock's wire and Anthropic's Messages API have the base URL";
+  io.print(`${others} ${simulator.origin}; see --help for Bedrock's credentials.`);
   await untilAsked(io.signal);
   return exitCodes.ok;
 }
@@ -133,27 +132,4 @@ function readFaultStep(text: string): FaultStep {
   }
   const step = { mode: fault.mode, times, share };
   return fault.argument === undefined ? step : { ...step, argument: fault.argument };
-}
-
-function moreHelp(): string {
-  return `
-Faults, also by the header x-simulator-fault or a model named fault-MODE[-ARGUMENT]:
-
-${faultListing().join("\n")}
-
-Bedrock's wire: Converse, ConverseStream, InvokeModel for embeddings, and
-CountTokens, under /model/ID. Signatures are verified. Default credentials:
-
-  access key id      ${demoCredentials.accessKeyId}
-  secret access key  ${demoCredentials.secretAccessKey}
-  or bearer key      ${demoApiKey}
-
-Models are those of the provider, with their limits; ids that begin with simulated- or fault-,
-and ARNs that do not name a foundation model, can do everything.
-
-Lines of a user message that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING", and
-"bulk: N", which is N pieces of 16 KiB. A script of an agent has a step for each of the model's turns:
-steps: [{"tool":"Read","input":{"file_path":"a.txt"}},{"text":"Done."}] end of steps
-With a guardrail on Bedrock's wire, "guard: ANYTHING" is blocked.
-GET /truth lists what really happened to each call; DELETE /truth clears the list.`;
 }

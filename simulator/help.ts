@@ -1,0 +1,27 @@
+import { demoApiKey, demoCredentials } from "./bedrock/credentials.ts";
+import { faultListing } from "./faults/fault-modes.ts";
+
+/** What a call can ask of it: faults, credentials, models, scripts. For `sluice simulator --help`. */
+export function simulatorHelp(): string {
+  return `
+Faults, also by a model named fault-MODE[-ARGUMENT], or by the header x-simulator-fault, which
+a gateway does not pass on:
+
+${faultListing().join("\n")}
+
+Bedrock's wire: Converse, ConverseStream, InvokeModel for embeddings, and
+CountTokens, under /model/ID. Signatures are verified. Default credentials:
+
+  access key id      ${demoCredentials.accessKeyId}
+  secret access key  ${demoCredentials.secretAccessKey}
+  or bearer key      ${demoApiKey}
+
+Models are those of the provider, with their limits; ids that begin with simulated- or fault-,
+and ARNs that do not name a foundation model, can do everything.
+
+Lines of a user message that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING", and
+"bulk: N", which is N pieces of 16 KiB. A script of an agent has a step for each of the model's turns:
+steps: [{"tool":"Read","input":{"file_path":"a.txt"}},{"text":"Done."}] end of steps
+With a guardrail on Bedrock's wire, "guard: ANYTHING" is blocked.
+GET /truth lists what really happened to each call; DELETE /truth clears the list.`;
+}
