@@ -1,5 +1,4 @@
 /** The items of a streamed response while they grow. */
-import type { TokenLogprobs } from "../../domain/chat/answer.ts";
 import type { ItemCall, MessagePart } from "./output-items.ts";
 
 export interface ItemBase {
@@ -12,7 +11,7 @@ export interface ItemBase {
 export interface OpenPart {
   readonly type: MessagePart["type"];
   text: string;
-  logprobs: TokenLogprobs;
+  readonly logprobs: unknown[];
   /** The fields that name it in events, as JSON. */
   readonly place: string;
 }

@@ -158,7 +158,7 @@ export class ResponseEventWriter implements ChatWriter {
     const part = this.#part;
     if (part === undefined) return frames;
     part.text += text;
-    if (logprobs.length > 0) part.logprobs = [...part.logprobs, ...logprobs];
+    for (const each of logprobs) part.logprobs.push(each);
     const delta = `${part.place},"delta":${writeJsonText(text)}`;
     if (type === "refusal") return frames + this.#frame("response.refusal.delta", delta);
     const beside = logprobs.length === 0 ? "[]" : JSON.stringify(logprobs);
