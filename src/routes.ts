@@ -79,7 +79,7 @@ function responseRoutes(options: HandlerParts): readonly Route[] {
   return [
     { ...call, method: "POST", path, handle: createChatHandler(createResponses(options), options) },
     { ...call, counts: "count", method: "POST", path: `${path}/input_tokens`, handle: count },
-    { ...listing, method: "GET", path, handle: refuseUpgrade },
+    { ...listing, method: "GET", path, handle: refuseUpgrade, isUnlisted: true },
     { ...listing, method: "GET", path: below, handle: stored.retrieve },
     { ...listing, method: "DELETE", path: below, handle: stored.remove },
     { ...listing, method: "POST", path: below, handle: refuseAction },

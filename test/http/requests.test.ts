@@ -195,6 +195,15 @@ describe("paths and methods", () => {
     ["/v1/chat", "The base URL must end in /v1"],
     ["/v1/filesystem", "Please check the URL for typos"],
   ] as const;
+  test("an unknown path is told every endpoint that may succeed, and no other", async () => {
+    const response = await gateway.post("/v2/v1/messages", hello);
+    expect((await errorOf(response)).message).toEndWith(
+      "the endpoints are POST /v1/chat/completions, POST /v1/responses, " +
+        "POST /v1/responses/input_tokens, POST /v1/embeddings, GET /v1/models, POST /v1/messages " +
+        "and POST /v1/messages/count_tokens.",
+    );
+  });
+
   for (const [path, advice] of others) {
     test(`${path} is told what to do instead`, async () => {
       const response = await gateway.post(path, hello);

@@ -57,6 +57,8 @@ interface RouteShape {
   readonly path: string;
   /** For probes, which send an address as host; other admin routes answer known hosts only. */
   readonly answersAnyHost?: true;
+  /** It always refuses, so the list of endpoints in a 404 leaves it out. */
+  readonly isUnlisted?: true;
 }
 
 export interface KeyRoute extends RouteShape {

@@ -36,7 +36,7 @@ const adminHint =
   "Please check the URL for typos; this is the admin API, and GET /admin/v1/docs describes it.";
 
 function dataHint(path: string, routes: readonly Route[]): string {
-  const endpoints = routes.filter(({ path: own }) => /^\/v1\/[^*]+$/.test(own));
+  const endpoints = routes.filter((own) => !own.isUnlisted && /^\/v1\/[^*]+$/.test(own.path));
   const tails = endpoints.map((route) => ({ ...route, tail: route.path.replace("/v1", "") }));
   const posts = tails.flatMap(({ method, tail }) => (method === "POST" ? tail : []));
   const firsts = tails.map(({ tail }) => tail.split("/")[1]);
