@@ -60,7 +60,7 @@ const reasons: readonly RegExp[] = [
   /^Log probabilities of 1 x \d+ tokens with \d+ alternatives each are too large for one answer/,
   // What Sluice does not have.
   /^Unsupported parameter: '[a-z._[\]\d]+' is not supported by this gateway\./,
-  /^Previous response with id '.*' not found\.$/s,
+  /^Previous response with id '.*' not found\. Responses are kept .*\.$/s,
   /^Item with id '.*' not found\./s,
   /^The gateway has no tools of its own, such as web search\./,
   /: file ids are not supported\. Send the file itself in file_data, as a data URL\.$/,

@@ -189,3 +189,11 @@ test("any JSON of a caller is accepted or refused with a 400 that names a field"
     { numRuns: 6000 },
   );
 });
+
+test("who refers to a response that is not there learns how long responses are kept", async () => {
+  const refusal = await refusalOf({ ...plain, previous_response_id: "resp_1" });
+  expect(refusal?.message).toBe(
+    "Previous response with id 'resp_1' not found. Responses are kept for the time of the key's " +
+      "plan, 1 hour by default, and not at all with 'store: false'.",
+  );
+});

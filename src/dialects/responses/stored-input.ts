@@ -136,7 +136,9 @@ export function storedResponse({ body }: ResponseTexts): JsonObject {
 
 function previousNotFound(id: string): GatewayError {
   return new GatewayError("previous_response_not_found", {
-    message: `Previous response with id '${clip(id)}' not found.`,
+    message:
+      `Previous response with id '${clip(id)}' not found. Responses are kept for the time of the ` +
+      "key's plan, 1 hour by default, and not at all with 'store: false'.",
     param: "previous_response_id",
   });
 }
