@@ -197,3 +197,32 @@ test("who refers to a response that is not there learns how long responses are k
       "plan, 1 hour by default, and not at all with 'store: false'.",
   );
 });
+
+describe("a result that names no call", () => {
+  const call = (id: string) => ({ type: "function_call", call_id: id, name: "f", arguments: "{}" });
+  const result = (id?: string | null) => ({
+    type: "function_call_output",
+    call_id: id,
+    output: "x",
+  });
+
+  test("answers the only call without a result", async () => {
+    for (const id of [null, undefined]) {
+      const input = [call("a"), result("a"), call("b"), result(id)];
+      const { turns } = await read({ model: "m", input });
+      const results = turns.flatMap(({ blocks }) => blocks.filter((b) => b.type === "tool-result"));
+      expect(results).toMatchObject([{ callId: "a" }, { callId: "b" }]);
+    }
+  });
+
+  test("is refused with a reason if there are several, or none", async () => {
+    for (const before of [
+      [call("a"), call("b")],
+      [call("a"), result("a")],
+    ]) {
+      const refusal = await refusalOf({ model: "m", input: [...before, result(null)] });
+      expect(refusal).toMatchObject({ status: 400, param: "input[2].call_id" });
+      expect(refusal?.message).toContain("exactly one");
+    }
+  });
+});

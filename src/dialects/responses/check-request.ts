@@ -13,6 +13,7 @@ import { responsesFields } from "./request-fields.ts";
 export function checkResponsesRequest(value: unknown): JsonObject {
   const body = requireObject(value);
   requireModel(body);
+  nameOnlyCalls(itemsOf(body["input"]));
   const violation = responsesFields(body);
   if (violation !== undefined) throw violation.toError();
   const { input } = body;
@@ -23,6 +24,20 @@ export function checkResponsesRequest(value: unknown): JsonObject {
     if (isObject(item) && item["type"] === "function_call") mendArguments(item);
   }
   return body;
+}
+
+/** A result that names no call answers the only call before it that has no result. */
+function nameOnlyCalls(items: readonly unknown[]): void {
+  const open = new Set<unknown>();
+  for (const item of items) {
+    if (!isObject(item)) continue;
+    if (item["type"] === "function_call") open.add(item["call_id"]);
+    if (item["type"] !== "function_call_output") continue;
+    const [only] = open;
+    const isUnnamed = (item["call_id"] ?? undefined) === undefined;
+    if (isUnnamed && open.size === 1) Object.assign(item, { call_id: only });
+    open.delete(item["call_id"]);
+  }
 }
 
 const chatAdvice =

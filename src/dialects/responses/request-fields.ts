@@ -100,6 +100,15 @@ const message = object({
 const thoughts = list(object({ optional: { text: text() } }), { of: "objects", mayBeEmpty: true });
 const output = object({ required: { call_id: text(), output: content } });
 
+/** One without a call was given the only one that it can be of, if there is one. */
+function functionOutput(value: unknown): Violation | undefined {
+  const isUnnamed = isObject(value) && (value["call_id"] ?? undefined) === undefined;
+  return isUnnamed ? missing("call_id", unnamedAdvice) : output(value);
+}
+
+const unnamedAdvice =
+  " It may be left out only after exactly one 'function_call' of 'input' without an output.";
+
 const toolName = text({ mayBeEmpty: false, maximumLength: 128, pattern: /^[a-zA-Z0-9_.-]+$/ });
 
 const functionFields = object({
@@ -145,7 +154,7 @@ const items = new Map<unknown, Check>(
     message,
     function_call: object({ required: { call_id: text(), name: text(), arguments: text() } }),
     custom_tool_call: object({ required: { call_id: text(), name: text(), input: text() } }),
-    function_call_output: output,
+    function_call_output: functionOutput,
     custom_tool_call_output: output,
     reasoning: object({
       optional: { summary: thoughts, content: thoughts, encrypted_content: text() },
