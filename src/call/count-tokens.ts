@@ -1,4 +1,5 @@
 import { measureChatInput } from "../admission/estimate/estimate.ts";
+import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import { type Call, resolveModel } from "../snapshot/call.ts";
 import type { ChatCall } from "./chat/chat-call.ts";
 import { canCount, countInput } from "./count-input.ts";
@@ -26,7 +27,10 @@ export async function countTokens(
       const counted = await countInput(request, model, { call, meter: noMeter, services });
       if (counted !== undefined) return { inputTokens: counted, isEstimate: false };
     } catch (error) {
-      throw toCallError(error, model);
+      // Who counts wants to know by how much it is too long.
+      const isTooLong =
+        error instanceof UpstreamFailure && error.details.kind === "context-overflow";
+      if (!isTooLong) throw toCallError(error, model);
     } finally {
       call.answerMemory?.release();
     }

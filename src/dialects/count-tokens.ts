@@ -4,11 +4,12 @@ import type { KeyCall } from "../edge/dispatch/route.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 import type { ReadingCall } from "./chat-handler.ts";
 import { type HandlerParts, readCall } from "./read-call.ts";
+import type { JsonBody } from "./request/parse-json.ts";
 
 /** An endpoint that counts the input of a conversation: how a dialect reads and writes it. */
 export interface CountSurface {
   /** Throws 400. */
-  read(body: unknown, call: ReadingCall): Conversation | Promise<Conversation>;
+  read(body: JsonBody, call: ReadingCall): Conversation | Promise<Conversation>;
   body(inputTokens: number): object;
 }
 
@@ -18,8 +19,9 @@ export function createCountTokens(
   { services }: Pick<HandlerParts, "services">,
 ): (call: KeyCall) => Promise<Reply> {
   return async (call) => {
-    const { value, bodyBytes } = await readCall(call);
-    const request = await surface.read(value, call);
+    const read = await readCall(call);
+    const { bodyBytes } = read;
+    const request = await surface.read(read, call);
     const { inputTokens, isEstimate } = await countTokens(call, { request, bodyBytes }, services);
     const headers = isEstimate ? { "x-sluice-estimate": "true" } : {};
     return jsonReply(surface.body(inputTokens), headers);

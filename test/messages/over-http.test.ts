@@ -380,6 +380,11 @@ describe("counting tokens", () => {
     expect(response.headers.get("x-sluice-estimate")).toBeNull();
     const answer = await bedrock.post("/v1/messages", { ...request, max_tokens: 10 });
     expect(await answer.json()).toMatchObject({ usage: { input_tokens: counted } });
+    // The upstream refuses to count what is too long, which is what its caller wants to learn.
+    simulator.setFaultPlan([{ mode: "context-overflow" }]);
+    const estimated = await bedrock.post("/v1/messages/count_tokens", request);
+    expect(estimated.status).toBe(200);
+    expect(estimated.headers.get("x-sluice-estimate")).toBe("true");
   });
 
   test("has a window of its own: many at once leave the calls of a small key alone", async () => {

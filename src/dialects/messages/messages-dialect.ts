@@ -1,5 +1,6 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { JsonObject } from "../../domain/json-fields.ts";
 import { bearer, type CredentialForm } from "../../domain/keys/api-key.ts";
 import type { Dialect } from "../../edge/replies/error-reply.ts";
 import { readMessagesRequest } from "../../wires/messages/read-request.ts";
@@ -18,9 +19,8 @@ export const messages: ChatSurface = {
   hasPing: true,
   read({ value, text }, { headers }) {
     const body = restoreInputs(checkMessagesRequest(value), text);
-    const conversation = requireContent(readMessagesRequest(body));
     return {
-      conversation: { ...conversation, betas: betasIn(headers.get("anthropic-beta")) },
+      conversation: conversationOf(body, headers),
       body: (answer, about) => writeMessage(answer, { ...about, id: messageId(about.callId) }),
       openWriter: (about) => new MessageStreamWriter({ ...about, id: messageId(about.callId) }),
     };
@@ -29,9 +29,15 @@ export const messages: ChatSurface = {
 
 /** `POST /v1/messages/count_tokens` */
 export const messageTokens: CountSurface = {
-  read: (body) => requireContent(readMessagesRequest(checkCountRequest(body))),
+  read: ({ value, text }, { headers }) =>
+    conversationOf(restoreInputs(checkCountRequest(value), text), headers),
   body: (inputTokens) => ({ input_tokens: inputTokens }),
 };
+
+function conversationOf(body: JsonObject, headers: Pick<Headers, "get">): Conversation {
+  const conversation = requireContent(readMessagesRequest(body));
+  return { ...conversation, betas: betasIn(headers.get("anthropic-beta")) };
+}
 
 function betasIn(header: string | null): readonly string[] | undefined {
   if (header === null) return undefined;

@@ -37,8 +37,8 @@ export function createResponses({ responses: stored }: ResponsesParts): ChatSurf
 /** `POST /v1/responses/input_tokens` */
 export function createResponseTokens({ responses: stored }: ResponsesParts): CountSurface {
   return {
-    read(body, call) {
-      const input = wholeInput(checkResponsesRequest(body), call, stored);
+    read({ value }, call) {
+      const input = wholeInput(checkResponsesRequest(value), call, stored);
       if (input instanceof Promise) return input.then((whole) => readInput(whole).conversation);
       return readInput(input).conversation;
     },

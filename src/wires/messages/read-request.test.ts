@@ -98,6 +98,18 @@ describe("system", () => {
     ] as never);
     expect(rolesOf(read({ system: "" }))).toEqual(["user"]);
   });
+
+  test("alone has that line: what others say of it is content", () => {
+    const text = "x-anthropic-billing-header: what sends this?";
+    const result = { type: "tool_result", tool_use_id: "t", content: text };
+    const messages = [
+      { role: "user", content: text },
+      { role: "user", content: [result] },
+    ];
+    const [asked, answered] = read({ messages }).turns;
+    expect(asked?.blocks).toMatchObject([{ type: "text", text }]);
+    expect(answered?.blocks).toMatchObject([{ content: [{ type: "text", text }] }]);
+  });
 });
 
 describe("turns", () => {

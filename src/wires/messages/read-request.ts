@@ -167,9 +167,10 @@ function readTurns(body: JsonObject): readonly Turn[] {
 
 /** Undefined without content. `content` is the path of the content. */
 function readTurn(message: JsonObject, at: string, content: string): Turn | undefined {
-  const blocks = readContent(message["content"], content).filter(isSent);
-  if (blocks.length === 0) return undefined;
   const role = message["role"];
+  const isMeant = role === "system" ? isInstruction : isFilled;
+  const blocks = readContent(message["content"], content).filter(isMeant);
+  if (blocks.length === 0) return undefined;
   return {
     role: role === "system" || role === "assistant" ? role : "user",
     blocks,
@@ -181,12 +182,16 @@ function readTurn(message: JsonObject, at: string, content: string): Turn | unde
 
 const messageFields: ReadonlySet<string> = new Set(["role", "content"]);
 
-/** Claude Code's line for Anthropic's accounting, which differs between its builds. */
-const accountingLine = "x-anthropic-billing-header:";
-
-function isSent(block: Block): boolean {
-  return block.type !== "text" || (block.text !== "" && !block.text.startsWith(accountingLine));
+function isFilled(block: Block): boolean {
+  return block.type !== "text" || block.text !== "";
 }
+
+/** Claude Code's line for Anthropic's accounting is none; it differs between its builds. */
+function isInstruction(block: Block): boolean {
+  return isFilled(block) && !(block.type === "text" && block.text.startsWith(accountingLine));
+}
+
+const accountingLine = "x-anthropic-billing-header:";
 
 function readContent(content: unknown, at: string): readonly Block[] {
   if (typeof content === "string") return [{ type: "text", text: content, at }];
@@ -230,7 +235,7 @@ function readBlock(block: JsonObject, at: string): readonly Block[] {
         {
           type: "tool-result",
           callId: textOf(block["tool_use_id"]) ?? "",
-          content: readContent(sent, `${at}.content`).filter(isResultContent).filter(isSent),
+          content: readContent(sent, `${at}.content`).filter(isResultContent).filter(isFilled),
           isPlain: typeof sent === "string" ? true : undefined,
           isError: block["is_error"] === true ? true : undefined,
           cacheMark,
