@@ -4,13 +4,14 @@ import type { TokenUsage } from "../domain/usage/usage.ts";
 import { eventStream, eventStreamHeaders, keepAliveComment } from "../edge/replies/event-stream.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
+import type { Clock } from "../domain/clock.ts";
 import { modelNamed } from "../domain/model.ts";
 import type { StartedCall } from "../call/run-call.ts";
 import { type ChatCall, openChatStream, runChat } from "../call/chat/chat-call.ts";
 import { hasSettledWithin } from "../domain/waiting/wait.ts";
 import type { ResponseOwner } from "../idempotency/stored-responses.ts";
 import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
-import { ChatFrames, type ChatWriter } from "./chat-frames.ts";
+import { ChatFrames, type ChatWriter, type OpeningStream } from "./chat-frames.ts";
 import { type ApiSettings, type HandlerParts, readCall, servedHeaders } from "./read-call.ts";
 import type { JsonBody } from "./request/parse-json.ts";
 
@@ -123,19 +124,13 @@ async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
   const isKnown =
     isHeld || (await hasSettledWithin(opening, settings.holdHeadersMs, services.clock));
   const started = isKnown ? await opening : undefined;
-  let inputTokens = 0;
-  const knowInput = (opened: typeof started): void => {
-    inputTokens = opened?.meter.inputTokens ?? 0;
-  };
-  if (started === undefined) opening.then(knowInput, () => undefined);
-  else knowInput(started);
-  const now = (): number => Math.floor(services.clock.now() / 1000);
+  const now = secondsOf(services.clock);
   const writer = asking.openWriter({
     callId: call.id,
     created: now(),
     now,
     model: started === undefined ? asking.conversation.model : servedName(started, asking),
-    inputTokens: () => inputTokens,
+    inputTokens: inputOf(opening),
   });
   return {
     status: 200,
@@ -144,12 +139,33 @@ async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
       ...(started !== undefined && headersOf(started, reply)),
     },
     frames: new ChatFrames(opening, writer, call),
-    keepAlive:
-      surface.hasPing === true || settings.keepAlive === "chunk"
-        ? () => writer.keepAlive()
-        : () => keepAliveComment,
+    keepAlive: keepAliveOf(
+      surface.hasPing === true || settings.keepAlive === "chunk" ? writer : undefined,
+    ),
     isEarly: started === undefined,
   };
+}
+
+// These three are outside `openStream`: closures of an asynchronous function keep all its variables,
+// and so the request, for as long as the stream is open.
+
+function secondsOf(clock: Clock): () => number {
+  return () => Math.floor(clock.now() / 1000);
+}
+
+function inputOf(opening: OpeningStream): () => number {
+  let tokens = 0;
+  opening.then(
+    ({ meter }) => {
+      tokens = meter.inputTokens;
+    },
+    () => undefined,
+  );
+  return () => tokens;
+}
+
+function keepAliveOf(writer: ChatWriter | undefined): () => string {
+  return () => writer?.keepAlive() ?? keepAliveComment;
 }
 
 type AnyStarted = Pick<StartedCall<unknown>, "admission" | "attempt" | "call">;

@@ -15,7 +15,8 @@ export interface FaultProcess extends AsyncDisposable {
   /** The first of the keys. */
   readonly key: string;
   readonly keys: readonly string[];
-  post(body: unknown): Promise<Response>;
+  /** `path` is below `/v1`; default: chat completions. */
+  post(body: unknown, path?: string): Promise<Response>;
   /** Of the serving process, from its metrics. */
   residentBytes(): Promise<number>;
   metrics(): Promise<string>;
@@ -60,8 +61,8 @@ export async function startFaultProcess(
     port: Number(new URL(serving.dataUrl).port),
     key,
     keys,
-    post: (body) =>
-      fetch(`${serving.dataUrl}/v1/chat/completions`, {
+    post: (body, path = "chat/completions") =>
+      fetch(`${serving.dataUrl}/v1/${path}`, {
         method: "POST",
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
         body: JSON.stringify(body),
