@@ -92,7 +92,7 @@ function typeOf(tool: JsonObject | undefined): string {
 const marked = {
   cache_control: object({
     required: { type: oneOf(["ephemeral"]) },
-    optional: { ttl: oneOf(["5m", "1h"]) },
+    optional: { ttl: text() },
   }),
 };
 
@@ -206,7 +206,7 @@ const optional = {
   }),
   output_config: object({
     optional: {
-      effort: oneOf(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+      effort: text(),
       format,
     },
   }),

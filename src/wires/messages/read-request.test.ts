@@ -38,6 +38,16 @@ test("the smallest request is one turn of one text, with a cap that the wire dem
   });
 });
 
+test("words of tomorrow are no failure: an effort is the largest, which the caller learns", () => {
+  const conversation = read({
+    output_config: { effort: "ultra" },
+    cache_control: { type: "ephemeral", ttl: "2h" },
+  });
+  expect(conversation.thinking).toEqual({ effort: "max" });
+  expect(conversation.adjusted).toEqual(new Map([["output_config.effort", "max"]]));
+  expect(conversation.turns.at(-1)?.blocks.at(-1)?.cacheMark).toEqual({ form: "control" });
+});
+
 test("options are read; fields without a name here stay beside", () => {
   const { options, thinking, format, extra } = read({
     temperature: 0.5,

@@ -1,3 +1,5 @@
+import type { AdjustedFields } from "../../domain/chat/answer.ts";
+import { effortBudgets } from "../../domain/chat/thinking-effort.ts";
 import type {
   AnswerFormat,
   Block,
@@ -47,7 +49,7 @@ export function readMessagesRequest(body: JsonObject): Conversation {
     options: readOptions(body, choice),
     thinking: readThinking(body),
     extra: fieldsBeyond(body, rootFields) ?? {},
-    adjusted: tools.length < offered.length ? new Map([["server_tools", "dropped"]]) : undefined,
+    adjusted: adjustedIn(body, tools.length < offered.length),
   };
 }
 
@@ -95,7 +97,8 @@ const tiers: Readonly<Record<string, string>> = { auto: "auto", standard_only: "
 
 /** Modes that are new here let the model decide, as `adaptive` does. */
 function readThinking(body: JsonObject): Thinking | undefined {
-  const effort = textOf(objectOf(body["output_config"])?.["effort"]);
+  const asked = effortIn(body);
+  const effort = asked === undefined || efforts.has(asked) ? asked : newerEffort;
   const thinking = objectOf(body["thinking"]);
   if (thinking === undefined) return effort === undefined ? undefined : { effort };
   const type = thinking["type"];
@@ -105,6 +108,24 @@ function readThinking(body: JsonObject): Thinking | undefined {
     mode: type === "enabled" || type === "disabled" ? type : "adaptive",
     display: textOf(thinking["display"]),
   };
+}
+
+function effortIn(body: JsonObject): string | undefined {
+  return textOf(objectOf(body["output_config"])?.["effort"]);
+}
+
+const efforts: ReadonlySet<string> = new Set(["none", ...Object.keys(effortBudgets)]);
+/** For a word that is not known: those that came later than the others asked for more. */
+const newerEffort = "max";
+
+function adjustedIn(body: JsonObject, dropsTools: boolean): AdjustedFields | undefined {
+  const adjusted = new Map<string, string>();
+  if (dropsTools) adjusted.set("server_tools", "dropped");
+  const effort = effortIn(body);
+  if (effort !== undefined && !efforts.has(effort)) {
+    adjusted.set("output_config.effort", newerEffort);
+  }
+  return adjusted.size === 0 ? undefined : adjusted;
 }
 
 /** `output_format` is the older place of the same. */
