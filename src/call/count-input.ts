@@ -2,7 +2,7 @@ import type { Conversation } from "../domain/chat/conversation.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import { guardedCodec, heldStateIn } from "./opaque/held-state.ts";
+import { heldStateIn } from "./opaque/held-state.ts";
 import { callerCodec } from "./opaque/caller-codec.ts";
 import { attemptWhole } from "./attempts/ask-upstream.ts";
 import type { CountContext } from "./attempts/call-candidates.ts";
@@ -30,8 +30,7 @@ export async function countInput(
     const codec = upstream?.adapter.chat;
     if (upstream === undefined || codec === undefined || counting.isResting(target.id)) continue;
     const candidate = { model: withinTime(model, context), target, upstream };
-    const guarded = guardedCodec(codec, held, { candidate, call });
-    const count = callerCodec(guarded, candidate, { call, tags }).countTokens;
+    const count = callerCodec(codec, candidate, { call, tags, held }).countTokens;
     if (count === undefined) continue;
     try {
       const exchange = count(request, target.model);

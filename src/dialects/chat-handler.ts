@@ -15,7 +15,7 @@ import { ChatFrames, type ChatWriter, type OpeningStream } from "./chat-frames.t
 import { type ApiSettings, type HandlerParts, readCall, servedHeaders } from "./read-call.ts";
 import type { JsonBody } from "./request/parse-json.ts";
 
-/** Metadata of an answer. `now` is the time in Unix seconds. */
+/** Metadata of an answer. */
 export interface AboutAnswer {
   readonly callId: string;
   /** Unix seconds. */

@@ -2,31 +2,18 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  clientEnvironment,
-  installTimeoutMs,
-  passedChecks,
-  run,
-  testNeedingRegistry,
-} from "../sdk/registry-test.ts";
-import { startSdkGateway } from "../sdk/sdk-gateway.ts";
+import { installTimeoutMs, run, testNeedingRegistry } from "../sdk/registry-test.ts";
 import { startSimulator } from "../../simulator/simulator.ts";
 import { type ChatKind, startGateway, type TestGateway, chatKinds } from "../support/gateway.ts";
 import { user } from "../messages/messages.ts";
-import { nodeClients } from "./node-clients.ts";
+import { nodeClients, passedBy } from "./node-clients.ts";
 
 const testNode = testNeedingRegistry("node");
 
 testNode.each(chatKinds)(
   "the checks of Anthropic's SDK and of the AI SDK's provider pass on kind %s",
   async (kind) => {
-    const folder = await nodeClients();
-    await using sdk = await startSdkGateway(kind);
-    const env = clientEnvironment(sdk);
-    const passed: string[] = [];
-    for (const program of ["anthropic-sdk.mjs", "ai-anthropic.mjs"]) {
-      passed.push(...passedChecks(await run(["node", program], { cwd: folder, env })));
-    }
+    const passed = await passedBy(["anthropic-sdk.mjs", "ai-anthropic.mjs"], kind);
     expect(passed.length).toBe(13);
   },
   installTimeoutMs,

@@ -7,7 +7,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { cacheFolder, run } from "../sdk/registry-test.ts";
+import { cacheFolder, clientEnvironment, passedChecks, run } from "../sdk/registry-test.ts";
+import { startSdkGateway } from "../sdk/sdk-gateway.ts";
 
 const source = join(import.meta.dir, "node");
 
@@ -25,4 +26,19 @@ export async function nodeClients(): Promise<string> {
   await run(["npm", "install", "--no-audit", "--no-fund", "--no-package-lock"], { cwd: folder });
   writeFileSync(marker, "");
   return folder;
+}
+
+/** The checks that the programs passed against a gateway of its own. */
+export async function passedBy(
+  programs: readonly string[],
+  kind: Parameters<typeof startSdkGateway>[0],
+): Promise<readonly string[]> {
+  const folder = await nodeClients();
+  await using sdk = await startSdkGateway(kind);
+  const env = clientEnvironment(sdk);
+  const passed: string[] = [];
+  for (const program of programs) {
+    passed.push(...passedChecks(await run(["node", program], { cwd: folder, env })));
+  }
+  return passed;
 }

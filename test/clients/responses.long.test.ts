@@ -2,29 +2,16 @@ import { expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  clientEnvironment,
-  installTimeoutMs,
-  passedChecks,
-  run,
-  testNeedingRegistry,
-} from "../sdk/registry-test.ts";
-import { startSdkGateway } from "../sdk/sdk-gateway.ts";
+import { installTimeoutMs, run, testNeedingRegistry } from "../sdk/registry-test.ts";
 import { chatKinds, startGateway, targetAt, upstreamKinds } from "../support/gateway.ts";
-import { nodeClients } from "./node-clients.ts";
+import { nodeClients, passedBy } from "./node-clients.ts";
 
 const testNode = testNeedingRegistry("node");
 
 testNode.each(upstreamKinds)(
   "the AI SDK's and the Agents SDK's checks pass on kind %s",
   async (kind) => {
-    const folder = await nodeClients();
-    await using sdk = await startSdkGateway(kind);
-    const env = clientEnvironment(sdk);
-    const passed: string[] = [];
-    for (const program of ["ai-sdk.mjs", "agents.mjs"]) {
-      passed.push(...passedChecks(await run(["node", program], { cwd: folder, env })));
-    }
+    const passed = await passedBy(["ai-sdk.mjs", "agents.mjs"], kind);
     expect(passed.length).toBe(10);
   },
   installTimeoutMs,

@@ -25,7 +25,7 @@ import {
   inputReadings,
 } from "./choices.ts";
 import { countInput } from "../count-input.ts";
-import { guardedCodec, heldStateIn } from "../opaque/held-state.ts";
+import { heldStateIn } from "../opaque/held-state.ts";
 import { hasTags } from "../opaque/opaque-values.ts";
 import { callerCodec, opaqueValuesOf } from "../opaque/caller-codec.ts";
 import { beginHooks, changedByHooks } from "../hooks.ts";
@@ -199,8 +199,11 @@ function workOf<Answer>(
     },
     async attempt(attempt) {
       const { candidate, call, services } = attempt;
-      const guarded = guardedCodec(chatCodec(candidate), held, attempt);
-      const codec = callerCodec(guarded, candidate, { call, tags: services.tags });
+      const codec = callerCodec(chatCodec(candidate), candidate, {
+        call,
+        tags: services.tags,
+        held,
+      });
       const preparing = images.requestFor(codec, attempt);
       const prepared = preparing instanceof Promise ? await preparing : preparing;
       const named = withHiddenNames(prepared, attempt);

@@ -3,6 +3,7 @@ import type { Conversation } from "../../domain/chat/conversation.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { ChatCodec, ValueOrigin } from "../../upstreams/adapter.ts";
+import { guardedCodec, type NamedState } from "./held-state.ts";
 import { OpaqueValues, type Opened } from "./opaque-values.ts";
 import type { ValueTags } from "./value-tags.ts";
 
@@ -22,16 +23,25 @@ function originOf({ model, target, upstream }: Destination): ValueOrigin {
   return chat?.origin?.(named) ?? { wire: provider, model: target.model, account: upstream.name };
 }
 
+interface CallerTerms {
+  readonly call: Pick<Call, "caller">;
+  readonly tags: ValueTags;
+  /** What the caller's request names of upstreams; see `heldStateIn`. */
+  readonly held: readonly NamedState[];
+}
+
 /**
  * The codec of a destination for the caller of a call. Opaque values leave in tags, and return to
- * their origin without. The request names the model whose target it is: the caller may have used
- * another name, or asked for a model that this one stands in for.
+ * their origin without. Ids of what the upstream holds are refused unless the caller's account holds
+ * it. The request names the model whose target it is: the caller may have used another name, or
+ * asked for a model that this one stands in for.
  */
 export function callerCodec(
-  codec: ChatCodec,
+  own: ChatCodec,
   destination: Destination,
-  { call, tags }: { readonly call: Pick<Call, "caller">; readonly tags: ValueTags },
+  { call, tags, held }: CallerTerms,
 ): ChatCodec {
+  const codec = guardedCodec(own, held, { destination, call });
   const values = opaqueValuesOf(destination, call, tags);
   const { alias } = destination.model;
   const open = (asked: Conversation): Opened => {

@@ -11,7 +11,7 @@ import type { Call } from "../../snapshot/call.ts";
 import type { ChatCodec, UpstreamRequest } from "../../upstreams/adapter.ts";
 
 /** A field of a request that names what an upstream holds, such as a file. */
-interface NamedState {
+export interface NamedState {
   /** Path of the caller's field. */
   readonly at: string;
   /** Stands in the body of a request that has the field, and in no text or number of another. */
@@ -115,9 +115,9 @@ const stateNames: ReadonlySet<string> = new Set([
 export function guardedCodec(
   codec: ChatCodec,
   held: readonly NamedState[],
-  { candidate, call }: { readonly candidate: Destination; readonly call: Pick<Call, "caller"> },
+  { destination, call }: { readonly destination: Destination; readonly call: Pick<Call, "caller"> },
 ): ChatCodec {
-  const isOwn = candidate.upstream.stateAccount === call.caller.key.accountId;
+  const isOwn = destination.upstream.stateAccount === call.caller.key.accountId;
   if (held.length === 0 || isOwn) return codec;
   const { countTokens } = codec;
   return {

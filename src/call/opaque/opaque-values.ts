@@ -177,9 +177,12 @@ export class OpaqueValues {
 }
 
 function isOpaqueChoice({ blocks, extra }: ChatChoice): boolean {
-  return (
-    hasOpaque(extra) || blocks.some(({ type }) => type === "reasoning" || type === "tool-call")
-  );
+  return hasOpaque(extra) || blocks.some(isOpaqueBlock);
+}
+
+function isOpaqueBlock(block: AnswerBlock): boolean {
+  if (block.type === "reasoning") return block.opaque !== undefined;
+  return block.type === "tool-call" && block.extra !== undefined;
 }
 
 function isOpaque(event: ChatEvent): boolean {

@@ -41,7 +41,7 @@ export class HolderTags {
     this.#holder = holder;
   }
 
-  /** `text`: what stands beside the value and returns with it. */
+  /** `text`: the readable text that the caller sends back along with the value. */
   tag(value: string, text: string): string {
     return `${prefix}${this.#newMac(value, text)}.${value}`;
   }

@@ -40,14 +40,3 @@ export type Item = Message | Thought | Call;
 export function placeOf({ id, index }: ItemBase): string {
   return `"item_id":"${id}","output_index":${index}`;
 }
-
-/** Whether arguments are complete: no object stays one when text follows. */
-export function isWholeObject(json: string): boolean {
-  if (!json.endsWith("}")) return false;
-  try {
-    JSON.parse(json);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,3 +1,4 @@
+import { isWholeInput } from "../../domain/chat/tool-input.ts";
 import type {
   AnswerReasoning,
   ChatEvent,
@@ -13,7 +14,6 @@ import type { HeldResponse } from "../../idempotency/stored-responses.ts";
 import type { ChatWriter } from "../chat-frames.ts";
 import {
   type Call,
-  isWholeObject,
   type Item,
   type ItemBase,
   type Message,
@@ -275,7 +275,7 @@ export class ResponseEventWriter implements ChatWriter {
   #closeWholeCalls(): string {
     let frames = "";
     for (const [index, call] of this.#calls) {
-      if (call.about.kind === "custom" || !isWholeObject(call.about.arguments)) continue;
+      if (call.about.kind === "custom" || !isWholeInput(call.about.arguments)) continue;
       this.#calls.delete(index);
       frames += this.#callDone(call, "completed");
     }

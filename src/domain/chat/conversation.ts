@@ -281,6 +281,12 @@ export function flatNameOf({ name, namespace }: Pick<Tool, "name" | "namespace">
   return namespace === undefined || namespace === "functions" ? name : `${namespace}__${name}`;
 }
 
+/** Whether a block may stand in the result of a tool. */
+export function isResultContent(block: Block): block is ResultContent {
+  const { type } = block;
+  return type === "text" || type === "image" || type === "document" || type === "foreign";
+}
+
 /** The larger of the caller's caps: a reservation for the smaller one could be exceeded. */
 export function outputCap({ caps }: Conversation): number | undefined {
   return caps.length === 0 ? undefined : Math.max(...caps.map(({ tokens }) => tokens));

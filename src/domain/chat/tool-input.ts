@@ -14,6 +14,17 @@ export function toolInput(text: string): JsonObject | undefined {
   }
 }
 
+/** Whether the text of an input is complete: no object stays one when text follows. */
+export function isWholeInput(text: string): boolean {
+  if (!text.endsWith("}")) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Parses JSON. Integers that a number cannot represent exactly, such as ids that models pass to tools,
  * become values that `JSON.stringify` writes unchanged. Throws for text that is no JSON.

@@ -52,7 +52,7 @@ const leastPollMs = 5;
 
 /**
  * Decides who waits for slots, in which turn, and who is served when some are free. Those who wait
- * know how many there are (`Turn.take`). Whoever gives back slots calls `serve`.
+ * know how many there are (`Turn.take`). Call `serve` after giving slots back.
  */
 export class Gate {
   /** Turns within guarantees, which are served first. */

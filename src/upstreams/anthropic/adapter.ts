@@ -1,15 +1,14 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
 import { brokenAnswer } from "../../domain/errors/upstream-failure.ts";
-import { countOf, parseObject, usageIn } from "../../domain/json-fields.ts";
+import { countOf, parseObject } from "../../domain/json-fields.ts";
 import type { AdapterServices, UpstreamAdapter, UpstreamRequest, WholeAnswer } from "../adapter.ts";
 import { unknownFinishReport } from "../shared/finish-words.ts";
-import { decodeMessages, MessagesStreamDecoder } from "../shared/messages/decode-messages.ts";
 import {
   encodeMessages,
   encodeMessagesCount,
   type MessagesModel,
 } from "../shared/messages/encode-messages.ts";
-import { messagesUsage } from "../shared/messages/messages-answer.ts";
+import { createMessagesCodec } from "../shared/messages/messages-codec.ts";
 import { createReadMessagesFailure } from "../shared/messages/read-failure.ts";
 import type { AnthropicSettings } from "./config.ts";
 import { modelOf } from "./models.ts";
@@ -22,18 +21,16 @@ export function createAnthropicAdapter(
   const forwarded = new Set(settings.forwardFields);
   const api = { forwarded, strictTools: true, endUsers: true };
   const modelAt = modelsOf(settings);
-  const onUnknownFinish = unknownFinishReport(onTrouble);
   const post = (request: Conversation, path: string, body: string): UpstreamRequest => ({
     url: `${settings.baseUrl}/v1/messages${path}`,
     method: "POST",
     headers: { ...headers, ...betaHeader(request, settings) },
     body,
   });
-  const encodeChat = (request: Conversation, identifier: string) => {
+  const ask = (request: Conversation, identifier: string) => {
     const model = modelAt(request.model, identifier);
-    const { body, context, adjusted } = encodeMessages(request, model, api);
-    const reader = { context, onUnknownFinish };
-    return { request: post(request, "", body), adjusted, reader };
+    const { body, ...rest } = encodeMessages(request, model, api);
+    return { ...rest, request: post(request, "", body) };
   };
   return {
     chat: {
@@ -53,21 +50,7 @@ export function createAnthropicAdapter(
       }),
       takesChoiceCount: false,
       takesImageUrls: true,
-      encode(request, identifier) {
-        const { reader, ...encoded } = encodeChat({ ...request, isStreamed: false }, identifier);
-        return {
-          ...encoded,
-          decode: (answer) => decodeMessages(answer, reader),
-          usageIn: (body) => messagesUsage(usageIn(body)),
-        };
-      },
-      encodeStream(request, identifier) {
-        const { reader, ...encoded } = encodeChat({ ...request, isStreamed: true }, identifier);
-        return {
-          ...encoded,
-          newDecoder: (limits) => new MessagesStreamDecoder(reader, limits),
-        };
-      },
+      ...createMessagesCodec(ask, unknownFinishReport(onTrouble)),
     },
     provider: "anthropic",
     requestIdHeader: "request-id",

@@ -9,6 +9,7 @@ import {
   text,
 } from "../../settings/values.ts";
 import type { BuiltUpstream, FieldsOf, FileUpstream } from "../kind.ts";
+import { repairFields } from "../shared/config.ts";
 import { type AnthropicModelSettings, claudeFamilies } from "./models.ts";
 
 const names = (about: string) => z.array(text("Name.")).max(100).prefault([]).describe(about);
@@ -60,16 +61,7 @@ export const targetSections = {
       default_output_tokens: requiredWholeNumber([1, 100_000_000])
         .describe("Output cap for calls without one. Default: the model's maximum.")
         .optional(),
-      drop_unsupported: flag(false).describe(
-        "Drops request fields that the model does not support, instead of answering 400.",
-      ),
-      conversation: z
-        .enum(["repair", "strict"])
-        .prefault("repair")
-        .describe(
-          "`repair` adds a user turn to conversations that the provider would reject without " +
-            "one; `strict` refuses them.",
-        ),
+      ...repairFields,
     })
     .optional(),
   embedding: z.strictObject({}).optional(),

@@ -22,7 +22,8 @@ import {
   decodeCountTokens,
   encodeCountTokens,
 } from "./count-tokens.ts";
-import { createMessagesCodec } from "./messages-codec.ts";
+import { createMessagesCodec } from "../shared/messages/messages-codec.ts";
+import { messagesRequest } from "./messages-request.ts";
 import { createReadMessagesFailure } from "../shared/messages/read-failure.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
@@ -114,7 +115,11 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     const operation = isStreamed ? "converse-stream" : "converse";
     return { ...rest, request: post(`${endpoint}${path}/${operation}`, body) };
   };
-  const messages = createMessagesCodec(endpoint, onUnknownFinish);
+  const messages = createMessagesCodec(
+    (request, identifier) =>
+      messagesRequest(endpoint, request, models.at(request.model, identifier).model),
+    onUnknownFinish,
+  );
   return {
     ...(countsTokens && {
       countTokens(request: Conversation, identifier: string) {
@@ -129,7 +134,7 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     takesImageUrls: false,
     encode(request, identifier) {
       const target = models.at(request.model, identifier);
-      if (target.model.settings.api === "messages") return messages.encode(request, target.model);
+      if (target.model.settings.api === "messages") return messages.encode(request, identifier);
       const { context, ...encoded } = encodeChat(request, target, false);
       return {
         ...encoded,
@@ -140,7 +145,7 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
       if (target.model.settings.api === "messages") {
-        return messages.encodeStream(request, target.model);
+        return messages.encodeStream(request, identifier);
       }
       const isAnsweredWhole = answersAsWhole(request, target.model);
       const { context, ...encoded } = encodeChat(request, target, !isAnsweredWhole);

@@ -7,7 +7,7 @@ const markFields = {
   breakpoint: "prompt_cache_breakpoint",
 } as const satisfies Record<CacheMark["form"], string>;
 
-/** What stands beside the known fields of a message, part or tool. */
+/** The cache mark and the unknown fields of a message, part or tool. */
 interface Beside {
   readonly cacheMark: CacheMark | undefined;
   /** Fields without a name; undefined if there are none. */

@@ -1,19 +1,20 @@
 import type { AdjustedFields } from "../../domain/chat/answer.ts";
 import { effortBudgets } from "../../domain/chat/thinking-effort.ts";
-import type {
-  AnswerFormat,
-  Block,
-  CacheMark,
-  Conversation,
-  DocumentBlock,
-  ImageBlock,
-  Options,
-  ResultContent,
-  TextBlock,
-  Thinking,
-  Tool,
-  ToolChoice,
-  Turn,
+import {
+  isResultContent,
+  type AnswerFormat,
+  type Block,
+  type CacheMark,
+  type Conversation,
+  type DocumentBlock,
+  type ResultContent,
+  type ImageBlock,
+  type Options,
+  type TextBlock,
+  type Thinking,
+  type Tool,
+  type ToolChoice,
+  type Turn,
 } from "../../domain/chat/conversation.ts";
 import {
   flagOf,
@@ -279,10 +280,6 @@ const resultFields: ReadonlySet<string> = new Set([
   "is_error",
   "cache_control",
 ]);
-
-function isResultContent(block: Block): block is ResultContent {
-  return ["text", "image", "document", "foreign"].includes(block.type);
-}
 
 /** The blocks that stand in turns and in results of tools. */
 function readMaterial(block: JsonObject, at: string): readonly ResultContent[] {

@@ -1,3 +1,4 @@
+import { isWholeInput } from "../../domain/chat/tool-input.ts";
 import { writeJsonText } from "../../domain/json-object.ts";
 
 /** An event of a Messages stream; `fields` is JSON behind its type. */
@@ -155,13 +156,7 @@ export class CallBlock extends StreamBlock {
   override isOver(hasNext: boolean): boolean {
     if (!hasNext || this.#about.isText || this.#json.length === this.#checkedLength) return false;
     this.#checkedLength = this.#json.length;
-    if (!this.#json.trimEnd().endsWith("}")) return false;
-    try {
-      JSON.parse(this.#json);
-      return true;
-    } catch {
-      return false;
-    }
+    return isWholeInput(this.#json.trimEnd());
   }
 
   protected content(minted: string): string {

@@ -103,7 +103,7 @@ export class MessagesWriter {
   /** A thought takes no mark. */
   mark(content: MessagesBlock[], mark: CacheMark): void {
     const last = content.at(-1);
-    if (last === undefined || isThought(last)) return;
+    if (last === undefined || isThoughtBlock(last)) return;
     content[content.length - 1] = { ...last, ...cacheControl(mark) };
   }
 
@@ -191,7 +191,7 @@ export function cacheControl({ ttl }: CacheMark): JsonObject {
   return { cache_control: { type: "ephemeral", ...(ttl === "1h" && { ttl }) } };
 }
 
-function isThought({ type }: MessagesBlock): boolean {
+export function isThoughtBlock({ type }: MessagesBlock): boolean {
   return type === "thinking" || type === "redacted_thinking";
 }
 
@@ -203,7 +203,7 @@ function plain(data: string): JsonObject {
   return { type: "text", media_type: "text/plain", data };
 }
 
-/** Source code and tables are text too, whatever their type says. */
+/** Source code and tables are text, also when their type does not say so. */
 function isTextFile(mediaType: string, filename: string): boolean {
   if (mediaType.startsWith("text/") || mediaType === "application/json") return true;
   return /\.(?:txt|md|markdown|csv|tsv|html?|json|xml|ya?ml|log)$/i.test(filename);

@@ -1,9 +1,9 @@
-import type {
-  Block,
-  CacheMark,
-  ResultContent,
-  ToolKind,
-  Turn,
+import {
+  isResultContent,
+  type Block,
+  type CacheMark,
+  type ToolKind,
+  type Turn,
 } from "../../domain/chat/conversation.ts";
 import { isObject, type JsonObject, nonEmpty, objectOf, textOf } from "../../domain/json-fields.ts";
 import { fieldsBeyond, objectsIn } from "../fields.ts";
@@ -246,10 +246,6 @@ function readResult(item: JsonObject, at: string): Block {
 }
 
 const resultFields: ReadonlySet<string> = new Set(["type", "id", "call_id", "output", "status"]);
-
-function isResultContent(block: Block): block is ResultContent {
-  return ["text", "image", "document", "foreign"].includes(block.type);
-}
 
 /** What one agent of Codex tells another. A model without agents reads it as marked text. */
 function readAgentMessage(item: JsonObject, at: string): Block {

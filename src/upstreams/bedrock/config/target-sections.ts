@@ -7,6 +7,7 @@ import {
   requiredWholeNumber,
   text,
 } from "../../../settings/values.ts";
+import { repairFields } from "../../shared/config.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
 import { regionName } from "./sites.ts";
 
@@ -104,16 +105,7 @@ const chatSection = z
           "reserves the cap from your quota.",
       )
       .optional(),
-    drop_unsupported: flag(false).describe(
-      "Drops request fields that the model does not support, instead of answering 400.",
-    ),
-    conversation: z
-      .enum(["repair", "strict"])
-      .prefault("repair")
-      .describe(
-        "`repair` adds a user turn to conversations that the provider would reject without " +
-          "one; `strict` refuses them.",
-      ),
+    ...repairFields,
     prompt_cache: z
       .enum(["as_sent", "auto"])
       .prefault("as_sent")

@@ -1,7 +1,11 @@
 import type { AdjustedFields } from "../../../domain/chat/answer.ts";
 import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
-import { type MessagesBlock, MessagesWriter } from "../../../wires/messages/write-blocks.ts";
+import {
+  isThoughtBlock,
+  type MessagesBlock,
+  MessagesWriter,
+} from "../../../wires/messages/write-blocks.ts";
 import {
   type MessagesTool,
   writeMessagesContent,
@@ -223,8 +227,7 @@ function planThinking(
   const circumstances = {
     maxTokens,
     mayThink: !plan.isForced && last?.role === "user",
-    lacksThoughts:
-      last?.content[0]?.["type"] === "tool_result" && !isThought(turns.at(-2)?.content[0]),
+    lacksThoughts: last?.content[0]?.["type"] === "tool_result" && !beginsWithThought(turns.at(-2)),
   };
   switch (facts.reasoning) {
     case "thinking-budget":
@@ -238,13 +241,14 @@ function planThinking(
 
 type Turns = readonly WireTurn<MessagesBlock>[];
 
-/** For a model that does not think in this request. */
-function withoutThoughts({ role, content }: WireTurn<MessagesBlock>): WireTurn<MessagesBlock> {
-  return { role, content: content.filter((block) => !isThought(block)) };
+function beginsWithThought(turn: Turns[number] | undefined): boolean {
+  const [first] = turn?.content ?? [];
+  return first !== undefined && isThoughtBlock(first);
 }
 
-function isThought(block: MessagesBlock | undefined): boolean {
-  return block?.["type"] === "thinking" || block?.["type"] === "redacted_thinking";
+/** For a model that does not think in this request. */
+function withoutThoughts({ role, content }: WireTurn<MessagesBlock>): WireTurn<MessagesBlock> {
+  return { role, content: content.filter((block) => !isThoughtBlock(block)) };
 }
 
 function schemaOf(format: AnswerFormat): JsonObject | undefined {
