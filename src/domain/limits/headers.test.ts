@@ -65,7 +65,9 @@ test.each([
   [1_000, "1", "1000"],
   [1_000.1, "2", "1001"],
   [41_250, "42", "41250"],
-])("a wait of %d ms is rounded up in both units", (waitMs, seconds, milliseconds) => {
+  [61_000, "60", "60000"],
+  [3_600_000, "60", "60000"],
+])("a wait of %d ms is rounded up in both units, at most a minute", (waitMs, seconds, milliseconds) => {
   expect(retryHeaders(waitMs)).toEqual({
     "retry-after": seconds,
     "retry-after-ms": milliseconds,

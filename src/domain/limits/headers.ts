@@ -22,13 +22,17 @@ export function rateLimitHeaders(state: LimitState): Record<string, string> {
   };
 }
 
+/** OpenAI's SDKs ignore a longer wait, and Claude Code gives up. A full window frees after 61 s. */
+const longestWaitMs = 60_000;
+
 /**
- * Headers of a refusal. OpenAI's clients read `retry-after-ms` first, others `retry-after`. For a
- * request that can never fit (undefined), `x-should-retry` tells those clients not to retry.
+ * Headers of a refusal, at most 60 s. OpenAI's clients read `retry-after-ms` first, others
+ * `retry-after`. For a request that can never fit (undefined), `x-should-retry` tells those clients
+ * not to retry.
  */
 export function retryHeaders(retryAfterMs: number | undefined): Record<string, string> {
   if (retryAfterMs === undefined) return { "x-should-retry": "false" };
-  const waitMs = Math.max(1, Math.ceil(retryAfterMs));
+  const waitMs = Math.min(Math.max(1, Math.ceil(retryAfterMs)), longestWaitMs);
   return {
     "retry-after": String(Math.ceil(waitMs / 1_000)),
     "retry-after-ms": String(waitMs),
