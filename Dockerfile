@@ -4,9 +4,11 @@ FROM --platform=$BUILDPLATFORM node:22-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
 COPY simulator/package.json simulator/
+COPY console/package.json console/
 RUN npm ci --omit=dev --no-audit --no-fund
 COPY src src
 COPY simulator simulator
+COPY console console
 COPY scripts/build.ts scripts/
 # docker build --build-arg COMMIT=$(git rev-parse HEAD) .
 ARG COMMIT=unknown
