@@ -14,8 +14,6 @@ import { createReadiness, health } from "./edge/shutdown.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 
 export interface DataRouteOptions extends HandlerParts {
-  /** Routes of further dialects. */
-  readonly surfaces?: ((parts: HandlerParts) => readonly Route[]) | undefined;
   /** Undefined when the process can serve. */
   readonly whyNotReady: () => string | undefined;
   /** What a gateway that can serve lacks; undefined: nothing. */
@@ -65,7 +63,6 @@ export function dataRoutes(options: DataRouteOptions): readonly Route[] {
     { ...call, method: "POST", path: "/v1/embeddings", handle: createEmbeddings(options) },
     ...modelRoutes,
     ...messageRoutes(options),
-    ...(options.surfaces?.(options) ?? []),
     { method: "GET", path: "/healthz", access: "public", handle: health },
     { method: "GET", path: "/readyz", access: "public", handle: readiness },
   ];

@@ -1,5 +1,3 @@
-import type { ChatEvent } from "../domain/chat/answer.ts";
-import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import { WaitingReader } from "../domain/waiting/flow.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
 import { toGatewayError } from "../edge/replies/error-reply.ts";
@@ -7,27 +5,14 @@ import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { MeteredStream } from "../call/metering/metered-stream.ts";
 import type { StartedCall } from "../call/run-call.ts";
 import type { AnswerFrames } from "../idempotency/answer.ts";
-
-/** Writes the frames of one answer in a dialect's own form. */
-export interface ChatWriter {
-  /** Empty for events that have no frame. */
-  write(events: readonly ChatEvent[]): string;
-  /** The end of a whole answer. A promise, which never rejects, only where something is stored. */
-  end(usage: TokenUsage): string | Promise<string>;
-  /** An empty event, for clients that cannot parse comments. */
-  keepAlive(): string;
-  /** The end of an answer that fails after its 200 was sent. Undefined: the dialect's error frame. */
-  fail?(error: GatewayError): string;
-  /** The reader left. May be called at any time. */
-  cancel?(): void;
-}
+import type { AnyStreamWriter } from "../wires/stream-writer.ts";
 
 export type OpeningStream = Promise<StartedCall<MeteredStream>>;
 
 /** The frames of a streamed answer that may not have begun. A failure becomes one error frame. */
 export class ChatFrames implements AnswerFrames {
   ending: AnswerFrames["ending"];
-  readonly #writer: ChatWriter;
+  readonly #writer: AnyStreamWriter;
   readonly #call: Pick<KeyCall, "id" | "dialect">;
   readonly #reader = new WaitingReader();
   #stream: MeteredStream | undefined;
@@ -36,7 +21,11 @@ export class ChatFrames implements AnswerFrames {
   #last: string | Promise<string> | undefined;
   #isOver = false;
 
-  constructor(opening: OpeningStream, writer: ChatWriter, call: Pick<KeyCall, "id" | "dialect">) {
+  constructor(
+    opening: OpeningStream,
+    writer: AnyStreamWriter,
+    call: Pick<KeyCall, "id" | "dialect">,
+  ) {
     this.#writer = writer;
     this.#call = call;
     opening.then(

@@ -11,7 +11,8 @@ import { type ChatCall, openChatStream, runChat } from "../call/chat/chat-call.t
 import { hasSettledWithin } from "../domain/waiting/wait.ts";
 import type { ResponseOwner } from "../idempotency/stored-responses.ts";
 import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
-import { ChatFrames, type ChatWriter, type OpeningStream } from "./chat-frames.ts";
+import type { AnyStreamWriter } from "../wires/stream-writer.ts";
+import { ChatFrames, type OpeningStream } from "./chat-frames.ts";
 import { type ApiSettings, type HandlerParts, readCall, servedHeaders } from "./read-call.ts";
 import type { JsonBody } from "./request/parse-json.ts";
 
@@ -58,7 +59,7 @@ export interface ReadChat {
     answer: ChatResult,
     about: AboutAnswer & { readonly usage: TokenUsage },
   ): object | Promise<object>;
-  openWriter(about: AboutStream): ChatWriter;
+  openWriter(about: AboutStream): AnyStreamWriter;
 }
 
 /** Handles calls of an endpoint for chat. */
@@ -164,7 +165,7 @@ function inputOf(opening: OpeningStream): () => number {
   return () => tokens;
 }
 
-function keepAliveOf(writer: ChatWriter | undefined): () => string {
+function keepAliveOf(writer: AnyStreamWriter | undefined): () => string {
   return () => writer?.keepAlive() ?? keepAliveComment;
 }
 

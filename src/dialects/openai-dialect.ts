@@ -1,9 +1,9 @@
 import type { ChatSurface } from "./chat-handler.ts";
-import { chatBody } from "./openai-chat/chat-body.ts";
-import { ChatChunkWriter } from "./openai-chat/chat-chunks.ts";
-import { checkChatRequest } from "./openai-chat/schema/chat-request.ts";
-import { restoreLargeSeed } from "./openai-chat/schema/large-seed.ts";
+import { checkChatRequest } from "./openai-chat/chat-request.ts";
+import { restoreSeed } from "./request/exact-integers.ts";
 import { readChatRequest } from "../wires/chat/read-request.ts";
+import { writeCompletion } from "../wires/chat/write-answer.ts";
+import { CompletionStreamWriter } from "../wires/chat/write-stream.ts";
 import { objectOf } from "../domain/json-fields.ts";
 import { bearer } from "../domain/keys/api-key.ts";
 import { type Dialect, ownError } from "../edge/replies/error-reply.ts";
@@ -12,13 +12,14 @@ import { type Dialect, ownError } from "../edge/replies/error-reply.ts";
 export const chatCompletions: ChatSurface = {
   endpoint: "chat/completions",
   read({ value, text }) {
-    const body = restoreLargeSeed(checkChatRequest(value), text);
+    const body = restoreSeed(checkChatRequest(value), text);
     const conversation = readChatRequest(body);
     return {
       conversation,
-      body: (answer, about) => chatBody(answer, { ...about, id: completionId(about.callId) }),
+      body: (answer, about) =>
+        writeCompletion(answer, { ...about, id: completionId(about.callId) }),
       openWriter: (about) =>
-        new ChatChunkWriter({
+        new CompletionStreamWriter({
           ...about,
           id: completionId(about.callId),
           includeUsage: objectOf(body["stream_options"])?.["include_usage"] === true,

@@ -1,13 +1,11 @@
 import type { RefusalLog } from "../admission/refusals/refusal-log.ts";
 import type { CallServices } from "../call/services.ts";
-import type { HandlerParts } from "../dialects/read-call.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import { joinLacks } from "../control/platform/process-status.ts";
 import { sellableUnits } from "../domain/limits/capacity.ts";
 import type { Proxies } from "../domain/upstream-settings.ts";
-import type { Route } from "../edge/dispatch/route.ts";
 import type { Shutdown } from "../edge/shutdown.ts";
 import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
 import type { CallHook } from "../snapshot/call-hooks.ts";
@@ -47,8 +45,6 @@ export interface ProcessOverrides {
   readonly random?: () => number;
   readonly randomBytes?: RandomBytes;
   readonly limits?: LimitStore;
-  /** Endpoints of further dialects, on the data listener. */
-  readonly surfaces?: (parts: HandlerParts) => readonly Route[];
   readonly resolveHost?: CallServices["resolveHost"];
   /** Run after those of the configuration. */
   readonly hooks?: readonly CallHook[];
@@ -334,7 +330,6 @@ export class CallServer implements AsyncDisposable {
   }
 
   #routes(): RouteTable {
-    const { surfaces } = this.#options.overrides;
     const settings = () => buildApiSettings(this.#config);
     const parts = {
       services: this.#services,
@@ -344,7 +339,7 @@ export class CallServer implements AsyncDisposable {
     };
     const whyNotReady = (): string | undefined => this.whyNotReady();
     const lack = (): string | undefined => howDegraded(this.#keyRing);
-    return new RouteTable(dataRoutes({ ...parts, surfaces, whyNotReady, howDegraded: lack }));
+    return new RouteTable(dataRoutes({ ...parts, whyNotReady, howDegraded: lack }));
   }
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { AnswerBlock, ChatEvent, ChatResult } from "../../src/domain/chat/answer.ts";
-import { chatBody } from "../../src/dialects/openai-chat/chat-body.ts";
-import { ChatChunkWriter } from "../../src/dialects/openai-chat/chat-chunks.ts";
+import { writeCompletion } from "../../src/wires/chat/write-answer.ts";
+import { CompletionStreamWriter } from "../../src/wires/chat/write-stream.ts";
 import { AnswerReader } from "../../src/upstreams/openai/stream/answer-reader.ts";
 import { ChatStreamDecoder } from "../../src/upstreams/openai/stream/decode-chat-stream.ts";
 import { collectAnswer } from "../../src/upstreams/shared/collect-answer.ts";
@@ -63,7 +63,7 @@ const about = { id: "chatcmpl-1", created: 1, model: "m" };
 const usage = { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0, reasoningTokens: 0 };
 
 function bodyOf(answer: ChatResult): unknown {
-  return JSON.parse(JSON.stringify(chatBody(answer, { ...about, usage })));
+  return JSON.parse(JSON.stringify(writeCompletion(answer, { ...about, usage })));
 }
 
 test("an answer in chat, whole or streamed, is read as what it was written from", () => {
@@ -78,7 +78,7 @@ test("an answer in chat, whole or streamed, is read as what it was written from"
       expect(bodyOf(collectAnswer(whole))).toEqual(expected);
 
       const options = { ...about, includeUsage: true, wantsLogprobs: false };
-      const writer = new ChatChunkWriter(options);
+      const writer = new CompletionStreamWriter(options);
       const frames = Buffer.from(writer.write(events) + writer.end(usage));
       const decoder = new ChatStreamDecoder(answerServices(), decoderLimits);
       const streamed = [...decoder.push(frames), ...decoder.end()];

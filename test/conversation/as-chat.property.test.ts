@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { isObject, listOf } from "../../src/domain/json-fields.ts";
 import { checkMessagesRequest } from "../../src/dialects/messages/check-request.ts";
-import { checkChatRequest } from "../../src/dialects/openai-chat/schema/chat-request.ts";
+import { checkChatRequest } from "../../src/dialects/openai-chat/chat-request.ts";
 import { checkResponsesRequest } from "../../src/dialects/responses/check-request.ts";
 import { readMessagesRequest } from "../../src/wires/messages/read-request.ts";
 import { readResponsesRequest } from "../../src/wires/responses/read-request.ts";

@@ -254,6 +254,15 @@ describe("errors", () => {
     }
   });
 
+  test("of wrong keys in a flood have the same shape, made once", async () => {
+    const wrong = { "x-api-key": "sk-wrong" };
+    const refused = await Promise.all(Array.from({ length: 60 }, () => send({}, wrong)));
+    for (const { type, message } of await Promise.all(refused.map(refusalOf))) {
+      expect(type).toBe("authentication_error");
+      expect(message).toContain("x-api-key: YOUR_KEY");
+    }
+  });
+
   test("x-api-key wins over a bearer, which an empty one leaves", async () => {
     const right = { "x-api-key": gateway.key, authorization: "Bearer wrong" };
     expect((await send({}, right)).status).toBe(200);
@@ -497,4 +506,10 @@ test("a repeat with an Idempotency-Key gets the same message", async () => {
   const again = await send({ stream: true }, key);
   expect([again.headers.get("idempotent-replayed"), await again.text()]).toEqual(["true", first]);
   expect(again.headers.get("anthropic-ratelimit-tokens-limit")).toBeNull();
+  const broken = { model: "broken-model", stream: true };
+  for (const _time of [1, 2]) {
+    const response = await send(broken, { "idempotency-key": "broken" });
+    expect(response.headers.get("idempotent-replayed")).toBeNull();
+    expect(await response.text()).toContain("event: error");
+  }
 });

@@ -5,7 +5,7 @@ import type {
   EmbeddingRequest,
 } from "../../domain/chat/embedding.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { imagePart, textPart } from "../openai-chat/schema/chat-message.ts";
+import { imagePart, textPart } from "../openai-chat/chat-message.ts";
 import {
   arrayTooLong,
   integer,

@@ -2,7 +2,6 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { isObject, type JsonObject, textOf } from "../../domain/json-fields.ts";
 import { isServerTool } from "../../wires/messages/read-request.ts";
-import { answerSchema, checkParameters } from "../openai-chat/schema/json-schema.ts";
 import {
   anyObject,
   boolean,
@@ -10,6 +9,7 @@ import {
   clip,
   decimal,
   integer,
+  knownTypes,
   list,
   object,
   oneOf,
@@ -18,6 +18,8 @@ import {
   textOrList,
   Violation,
 } from "../request/checks.ts";
+import { answerSchema, toolWith } from "../request/json-schema.ts";
+import { toolName } from "../request/openai-fields.ts";
 import { requireObject } from "../request/parse-json.ts";
 
 /**
@@ -89,22 +91,14 @@ function typeOf(tool: JsonObject | undefined): string {
   return clip(String(tool?.["type"]));
 }
 
+const blocks = { of: "objects", mayBeEmpty: true };
+
 const marked = {
   cache_control: object({
     required: { type: oneOf(["ephemeral"]) },
     optional: { ttl: text() },
   }),
 };
-
-/** Objects whose field `type` selects the check of the others; new types pass. */
-function known(cases: Readonly<Record<string, Check>>): Check {
-  const checks = new Map<unknown, Check>(Object.entries(cases));
-  const typed = object({ required: { type: text() } });
-  return (value) => {
-    const check = isObject(value) ? checks.get(value["type"]) : undefined;
-    return (check ?? typed)(value);
-  };
-}
 
 /** `advice`: what to send instead. */
 function refused(advice: string): Check {
@@ -133,7 +127,7 @@ const document = object({
       base64,
       text: object({ required: { data: text() } }),
       content: object({
-        required: { content: textOrList(known({ text: blockText, image }), listOfBlocks()) },
+        required: { content: textOrList(knownTypes({ text: blockText, image }), blocks) },
       }),
       url: refused("Send the document as base64, or its text."),
       file: refused("Send the document as base64, or its text."),
@@ -142,13 +136,9 @@ const document = object({
   optional: { ...marked, title: text(), context: text() },
 });
 
-function listOfBlocks() {
-  return { of: "objects", mayBeEmpty: true };
-}
-
 const material = { text: blockText, image, document };
 
-const block = known({
+const block = knownTypes({
   ...material,
   thinking: object({ required: { thinking: text() }, optional: { signature: text() } }),
   redacted_thinking: object({ required: { data: text() } }),
@@ -160,7 +150,7 @@ const block = known({
     required: { tool_use_id: text() },
     optional: {
       ...marked,
-      content: textOrList(known(material), listOfBlocks()),
+      content: textOrList(knownTypes(material), blocks),
       is_error: boolean,
     },
   }),
@@ -169,24 +159,20 @@ const block = known({
 const message = object({
   required: {
     role: oneOf(["user", "assistant", "system"]),
-    content: textOrList(block, listOfBlocks()),
+    content: textOrList(block, blocks),
   },
 });
 
-const customTool = object({
-  required: {
-    name: text({ mayBeEmpty: false, maximumLength: 128, pattern: /^[a-zA-Z0-9_.-]+$/ }),
-    input_schema: anyObject,
-  },
-  optional: { ...marked, description: text(), strict: boolean },
-});
+const customTool = toolWith(
+  "input_schema",
+  object({
+    required: { name: toolName(128), input_schema: anyObject },
+    optional: { ...marked, description: text(), strict: boolean },
+  }),
+);
 
 function tool(value: unknown): Violation | undefined {
-  if (isObject(value) && isServerTool(value)) return undefined;
-  const violation = customTool(value);
-  if (violation !== undefined || !isObject(value)) return violation;
-  const { input_schema: schema, name } = value;
-  return checkParameters(schema, String(name))?.insideField("input_schema");
+  return isObject(value) && isServerTool(value) ? undefined : customTool(value);
 }
 
 const format = tagged("type", { json_schema: object({ required: { schema: answerSchema } }) });
@@ -196,20 +182,15 @@ const messages = list(message, { of: "objects", maximumLength: 100_000 });
 
 const optional = {
   ...marked,
-  system: textOrList(known({ text: blockText }), listOfBlocks()),
-  tools: list(tool, listOfBlocks()),
+  system: textOrList(knownTypes({ text: blockText }), blocks),
+  tools: list(tool, blocks),
   tool_choice: tagged("type", {
     auto: object(),
     any: object(),
     none: object(),
     tool: object({ required: { name: text({ mayBeEmpty: false }) } }),
   }),
-  output_config: object({
-    optional: {
-      effort: text(),
-      format,
-    },
-  }),
+  output_config: object({ optional: { effort: text(), format } }),
   output_format: format,
   thinking: object({
     required: { type: text() },

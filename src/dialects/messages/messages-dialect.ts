@@ -9,7 +9,7 @@ import { MessageStreamWriter } from "../../wires/messages/write-stream.ts";
 import type { ChatSurface } from "../chat-handler.ts";
 import type { CountSurface } from "../count-tokens.ts";
 import { checkCountRequest, checkMessagesRequest } from "./check-request.ts";
-import { restoreInputs } from "./exact-inputs.ts";
+import { restoreInputs } from "../request/exact-integers.ts";
 import { messagesLimitHeaders } from "./limit-headers.ts";
 import { writeMessagesError } from "./write-error.ts";
 

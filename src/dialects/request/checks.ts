@@ -4,7 +4,7 @@
  * field of an object is removed if it is null and not required. Refusals are worded as OpenAI's,
  * because clients match on parts of them.
  */
-import { isObject } from "../../domain/json-object.ts";
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import { GatewayError, type GatewayErrorName } from "../../domain/errors/gateway-error.ts";
 
 export type Check = (value: unknown) => Violation | undefined;
@@ -152,6 +152,26 @@ export function object({ required = {}, optional = {} }: ObjectRules = {}): Chec
     }
     return undefined;
   };
+}
+
+/** `rest` checks what has passed the first check. */
+export function both(first: Check, rest: (object: JsonObject) => Violation | undefined): Check {
+  return (value) => first(value) ?? (isObject(value) ? rest(value) : undefined);
+}
+
+/** Objects whose type selects the check of the others; new types pass. */
+export function knownTypes(cases: Fields, typeOf = ownType): Check {
+  const checks = new Map<unknown, Check>(Object.entries(cases));
+  return (value) => {
+    const check = isObject(value) ? checks.get(typeOf(value)) : undefined;
+    return (check ?? typed)(value);
+  };
+}
+
+const typed = object({ required: { type: text() } });
+
+function ownType({ type }: JsonObject): unknown {
+  return type;
 }
 
 /** Objects whose field `tag` selects the check of the others. */

@@ -2,16 +2,14 @@
  * The checks of a body of `POST /v1/responses`. Only what the gateway reads is checked: clients send
  * new fields and items every month. Source: OpenAI's OpenAPI document, `CreateResponse`.
  */
-import { isObject } from "../../domain/json-object.ts";
-import { metadata } from "../openai-chat/schema/chat-fields.ts";
-import { checkImageUrl } from "../openai-chat/schema/chat-message.ts";
-import { answerSchema, checkParameters } from "../openai-chat/schema/json-schema.ts";
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import {
   anyObject,
   boolean,
+  both,
   type Check,
-  decimal,
   integer,
+  knownTypes,
   list,
   missing,
   object,
@@ -19,22 +17,19 @@ import {
   tagged,
   text,
   textOrList,
-  textOrObject,
   Violation,
-  wrongType,
 } from "../request/checks.ts";
-
-/** Objects whose field `type` has a check here; those of other types pass. */
-function ofKnownType(checks: Readonly<Record<string, Check>>): Check {
-  const known = new Map<unknown, Check>(Object.entries(checks));
-  return (value) => {
-    if (!isObject(value)) return wrongType("an object", value);
-    const { type } = value;
-    if (type === undefined || type === null) return missing("type");
-    if (typeof type !== "string") return wrongType("a string", type).insideField("type");
-    return known.get(type)?.(value);
-  };
-}
+import { answerSchema, toolWith } from "../request/json-schema.ts";
+import {
+  effort,
+  formatName,
+  grammar,
+  imageUrl,
+  sharedFields,
+  toolChoiceOr,
+  toolName,
+  verbosity,
+} from "../request/openai-fields.ts";
 
 /** What no upstream here could resolve, and what to send in its place. */
 function refused(advice: string): Check {
@@ -50,38 +45,37 @@ const mark = { prompt_cache_breakpoint: object() };
 
 const textPart = object({ required: { text: text() }, optional: mark });
 
-const imageFields = object({
-  optional: {
-    file_id: fileId,
-    image_url: checkImageUrl,
-    detail: oneOf(["low", "high", "auto", "original"]),
-    ...mark,
-  },
-});
-
-function imagePart(value: unknown): Violation | undefined {
-  const violation = imageFields(value);
-  if (violation !== undefined || !isObject(value)) return violation;
-  return value["image_url"] === undefined ? missing("image_url") : undefined;
+/** A field that is needed. The others are checked first: what stands in its place is refused. */
+function needing(field: string, fields: Check): Check {
+  return both(fields, ({ [field]: value }) => (value === undefined ? missing(field) : undefined));
 }
 
-const fileFields = object({
-  optional: {
-    file_id: fileId,
-    file_url: refused("The gateway fetches no documents; send 'file_data'."),
-    file_data: text(),
-    filename: text(),
-    ...mark,
-  },
-});
+const imagePart = needing(
+  "image_url",
+  object({
+    optional: {
+      file_id: fileId,
+      image_url: imageUrl,
+      detail: oneOf(["low", "high", "auto", "original"]),
+      ...mark,
+    },
+  }),
+);
 
-function filePart(value: unknown): Violation | undefined {
-  const violation = fileFields(value);
-  if (violation !== undefined || !isObject(value)) return violation;
-  return value["file_data"] === undefined ? missing("file_data") : undefined;
-}
+const filePart = needing(
+  "file_data",
+  object({
+    optional: {
+      file_id: fileId,
+      file_url: refused("The gateway fetches no documents; send 'file_data'."),
+      file_data: text(),
+      filename: text(),
+      ...mark,
+    },
+  }),
+);
 
-const parts = ofKnownType({
+const parts = knownTypes({
   input_text: textPart,
   output_text: textPart,
   text: textPart,
@@ -109,26 +103,21 @@ function functionOutput(value: unknown): Violation | undefined {
 const unnamedAdvice =
   " It may be left out only after exactly one 'function_call' of 'input' without an output.";
 
-const toolName = text({ mayBeEmpty: false, maximumLength: 128, pattern: /^[a-zA-Z0-9_.-]+$/ });
-
-const functionFields = object({
-  required: { name: toolName },
-  optional: { description: text(), parameters: anyObject, strict: boolean },
-});
-
-function functionTool(value: unknown): Violation | undefined {
-  const violation = functionFields(value);
-  if (violation !== undefined || !isObject(value)) return violation;
-  return checkParameters(value["parameters"], String(value["name"]))?.insideField("parameters");
-}
+const functionTool = toolWith(
+  "parameters",
+  object({
+    required: { name: toolName(128) },
+    optional: { description: text(), parameters: anyObject, strict: boolean },
+  }),
+);
 
 const customTool = object({
-  required: { name: toolName },
+  required: { name: toolName(128) },
   optional: {
     description: text(),
     format: tagged("type", {
       text: object(),
-      grammar: object({ required: { definition: text(), syntax: oneOf(["lark", "regex"]) } }),
+      grammar,
     }),
   },
 });
@@ -136,12 +125,12 @@ const customTool = object({
 const callable = { function: functionTool, custom: customTool };
 const namespace = object({
   required: {
-    name: toolName,
-    tools: list(ofKnownType(callable), { of: "objects", mayBeEmpty: true }),
+    name: toolName(128),
+    tools: list(knownTypes(callable), { of: "objects", mayBeEmpty: true }),
   },
   optional: { description: text() },
 });
-const tools = list(ofKnownType({ ...callable, namespace }), { of: "objects", mayBeEmpty: true });
+const tools = list(knownTypes({ ...callable, namespace }), { of: "objects", mayBeEmpty: true });
 
 const compaction = refused(
   "Compaction by ciphertext is a feature of OpenAI's servers. Give the provider another name than " +
@@ -149,8 +138,16 @@ const compaction = refused(
 );
 const compactionItem: Check = (value) => compaction(value)?.insideField("type");
 
-const items = new Map<unknown, Check>(
-  Object.entries({
+/** A message and a reference may lack their type. */
+export function itemType(item: JsonObject): unknown {
+  const type = item["type"] ?? undefined;
+  if (type !== undefined) return type;
+  const isReference = item["role"] === undefined && typeof item["id"] === "string";
+  return isReference ? "item_reference" : "message";
+}
+
+const item = knownTypes(
+  {
     message,
     function_call: object({ required: { call_id: text(), name: text(), arguments: text() } }),
     custom_tool_call: object({ required: { call_id: text(), name: text(), input: text() } }),
@@ -163,30 +160,16 @@ const items = new Map<unknown, Check>(
     additional_tools: object({ optional: { tools } }),
     compaction: compactionItem,
     compaction_trigger: compactionItem,
-  } satisfies Readonly<Record<string, Check>>),
+  },
+  itemType,
 );
-
-/** A message and a reference may lack their type. */
-export function itemType(item: Readonly<Record<string, unknown>>): unknown {
-  const type = item["type"] ?? undefined;
-  if (type !== undefined) return type;
-  const isReference = item["role"] === undefined && typeof item["id"] === "string";
-  return isReference ? "item_reference" : "message";
-}
-
-function item(value: unknown): Violation | undefined {
-  if (!isObject(value)) return wrongType("an object", value);
-  const type = itemType(value);
-  if (typeof type !== "string") return wrongType("a string", type).insideField("type");
-  return items.get(type)?.(value);
-}
 
 const format = tagged("type", {
   text: object(),
   json_object: object(),
   json_schema: object({
     required: {
-      name: text({ mayBeEmpty: false, maximumLength: 64, pattern: /^[a-zA-Z0-9_-]+$/ }),
+      name: formatName,
       schema: answerSchema,
     },
     optional: { description: text(), strict: boolean },
@@ -195,20 +178,18 @@ const format = tagged("type", {
 
 const named = object({ required: { name: text() }, optional: { namespace: text() } });
 
-const toolChoice = textOrObject({
-  text: oneOf(["none", "auto", "required"]),
-  object: ofKnownType({
+const toolChoice = toolChoiceOr(
+  knownTypes({
     function: named,
     custom: named,
     allowed_tools: object({
       required: {
         mode: oneOf(["auto", "required"]),
-        tools: list(ofKnownType({ function: named, custom: named }), { of: "objects" }),
+        tools: list(knownTypes({ function: named, custom: named }), { of: "objects" }),
       },
     }),
   }),
-  expected: "one of one of 'none', 'auto', or 'required' or object",
-});
+);
 
 const summary = oneOf(["auto", "concise", "detailed"]);
 
@@ -219,6 +200,7 @@ function background(value: unknown): Violation | undefined {
 
 export const responsesFields: Check = object({
   optional: {
+    ...sharedFields,
     background,
     conversation: refused("Send the whole conversation as 'input'."),
     prompt: refused("Send the text of the prompt as 'instructions' or 'input'."),
@@ -226,31 +208,21 @@ export const responsesFields: Check = object({
     previous_response_id: text(),
     input: textOrList(item, { of: "objects", mayBeEmpty: true }),
     instructions: text(),
-    stream: boolean,
     stream_options: object({ optional: { include_obfuscation: boolean } }),
-    store: boolean,
     include: list(text(), { of: "strings", mayBeEmpty: true }),
     tools,
     tool_choice: toolChoice,
-    parallel_tool_calls: boolean,
     max_output_tokens: integer({ minimum: 16 }),
     max_tool_calls: integer(),
-    temperature: decimal({ minimum: 0, maximum: 2 }),
-    top_p: decimal({ minimum: 0, maximum: 1 }),
-    top_logprobs: integer({ minimum: 0, maximum: 20 }),
     reasoning: object({
       optional: {
-        effort: oneOf(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+        effort,
         summary,
         generate_summary: summary,
       },
     }),
-    text: object({ optional: { format, verbosity: oneOf(["low", "medium", "high"]) } }),
+    text: object({ optional: { format, verbosity } }),
     truncation: oneOf(["auto", "disabled"]),
-    metadata,
     service_tier: text(),
-    user: text({ maximumLength: 64 }),
-    safety_identifier: text({ maximumLength: 64 }),
-    prompt_cache_key: text(),
   },
 });

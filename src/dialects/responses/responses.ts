@@ -1,7 +1,4 @@
 import { checkConversation, checkResponsesRequest } from "./check-request.ts";
-import { groupedTools, type ItemOptions, outputItems } from "./output-items.ts";
-import { ResponseEventWriter } from "./response-events.ts";
-import { askedTier, echoOf, outcomeOf, responseFields } from "./response-object.ts";
 import {
   bodyText,
   inputText,
@@ -9,14 +6,20 @@ import {
   type WholeInput,
   withStored,
 } from "./stored-input.ts";
-import type { ChatSurface, ReadChat, ReadingCall } from "../chat-handler.ts";
+import type { AboutAnswer, ChatSurface, ReadChat, ReadingCall } from "../chat-handler.ts";
 import type { CountSurface } from "../count-tokens.ts";
-import type { JsonObject } from "../../domain/json-fields.ts";
-import type { HeldResponse, StoredResponses } from "../../idempotency/stored-responses.ts";
+import { type JsonObject, textOf } from "../../domain/json-fields.ts";
+import type { StoredResponses } from "../../idempotency/stored-responses.ts";
+import { groupedTools } from "../../wires/responses/output-items.ts";
 import {
   type ReadResponsesRequest,
   readResponsesRequest,
 } from "../../wires/responses/read-request.ts";
+import { echoOf, writeResponse } from "../../wires/responses/write-answer.ts";
+import {
+  type ResponseStreamOptions,
+  ResponseStreamWriter,
+} from "../../wires/responses/write-stream.ts";
 
 interface ResponsesParts {
   readonly responses: StoredResponses;
@@ -65,53 +68,39 @@ function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses)
   const { body, storedBytes } = input;
   const { conversation, included } = readInput(input);
   const isStored = body["store"] !== false && stored.stores(call);
-  const begin = (callId: string): BegunResponse => {
+  const shared = {
+    echo: echoOf(body),
+    askedTier: textOf(body["service_tier"]) ?? "default",
+    hasEncryptedReasoning: included.encryptedReasoning,
+  };
+  const begin = ({ callId, created, model }: AboutAnswer): Omit<ResponseStreamOptions, "now"> => {
     // An id that opens what is stored must not be in any log.
-    const digits = isStored ? stored.newDigits() : callId.slice(4);
-    const id = `resp_${digits}`;
-    const hasEncryptedReasoning = included.encryptedReasoning;
-    const grouped = groupedTools(conversation.tools);
+    const id = `resp_${isStored ? stored.newDigits() : callId.slice(4)}`;
     const text = isStored ? inputText(input) : undefined;
     const held = text === undefined ? undefined : stored.hold(call, { id, input: text });
-    return { id, held, digits, grouped, hasEncryptedReasoning, encrypted: new Map() };
+    const encrypted = new Map<string, string>();
+    const grouped = groupedTools(conversation.tools);
+    const store = held && {
+      keep: (response: JsonObject) => held.keep(bodyText(response, encrypted)),
+      release: () => held.release(),
+    };
+    return { ...shared, id, createdAt: created, model, grouped, encrypted, store };
   };
-  const shared = { echo: echoOf(body), askedTier: askedTier(body) };
   return {
     conversation,
     storedBytes,
-    body(answer, { callId, created, model, usage }) {
-      const { id, held, ...options } = begin(callId);
+    body(answer, about) {
+      const options = begin(about);
+      const { store } = options;
       try {
-        const [choice] = answer.choices;
-        const blocks = choice?.blocks ?? [];
-        const hasRefusal = blocks.some(({ type }) => type === "refusal");
-        const outcome = outcomeOf(choice?.finishReason, hasRefusal);
-        const fields = responseFields({
-          id,
-          createdAt: created,
-          completedAt: created,
-          model,
-          outcome,
-          output: choice === undefined ? [] : outputItems(choice, outcome, options),
-          usage,
-          serviceTier: answer.serviceTier ?? shared.askedTier,
-          isStored: held !== undefined,
-        });
-        const response = { ...fields, ...shared.echo };
-        if (held === undefined) return response;
-        const keeping = held.keep(bodyText(response, options.encrypted));
-        return keeping.then((store) => ({ ...response, store }));
+        const response = writeResponse(answer, { ...options, usage: about.usage });
+        if (store === undefined) return response;
+        return store.keep(response).then((isKept) => ({ ...response, store: isKept }));
       } catch (error) {
-        held?.release();
+        store?.release();
         throw error;
       }
     },
-    openWriter: ({ callId, created, model, now }) =>
-      new ResponseEventWriter({ ...shared, ...begin(callId), createdAt: created, model, now }),
+    openWriter: (about) => new ResponseStreamWriter({ ...begin(about), now: about.now }),
   };
-}
-
-interface BegunResponse extends ItemOptions {
-  readonly id: string;
-  readonly held: HeldResponse | undefined;
 }

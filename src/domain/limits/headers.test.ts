@@ -67,12 +67,15 @@ test.each([
   [41_250, "42", "41250"],
   [61_000, "60", "60000"],
   [3_600_000, "60", "60000"],
-])("a wait of %d ms is rounded up in both units, at most a minute", (waitMs, seconds, milliseconds) => {
-  expect(retryHeaders(waitMs)).toEqual({
-    "retry-after": seconds,
-    "retry-after-ms": milliseconds,
-  });
-});
+])(
+  "a wait of %d ms is rounded up in both units, at most a minute",
+  (waitMs, seconds, milliseconds) => {
+    expect(retryHeaders(waitMs)).toEqual({
+      "retry-after": seconds,
+      "retry-after-ms": milliseconds,
+    });
+  },
+);
 
 test("a request that never fits gets no time and must not be retried", () => {
   expect(retryHeaders(undefined)).toEqual({ "x-should-retry": "false" });

@@ -1,6 +1,6 @@
 import type { CacheMark, ExtraFields } from "../../domain/chat/conversation.ts";
 import { isObject, type JsonObject } from "../../domain/json-fields.ts";
-import { fieldsBeyond } from "../fields.ts";
+import { type FieldNames, fieldNames, fieldsBeyond } from "../fields.ts";
 
 const markFields = {
   control: "cache_control",
@@ -14,15 +14,8 @@ interface Beside {
   readonly extra: ExtraFields | undefined;
 }
 
-type Names = Readonly<Record<string, true>>;
-
-/** As an object: each message asks for each of its fields, and a set takes twice as long. */
-export function names(list: readonly string[]): Names {
-  return Object.fromEntries(list.map((name) => [name, true]));
-}
-
 /** As `fieldsBeyond`, with the mark. Of two marks the first counts; the other one is a field. */
-export function fieldsBeside(holder: JsonObject, known: Names, own?: string): Beside {
+export function fieldsBeside(holder: JsonObject, known: FieldNames, own?: string): Beside {
   let cacheMark: CacheMark | undefined;
   let extra: Record<string, unknown> | undefined;
   for (const field in holder) {
@@ -50,8 +43,8 @@ function readMark(field: string, value: unknown): CacheMark | undefined {
   return { ttl, form: "control", extra: fieldsBeyond(value, controlFields) };
 }
 
-const controlFields: ReadonlySet<string> = new Set(["type", "ttl"]);
-const breakpointFields: ReadonlySet<string> = new Set(["mode"]);
+const controlFields = fieldNames("type ttl");
+const breakpointFields = fieldNames("mode");
 
 /** The mark's field, if it is among these. Undefined: all are sent. */
 export function writeMark(

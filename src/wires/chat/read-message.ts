@@ -6,8 +6,8 @@ import type {
   Turn,
 } from "../../domain/chat/conversation.ts";
 import { isObject, type JsonObject, nonEmpty, objectOf, textOf } from "../../domain/json-fields.ts";
-import { fieldsBeyond, objectsIn } from "../fields.ts";
-import { fieldsBeside, names } from "./cache-marks.ts";
+import { fieldNames, fieldsBeyond, objectsIn } from "../fields.ts";
+import { fieldsBeside } from "./cache-marks.ts";
 
 /** Reads a message, which must be checked. `at` is its path. */
 export function readMessage(message: JsonObject, at: string): Turn {
@@ -33,7 +33,7 @@ export function readMessage(message: JsonObject, at: string): Turn {
   }
 }
 
-const messageFields = names(["role", "content", "name"]);
+const messageFields = fieldNames("role content name");
 
 function readResult(message: JsonObject, role: "tool" | "function", at: string): Turn {
   const callId = role === "tool" ? (textOf(message["tool_call_id"]) ?? "") : undefined;
@@ -85,17 +85,10 @@ function readAssistant(message: JsonObject, at: string): Turn {
   };
 }
 
-const assistantFields = names([
-  "role",
-  "content",
-  "name",
-  "refusal",
-  "audio",
-  "tool_calls",
-  "function_call",
-  "reasoning_content",
-]);
-const idField: ReadonlySet<string> = new Set(["id"]);
+const assistantFields = fieldNames(
+  "role content name refusal audio tool_calls function_call reasoning_content",
+);
+const idField = fieldNames("id");
 
 function isPlainContent({ content }: JsonObject): true | undefined {
   return typeof content === "string" ? true : undefined;
@@ -142,11 +135,11 @@ function readPart(part: JsonObject, at: string): Block {
   }
 }
 
-const typeField = names(["type"]);
-const imageFields: ReadonlySet<string> = new Set(["url", "detail"]);
-const audioFields: ReadonlySet<string> = new Set(["data", "format"]);
+const typeField = fieldNames("type");
+const imageFields = fieldNames("url detail");
+const audioFields = fieldNames("data format");
 /** `file_id` stays with the fields without a name: no upstream of another wire has it. */
-const fileFields: ReadonlySet<string> = new Set(["file_data", "filename"]);
+const fileFields = fieldNames("file_data filename");
 
 /**
  * Thoughts that a caller sends back: `reasoning_content` as this gateway's answers have it, and
@@ -195,8 +188,8 @@ function readDetail(detail: JsonObject, at: string): Block {
 }
 
 /** The type stays: it says which of the fields a thought came in. */
-const signedFields: ReadonlySet<string> = new Set(["text", "thinking", "signature"]);
-const dataField: ReadonlySet<string> = new Set(["data"]);
+const signedFields = fieldNames("text thinking signature");
+const dataField = fieldNames("data");
 
 function readCalls(message: JsonObject, at: string, blocks: Block[]): void {
   objectsIn(message["tool_calls"]).forEach((call, index) => {
@@ -210,7 +203,7 @@ function readCalls(message: JsonObject, at: string, blocks: Block[]): void {
 }
 
 /** The stream's `index`, which SDKs echo, is no field of a request. */
-const callFields: ReadonlySet<string> = new Set(["id", "type", "index"]);
+const callFields = fieldNames("id type index");
 
 function readCall(call: JsonObject, kind: ToolKind, at: string): ToolCallBlock {
   const body = objectOf(call[kind]) ?? {};
@@ -227,4 +220,4 @@ function readCall(call: JsonObject, kind: ToolKind, at: string): ToolCallBlock {
   };
 }
 
-const nameField: ReadonlySet<string> = new Set(["name"]);
+const nameField = fieldNames("name");

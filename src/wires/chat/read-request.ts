@@ -1,5 +1,4 @@
 import type {
-  AnswerFormat,
   CacheMark,
   Conversation,
   Options,
@@ -16,8 +15,9 @@ import {
   objectOf,
   textOf,
 } from "../../domain/json-fields.ts";
-import { fieldsBeyond, objectsIn } from "../fields.ts";
-import { fieldsBeside, names, writeMark } from "./cache-marks.ts";
+import { fieldNames, fieldsBeyond, objectsIn } from "../fields.ts";
+import { readFormat } from "../openai-format.ts";
+import { fieldsBeside, writeMark } from "./cache-marks.ts";
 import { readMessage } from "./read-message.ts";
 
 /**
@@ -36,7 +36,7 @@ export function readChatRequest(body: JsonObject): Conversation {
     ),
     tools,
     toolChoice: readToolChoice(body[choiceField(tools)]),
-    format: readFormat(body["response_format"]),
+    format: readFormat(body["response_format"], "json_schema"),
     caps: readCaps(body),
     options: readOptions(body),
     thinking: thinkingOf(textOf(body["reasoning_effort"])),
@@ -51,34 +51,12 @@ export function choiceField(tools: readonly Tool[]): "tool_choice" | "function_c
     : "function_call";
 }
 
-const rootFields: ReadonlySet<string> = new Set([
-  "model",
-  "stream",
-  "messages",
-  "tools",
-  "functions",
-  "response_format",
-  "max_completion_tokens",
-  "max_tokens",
-  "temperature",
-  "top_p",
-  "stop",
-  "n",
-  "presence_penalty",
-  "frequency_penalty",
-  "logit_bias",
-  "logprobs",
-  "top_logprobs",
-  "seed",
-  "parallel_tool_calls",
-  "verbosity",
-  "service_tier",
-  "user",
-  "safety_identifier",
-  "prompt_cache_key",
-  "metadata",
-  "reasoning_effort",
-]);
+const rootFields = fieldNames(
+  "model stream messages tools functions response_format max_completion_tokens " +
+    "max_tokens temperature top_p stop n presence_penalty frequency_penalty logit_bias " +
+    "logprobs top_logprobs seed parallel_tool_calls verbosity service_tier user " +
+    "safety_identifier prompt_cache_key metadata reasoning_effort",
+);
 
 function extraOf(body: JsonObject, tools: readonly Tool[]): Conversation["extra"] {
   const extra = fieldsBeyond(body, rootFields, choiceField(tools)) ?? {};
@@ -129,7 +107,7 @@ function thinkingOf(effort: string | undefined): Conversation["thinking"] {
 function readTools(body: JsonObject): readonly Tool[] {
   const tools = objectsIn(body["tools"]).map((tool, index) => {
     const kind: ToolKind = tool["type"] === "custom" ? "custom" : "function";
-    const { cacheMark, extra } = fieldsBeside(tool, besideTool, kind);
+    const { cacheMark, extra } = fieldsBeside(tool, typeField, kind);
     const around = { cacheMark, extra, at: `tools[${index}]` };
     return readTool(objectOf(tool[kind]) ?? {}, kind, around);
   });
@@ -140,8 +118,7 @@ function readTools(body: JsonObject): readonly Tool[] {
   return old.length === 0 ? tools : [...tools, ...old];
 }
 
-const besideTool = names(["type"]);
-const typeField: ReadonlySet<string> = new Set(["type"]);
+const typeField = fieldNames("type");
 
 interface AroundTool {
   /** The mark beside the definition, which then needs none of its own. */
@@ -170,8 +147,8 @@ function readTool(definition: JsonObject, kind: ToolKind, around: AroundTool): T
   };
 }
 
-const customFields = names(["name", "description"]);
-const functionFields = names(["name", "description", "parameters", "strict"]);
+const customFields = fieldNames("name description");
+const functionFields = fieldNames("name description parameters strict");
 
 /** Undefined for a format with other fields, which stays as it is. */
 function grammarOf(format: unknown): Tool["grammar"] {
@@ -184,7 +161,7 @@ function grammarOf(format: unknown): Tool["grammar"] {
   return others === undefined ? { syntax, definition } : undefined;
 }
 
-const grammarFields: ReadonlySet<string> = new Set(["syntax", "definition"]);
+const grammarFields = fieldNames("syntax definition");
 
 /** Objects of a choice have no further fields that a server knows. */
 function readToolChoice(choice: unknown): ToolChoice | undefined {
@@ -203,30 +180,6 @@ function toolNameOf(choice: JsonObject): { readonly kind: ToolKind; readonly nam
   const kind: ToolKind = choice["type"] === "custom" ? "custom" : "function";
   return { kind, name: textOf((objectOf(choice[kind]) ?? choice)["name"]) ?? "" };
 }
-
-function readFormat(format: unknown): AnswerFormat | undefined {
-  if (!isObject(format)) return undefined;
-  switch (format["type"]) {
-    case "json_schema": {
-      const json = objectOf(format["json_schema"]) ?? {};
-      return {
-        type: "schema",
-        name: textOf(json["name"]),
-        description: textOf(json["description"]),
-        schema: objectOf(json["schema"]),
-        strict: flagOf(json["strict"]),
-        extra: fieldsBeyond(format, typeField, "json_schema"),
-        inner: fieldsBeyond(json, schemaFields),
-      };
-    }
-    case "json_object":
-      return { type: "json", extra: fieldsBeyond(format, typeField) };
-    default:
-      return { type: "text", extra: fieldsBeyond(format, typeField) };
-  }
-}
-
-const schemaFields: ReadonlySet<string> = new Set(["name", "description", "schema", "strict"]);
 
 function textsOf(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter((text) => typeof text === "string") : undefined;

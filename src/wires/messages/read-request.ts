@@ -25,7 +25,7 @@ import {
   objectOf,
   textOf,
 } from "../../domain/json-fields.ts";
-import { fieldsBeyond, objectsIn } from "../fields.ts";
+import { fieldNames, fieldsBeyond, objectsIn } from "../fields.ts";
 
 /**
  * Reads a body of `POST /v1/messages` or of `/v1/messages/count_tokens`. The body must be checked.
@@ -59,25 +59,11 @@ export function isServerTool({ type }: JsonObject): boolean {
   return typeof type === "string" && type !== "custom";
 }
 
-const rootFields: ReadonlySet<string> = new Set([
-  "model",
-  "stream",
-  "system",
-  "messages",
-  "tools",
-  "tool_choice",
-  "max_tokens",
-  "temperature",
-  "top_p",
-  "top_k",
-  "stop_sequences",
-  "service_tier",
-  "metadata",
-  "thinking",
-  "output_config",
-  "output_format",
-  "cache_control",
-]);
+const rootFields = fieldNames(
+  "model stream system messages tools tool_choice max_tokens temperature top_p top_k " +
+    "stop_sequences service_tier metadata thinking output_config output_format " +
+    "cache_control",
+);
 
 function readOptions(body: JsonObject, choice: JsonObject | undefined): Options {
   const stop = body["stop_sequences"];
@@ -137,7 +123,7 @@ function readFormat(body: JsonObject): AnswerFormat | undefined {
   return { type: "schema", schema: objectOf(format["schema"]), extra };
 }
 
-const formatFields: ReadonlySet<string> = new Set(["type", "schema"]);
+const formatFields = fieldNames("type schema");
 
 function readToolChoice(choice: JsonObject | undefined): ToolChoice | undefined {
   switch (choice?.["type"]) {
@@ -166,14 +152,7 @@ function readTool(tool: JsonObject, at: string): Tool {
   };
 }
 
-const toolFields: ReadonlySet<string> = new Set([
-  "type",
-  "name",
-  "description",
-  "input_schema",
-  "strict",
-  "cache_control",
-]);
+const toolFields = fieldNames("type name description input_schema strict cache_control");
 
 function readTurns(body: JsonObject): readonly Turn[] {
   const turns: Turn[] = [];
@@ -202,7 +181,7 @@ function readTurn(message: JsonObject, at: string, content: string): Turn | unde
   };
 }
 
-const messageFields: ReadonlySet<string> = new Set(["role", "content"]);
+const messageFields = fieldNames("role content");
 
 function isFilled(block: Block): boolean {
   return block.type !== "text" || block.text !== "";
@@ -271,15 +250,9 @@ function readBlock(block: JsonObject, at: string): readonly Block[] {
   }
 }
 
-const thinkingFields: ReadonlySet<string> = new Set(["type", "thinking", "signature"]);
-const callFields: ReadonlySet<string> = new Set(["type", "id", "name", "input", "cache_control"]);
-const resultFields: ReadonlySet<string> = new Set([
-  "type",
-  "tool_use_id",
-  "content",
-  "is_error",
-  "cache_control",
-]);
+const thinkingFields = fieldNames("type thinking signature");
+const callFields = fieldNames("type id name input cache_control");
+const resultFields = fieldNames("type tool_use_id content is_error cache_control");
 
 /** The blocks that stand in turns and in results of tools. */
 function readMaterial(block: JsonObject, at: string): readonly ResultContent[] {
@@ -309,7 +282,7 @@ function readText(block: JsonObject, at: string): TextBlock {
   return { type: "text", text: textOf(block["text"]) ?? "", cacheMark: readMark(block), extra, at };
 }
 
-const textFields: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);
+const textFields = fieldNames("type text cache_control");
 
 function readImage(block: JsonObject, at: string): ImageBlock {
   const source = objectOf(block["source"]) ?? {};
@@ -317,7 +290,7 @@ function readImage(block: JsonObject, at: string): ImageBlock {
   return { type: "image", url: urlOf(source), cacheMark: readMark(block), extra, at };
 }
 
-const sourceFields: ReadonlySet<string> = new Set(["type", "source", "cache_control"]);
+const sourceFields = fieldNames("type source cache_control");
 
 function urlOf(source: JsonObject): string {
   if (source["type"] === "url") return textOf(source["url"]) ?? "";
@@ -349,7 +322,7 @@ function readDocument(block: JsonObject, at: string): readonly (DocumentBlock | 
   }
 }
 
-const documentFields: ReadonlySet<string> = new Set([...sourceFields, "title", "context"]);
+const documentFields = fieldNames("type source cache_control title context");
 
 function readMark(holder: JsonObject): CacheMark | undefined {
   const control = holder["cache_control"];

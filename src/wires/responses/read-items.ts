@@ -6,7 +6,8 @@ import {
   type Turn,
 } from "../../domain/chat/conversation.ts";
 import { isObject, type JsonObject, nonEmpty, objectOf, textOf } from "../../domain/json-fields.ts";
-import { fieldsBeyond, objectsIn } from "../fields.ts";
+import { fieldNames, fieldsBeyond, objectsIn } from "../fields.ts";
+import { redactedMark } from "./output-items.ts";
 
 /** An item that brings tools in place of the field `tools`, as Codex sends it. */
 export interface ToolItem {
@@ -108,14 +109,7 @@ function readMessage(item: JsonObject, at: string): Turn {
   };
 }
 
-const messageFields: ReadonlySet<string> = new Set([
-  "type",
-  "role",
-  "content",
-  "id",
-  "status",
-  "phase",
-]);
+const messageFields = fieldNames("type role content id status phase");
 
 function contentOf(content: unknown, at: string): readonly Block[] {
   if (typeof content === "string") return [{ type: "text", text: content, at }];
@@ -153,27 +147,10 @@ function readPart(part: JsonObject, at: string): Block {
 }
 
 /** Annotations and probabilities of an earlier answer tell a model nothing. */
-const textFields: ReadonlySet<string> = new Set([
-  "type",
-  "text",
-  "annotations",
-  "logprobs",
-  "prompt_cache_breakpoint",
-]);
-const refusalFields: ReadonlySet<string> = new Set(["type", "refusal", "prompt_cache_breakpoint"]);
-const imageFields: ReadonlySet<string> = new Set([
-  "type",
-  "image_url",
-  "detail",
-  "prompt_cache_breakpoint",
-]);
-const fileFields: ReadonlySet<string> = new Set([
-  "type",
-  "file_data",
-  "filename",
-  "detail",
-  "prompt_cache_breakpoint",
-]);
+const textFields = fieldNames("type text annotations logprobs prompt_cache_breakpoint");
+const refusalFields = fieldNames("type refusal prompt_cache_breakpoint");
+const imageFields = fieldNames("type image_url detail prompt_cache_breakpoint");
+const fileFields = fieldNames("type file_data filename detail prompt_cache_breakpoint");
 
 function markOf(holder: JsonObject): CacheMark | undefined {
   return isObject(holder["prompt_cache_breakpoint"]) ? { form: "breakpoint" } : undefined;
@@ -187,18 +164,6 @@ function readReasoning(item: JsonObject, at: string): readonly Block[] {
   const opaque = readEncrypted(textOf(item["encrypted_content"]) ?? "");
   if (text === "" && opaque === undefined) return [];
   return [{ type: "reasoning", text, ...opaque, at }];
-}
-
-/** Before the ciphertext of a thought that its provider redacted. */
-const redactedMark = "redacted:";
-
-/** The opaque value of a thought as `encrypted_content`. */
-export function writeEncrypted(thought: {
-  readonly opaque?: string | undefined;
-  readonly isRedacted?: true | undefined;
-}): string | undefined {
-  const { opaque, isRedacted } = thought;
-  return isRedacted === true && opaque !== undefined ? redactedMark + opaque : opaque;
 }
 
 function readEncrypted(
@@ -224,14 +189,7 @@ function readCall(item: JsonObject, at: string, kind: ToolKind): Block {
 }
 
 /** An item's own id is not that of the call: outputs name `call_id`. */
-const callFields: ReadonlySet<string> = new Set([
-  "type",
-  "id",
-  "call_id",
-  "name",
-  "namespace",
-  "status",
-]);
+const callFields = fieldNames("type id call_id name namespace status");
 
 function readResult(item: JsonObject, at: string): Block {
   const { output } = item;
@@ -245,7 +203,7 @@ function readResult(item: JsonObject, at: string): Block {
   };
 }
 
-const resultFields: ReadonlySet<string> = new Set(["type", "id", "call_id", "output", "status"]);
+const resultFields = fieldNames("type id call_id output status");
 
 /** What one agent of Codex tells another. A model without agents reads it as marked text. */
 function readAgentMessage(item: JsonObject, at: string): Block {

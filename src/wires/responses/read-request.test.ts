@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { readResponsesRequest } from "./read-request.ts";
-import { writeEncrypted } from "./read-items.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
 function read(fields: Readonly<Record<string, unknown>>) {
@@ -141,8 +140,8 @@ describe("items", () => {
 
   test("a thought that only its provider has is nothing; a redacted one stays redacted", () => {
     expect(turnsOf([{ type: "reasoning", id: "rs_1", summary: [] }])).toEqual([]);
-    const encrypted = writeEncrypted({ opaque: "xyz", isRedacted: true });
-    const [turn] = turnsOf([{ type: "reasoning", summary: [], encrypted_content: encrypted }]);
+    const item = { type: "reasoning", summary: [], encrypted_content: "redacted:xyz" };
+    const [turn] = turnsOf([item]);
     expect(turn?.blocks).toEqual([
       { type: "reasoning", text: "", opaque: "xyz", isRedacted: true, at: "input[0]" },
     ]);

@@ -1,5 +1,4 @@
 import type {
-  AnswerFormat,
   Conversation,
   Options,
   OutputCap,
@@ -7,7 +6,8 @@ import type {
   Turn,
 } from "../../domain/chat/conversation.ts";
 import { flagOf, type JsonObject, numberOf, objectOf, textOf } from "../../domain/json-fields.ts";
-import { fieldsBeyond } from "../fields.ts";
+import { fieldNames, fieldsBeyond } from "../fields.ts";
+import { readFormat } from "../openai-format.ts";
 import { readItems } from "./read-items.ts";
 import { readToolChoice, readTools } from "./read-tools.ts";
 
@@ -43,7 +43,7 @@ export function readResponsesRequest(
       turns: [...readInstructions(body["instructions"]), ...turns],
       tools,
       toolChoice: readToolChoice(body["tool_choice"], tools),
-      format: readFormat(objectOf(objectOf(body["text"])?.["format"])),
+      format: readFormat(objectOf(body["text"])?.["format"]),
       caps: readCaps(body),
       options: readOptions(body, included),
       thinking: readThinking(objectOf(body["reasoning"])),
@@ -55,33 +55,12 @@ export function readResponsesRequest(
 }
 
 /** Fields that have a name in a conversation, and those that concern the answer alone. */
-const rootFields: ReadonlySet<string> = new Set([
-  "model",
-  "stream",
-  "stream_options",
-  "input",
-  "instructions",
-  "tools",
-  "tool_choice",
-  "text",
-  "max_output_tokens",
-  "temperature",
-  "top_p",
-  "top_logprobs",
-  "parallel_tool_calls",
-  "service_tier",
-  "user",
-  "safety_identifier",
-  "prompt_cache_key",
-  "metadata",
-  "reasoning",
-  "include",
-  "store",
-  "background",
-  "truncation",
-  "previous_response_id",
-  "client_metadata",
-]);
+const rootFields = fieldNames(
+  "model stream stream_options input instructions tools tool_choice text " +
+    "max_output_tokens temperature top_p top_logprobs parallel_tool_calls service_tier " +
+    "user safety_identifier prompt_cache_key metadata reasoning include store background " +
+    "truncation previous_response_id client_metadata",
+);
 
 /** Instructions are those of a developer in OpenAI's words, of the system in everybody's. */
 function readInstructions(instructions: unknown): readonly Turn[] {
@@ -131,31 +110,3 @@ function readThinking(reasoning: JsonObject | undefined): Thinking | undefined {
   if (effort === undefined && summary === undefined) return undefined;
   return { effort, display: summary === undefined ? undefined : "summarized" };
 }
-
-function readFormat(format: JsonObject | undefined): AnswerFormat | undefined {
-  if (format === undefined) return undefined;
-  switch (format["type"]) {
-    case "json_schema":
-      return {
-        type: "schema",
-        name: textOf(format["name"]),
-        description: textOf(format["description"]),
-        schema: objectOf(format["schema"]),
-        strict: flagOf(format["strict"]),
-        extra: fieldsBeyond(format, schemaFields),
-      };
-    case "json_object":
-      return { type: "json", extra: fieldsBeyond(format, typeField) };
-    default:
-      return { type: "text", extra: fieldsBeyond(format, typeField) };
-  }
-}
-
-const typeField: ReadonlySet<string> = new Set(["type"]);
-const schemaFields: ReadonlySet<string> = new Set([
-  "type",
-  "name",
-  "description",
-  "schema",
-  "strict",
-]);

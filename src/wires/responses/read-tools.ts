@@ -7,7 +7,7 @@ import {
 } from "../../domain/chat/conversation.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { flagOf, isObject, type JsonObject, objectOf, textOf } from "../../domain/json-fields.ts";
-import { fieldsBeyond, objectsIn } from "../fields.ts";
+import { fieldNames, fieldsBeyond, objectsIn } from "../fields.ts";
 import type { ToolItem } from "./read-items.ts";
 
 interface OfferedTools {
@@ -114,14 +114,7 @@ function readTool(definition: JsonObject, kind: ToolKind, { at, namespace }: Too
   };
 }
 
-const toolFields: ReadonlySet<string> = new Set([
-  "type",
-  "name",
-  "description",
-  "parameters",
-  "strict",
-  "format",
-]);
+const toolFields = fieldNames("type name description parameters strict format");
 
 /** Throws 400 for a choice that no offered tool can fulfil. Without tools, a choice is none. */
 export function readToolChoice(choice: unknown, tools: readonly Tool[]): ToolChoice | undefined {

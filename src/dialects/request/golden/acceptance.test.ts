@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { checkChatRequest } from "../../openai-chat/schema/chat-request.ts";
+import { checkChatRequest } from "../../openai-chat/chat-request.ts";
 
 interface Acceptance {
   readonly why: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
-import { checkChatRequest } from "../../openai-chat/schema/chat-request.ts";
+import { checkChatRequest } from "../../openai-chat/chat-request.ts";
 import { parseEmbeddingRequest } from "../../embeddings/embedding-request.ts";
 
 /** One line of a table: either the whole `body`, or fields to `send` over a valid body. */

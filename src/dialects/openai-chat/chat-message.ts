@@ -1,5 +1,5 @@
 /** The messages of a chat request: section "Messages" of OpenAI's wire format. */
-import { isObject, type JsonObject } from "../../../domain/json-object.ts";
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import {
   type Check,
   emptyArray,
@@ -11,8 +11,8 @@ import {
   text,
   textOrList,
   Violation,
-  wrongType,
-} from "../../request/checks.ts";
+} from "../request/checks.ts";
+import { imageUrl } from "../request/openai-fields.ts";
 import { cacheControl } from "./chat-tools.ts";
 
 const cacheBreakpoint = object({ required: { mode: oneOf(["explicit"]) } });
@@ -28,7 +28,7 @@ export const textPart = part({ text: text() });
 const refusalPart = part({ refusal: text() });
 export const imagePart = part({
   image_url: object({
-    required: { url: checkImageUrl },
+    required: { url: imageUrl },
     optional: { detail: oneOf(["auto", "low", "high", "original"]) },
   }),
 });
@@ -139,16 +139,5 @@ function nullContent(): Violation {
     "invalid_body",
     () => "Invalid value for 'content': expected a string, got null.",
     (path) => path.replaceAll("[", ".["),
-  );
-}
-
-const imageUrlPattern = /^(?:https?:|data:)/i;
-
-export function checkImageUrl(value: unknown): Violation | undefined {
-  if (typeof value !== "string") return wrongType("a string", value);
-  if (imageUrlPattern.test(value)) return undefined;
-  return new Violation(
-    "invalid_value",
-    (path) => `Invalid '${path}'. Expected a valid URL, but got a value with an invalid format.`,
   );
 }

@@ -1,7 +1,9 @@
-import type { FinishReason } from "../../domain/chat/answer.ts";
+import type { ChatResult, FinishReason } from "../../domain/chat/answer.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { isObject, type JsonObject, objectOf, textOf } from "../../domain/json-fields.ts";
+import { type JsonObject, objectOf } from "../../domain/json-fields.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
+import { objectsIn } from "../fields.ts";
+import { type ItemOptions, outputItems } from "./output-items.ts";
 
 /** The fields of a response that repeat the request, in OpenAI's form. */
 export function echoOf(body: JsonObject): JsonObject {
@@ -31,8 +33,7 @@ export function echoOf(body: JsonObject): JsonObject {
 
 /** The tools that the model was offered, with the fields that OpenAI always has. */
 function toolsOf(tools: unknown): readonly JsonObject[] {
-  if (!Array.isArray(tools)) return [];
-  return tools.filter(isObject).flatMap((tool) => {
+  return objectsIn(tools).flatMap((tool) => {
     switch (tool["type"]) {
       case "function":
         return [{ description: null, parameters: null, strict: null, ...tool }];
@@ -45,39 +46,70 @@ function toolsOf(tools: unknown): readonly JsonObject[] {
   });
 }
 
-/** What changes while a response is made. */
-export interface ResponseState {
-  readonly id: string;
+export interface ResponseOptions extends ItemOptions {
   /** Unix seconds. */
   readonly createdAt: number;
-  readonly completedAt?: number | undefined;
+  /** The name of the model that the caller reads. */
   readonly model: string;
-  readonly outcome: Outcome | undefined;
-  readonly error?: GatewayError | undefined;
-  readonly output: readonly object[];
-  readonly usage?: TokenUsage | undefined;
-  readonly serviceTier: string;
-  /** Whether the response can be found by its id. */
-  readonly isStored: boolean;
+  /** The service tier that was asked for, until it is known which one serves. */
+  readonly askedTier: string;
+  /** The fields that repeat the request. */
+  readonly echo: JsonObject;
+  /** Undefined: the response is not stored. */
+  readonly store: ResponseStore | undefined;
 }
 
-/** The fields of OpenAI's `response` object that `echoOf` does not have. */
-export function responseFields(state: ResponseState): JsonObject {
-  const { id, createdAt, completedAt, model, outcome, error, output, usage, serviceTier } = state;
+/** Where a response is kept for later requests. */
+export interface ResponseStore {
+  /** Whether it was stored in time. Never rejects. */
+  keep(response: JsonObject): Promise<boolean>;
+  /** There is nothing to keep. */
+  release(): void;
+}
+
+/** What changes while a response is made. */
+export interface ResponseState {
+  /** Undefined: it goes on, or has failed. */
+  readonly outcome?: Outcome;
+  readonly completedAt?: number;
+  readonly error?: GatewayError;
+  readonly output: readonly object[];
+  readonly usage?: TokenUsage;
+  readonly serviceTier: string | undefined;
+  /** Undefined: it will be, if there is a store. */
+  readonly isStored?: boolean;
+}
+
+/** The `response` object of a whole answer. */
+export function writeResponse(
+  { choices: [choice], serviceTier }: ChatResult,
+  options: ResponseOptions & { readonly usage: TokenUsage },
+): JsonObject {
+  const hasRefusal = choice?.blocks.some(({ type }) => type === "refusal") === true;
+  const outcome = outcomeOf(choice?.finishReason, hasRefusal);
+  const output = choice === undefined ? [] : outputItems(choice, outcome.status, options);
+  const { createdAt: completedAt, usage } = options;
+  const state = { outcome, completedAt, output, usage, serviceTier };
+  return { ...responseFields(options, state), ...options.echo };
+}
+
+/** The fields of OpenAI's `response` object that `echo` does not have. */
+export function responseFields(options: ResponseOptions, state: ResponseState): JsonObject {
+  const { outcome, completedAt, error, output, usage, serviceTier } = state;
   const status = outcome?.status ?? (error === undefined ? "in_progress" : "failed");
   return {
-    id,
+    id: options.id,
     object: "response",
-    created_at: createdAt,
+    created_at: options.createdAt,
     completed_at: status === "completed" ? (completedAt ?? null) : null,
     status,
     error: error === undefined ? null : responseError(error),
     incomplete_details: outcome?.reason === undefined ? null : { reason: outcome.reason },
-    model,
+    model: options.model,
     output,
-    service_tier: serviceTier,
-    store: state.isStored,
-    ...(usage !== undefined && { usage: usageBody(usage) }),
+    service_tier: serviceTier ?? options.askedTier,
+    store: state.isStored ?? options.store !== undefined,
+    ...(usage !== undefined && { usage: writeUsage(usage) }),
   };
 }
 
@@ -89,7 +121,7 @@ function responseError(error: GatewayError): object {
 }
 
 /** Input includes what was read from and written to the provider's cache. */
-function usageBody(usage: TokenUsage): object {
+function writeUsage(usage: TokenUsage): object {
   return {
     input_tokens: usage.inputTokens,
     input_tokens_details: {
@@ -127,9 +159,4 @@ export function outcomeOf(reason: FinishReason | undefined, hasRefusal: boolean)
     case undefined:
       return { status: "completed" };
   }
-}
-
-/** The service tier that was asked for, until it is known which one serves. */
-export function askedTier(body: JsonObject): string {
-  return textOf(body["service_tier"]) ?? "default";
 }

@@ -1,6 +1,19 @@
 import { mayBeInexact, parseExact } from "../../domain/chat/tool-input.ts";
 import { replaceHalves } from "../../domain/chat/well-formed.ts";
-import { isObject, type JsonObject, listOf, objectOf } from "../../domain/json-fields.ts";
+import { type JsonObject, objectOf } from "../../domain/json-fields.ts";
+import { objectsIn } from "../../wires/fields.ts";
+
+/**
+ * A seed has 64 bits, a number 53. If parsing has rounded the seed, returns a copy of the body
+ * whose seed has the digits that its text has for this number; otherwise the body itself.
+ */
+export function restoreSeed(body: JsonObject, text: string): JsonObject {
+  const { seed } = body;
+  if (typeof seed !== "number" || Number.isSafeInteger(seed)) return body;
+  const written = [...text.matchAll(/"seed"\s*:\s*(-?\d+)/g)].map(([, digits = ""]) => digits);
+  const digits = written.findLast((each) => Number(each) === seed);
+  return digits === undefined ? body : { ...body, seed: JSON.rawJSON(digits) };
+}
 
 /**
  * Gives the inputs of calls the integers that stood in the text of the body, and that parsing has
@@ -20,10 +33,8 @@ export function restoreInputs(body: JsonObject, text: string): JsonObject {
 }
 
 function callsIn(body: JsonObject): readonly JsonObject[] {
-  return (listOf(body["messages"]) ?? []).flatMap((message) => {
-    const blocks = listOf(objectOf(message)?.["content"]) ?? [];
-    return blocks.filter(isObject).filter(({ type }) => type === "tool_use");
-  });
+  const blocks = objectsIn(body["messages"]).flatMap(({ content }) => objectsIn(content));
+  return blocks.filter(({ type }) => type === "tool_use");
 }
 
 /** The depth of a body is bounded. */

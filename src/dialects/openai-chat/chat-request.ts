@@ -1,10 +1,10 @@
-import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { chatFields } from "./chat-fields.ts";
-import { clip, missing } from "../../request/checks.ts";
-import { mendArguments } from "../../request/mend-arguments.ts";
-import { type JsonObject, objectOf, textOf } from "../../../domain/json-fields.ts";
-import { objectsIn } from "../../../wires/fields.ts";
-import { requireModel, requireObject } from "../../request/parse-json.ts";
+import { clip, missing } from "../request/checks.ts";
+import { mendArguments } from "../request/mend-arguments.ts";
+import { type JsonObject, objectOf, textOf } from "../../domain/json-fields.ts";
+import { objectsIn } from "../../wires/fields.ts";
+import { requireModel, requireObject } from "../request/parse-json.ts";
 
 /**
  * Checks a parsed body of `POST /v1/chat/completions`, whose depth must be bounded already. Returns

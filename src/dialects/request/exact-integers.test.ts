@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { checkChatRequest } from "./chat-request.ts";
-import { restoreLargeSeed } from "./large-seed.ts";
+import { checkChatRequest } from "../openai-chat/chat-request.ts";
+import { restoreSeed } from "./exact-integers.ts";
 
 const rest = '"model":"m","messages":[{"role":"user","content":"hi"}]';
 
 function sendOn(bodyText: string): string {
-  return JSON.stringify(restoreLargeSeed(checkChatRequest(JSON.parse(bodyText)), bodyText));
+  return JSON.stringify(restoreSeed(checkChatRequest(JSON.parse(bodyText)), bodyText));
 }
 
 describe("a seed beyond 2^53", () => {
@@ -57,10 +57,10 @@ test("a seed that is exact, null or absent leaves the request itself", () => {
   for (const seed of ["0", "-1", "1.0", "9007199254740991", "null"]) {
     const text = `{${rest},"seed":${seed}}`;
     const request = checkChatRequest(JSON.parse(text));
-    expect(restoreLargeSeed(request, text)).toBe(request);
+    expect(restoreSeed(request, text)).toBe(request);
   }
   const request = checkChatRequest(JSON.parse(`{${rest}}`));
-  expect(restoreLargeSeed(request, `{${rest}}`)).toBe(request);
+  expect(restoreSeed(request, `{${rest}}`)).toBe(request);
 });
 
 test("any neighbours leave a large seed intact", () => {

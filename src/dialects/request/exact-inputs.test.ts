@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readMessagesRequest } from "../../wires/messages/read-request.ts";
-import { checkMessagesRequest } from "./check-request.ts";
-import { restoreInputs } from "./exact-inputs.ts";
+import { checkMessagesRequest } from "../messages/check-request.ts";
+import { restoreInputs } from "./exact-integers.ts";
 
 function argumentsOf(text: string): readonly string[] {
   const body = restoreInputs(checkMessagesRequest(JSON.parse(text)), text);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "bun:test";
 import type { ChatEvent } from "../../domain/chat/answer.ts";
-import { ChatChunkWriter } from "./chat-chunks.ts";
+import { CompletionStreamWriter } from "./write-stream.ts";
 
 const text = fc.oneof(fc.string({ unit: "grapheme" }), fc.constantFrom("", " a", "\0", "\n", '"'));
 const choice = fc.integer({ min: 0, max: 2 });
@@ -24,8 +24,8 @@ test("the frames of texts are those that any delta with fields beside its text h
   const options = { id: "chatcmpl-1", created: 1, model: "alpha\0", wantsLogprobs: false };
   fc.assert(
     fc.property(fc.array(event), fc.boolean(), (events, includeUsage) => {
-      const plain = new ChatChunkWriter({ ...options, includeUsage });
-      const general = new ChatChunkWriter({ ...options, includeUsage });
+      const plain = new CompletionStreamWriter({ ...options, includeUsage });
+      const general = new CompletionStreamWriter({ ...options, includeUsage });
       for (const each of events) {
         const same = each.type === "text-delta" ? { ...each, extra: {} } : each;
         expect(plain.write([each])).toBe(general.write([same]));

@@ -1,13 +1,13 @@
 /** Every root field of a chat request except `model`. Other fields pass unchecked. */
 import { chatMessage, textContent } from "./chat-message.ts";
 import { functionCall, functions, toolChoice, tools } from "./chat-tools.ts";
-import { answerSchema } from "./json-schema.ts";
+import { answerSchema } from "../request/json-schema.ts";
+import { effort, formatName, sharedFields, verbosity } from "../request/openai-fields.ts";
 import {
   boolean,
   type Check,
   decimal,
   integer,
-  keyAtMost,
   list,
   map,
   object,
@@ -17,7 +17,7 @@ import {
   textOrList,
   textOrObject,
   tokenIdKey,
-} from "../../request/checks.ts";
+} from "../request/checks.ts";
 
 const tokenLimit = integer({ minimum: 1 });
 const penalty = decimal({ minimum: -2, maximum: 2 });
@@ -27,9 +27,7 @@ const responseFormat = tagged("type", {
   json_schema: object({
     required: {
       json_schema: object({
-        required: {
-          name: text({ mayBeEmpty: false, maximumLength: 64, pattern: /^[a-zA-Z0-9_-]+$/ }),
-        },
+        required: { name: formatName },
         optional: { description: text(), schema: answerSchema, strict: boolean },
       }),
     },
@@ -58,19 +56,11 @@ const userLocation = tagged("type", {
   }),
 });
 
-export const metadata = map({
-  key: keyAtMost(64),
-  value: text({ maximumLength: 512 }),
-  maximumEntries: 16,
-});
-
 export const chatFields: Check = object({
   required: { messages: list(chatMessage, { of: "objects", maximumLength: 2048 }) },
   optional: {
-    temperature: decimal({ minimum: 0, maximum: 2 }),
-    top_p: decimal({ minimum: 0, maximum: 1 }),
+    ...sharedFields,
     n: integer({ minimum: 1, maximum: 128 }),
-    stream: boolean,
     stream_options: object({
       optional: { include_usage: boolean, include_obfuscation: boolean },
     }),
@@ -81,16 +71,14 @@ export const chatFields: Check = object({
     frequency_penalty: penalty,
     logit_bias: map({ key: tokenIdKey, value: integer({ minimum: -100, maximum: 100 }) }),
     logprobs: boolean,
-    top_logprobs: integer({ minimum: 0, maximum: 20 }),
     seed: integer(),
     response_format: responseFormat,
     tools,
     tool_choice: toolChoice,
-    parallel_tool_calls: boolean,
     functions,
     function_call: functionCall,
-    reasoning_effort: oneOf(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
-    verbosity: oneOf(["low", "medium", "high"]),
+    reasoning_effort: effort,
+    verbosity,
     modalities: list(oneOf(["text", "audio"]), { of: "strings", mayBeEmpty: true }),
     audio,
     prediction: tagged("type", { content: object({ required: { content: textContent } }) }),
@@ -101,12 +89,7 @@ export const chatFields: Check = object({
       },
     }),
     moderation: object({ required: { model: text() } }),
-    metadata,
-    store: boolean,
     service_tier: oneOf(["auto", "default", "fast", "flex", "priority", "scale"]),
-    user: text({ maximumLength: 64 }),
-    safety_identifier: text({ maximumLength: 64 }),
-    prompt_cache_key: text(),
     // Older versions of OpenAI's own clients write the hyphen.
     prompt_cache_retention: oneOf(["in_memory", "24h", "in-memory"]),
     prompt_cache_options: object({

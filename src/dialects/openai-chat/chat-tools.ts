@@ -1,4 +1,3 @@
-import { isObject } from "../../../domain/json-object.ts";
 import {
   anyObject,
   boolean,
@@ -9,9 +8,9 @@ import {
   tagged,
   text,
   textOrObject,
-  type Violation,
-} from "../../request/checks.ts";
-import { checkParameters } from "./json-schema.ts";
+} from "../request/checks.ts";
+import { toolWith } from "../request/json-schema.ts";
+import { grammar, toolChoiceOr, toolName } from "../request/openai-fields.ts";
 
 /**
  * Anthropic's field on messages, parts and tools, as callers of other gateways send it: it ends the
@@ -23,33 +22,18 @@ export const cacheControl = {
   }),
 };
 
-/** OpenAI's newer models and other vendors accept dots as well. */
-const functionName = text({
-  mayBeEmpty: false,
-  maximumLength: 64,
-  pattern: /^[a-zA-Z0-9_.-]+$/,
-});
-
 /** A description may exceed OpenAI's 1024 characters: many do, and other vendors accept it. */
-const functionFields = object({
-  required: { name: functionName },
-  optional: { ...cacheControl, description: text(), parameters: anyObject, strict: boolean },
-});
-
-function functionDefinition(value: unknown): Violation | undefined {
-  const violation = functionFields(value);
-  if (violation !== undefined || !isObject(value)) return violation;
-  const { name, parameters } = value;
-  return checkParameters(parameters, String(name))?.insideField("parameters");
-}
+const functionDefinition = toolWith(
+  "parameters",
+  object({
+    required: { name: toolName(64) },
+    optional: { ...cacheControl, description: text(), parameters: anyObject, strict: boolean },
+  }),
+);
 
 const customFormat = tagged("type", {
   text: object(),
-  grammar: object({
-    required: {
-      grammar: object({ required: { definition: text(), syntax: oneOf(["lark", "regex"]) } }),
-    },
-  }),
+  grammar: object({ required: { grammar } }),
 });
 
 const tool = tagged("type", {
@@ -58,7 +42,7 @@ const tool = tagged("type", {
     optional: cacheControl,
     required: {
       custom: object({
-        required: { name: functionName },
+        required: { name: toolName(64) },
         optional: { description: text(), format: customFormat },
       }),
     },
@@ -80,16 +64,13 @@ const allowedTools = object({
   },
 });
 
-// The doubled "one of" is OpenAI's.
-export const toolChoice: Check = textOrObject({
-  text: oneOf(["none", "auto", "required"]),
-  object: tagged("type", {
+export const toolChoice = toolChoiceOr(
+  tagged("type", {
     function: object({ required: { function: named } }),
     custom: object({ required: { custom: named } }),
     allowed_tools: object({ required: { allowed_tools: allowedTools } }),
   }),
-  expected: "one of one of 'none', 'auto', or 'required' or object",
-});
+);
 
 export const functionCall: Check = textOrObject({
   text: oneOf(["none", "auto"]),

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { AnswerBlock, ChatEvent, FinishReason } from "../../domain/chat/answer.ts";
 import { isObject, listOf, parseObject } from "../../domain/json-fields.ts";
-import { chatBody } from "./chat-body.ts";
-import { ChatChunkWriter } from "./chat-chunks.ts";
+import { writeCompletion } from "./write-answer.ts";
+import { CompletionStreamWriter } from "./write-stream.ts";
 
 const about = { id: "chatcmpl-1", created: 1, model: "m" };
 const usage = { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0, reasoningTokens: 0 };
@@ -15,13 +15,17 @@ function choiceOf(blocks: readonly AnswerBlock[], finishReason: FinishReason = "
     systemFingerprint: undefined,
     serviceTier: undefined,
   };
-  const body: unknown = chatBody(result, { ...about, usage });
+  const body: unknown = writeCompletion(result, { ...about, usage });
   return isObject(body) ? listOf(body["choices"])?.[0] : undefined;
 }
 
 /** The choices of the chunks, in order. */
 function chunksOf(events: readonly ChatEvent[]): readonly unknown[] {
-  const writer = new ChatChunkWriter({ ...about, includeUsage: false, wantsLogprobs: false });
+  const writer = new CompletionStreamWriter({
+    ...about,
+    includeUsage: false,
+    wantsLogprobs: false,
+  });
   return writer
     .write(events)
     .split("\n\n")

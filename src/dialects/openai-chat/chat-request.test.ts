@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { checkChatRequest } from "./chat-request.ts";
-import { parseEmbeddingRequest } from "../../embeddings/embedding-request.ts";
-import { restoreLargeSeed } from "./large-seed.ts";
+import { parseEmbeddingRequest } from "../embeddings/embedding-request.ts";
+import { restoreSeed } from "../request/exact-integers.ts";
 
 const fieldNames = (
   "model messages temperature top_p n stream stream_options stop max_completion_tokens " +
@@ -164,7 +164,7 @@ test("a valid body becomes the request itself, unknown fields included, nulls no
       expect(request["vendor_field"] ?? null).toEqual(unknown ?? null);
       const { vendor_field: _, ...known } = request;
       expect(JSON.stringify(known)).not.toMatch(/[:,[]null/);
-      expect(restoreLargeSeed(request, JSON.stringify(body))).toBe(request);
+      expect(restoreSeed(request, JSON.stringify(body))).toBe(request);
     }),
     { numRuns: 2000 },
   );

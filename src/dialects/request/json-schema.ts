@@ -2,8 +2,8 @@
  * The JSON schemas of a request. Nulls in them are removed where null is no value: serializers write
  * keywords that were not set as null, and strict servers refuse them.
  */
-import { isObject, type JsonObject } from "../../../domain/json-object.ts";
-import { anyObject, clip, Violation } from "../../request/checks.ts";
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
+import { anyObject, both, type Check, clip, Violation } from "./checks.ts";
 
 /** The schema of an answer; a server may take one that describes no object. */
 export function answerSchema(value: unknown): Violation | undefined {
@@ -13,11 +13,18 @@ export function answerSchema(value: unknown): Violation | undefined {
   return undefined;
 }
 
+/** A tool with a name, and with the schema of its parameters in a field. */
+export function toolWith(field: string, fields: Check): Check {
+  return both(fields, ({ [field]: schema, name }) =>
+    checkParameters(schema, String(name))?.insideField(field),
+  );
+}
+
 /**
- * The schema of a tool's parameters, if it has any. Arguments are always an object, so a schema that
- * leaves its type open becomes one of an object. `name` is the tool's.
+ * Arguments are always an object, so a schema that leaves its type open becomes one of an object.
+ * `name` is the tool's.
  */
-export function checkParameters(schema: unknown, name: string): Violation | undefined {
+function checkParameters(schema: unknown, name: string): Violation | undefined {
   if (!isObject(schema)) return undefined;
   dropNulls(schema);
   const type = schema["type"] ?? "object";

@@ -9,24 +9,27 @@ import type {
 } from "../../domain/chat/answer.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 
-export interface ChatBodyOptions {
+export interface CompletionOptions {
+  /** `chatcmpl-...`, the same in every chunk. */
   readonly id: string;
   /** Unix seconds. */
   readonly created: number;
-  /** The alias the caller asked for. */
+  /** The name of the model that the caller reads. */
   readonly model: string;
-  readonly usage: TokenUsage;
 }
 
 /** OpenAI's `chat.completion` object, fields in its order. */
-export function chatBody(result: ChatResult, options: ChatBodyOptions): object {
+export function writeCompletion(
+  result: ChatResult,
+  { id, created, model, usage }: CompletionOptions & { readonly usage: TokenUsage },
+): object {
   return {
-    id: options.id,
+    id,
     object: "chat.completion",
-    created: options.created,
-    model: options.model,
+    created,
+    model,
     choices: result.choices.map(choiceBody),
-    usage: usageBody(options.usage, result.tokenDetails),
+    usage: writeUsage(usage, result.tokenDetails),
     ...(result.serviceTier !== undefined && { service_tier: result.serviceTier }),
     ...(result.systemFingerprint !== undefined && { system_fingerprint: result.systemFingerprint }),
     ...result.extra,
@@ -144,7 +147,7 @@ export function reasoningDetail(
  * OpenAI's `usage` object of a chat answer. Details are objects, never null: the type says so.
  * `other`: the provider's counts that Sluice does not count, each at most the tokens it is part of.
  */
-export function usageBody(usage: TokenUsage, other?: TokenDetails): object {
+export function writeUsage(usage: TokenUsage, other?: TokenDetails): object {
   const { cacheWriteTokens = 0 } = usage;
   return {
     prompt_tokens: usage.inputTokens,

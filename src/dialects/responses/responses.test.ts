@@ -4,6 +4,7 @@ import type { AnswerBlock, ChatEvent, FinishReason } from "../../domain/chat/ans
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { type JsonObject, objectOf, textOf } from "../../domain/json-fields.ts";
 import { responseWorld } from "../../../test/support/response-world.ts";
+import { collectAnswer } from "../../upstreams/shared/collect-answer.ts";
 import { createResponses } from "./responses.ts";
 
 const usage = {
@@ -439,7 +440,7 @@ test("a failure is told twice, since some clients look at one of the two only", 
 
 test("a keep-alive is a comment until the response has begun, since helpers throw on others", () => {
   const writer = read({}).openWriter(about);
-  expect(writer.keepAlive()).toStartWith(": ");
+  expect(writer.keepAlive()).toBeUndefined();
   writer.write([said("a")]);
   expect(writer.keepAlive()).toBe('event: keepalive\ndata: {"type":"keepalive"}\n\n');
 });
@@ -478,7 +479,8 @@ const block: fc.Arbitrary<AnswerBlock> = fc.oneof(
 );
 
 function eventsOf(blocks: readonly AnswerBlock[]): readonly ChatEvent[] {
-  return blocks.flatMap((one, call): readonly ChatEvent[] => {
+  let calls = 0;
+  return blocks.flatMap((one): readonly ChatEvent[] => {
     switch (one.type) {
       case "text":
       case "refusal":
@@ -486,11 +488,14 @@ function eventsOf(blocks: readonly AnswerBlock[]): readonly ChatEvent[] {
         return [{ type: `${one.type}-delta`, choice: 0, text: one.text }];
       case "reasoning":
         return [thought(one.text), { type: "reasoning-block", choice: 0, content: one }];
-      case "tool-call":
+      case "tool-call": {
+        const call = calls;
+        calls += 1;
         return [
           { ...callStart(call, one.name, one.kind), id: one.id ?? "" },
           callDelta(call, one.arguments),
         ];
+      }
     }
   });
 }
@@ -503,14 +508,9 @@ test("any answer, whole and streamed: the same output; each item and part opens 
   const reasons = fc.constantFrom<FinishReason>("stop", "tool_calls", "length", "content_filter");
   fc.assert(
     fc.property(fc.array(block), reasons, (blocks, finishReason) => {
-      const events = stream([...eventsOf(blocks), finish(finishReason)], body);
-      const answer = {
-        choices: [{ index: 0, blocks, finishReason, logprobs: undefined }],
-        usage,
-        systemFingerprint: undefined,
-        serviceTier: undefined,
-      };
-      const whole = objectOf(read(body).body(answer, { ...about, usage }));
+      const script = [...eventsOf(blocks), finish(finishReason)];
+      const events = stream(script, body);
+      const whole = objectOf(read(body).body(collectAnswer(script), { ...about, usage }));
       expect(whole?.["output"]).toEqual(responseOf(events)["output"]);
       const output = responseOf(events)["output"] as readonly JsonObject[];
       const added = events.filter(({ type }) => type === "response.output_item.added");
