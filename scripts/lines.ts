@@ -20,7 +20,7 @@ const budgets: readonly { readonly rooms: readonly string[]; readonly thousands:
   { rooms: ["telemetry", "keys", "snapshot", "settings", "entry"], thousands: 4 },
   { rooms: ["wires"], thousands: 2.5 },
 ];
-const most = { src: 78_000, simulator: 7800 };
+const most = { src: 78_900, simulator: 7800 };
 
 interface Count {
   lines: number;

@@ -37,6 +37,16 @@ export class RunningCalls {
     return this.#calls.size;
   }
 
+  /** Running calls by key. */
+  countByKey(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { call } of this.#calls.values()) {
+      const { id } = call.caller.key;
+      counts.set(id, (counts.get(id) ?? 0) + 1);
+    }
+    return counts;
+  }
+
   /** Aborts at shutdown, for answers that are drained after their own signal has fired. */
   get ending(): EndSignal {
     return this.#ending;

@@ -16,6 +16,8 @@ const resources = {
   refusals: "the last requests that got an error, with the reason",
   explain: "why a request got an error, or how a call went",
   status: "the processes of the running gateway",
+  overview: "what needs you now, the worst first",
+  targets: "which target is out, until when and why",
   processes: "the processes on the database, and whether they agree",
 };
 

@@ -150,6 +150,9 @@ function attacks(): Record<string, FixtureRequest[]> {
     listPlans: [{}],
     getStatus: [{}],
     listProcesses: [{}],
+    listTargets: [{}],
+    getKeyLive: keys,
+    getOverview: [{}],
   };
 }
 

@@ -3,6 +3,7 @@ export * from "./contract/access.ts";
 export * from "./contract/accounts.ts";
 export * from "./contract/audit.ts";
 export * from "./contract/keys.ts";
+export * from "./contract/live.ts";
 export * from "./contract/platform.ts";
 export * from "./contract/refusals.ts";
 export * from "./contract/session.ts";

@@ -3,6 +3,8 @@ import { applicationOperations } from "./accounts/applications.ts";
 import { auditOperations } from "./audit/audit.ts";
 import { erasureOperations } from "./accounts/erase-account.ts";
 import { keyOperations } from "./keys/keys.ts";
+import { liveOperations } from "./live/live-operations.ts";
+import { overviewOperation } from "./live/overview.ts";
 import { leakOperations } from "./keys/leaks.ts";
 import type { Operation } from "./operation/operation.ts";
 import { platformOperations } from "./platform/platform.ts";
@@ -34,5 +36,7 @@ export function adminOperations(
     ...auditOperations(services),
     ...platformOperations(services),
     ...processOperations(services),
+    ...liveOperations(services),
+    overviewOperation(services),
   ];
 }

@@ -1,4 +1,6 @@
 import type { RandomBytes } from "../domain/keys/base62.ts";
+import type { LimitScope, LimitState } from "../domain/limits/limit-scope.ts";
+import type { LiveFacts, WantedKeys } from "../domain/live-facts.ts";
 import type { Pool } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Model } from "../domain/model.ts";
@@ -17,6 +19,7 @@ export interface AdminServices {
   readonly reports: Omit<UsageReports, "admitted">;
   readonly usage: Pick<UsageStore, "erase">;
   readonly refusals: RefusalFinder;
+  readonly live: LiveReader;
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly peppers: Peppers;
@@ -72,6 +75,18 @@ export interface RefusalFinder {
   find(id: string): Promise<Refusal | undefined>;
   /** Newest first. */
   list(filter: RefusalFilter, limit: number): Promise<readonly Refusal[]>;
+}
+
+/** What the gateway processes of this machine know at this moment. */
+export interface LiveReader {
+  readonly machine: string;
+  /**
+   * Of each process that answers; with the keys of these secrets, or else with those used in the last
+   * minute. Never rejects.
+   */
+  facts(wanted?: Partial<WantedKeys>): Promise<readonly LiveFacts[]>;
+  /** What is left under lists of scopes of one id each. Throws `StorageUnavailable`. */
+  limits(of: readonly (readonly LimitScope[])[]): Promise<readonly LimitState[]>;
 }
 
 /** How many processes have a change of keys. */

@@ -5,6 +5,7 @@ import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import { joinLacks } from "../control/platform/process-status.ts";
 import { sellableUnits } from "../domain/limits/capacity.ts";
+import type { LiveFacts, ReadLimits, WantedKeys } from "../domain/live-facts.ts";
 import type { Proxies } from "../domain/upstream-settings.ts";
 import type { Shutdown } from "../edge/shutdown.ts";
 import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
@@ -27,6 +28,7 @@ import { howDegraded, keyPollMs, KeyRing } from "../keys/key-ring.ts";
 import { dataRoutes } from "../routes.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { StartProblem, ThreadLost } from "./thread-link.ts";
+import { readLiveFacts } from "./live-facts.ts";
 import { openLimits } from "./open-limits.ts";
 import { buildServices, followConfig, type BuiltServices } from "./wiring/build-services.ts";
 import {
@@ -169,6 +171,24 @@ export class CallServer implements AsyncDisposable {
       keysGeneration: this.#keyRing.epoch,
     };
   }
+
+  liveFacts(wanted: WantedKeys): LiveFacts {
+    const { number = 1, ledger } = this.#options;
+    return readLiveFacts(
+      {
+        process: number,
+        openCalls: this.openCalls,
+        spoolBytes: ledger.spoolBytes,
+        spoolLimitBytes: this.#config.ledger.spoolLimitBytes,
+        services: this.#services,
+        keys: this.#keyRing,
+        snapshot: this.#snapshot,
+      },
+      wanted,
+    );
+  }
+
+  readonly readLimits: ReadLimits = (of) => this.#limits.read(of);
 
   /** Loads the keys, restores the limits and listens. Throws when the address is taken. */
   async start(): Promise<void> {

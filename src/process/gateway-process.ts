@@ -72,6 +72,8 @@ export class GatewayProcess implements AsyncDisposable {
       handlers: {
         "keys.reload": () => this.#calls?.reloadKeys() ?? 0,
         "config.changed": (text) => this.#follow(text),
+        "live.read": (wanted) => this.#calls?.liveFacts(wanted),
+        "limits.read": (of) => this.#calls?.readLimits(of) ?? [],
         "metrics.read": () => telemetry.metrics.collect(),
         refusals: ({ filter, limit }) => this.#refusals.list(filter, limit),
         leads: ({ adminUrl }) => {

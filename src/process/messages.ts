@@ -1,6 +1,8 @@
 import type { IssuedToken } from "../control/sign-in/bootstrap/bootstrap.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../control/platform/process-status.ts";
+import type { LimitScope, LimitState } from "../domain/limits/limit-scope.ts";
+import type { LiveFacts, WantedKeys } from "../domain/live-facts.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 import type { PortUse } from "../edge/listen.ts";
 import type { Progress } from "../ledger/spool/spool.ts";
@@ -107,6 +109,13 @@ export type ToMain = {
   /** Answered with the epoch when calls see every change of keys committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: number };
   readonly "config.changed": { readonly ask: Omit<ConfigText, "path"> };
+  /** Undefined while the process starts. */
+  readonly "live.read": { readonly ask: WantedKeys; readonly answer: LiveFacts | undefined };
+  /** What is left under lists of scopes of one id each. */
+  readonly "limits.read": {
+    readonly ask: readonly (readonly LimitScope[])[];
+    readonly answer: readonly LimitState[];
+  };
   readonly "metrics.read": { readonly ask: undefined; readonly answer: readonly MetricFamily[] };
   /** Refusals of calls, for `explain`. */
   readonly refusals: {

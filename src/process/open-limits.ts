@@ -30,7 +30,8 @@ export function openLimits(options: LimitsOptions): ProcessLimits {
 
 function fixedLimits(store: LimitStore): ProcessLimits {
   const nothing = async (): Promise<void> => undefined;
-  return { store, sharing: undefined, start: nothing, close: nothing };
+  const read: ProcessLimits["read"] = () => [];
+  return { store, read, sharing: undefined, start: nothing, close: nothing };
 }
 
 function limitsInMemory(options: LimitsOptions): ProcessLimits {
@@ -51,6 +52,7 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
   const handOver = new HandOver({ dataDir, limits, clock, onGiven, onFailed });
   return {
     store: limits,
+    read: limits.read,
     sharing: undefined,
     async start() {
       if (!(await handOver.take())) snapshot.restore();

@@ -1,4 +1,5 @@
 import type { CountedRequest, LimitScope } from "../domain/limits/limit-scope.ts";
+import type { ReadLimits } from "../domain/live-facts.ts";
 import { countedSlots, slotMs } from "../domain/limits/slots.ts";
 import {
   MemoryLimitStore,
@@ -100,6 +101,9 @@ export class OwnLimits implements LimitStore {
     this.#storeOf(callId).settle(callId, tokens);
     if (this.#gift?.calls.has(callId) === true) this.#gift.tell({ settle: [callId, tokens] });
   }
+
+  /** What this process has counted. */
+  readonly read = ((of) => of.map((scopes) => this.#own.store.peek(scopes))) satisfies ReadLimits;
 
   /** All that this process knows, for a successor that starts after its end. */
   snapshot(): GivenLimits {

@@ -50,6 +50,26 @@ export interface SoldUnitsFilter {
   readonly now: number;
 }
 
+/** Something that ends at a time. */
+export interface Due {
+  readonly id: string;
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** A rotated key whose previous secret still works. */
+export interface OpenRotation extends Due {
+  readonly lastUsedAt: number | null;
+}
+
+export interface DueQuestion {
+  readonly now: number;
+  readonly before: number;
+  readonly limit: number;
+  readonly accountId?: string | undefined;
+}
+
 export interface AuditFilter {
   readonly accountId?: string | undefined;
   readonly actorId?: string | undefined;

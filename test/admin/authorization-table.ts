@@ -306,6 +306,16 @@ const watching: Readonly<Record<string, RouteCase>> = {
   "GET /admin/v1/plans": { prepare: at("/plans"), own: read.own, other: undefined },
   "GET /admin/v1/status": { prepare: at("/status"), own: operated.own, other: undefined },
   "GET /admin/v1/processes": { prepare: at("/processes"), own: operated.own, other: undefined },
+  "GET /admin/v1/targets": {
+    prepare: at("/targets"),
+    own: "200 403 200 403 403 403",
+    other: undefined,
+  },
+  "GET /admin/v1/keys/{id}/live": {
+    prepare: ({ of }) => ({ path: `${p}/keys/${of.key}/live` }),
+    ...read,
+  },
+  "GET /admin/v1/overview": { prepare: at("/overview"), own: read.own, other: undefined },
 };
 
 /** Every route that wants to know who asks. */

@@ -21,6 +21,7 @@ import {
   userOf,
 } from "./control-fixtures.ts";
 import { controlRetentionContract } from "./control-retention-contract.ts";
+import { dueContract } from "./due-contract.ts";
 import { soldUnitsContract } from "./sold-units-contract.ts";
 
 /** What every control store must do. */
@@ -37,6 +38,7 @@ export function controlStoreContract(
     auditContract(create);
     controlRetentionContract(create);
     soldUnitsContract(create);
+    dueContract(create);
   });
 }
 

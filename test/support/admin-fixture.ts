@@ -113,6 +113,7 @@ export class AdminFixture implements AsyncDisposable {
           )
           .slice(0, limit),
     },
+    live: { machine: "host-a", facts: async () => [], limits: async () => [] },
     clock: this.clock,
     random: (target) => crypto.getRandomValues(target),
     peppers: testPeppers(),

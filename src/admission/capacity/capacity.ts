@@ -1,5 +1,6 @@
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { PoolLoad, PoolName } from "../../domain/limits/capacity.ts";
+import type { GateFacts } from "../../domain/live-facts.ts";
 import { Wait } from "../../domain/waiting/gate.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
@@ -113,6 +114,24 @@ export class Capacity implements CapacityGate {
       if (gate !== undefined) views.push(viewOf({ kind: "upstream", name }, gate));
     }
     return views;
+  }
+
+  /** All configured pools and upstreams. */
+  facts(): readonly GateFacts[] {
+    if (this.#newest === undefined) return [];
+    const { pools, upstreams } = this.#newest;
+    const ofPools = Array.from(pools, ([name, { maxInFlight }]): GateFacts => {
+      const { places, gate } = this.#pools.get(name) ?? {};
+      const counts = { inFlight: places?.all ?? 0, waiting: gate?.size ?? 0 };
+      return { kind: "pool", name, ...counts, bound: maxInFlight };
+    });
+    const ofUpstreams = Array.from(upstreams, ([name, { maxInFlight }]): GateFacts => {
+      const { places, gate } = this.#upstreams.get(name) ?? {};
+      const counts = { inFlight: places?.count ?? 0, waiting: gate?.gate.size ?? 0 };
+      const bound = maxInFlight === Infinity ? undefined : maxInFlight;
+      return { kind: "upstream", name, ...counts, bound };
+    });
+    return [...ofPools, ...ofUpstreams];
   }
 
   at(called: NamedUpstream): UpstreamEntry {

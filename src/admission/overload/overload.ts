@@ -97,6 +97,11 @@ export class OverloadGuard {
     return key.provisionedUnits > 0 && this.#refuses(capacityClass);
   }
 
+  /** Most calls without a guarantee under way. */
+  get bound(): number {
+    return Math.floor(Math.min(this.#bound, this.#options.settings().maxCalls));
+  }
+
   /**
    * What the answer to a refused call has to wait for; undefined: nothing. An answered caller may
    * retry at once, and the runtime serves such connections before anything else: a late loop would

@@ -93,6 +93,7 @@ function servicesOf(
     platform: () => platformOf(config),
     // Only a running gateway has refusals and processes, and the others poll the database.
     refusals: { find: async () => undefined, list: async () => [] },
+    live: { machine: "", facts: async () => [], limits: async () => [] },
     processes: async () => [],
     processRows: async () => [],
     lastUse: () => undefined,

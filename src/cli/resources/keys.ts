@@ -56,6 +56,7 @@ export const keys: ResourceSpec = {
       examples: ["keys list", "keys list --application search --status active"],
     },
     { name: "show", operation: "getKey" },
+    { name: "live", operation: "getKeyLive" },
     {
       name: "update",
       operation: "updateKey",

@@ -5,6 +5,7 @@ import { tokens, users } from "./access.ts";
 import { accounts, applications } from "./accounts.ts";
 import { audit } from "./audit.ts";
 import { keys } from "./keys.ts";
+import { overview, targets } from "./live.ts";
 import { environments, models, peppers, plans, pools, refusals } from "./platform.ts";
 import { processes } from "./processes.ts";
 import { status } from "./status.ts";
@@ -25,5 +26,7 @@ export const resourceSpecs: readonly ResourceSpec[] = [
   refusals,
   explain,
   status,
+  overview,
+  targets,
   processes,
 ];

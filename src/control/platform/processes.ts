@@ -71,7 +71,7 @@ function lackOf(row: ProcessRow): readonly string[] {
     : [`process ${number} of ${name} is degraded: ${degraded}.`];
 }
 
-function differs(processes: readonly ProcessRow[]): boolean {
+export function differs(processes: readonly ProcessRow[]): boolean {
   const digests = processes.filter(isLive).flatMap(({ configDigest = [] }) => configDigest);
   return new Set(digests).size > 1;
 }

@@ -118,7 +118,7 @@ function getCall({ reports }: AdminServices): Operation {
   });
 }
 
-function viewTotal(total: UsageTotal): UsageTotalView {
+export function viewTotal(total: UsageTotal): UsageTotalView {
   return viewAs(usageTotalSchema, total, {
     group: { ...total.group },
     duration_ms: viewPercentiles(total.duration),

@@ -20,6 +20,7 @@ import { keepLastGood } from "../last-good.ts";
 import { Leader, type LeaderOptions } from "./leader.ts";
 import { ProcessPages } from "./process-pages.ts";
 import { ProcessRows } from "./process-rows.ts";
+import { RecentSecrets } from "./recent-secrets.ts";
 
 type OfLeader = "link" | "clock" | "portUse" | "pid" | "passwords";
 
@@ -53,6 +54,7 @@ export class ControlPlane implements AsyncDisposable {
   readonly telemetry: Telemetry;
   readonly #options: ControlPlaneOptions;
   readonly #refusals = new RefusalLog();
+  readonly #recent = new RecentSecrets();
   readonly #pages: ProcessPages;
   readonly #rows: ProcessRows;
   readonly #shutdown = new Shutdown();
@@ -101,6 +103,7 @@ export class ControlPlane implements AsyncDisposable {
       link,
       metrics: telemetry.metrics,
       status: () => this.#status,
+      recentSecrets: () => this.#recent.since(clock.now()),
       followKeys: () => this.#rows.follow(),
       progressOf: (path) => this.#leader?.jobs.ingest.progressOf(path),
     });
@@ -293,6 +296,7 @@ export class ControlPlane implements AsyncDisposable {
       "keys.load": ({ since, limit }) => keys.loadKeys(since, limit),
       "keys.used": (uses) => {
         for (const [publicId, at] of uses) lastUse.note(publicId, at);
+        this.#recent.note(uses);
       },
       "keys.outdated": (secret) => renewal.note(secret),
       "claims.claim": (wanted) => replies.claim(wanted),
@@ -353,6 +357,7 @@ export class ControlPlane implements AsyncDisposable {
       reports,
       usage,
       refusals: this.#pages,
+      live: this.#pages,
       clock,
       random: randomBytes,
       peppers: this.installation.peppers,

@@ -57,6 +57,7 @@ function processOf(number: number, told: Told = {}): ProcessPages {
     link: toMain,
     metrics: new Metrics({}),
     status: () => ({ number, leads: number === 1, notReady: undefined, facts: undefined }),
+    recentSecrets: () => [],
     followKeys: () => Promise.resolve(),
     progressOf: (spool) => (spool === "its spool" ? told.progress : undefined),
   });

@@ -1,8 +1,11 @@
 import { z } from "zod";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
-import type { RefusalFinder } from "../../control/services.ts";
+import { hostname } from "node:os";
+import type { LiveReader, RefusalFinder } from "../../control/services.ts";
 import type { Refusal, RefusalFilter } from "../../domain/errors/refusal.ts";
 import type { ProcessStatus } from "../../control/platform/process-status.ts";
+import type { LimitScope, LimitState } from "../../domain/limits/limit-scope.ts";
+import type { LiveFacts } from "../../domain/live-facts.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import {
   labelFamilies,
@@ -22,6 +25,8 @@ export interface ProcessPagesOptions {
   readonly link: ThreadLink<ToMain, ToControl>;
   readonly metrics: { collect(): readonly MetricFamily[] };
   readonly status: () => ProcessStatus;
+  /** Public ids of the secrets that calls of this process used lately, the latest first. */
+  readonly recentSecrets: () => readonly string[];
   readonly followKeys: () => Promise<unknown>;
   /** How far a spool is stored; undefined unless this process stores it. */
   readonly progressOf: (spool: string) => Progress | undefined;
@@ -30,16 +35,19 @@ export interface ProcessPagesOptions {
 /** Processes of one machine run one version, but for the time of a restart. */
 const statusShape = z.custom<ProcessStatus>((value) => hasField(value, "number"));
 const familiesShape = z.array(z.custom<MetricFamily>((value) => hasField(value, "series")));
+const liveShape = z.custom<LiveFacts>((value) => hasField(value, "gates"));
 const refusalsShape = z.array(z.custom<Refusal>((value) => hasField(value, "explanation")));
 
 const metricsTimeoutMs = 2_000;
 const refusalsTimeoutMs = 1_000;
+const liveTimeoutMs = 1_000;
 
 /**
- * What this process knows for operators (metrics, status, refusals), and the same of all processes
+ * What this process knows for operators (metrics, status, refusals, live facts), and the same of all processes
  * of the machine, which ask each other.
  */
-export class ProcessPages implements RefusalFinder {
+export class ProcessPages implements RefusalFinder, LiveReader {
+  readonly machine = hostname();
   readonly #options: ProcessPagesOptions;
   #socket: Disposable | undefined;
   #isLeaving = false;
@@ -56,6 +64,7 @@ export class ProcessPages implements RefusalFinder {
         "/metrics": () => this.#ownLabelled(),
         "/keys-changed": () => followKeys().then(() => true),
         "/status": () => status(),
+        "/live": (query) => this.#ownLive(query),
         "/refusals": (query) => {
           const { limit, ...filter } = Object.fromEntries(query);
           return this.#ownRefusals(filter, Number(limit));
@@ -90,6 +99,21 @@ export class ProcessPages implements RefusalFinder {
     const others = await this.#ask("/status", statusShape);
     const all = [this.#options.status(), ...others];
     return all.toSorted((one, other) => one.number - other.number);
+  }
+
+  async facts({ accountId, publicIds }: Parameters<LiveReader["facts"]>[0] = {}) {
+    const query = new URLSearchParams();
+    if (accountId !== undefined) query.set("account", accountId);
+    if (publicIds !== undefined) query.set("secrets", publicIds.join(","));
+    const [own, others] = await Promise.all([
+      this.#ownLive(query),
+      this.#ask(`/live?${query.toString()}`, liveShape),
+    ]);
+    return [...(own === undefined ? [] : [own]), ...others];
+  }
+
+  limits(of: readonly (readonly LimitScope[])[]): Promise<readonly LimitState[]> {
+    return this.#options.link.ask("limits.read", of, liveTimeoutMs);
   }
 
   async find(id: string): Promise<Refusal | undefined> {
@@ -135,6 +159,13 @@ export class ProcessPages implements RefusalFinder {
     const { number } = this.#options;
     const label = this.#isLeaving ? `${number} leaving` : `${number}`;
     return labelFamilies(await this.collectOwn(), label);
+  }
+
+  #ownLive(query: URLSearchParams): Promise<LiveFacts | undefined> {
+    const { link, recentSecrets } = this.#options;
+    const publicIds = query.get("secrets")?.split(",") ?? recentSecrets();
+    const wanted = { publicIds, accountId: query.get("account") ?? undefined };
+    return link.ask("live.read", wanted, liveTimeoutMs).catch(() => undefined);
   }
 
   async #ownRefusals(filter: RefusalFilter, limit: number): Promise<readonly Refusal[]> {

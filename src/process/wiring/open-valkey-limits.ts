@@ -3,6 +3,7 @@ import { passesByItself } from "../../control/platform/process-status.ts";
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { parseValkeyUrl } from "../../domain/addresses.ts";
+import type { ReadLimits } from "../../domain/live-facts.ts";
 import type { LimitStore } from "../../store/limits/limit-store.ts";
 import { ValkeyClient } from "../../store/limits/valkey/client.ts";
 import { ValkeyLimits } from "../../store/limits/valkey/limit-store.ts";
@@ -13,6 +14,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 
 export interface ProcessLimits {
   readonly store: LimitStore;
+  readonly read: ReadLimits;
   /** What the process shares with others about targets; undefined: nothing. */
   readonly sharing: SharedSlots | undefined;
   /** Why it grants only its share of shared limits, for operators; undefined: it grants them. */
@@ -65,6 +67,7 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
   metrics.follow({ sluice_limits_degraded: () => (trust.decides ? 0 : 1) });
   return {
     store: limits,
+    read: (of) => limits.read(of),
     sharing: slots,
     lack: () => lackOf(trust, clock),
     async start() {

@@ -1,4 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
+import type { TargetFacts } from "../../domain/live-facts.ts";
 import type { Target, TargetOut } from "../../domain/model.ts";
 import type { OutSettings } from "../../domain/settings.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
@@ -99,6 +100,13 @@ export class TargetHealth {
     return (
       this.#states.get(targetId)?.viewAt(this.#options.clock.monotonic(), key) ?? unknownTarget
     );
+  }
+
+  /** Of the targets that attempts have reached. */
+  facts(): readonly TargetFacts[] {
+    const { clock } = this.#options;
+    const [nowMs, now] = [clock.monotonic(), clock.now()];
+    return Array.from(this.#states, ([id, state]) => state.factsAt(id, { nowMs, now }));
   }
 
   /** Forgets all other targets. Running attempts at them have no effect. */

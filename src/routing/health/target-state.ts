@@ -1,9 +1,11 @@
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
+import type { TargetFacts } from "../../domain/live-facts.ts";
 import type { OutSettings } from "../../domain/settings.ts";
 import type { TargetView } from "../target-view.ts";
 import { AnswerTime } from "./answer-time.ts";
 import type { ConcurrencyLimit } from "./concurrency-limit.ts";
+import { evidenceOf, isOverload } from "./evidence.ts";
 import { FailureTally, type KeyOf } from "./failure-tally.ts";
 import { type OutNotice, longestAskedMs, type OutReason, OutUntil } from "./out-until.ts";
 
@@ -163,6 +165,24 @@ export class TargetState {
       because: out.because,
       isRefusing: this.#forAll.refusesAt(nowMs) || this.#byKey.get(key)?.refusesAt(nowMs) === true,
       needsProbe: out.isDue(nowMs) && !this.#isProbing,
+    };
+  }
+
+  /** `now`: the wall clock. */
+  factsAt(
+    id: string,
+    { nowMs, now }: { readonly nowMs: number; readonly now: number },
+  ): TargetFacts {
+    const { isOut, isRefusal, because } = this.#forAll;
+    const limit = this.limit.limitAt(nowMs);
+    const keys = [...this.#byKey.values()];
+    return {
+      id,
+      out: isOut ? { untilAt: now + this.#forAll.leftMs(nowMs), because } : undefined,
+      isThrottled: isOut && isRefusal,
+      keysOut: keys.filter((own) => own.isOut).length,
+      inFlight: this.limit.inFlight,
+      limit: limit === Infinity ? undefined : Math.floor(limit),
     };
   }
 
@@ -339,47 +359,4 @@ const blockedForMs = 300_000;
 
 function blockedMs(kind: UpstreamFailureKind | "silent"): number | undefined {
   return kind === "account-blocked" ? blockedForMs : undefined;
-}
-
-type Evidence = "life" | "failure" | "refusal" | "neither";
-
-/** Whether a failure shows a broken target, or a provider that refuses requests for some time. */
-function evidenceOf({ kind, isOwn, retryAfterMs }: UpstreamFailureDetails): Evidence {
-  if (isOwn === true) return "neither";
-  switch (kind) {
-    // A quota is not a fault.
-    case "throttled":
-      return "refusal";
-    // After any other failure, a Retry-After says when to repeat this request, not who may call.
-    case "overloaded":
-      return retryAfterMs === undefined ? "failure" : "refusal";
-    case "unavailable":
-    case "connect-failed":
-    case "timed-out":
-    case "connection-lost":
-    case "broken-answer":
-    case "bad-credential":
-    case "account-blocked":
-    case "unknown-model":
-      return "failure";
-    case "answer-too-large":
-    case "unfit-answer":
-    case "unsupported":
-    case "context-overflow":
-    case "invalid-request":
-    case "content-refused":
-      return "life";
-    // The same attempt is repeated with a fresh credential, which decides.
-    case "stale-credential":
-      return "neither";
-  }
-}
-
-/**
- * Whether a failure shows that the target is overloaded. A quota does not: it lasts a minute. A
- * timeout after the first event does not either: the target had accepted the request.
- */
-function isOverload({ kind, isOwn }: UpstreamFailureDetails, isAnswered: boolean): boolean {
-  if (isOwn === true) return false;
-  return kind === "overloaded" || (kind === "timed-out" && !isAnswered);
 }

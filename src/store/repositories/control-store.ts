@@ -14,6 +14,7 @@ import type { Queries, SqlConnection } from "./tables.ts";
 import { Accounts } from "./control/accounts.ts";
 import { applicationSpec } from "./control/applications.ts";
 import { EntityTable } from "./entity-table.ts";
+import { dueIn } from "./control/due.ts";
 import { Keys } from "./control/keys.ts";
 import { secretsIn } from "./control/secrets.ts";
 import { Tokens } from "./control/tokens.ts";
@@ -25,7 +26,8 @@ import { pruneControl } from "./prune-control.ts";
 export type ControlTransaction = ReturnType<typeof tablesIn>;
 
 type OfKeys = "ofKey" | "countLive" | "soldUnits" | "freeLimitScope";
-type Reads = "get" | "list" | "findByIdentity" | "findByPublicId" | OfKeys;
+type OfDue = "keysDue" | "tokensDue" | "rotationsDue";
+type Reads = "get" | "list" | "findByIdentity" | "findByPublicId" | OfKeys | OfDue;
 
 /** What reads the same data. */
 export type ControlView = {
@@ -84,6 +86,7 @@ function tablesIn(queries: Queries) {
     /** Every change of a key, its secrets, application or account reaches the key rings. */
     keys: new Keys(queries),
     secrets: secretsIn(queries),
+    due: dueIn(queries),
     users: new Users(queries),
     sessions: sessionsIn(queries),
     tokens: new Tokens(queries),

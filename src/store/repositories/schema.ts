@@ -73,6 +73,8 @@ const entities = `
   CREATE INDEX keys_by_plan ON keys (plan, created_at, id);
   CREATE INDEX keys_by_pool ON keys (provisioned_pool, created_at, id)
     WHERE provisioned_pool IS NOT NULL;
+  CREATE INDEX keys_by_expiry ON keys (expires_at)
+    WHERE expires_at IS NOT NULL AND revoked_at IS NULL;
   CREATE INDEX keys_by_limit_scope ON keys (limit_scope) WHERE revoked_at IS NULL;
 
   -- Keys that were removed: who follows the changes must hear of them too.

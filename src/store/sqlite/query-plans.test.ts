@@ -97,6 +97,16 @@ describe("plans of queries", () => {
     expect(users[0]).toContain("users_by_role (role=? AND");
   });
 
+  test("what is due soon is found by its end", async () => {
+    const soon = { now: 1, before: 2, limit: 5, accountId: "a" };
+    const [keys] = await stepsOf((view) => view.due.keysDue(soon));
+    expect(keys).toContain("keys_by_expiry (expires_at>? AND expires_at<?)");
+    const [tokens] = await stepsOf((view) => view.due.tokensDue(soon, "u"));
+    expect(tokens).toContain("management_tokens_by_end (expires_at>? AND expires_at<?)");
+    const [rotations] = await stepsOf((view) => view.due.rotationsDue(soon));
+    expect(rotations).toContain("secrets_by_end (expires_at>? AND expires_at<?)");
+  });
+
   test("lists of the audit follow its sequence, within the filter", async () => {
     const after = encodeCursor({ at: 1_000, id: "" });
     const listOf = (filter: AuditFilter) =>

@@ -167,7 +167,7 @@ export class MemoryLimitStore implements LimitStore {
     });
   }
 
-  /** The state of the first scope's id, for tests. */
+  /** The state of the first scope's id. */
   peek(scopes: readonly LimitScope[]): LimitState {
     const now = this.#advance();
     const charges = this.#windows.prepare(scopes);

@@ -136,6 +136,21 @@ return all
 `,
 };
 
+/** Reads windows, each with its counted slots and its limit: { 0, now, slot, windows }. */
+export const readScript: ValkeyScript = {
+  name: "read",
+  text: `${windowScript}
+local windows = {}
+for i = 1, #KEYS do windows[i] = open(KEYS[i], tonumber(ARGV[2 * i - 1])) end
+local all = { 0, now, slot }
+for i, w in ipairs(windows) do
+  w:bring(tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i]))
+  all[#all + 1] = told(w)
+end
+return all
+`,
+};
+
 /**
  * Corrects windows: { 0, now, slot, age of the data, windows }. Each step is of a window, by its
  * number: 's' replaces a charge by what a call used, 'm' charges more for a running call, 'c'

@@ -27,6 +27,7 @@ import {
   type OwnWindow,
 } from "./own-windows.ts";
 import { readDecision, type Decided } from "./read-reply.ts";
+import { readWindows } from "./read-windows.ts";
 import {
   applyHere,
   keysOf,
@@ -99,6 +100,21 @@ export class ValkeyLimits implements LimitStore {
     this.trust = new Trust(options);
     this.#reports = new Reports({ ...options, trust: this.trust });
     client.onConnection(() => this.trust.disconnected());
+  }
+
+  /**
+   * What is left under lists of scopes of one id each, in the server; as this process has counted it
+   * while the server does not decide.
+   */
+  async read(lists: readonly (readonly LimitScope[])[]): Promise<readonly LimitState[]> {
+    this.#advance();
+    const asked = lists.map((scopes) => this.#names.of(scopes));
+    const { client } = this.#options;
+    const states = this.trust.decides ? await readWindows(client, asked) : undefined;
+    return asked.map((names) => {
+      const own = this.#own.of(names, this.#reports.slot);
+      return states?.get(names) ?? stateOf(firstOf(own), own, this.#reports.serverMs);
+    });
   }
 
   /** Looks at the server, and does so each second from now on. */

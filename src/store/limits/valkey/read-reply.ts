@@ -55,11 +55,7 @@ export function readDecision(reply: unknown, asked: Demanded, random: () => numb
   switch (verdict) {
     case 0: {
       const windows = told.map(numbersOf);
-      // The whole sum stands in the newest slot that is used: it decides when all is free again.
-      const charges = chargesOf(asked, time.slot, (index) => {
-        const [sum = 0, debt = 0, newest = 0] = windows[index] ?? [];
-        return { debt, overrun: 0, amounts: [newest, sum] };
-      });
+      const charges = chargesOf(asked, time.slot, (index) => contentsTold(windows[index]));
       const [requests = 0, tokens = 0, overrun = 0] = numbersOf(extra);
       const state = stateOf(firstOf(charges), charges, time.now);
       const lease = { requests, tokens, overrun };
@@ -83,6 +79,28 @@ export function readDecision(reply: unknown, asked: Demanded, random: () => numb
     default:
       throw new TypeError("Valkey has not answered with a decision");
   }
+}
+
+/** The states of windows that were read: of each list of scopes in turn. */
+export function readStates(
+  reply: unknown,
+  lists: readonly (readonly LimitScope[])[],
+): readonly LimitState[] {
+  const [, now, slot, ...told] = listOf(reply);
+  const windows = told.map(numbersOf);
+  let place = 0;
+  return lists.map((scopes) => {
+    const first = place;
+    place += scopes.length;
+    const contents = (index: number): Contents => contentsTold(windows[first + index]);
+    const charges = chargesOf({ scopes }, numberOf(slot), contents);
+    return stateOf(firstOf(charges), charges, numberOf(now));
+  });
+}
+
+/** The whole sum stands in the newest slot that is used: it decides when all is free again. */
+function contentsTold([sum = 0, debt = 0, newest = 0]: readonly number[] = []): Contents {
+  return { debt, overrun: 0, amounts: [newest, sum] };
 }
 
 export interface Corrected extends Told {
@@ -145,7 +163,7 @@ interface Contents {
 }
 
 function chargesOf(
-  { scopes }: Demanded,
+  { scopes }: Pick<Demanded, "scopes">,
   slot: number,
   contentsOf: (index: number) => Contents,
 ): readonly ScopeWindow[] {

@@ -1,0 +1,49 @@
+import { cellOf, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
+import { columnOf, formatRecords } from "../output/show-reply.ts";
+import type { ResourceSpec } from "../verbs/verb-command.ts";
+import type { VerbCall } from "../verbs/verb.ts";
+
+export const targets: ResourceSpec = {
+  name: "targets",
+  about:
+    "Shows each target as the processes of this machine see it, and what it did in the last hour or two. " +
+    "RUNNING counts attempts under way, KEYS OUT the keys for which alone it is out.",
+  verbs: [
+    {
+      name: "targets",
+      operation: "listTargets",
+      columns: [
+        { title: "TARGET", of: "id" },
+        "state",
+        { title: "UNTIL", of: "out_until" },
+        { title: "RUNNING", of: "in_flight" },
+        { title: "KEYS OUT", of: "keys_out" },
+        "calls",
+        { title: "FAILED", of: "failed_calls" },
+        { title: "FIRST EVENT P95", of: (row) => cellOf(row, "first_event_ms.p95") },
+        "why",
+      ],
+      whenEmpty: "No model has a target.",
+      examples: ["targets", "targets --json"],
+    },
+  ],
+};
+
+export const overview: ResourceSpec = {
+  name: "overview",
+  about: "Lists what needs you now, the worst first. With --json also limits, open calls and sums.",
+  verbs: [
+    {
+      name: "overview",
+      operation: "getOverview",
+      show: showOverview,
+      examples: ["overview", "overview --json"],
+    },
+  ],
+};
+
+function showOverview({ io }: VerbCall, answer: ReplyRecord): void {
+  const needs = readRecords(answer, "needs");
+  const columns = ["severity", { title: "OF", of: "subject.name" }, "what", "at"].map(columnOf);
+  io.print(needs.length === 0 ? "Nothing needs you." : formatRecords(columns, needs));
+}

@@ -1,0 +1,108 @@
+import type { Key } from "../../domain/keys/key.ts";
+import { keyLiveSchema, targetsSchema } from "../contract/live.ts";
+import { lastUseOf, requireKey } from "../keys/key-view.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
+import { requireUnbound } from "../operation/scope.ts";
+import { isLive } from "../platform/process-differences.ts";
+import type { ProcessRow } from "../../store/process-row.ts";
+import type { AdminServices, LiveReader } from "../services.ts";
+import { viewTotal } from "../usage/usage.ts";
+import { timeText } from "../values/api-form.ts";
+import { viewGates, viewKeys, viewProcesses, viewTargets } from "./live-view.ts";
+
+const hourMs = 3_600_000;
+const mostTargets = 1_000;
+
+/** What is known at this moment of targets and of keys, and what targets did lately. */
+export function liveOperations(services: AdminServices): readonly Operation[] {
+  return [listTargets(services), getKeyLive(services)];
+}
+
+function listTargets(services: AdminServices): Operation {
+  const { live, platform, reports, processRows, clock } = services;
+  return defineOperation({
+    id: "listTargets",
+    method: "GET",
+    path: "/admin/v1/targets",
+    resource: "Live",
+    summary: "Show the state of all targets",
+    description:
+      "States, gates and processes are those of the machine that answers. Calls and times are of all " +
+      "machines, from the ledger.",
+    ...permissions.oversee,
+    answer: targetsSchema,
+    async run({ call }) {
+      requireUnbound(call.principal);
+      const now = clock.now();
+      // Whole hours, so that only sums are read.
+      const since = Math.floor(now / hourMs - 1) * hourMs;
+      const filter = { since, until: now };
+      const [facts, totals, rows] = await Promise.all([
+        live.facts({ publicIds: [] }),
+        reports.totals({ filter, by: ["target"], limit: mostTargets }),
+        processRows(),
+      ]);
+      const byTarget = new Map(totals.map((total) => [total.group.target, total]));
+      const all = totals.reduce((sum, { calls }) => sum + calls, 0);
+      const data = viewTargets(platform(), facts).map((target) => {
+        const total = byTarget.get(target.id);
+        const {
+          calls = 0,
+          failed_calls = 0,
+          first_event_ms = null,
+        } = total ? viewTotal(total) : {};
+        return { ...target, calls, failed_calls, share: calls / Math.max(1, all), first_event_ms };
+      });
+      return {
+        ...machinesAmong(live, rows),
+        since: timeText(since),
+        data,
+        gates: viewGates(facts),
+        processes: viewProcesses(facts),
+      };
+    },
+  });
+}
+
+function getKeyLive(services: AdminServices): Operation {
+  return defineOperation({
+    id: "getKeyLive",
+    method: "GET",
+    path: "/admin/v1/keys/{id}/live",
+    resource: "Live",
+    summary: "Show what a key uses of its limits now",
+    description:
+      "The limits are those that all processes share. Open calls are those of the machine that answers.",
+    ...permissions.read,
+    answer: keyLiveSchema,
+    async run({ call, parameters }) {
+      const { principal } = call;
+      const named = parameters["id"] ?? "";
+      const key = await services.store.read((view) => requireKey(view, named, principal));
+      return readKeyLive(key, services);
+    },
+  });
+}
+
+export async function readKeyLive(key: Pick<Key, "id">, services: AdminServices) {
+  const { store, live, clock } = services;
+  const secrets = await store.read((view) => view.secrets.ofKey(key.id));
+  const now = clock.now();
+  const working = secrets.filter(({ expiresAt = Infinity }) => expiresAt > now);
+  const facts = await live.facts({ publicIds: working.map(({ publicId }) => publicId) });
+  const [use = null] = await viewKeys(live, facts, now);
+  return {
+    machine: live.machine,
+    use,
+    secrets: secrets.map((secret) => ({
+      public_id: secret.publicId,
+      last_used_at: timeText(lastUseOf(secret, services)),
+    })),
+  };
+}
+
+/** The machine that answers, and others on the database, about which it knows nothing. */
+export function machinesAmong({ machine }: LiveReader, rows: readonly ProcessRow[]) {
+  const others = rows.filter((row) => isLive(row) && row.name !== machine).map(({ name }) => name);
+  return { machine, other_machines: [...new Set(others)] };
+}

@@ -1,0 +1,160 @@
+import type { LimitState } from "../../domain/limits/limit-scope.ts";
+import type {
+  GateFacts,
+  KeyFacts,
+  KeyWindow,
+  LiveFacts,
+  TargetFacts,
+} from "../../domain/live-facts.ts";
+import {
+  liveGateSchema,
+  liveProcessSchema,
+  type KeyUseView,
+  type LiveTargetView,
+  type WindowUseView,
+} from "../contract/live.ts";
+import type { LiveReader, Platform } from "../services.ts";
+import { apiForm, timeText, viewAs } from "../values/api-form.ts";
+
+export function viewProcesses(facts: readonly LiveFacts[]) {
+  return facts
+    .map((each) => viewAs(liveProcessSchema, each))
+    .toSorted((one, other) => one.process - other.process);
+}
+
+/** Each configured target, with the worst state that a process knows of it. */
+export function viewTargets(platform: Platform, facts: readonly LiveFacts[]): LiveTargetView[] {
+  const found = Map.groupBy(
+    facts.flatMap(({ targets }) => targets),
+    ({ id }) => id,
+  );
+  const views = new Map<string, LiveTargetView>();
+  for (const { name: environment, models } of platform.environments) {
+    for (const { alias, targets } of models) {
+      for (const { id, upstream, pool, priority, weight } of targets) {
+        const view = views.get(id) ?? {
+          id,
+          upstream,
+          pool: pool ?? null,
+          models: [],
+          ...stateOf(found.get(id) ?? []),
+        };
+        view.models.push({ environment, alias, priority, weight });
+        views.set(id, view);
+      }
+    }
+  }
+  return [...views.values()];
+}
+
+function stateOf(
+  of: readonly TargetFacts[],
+): Omit<LiveTargetView, "id" | "upstream" | "pool" | "models"> {
+  const rank = ({ out, isThrottled }: TargetFacts): number =>
+    out === undefined ? 0 : isThrottled ? 1 : 2;
+  const [worst] = of.toSorted((one, other) => rank(other) - rank(one));
+  const limits = of.flatMap(({ limit = [] }) => limit);
+  return {
+    state: worst?.out === undefined ? "in_service" : worst.isThrottled ? "throttled" : "out",
+    why: worst?.out?.because ?? null,
+    out_until: secondText(worst?.out?.untilAt),
+    processes_out: of.filter(({ out }) => out !== undefined).length,
+    keys_out: Math.max(0, ...of.map(({ keysOut }) => keysOut)),
+    in_flight: sumOf(of.map(({ inFlight }) => inFlight)),
+    in_flight_limit: limits.length === 0 ? null : sumOf(limits),
+  };
+}
+
+export function viewGates(facts: readonly LiveFacts[]) {
+  const sums = new Map<string, GateFacts>();
+  for (const gate of facts.flatMap(({ gates }) => gates)) {
+    const { kind, name } = gate;
+    const { inFlight = 0, waiting = 0 } = sums.get(`${kind}:${name}`) ?? {};
+    sums.set(`${kind}:${name}`, {
+      ...gate,
+      inFlight: inFlight + gate.inFlight,
+      waiting: waiting + gate.waiting,
+    });
+  }
+  return Array.from(sums.values(), (gate) => viewAs(liveGateSchema, gate));
+}
+
+/** What keys use of their limits, those nearest to one first. Rejects if the limits cannot be read. */
+export async function viewKeys(
+  live: Pick<LiveReader, "limits">,
+  facts: readonly LiveFacts[],
+  now: number,
+): Promise<readonly KeyUseView[]> {
+  const keys = new Map<string, KeyFacts>();
+  for (const key of facts.flatMap((each) => each.keys)) {
+    const { openCalls = 0 } = keys.get(key.keyId) ?? {};
+    keys.set(key.keyId, { ...key, openCalls: openCalls + key.openCalls });
+  }
+  const windows = Array.from(keys.values()).flatMap((key) => key.windows);
+  const states = await live.limits(windows.map(({ scopes }) => scopes));
+  const stateOfWindow = new Map(windows.map((window, index) => [window, states[index]]));
+  const uses = [...keys.values()].flatMap((key) => viewUse(key, stateOfWindow, now) ?? []);
+  return uses.toSorted((one, other) => other.used_percent - one.used_percent);
+}
+
+function viewUse(
+  { windows, ...key }: KeyFacts,
+  states: ReadonlyMap<KeyWindow, LimitState | undefined>,
+  now: number,
+): KeyUseView | undefined {
+  let guarantee: KeyUseView["guarantee"] = null;
+  const requestUses: WindowUseView[] = [];
+  const tokenUses: WindowUseView[] = [];
+  for (const window of windows) {
+    const state = states.get(window);
+    if (state === undefined) continue;
+    const { of: set_by, seconds } = window;
+    if (set_by === "guarantee") guarantee = { ...tokensOf(state, now), seconds };
+    else {
+      requestUses.push({ ...requestsOf(state, now), set_by });
+      tokenUses.push({ ...tokensOf(state, now), set_by });
+    }
+  }
+  const [requests, tokens] = [leastOf(requestUses), leastOf(tokenUses)];
+  if (requests === undefined || tokens === undefined) return undefined;
+  const used_percent = Math.max(percentOf(requests), percentOf(tokens));
+  return { ...apiForm(key), requests, tokens, guarantee, used_percent };
+}
+
+/** The limit in force: the one that leaves least. */
+function leastOf(uses: readonly WindowUseView[]): WindowUseView | undefined {
+  return uses.toSorted(
+    (one, other) => one.remaining - other.remaining || one.limit - other.limit,
+  )[0];
+}
+
+function requestsOf(state: LimitState, now: number) {
+  const { limitRequests: limit, remainingRequests: remaining, resetRequestsMs } = state;
+  return useOf({ limit, remaining, resetMs: resetRequestsMs }, now);
+}
+
+function tokensOf(state: LimitState, now: number) {
+  const { limitTokens: limit, remainingTokens: remaining, resetTokensMs } = state;
+  return useOf({ limit, remaining, resetMs: resetTokensMs }, now);
+}
+
+function useOf(
+  { limit, remaining, resetMs }: Readonly<Record<"limit" | "remaining" | "resetMs", number>>,
+  now: number,
+) {
+  const free_at = resetMs > 0 ? secondText(now + resetMs) : null;
+  return { limit, used: Math.max(0, limit - remaining), remaining, free_at };
+}
+
+function percentOf({ limit, used }: WindowUseView): number {
+  return Math.round((100 * used) / Math.max(1, limit));
+}
+
+/** To the second, so that it does not differ each time it is worked out. */
+function secondText(at: number | undefined): string | null {
+  return at === undefined ? null : timeText(Math.round(at / 1_000) * 1_000);
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0);
+}

@@ -1,0 +1,67 @@
+import type { LimitScope, LimitState } from "./limits/limit-scope.ts";
+import type { PoolName } from "./limits/capacity.ts";
+
+/** What a gateway process knows at this moment. Health and bounds of its load are its own. */
+export interface LiveFacts {
+  /** Number of the process among those of its machine, from 1. */
+  readonly process: number;
+  readonly openCalls: number;
+  /** Most calls under way; it falls while the event loop is late. */
+  readonly loadBound: number;
+  readonly spoolBytes: number;
+  readonly spoolLimitBytes: number;
+  /** Targets that calls have reached since the start; all others are in service. */
+  readonly targets: readonly TargetFacts[];
+  readonly gates: readonly GateFacts[];
+  /** Of the keys that were asked for. */
+  readonly keys: readonly KeyFacts[];
+}
+
+export interface TargetFacts {
+  readonly id: string;
+  /** Set while it is out for all keys; a time that is over ends with the next answer. */
+  readonly out: { readonly untilAt: number; readonly because: string } | undefined;
+  /** Whether it is out because its provider refuses requests, as by a quota. */
+  readonly isThrottled: boolean;
+  /** Keys for which it is out alone. */
+  readonly keysOut: number;
+  readonly inFlight: number;
+  /** Most attempts at once while it is overloaded; undefined: no limit. */
+  readonly limit: number | undefined;
+}
+
+/** A pool or an upstream: how many calls hold a place of it, and how many wait for one. */
+export interface GateFacts extends PoolName {
+  readonly inFlight: number;
+  readonly waiting: number;
+  /** Places for all processes together; undefined: no limit. */
+  readonly bound: number | undefined;
+}
+
+export interface KeyFacts {
+  readonly keyId: string;
+  readonly accountId: string;
+  readonly application: string;
+  readonly environment: string;
+  readonly openCalls: number;
+  readonly windows: readonly KeyWindow[];
+}
+
+/** What limits a key: its own plan, its account, or what its units guarantee. */
+export interface KeyWindow {
+  readonly of: "key" | "account" | "guarantee";
+  readonly seconds: number;
+  /** Of one id, in both units. */
+  readonly scopes: readonly LimitScope[];
+}
+
+/** Which keys to tell of: these secrets', or of these those of one account. */
+export interface WantedKeys {
+  readonly publicIds: readonly string[];
+  readonly accountId?: string | undefined;
+}
+
+/** Reads what is left under the scopes of one id each, as all processes that share them count it. */
+export type ReadLimits = (
+  of: readonly (readonly LimitScope[])[],
+) => readonly LimitState[] | Promise<readonly LimitState[]>;

@@ -1,0 +1,79 @@
+import { guaranteeOf, planScopes } from "../admission/plan-scopes.ts";
+import type { Caller } from "../domain/keys/key.ts";
+import type { KeyFacts, KeyWindow, LiveFacts, WantedKeys } from "../domain/live-facts.ts";
+import type { Model } from "../domain/model.ts";
+import type { KeyRing } from "../keys/key-ring.ts";
+import type { Snapshot } from "../snapshot/snapshot.ts";
+import type { BuiltServices } from "./wiring/build-services.ts";
+
+export interface LiveParts extends Pick<
+  LiveFacts,
+  "process" | "openCalls" | "spoolBytes" | "spoolLimitBytes"
+> {
+  readonly services: Pick<BuiltServices, "health" | "capacity" | "overload" | "running">;
+  readonly keys: Pick<KeyRing, "find">;
+  readonly snapshot: Snapshot;
+}
+
+/** Keys that one answer tells of, the latest used first. */
+const mostKeys = 1_000;
+const minuteSeconds = 60;
+
+/** Reads what the parts of this process hold already; nothing is counted for it. */
+export function readLiveFacts(
+  { services, keys, snapshot, ...own }: LiveParts,
+  wanted: WantedKeys,
+): LiveFacts {
+  const openByKey = services.running.countByKey();
+  const found = new Map<string, KeyFacts>();
+  for (const publicId of wanted.publicIds) {
+    const secret = keys.find(publicId);
+    if (secret === undefined || found.has(secret.key.id)) continue;
+    const { key, accountLimits } = secret;
+    if (wanted.accountId !== undefined && key.accountId !== wanted.accountId) continue;
+    const limits = key.limits ?? snapshot.plans.get(key.plan)?.limits;
+    if (limits === undefined) continue;
+    if (found.size === mostKeys) break;
+    const { id: keyId, accountId, application, environment } = key;
+    const windows = windowsOf({ key, publicId, limits, accountLimits }, snapshot);
+    const openCalls = openByKey.get(keyId) ?? 0;
+    found.set(keyId, { keyId, accountId, application, environment, openCalls, windows });
+  }
+  return {
+    ...own,
+    loadBound: services.overload.bound,
+    targets: services.health.facts(),
+    gates: services.capacity.facts(),
+    keys: [...found.values()],
+  };
+}
+
+function windowsOf(caller: Caller, snapshot: Snapshot): readonly KeyWindow[] {
+  const call = { caller, snapshot };
+  const scopes = planScopes(call);
+  const window = (of: KeyWindow["of"], own: KeyWindow["scopes"], seconds = minuteSeconds) =>
+    own.length === 0 ? [] : [{ of, seconds, scopes: own }];
+  const model = longestModel(caller, snapshot);
+  const guarantee = model && guaranteeOf(call, model);
+  return [
+    ...window("key", scopes.slice(0, 2)),
+    ...window("account", scopes.slice(2)),
+    ...window(
+      "guarantee",
+      guarantee?.scopes.filter(({ unit }) => unit === "tokens") ?? [],
+      guarantee?.seconds,
+    ),
+  ];
+}
+
+/** The window of a guarantee is as long as the model's longest calls need. */
+function longestModel({ key }: Caller, snapshot: Snapshot): Model | undefined {
+  if (key.provisionedUnits === 0) return undefined;
+  const { environmentsByHost, defaultEnvironment } = snapshot;
+  const environments = [...environmentsByHost.values(), defaultEnvironment];
+  const own = environments.find((environment) => environment?.name === key.environment);
+  const models = [...(own?.models.values() ?? [])].filter(({ targets }) =>
+    targets.some(({ pool }) => pool === key.provisionedPool),
+  );
+  return models.toSorted((one, other) => other.contextWindow - one.contextWindow)[0];
+}
