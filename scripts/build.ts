@@ -3,7 +3,7 @@
  * `--commit` names the commit where there is no checkout.
  * Bun gets the runtime of another processor from the npm registry, and keeps it.
  */
-import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { commitOfCheckout } from "../src/process/program.ts";
@@ -57,14 +57,17 @@ async function build(platform: Platform, { folder, commit }: Build): Promise<str
   try {
     const built = join(work, name);
     await Bun.build({
-      entrypoints: ["src/main.ts", ...threads()].map((path) => join(root, path)),
+      entrypoints: [
+        ...["src/main.ts", ...threads()].map((path) => join(root, path)),
+        await embedConsole(work),
+      ],
       root,
       target: "bun",
       define: { SLUICE_COMMIT: JSON.stringify(commit) },
       // Loads only what a command needs, as from the sources.
       splitting: true,
       // Code runs in one folder, from which a module finds its thread by the thread's own name.
-      naming: { entry: "[name].ts" },
+      naming: { entry: "[name].ts", asset: "[name].[ext]" },
       sourcemap: "linked",
       // A bunfig.toml of the working directory could name code to run.
       compile: { target: targets[platform], outfile: built, autoloadBunfig: false },
@@ -75,6 +78,19 @@ async function build(platform: Platform, { folder, commit }: Build): Promise<str
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** Builds the files of the web console. Returns a module whose build puts them into the executable. */
+async function embedConsole(work: string): Promise<string> {
+  const folder = join(work, "console");
+  const child = Bun.spawn([process.execPath, join(root, "console/build.ts"), folder]);
+  if ((await child.exited) !== 0) throw new Error("the console was not built");
+  const imports = readdirSync(folder).map(
+    (file) => `import ${JSON.stringify(join(folder, file))} with { type: "file" };\n`,
+  );
+  const module = join(work, "embedded-console.ts");
+  writeFileSync(module, imports.join(""));
+  return module;
 }
 
 /** Files that run in threads of their own, which no import names. */

@@ -1,5 +1,5 @@
 /**
- * Checks the structure of `src/` and `simulator/`: who imports whom, that neither files nor rooms
+ * Checks the structure of `src/`, `simulator/` and `console/`: who imports whom, that neither files nor rooms
  * import each other in circles, how deep folders lie. Prints one line for each breach.
  */
 import { readFileSync } from "node:fs";
@@ -10,8 +10,8 @@ import { onlyHere, packages, rules, type Rule } from "./structure/rules.ts";
 /** Folders below `src/`, one in the other. */
 const mostFolders = 4;
 
-const paths = [...new Bun.Glob("{src,simulator}/**/*.ts").scanSync(".")]
-  .filter((path) => !path.endsWith(".test.ts"))
+const paths = [...new Bun.Glob("{src,simulator,console}/**/*.{ts,tsx}").scanSync(".")]
+  .filter((path) => !/\.(?:test|d)\.ts$/.test(path))
   .toSorted();
 const sources = paths.map((path) => ({ path, text: readFileSync(path, "utf8") }));
 const imports = sources.flatMap(({ path, text }) => importsOf(path, text));
@@ -79,5 +79,5 @@ function circlesBetween(what: string, nodeOf: (path: string) => string): string[
 
 /** The first folder below `src/`, or the package; a file beside these is a room of its own. */
 function roomOf(path: string): string {
-  return /^(?:src\/[^/]+|simulator)/.exec(path)?.[0] ?? path;
+  return /^(?:src\/[^/]+|simulator|console)/.exec(path)?.[0] ?? path;
 }

@@ -9,6 +9,7 @@ interface Step {
 
 const steps: readonly Step[] = [
   { name: "types", command: ["bun", "check", "--no-script"] },
+  { name: "types of the console", command: ["bun", "check", "--no-script", "-p", "console/src"] },
   { name: "format", command: ["bun", "fmt", "--check", "--no-script"] },
   { name: "lint", command: ["oxlint", "--quiet"] },
   { name: "structure", command: ["bun", "scripts/check-structure.ts"] },

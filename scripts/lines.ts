@@ -1,5 +1,5 @@
 /**
- * Prints lines and files of every room of `src/` and of `simulator/`, tests apart, beside what the
+ * Prints lines and files of every room of `src/`, of `simulator/` and of `console/`, tests apart, beside what the
  * layout of docs/architecture.md allows for: `npm run lines`. Fails if a sum is above its limit.
  */
 import { readFileSync } from "node:fs";
@@ -20,7 +20,9 @@ const budgets: readonly { readonly rooms: readonly string[]; readonly thousands:
   { rooms: ["telemetry", "keys", "snapshot", "settings", "entry"], thousands: 4 },
   { rooms: ["wires"], thousands: 2.5 },
 ];
-const most = { src: 78_900, simulator: 7800 };
+const most = { src: 79_500, simulator: 7800, console: 8000 };
+/** Beside `src`. */
+const packages = ["simulator", "console"] as const;
 
 interface Count {
   lines: number;
@@ -34,29 +36,27 @@ process.exitCode = main();
 function main(): number {
   const rooms = countRooms();
   const planned = new Set(budgets.flatMap((budget) => budget.rooms));
-  const others = [...rooms.keys()].filter((room) => room !== "simulator" && !planned.has(room));
+  const ofSource = [...rooms.keys()].filter((room) => !packages.some((name) => name === room));
+  const others = ofSource.filter((room) => !planned.has(room));
   const rows = [
     ["room", "lines", "files", "below 30", "budget"],
     ...budgets.map((budget) => rowOf(budget.rooms, rooms, budget.thousands * 1000)),
     ...others.map((room) => rowOf([room], rooms, 0)),
-    rowOf(
-      [...rooms.keys()].filter((room) => room !== "simulator"),
-      rooms,
-      most.src,
-    ),
-    rowOf(["simulator"], rooms, most.simulator),
+    rowOf(ofSource, rooms, most.src),
+    ...packages.map((name) => rowOf([name], rooms, most[name])),
   ];
   for (const [room = "", ...figures] of rows) {
     console.log(room.padEnd(44) + figures.map((figure) => figure.padStart(9)).join(""));
   }
-  const over = rows.slice(-2).filter(([, lines, , , limit]) => Number(lines) > Number(limit));
+  const over = rows.slice(-3).filter(([, lines, , , limit]) => Number(lines) > Number(limit));
   for (const [name] of over) console.log(`${name} has more lines than its limit`);
   return over.length === 0 ? 0 : 1;
 }
 
 function countRooms(): ReadonlyMap<string, Count> {
   const rooms = new Map<string, Count>();
-  for (const path of new Bun.Glob("{src,simulator}/**/*.ts").scanSync(".")) {
+  const files = "{src,simulator,console}/**/*.{ts,tsx,css}";
+  for (const path of new Bun.Glob(files).scanSync(".")) {
     if (path.endsWith(".test.ts")) continue;
     const [, room = "entry"] =
       /^(?:src\/)?([\w-]+)\//.exec(path.replace(/^src\/[\w-]+\.ts$/, "")) ?? [];

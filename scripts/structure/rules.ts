@@ -13,6 +13,8 @@ export interface Rule {
 /** The package of the stand-in provider, and what others may import of it. */
 const simulator = /^simulator\//;
 const simulatorEntry = /^simulator\/simulator\.ts$/;
+/** The web console, which runs in browsers. */
+const browser = /^console\//;
 const domain = /^src\/domain\//;
 const wires = /^src\/wires\//;
 const snapshot = /^src\/snapshot\//;
@@ -33,6 +35,7 @@ export const rules: readonly Rule[] = [
   { from: /^src\/domain\//, may: [] },
   { from: /^src\/telemetry\//, may: [domain] },
   { from: simulator, may: [] },
+  { from: browser, may: [], mayAsTypes: [/^src\/control\/contract\.ts$/] },
   { from: store, may: [domain, store], mayAsTypes: [controlStore] },
   { from: /^src\/store\/repositories\//, may: [domain, store] },
   { from: /^src\/store\/sqlite\//, may: [domain, store, /^src\/store\/repositories\//] },
@@ -94,7 +97,7 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
   { name: "commander", in: /^src\/cli\// },
   {
     name: "zod",
-    in: /^src\/(?:(?:config|control|settings)\/|process\/(?:hand-over|control\/process-pages)|upstreams\/(?:kind\.ts$|\w+\/config[/.]))/,
+    in: /^src\/(?:(?:config|control|settings)\/|process\/(?:hand-over|control\/process-pages)|upstreams\/(?:kind\.ts$|\w+\/config[/.]))|^console\/src\/api\/contract\.ts$/,
   },
   { name: "iovalkey", in: /^src\/store\/limits\/valkey\// },
   { name: "ipaddr.js", in: /^src\/(call\/images|control\/sign-in\/guard)\// },
@@ -111,6 +114,12 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
   { name: "@opentelemetry/exporter-trace-otlp-proto", in: otlp },
   { name: "@opentelemetry/exporter-metrics-otlp-proto", in: otlp },
   { name: "@opentelemetry/sdk-metrics", in: otlp },
+  { name: "react", in: browser },
+  { name: "react-dom", in: browser },
+  { name: "react-aria-components", in: browser },
+  { name: "@tanstack/react-query", in: browser },
+  { name: "wouter", in: browser },
+  { name: "uplot", in: browser },
   { name: "gpt-tokenizer", in: /^src\/dialects\/embeddings\/decode-tokens-thread\.ts$/ },
 ];
 
@@ -122,7 +131,7 @@ export const onlyHere: readonly {
 }[] = [
   {
     pattern: /\bprocess\.env\b/,
-    in: /^src\/config\/environment\.ts$/,
+    in: /^(?:src\/config\/environment\.ts$|console\/)/,
     rule: "only config/environment reads process.env",
   },
   {

@@ -19,7 +19,7 @@ export interface AdminRouteOptions {
   readonly whyNotReady: () => string | undefined;
   /** What a gateway that can serve lacks; undefined: nothing. */
   readonly howDegraded: () => string | undefined;
-  /** Everything below `/admin/v1`; `docs/admin-api.md` lists it. */
+  /** The console, and everything below `/admin/v1`; `docs/admin-api.md` lists that. */
   readonly control: readonly Route[];
 }
 
@@ -32,13 +32,9 @@ export function adminRoutes(options: AdminRouteOptions): readonly Route[] {
     { ...page, path: "/metrics", handle: async () => metricsReply(await renderMetrics()) },
     { ...probe, path: "/healthz", handle: health },
     { ...probe, path: "/readyz", handle: createReadiness(whyNotReady, howDegraded) },
-    { ...page, path: "/", handle: () => toReference },
     ...control,
   ];
 }
-
-/** The reference of the API leads on to all that this listener has. */
-const toReference: Reply = { status: 302, headers: { location: "/admin/v1/docs" }, body: null };
 
 /** In Prometheus' text format. */
 function metricsReply(body: string): Reply {

@@ -1,3 +1,4 @@
+import { consoleSections } from "../../src/control/console/console.ts";
 import type { AdminRequest, Credential } from "./admin-caller.ts";
 import {
   password,
@@ -323,10 +324,25 @@ export const guarded: ReadonlyMap<string, RouteCase> = new Map(
   Object.entries({ ...accounts, ...keys, ...pools, ...access, ...watching }),
 );
 
+/** Of pages, which run the console's own scripts, and of files. */
+export const consolePaths: readonly string[] = [
+  "/",
+  ...consoleSections.flatMap((name) => [`/${name}`, `/${name}/*`]),
+  "/assets/*",
+  "/favicon.ico",
+];
+
 const open = { checksOrigin: true, anonymous: 200 };
 /** Every route that does not. */
 export const unguarded: ReadonlyMap<string, OpenCase> = new Map<string, OpenCase>([
-  ["GET /", { prepare: () => ({ path: "/" }), checksOrigin: false, anonymous: 302 }],
+  ...consolePaths.map((path): [string, OpenCase] => [
+    `GET ${path}`,
+    {
+      prepare: () => ({ path: path.replace("*", "x") }),
+      checksOrigin: false,
+      anonymous: path === "/assets/*" ? 404 : 200,
+    },
+  ]),
   ["GET /metrics", { prepare: () => ({ path: "/metrics" }), ...open, checksOrigin: false }],
   ["GET /healthz", { prepare: () => ({ path: "/healthz" }), ...open, checksOrigin: false }],
   ["GET /readyz", { prepare: () => ({ path: "/readyz" }), ...open, checksOrigin: false }],

@@ -20,7 +20,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("the npm package has the program, and nothing of its development", () => {
   const paths = packed.files.map(({ path }) => path);
-  expect(paths.filter((path) => !/^(?:src|simulator)\//.test(path)).toSorted()).toEqual([
+  expect(
+    paths.filter((path) => !/^(?:src|simulator|console\/dist)\//.test(path)).toSorted(),
+  ).toEqual([
     "CHANGELOG.md",
     "LICENSE",
     "README.md",

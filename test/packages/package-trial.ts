@@ -35,6 +35,8 @@ export async function serveForADay(
   expect(await streamedAnswer(gateway.dataUrl, key)).toEndWith("data: [DONE]\n\n");
   expect(await sluice("keys", "list")).toContain("search");
 
+  await openConsole(gateway.adminUrl);
+
   const { processPid } = gateway;
   replace();
   expect(await sluice("restart")).toBe("restarted\n");
@@ -59,6 +61,15 @@ async function streamedAnswer(url: string, key: string): Promise<string> {
   const response = await post(`${url}/v1/chat/completions`, key, body);
   expect(response.status).toBe(200);
   return response.text();
+}
+
+/** The page, and the script that it loads. */
+async function openConsole(adminUrl: string): Promise<void> {
+  const page = await (await fetch(adminUrl)).text();
+  const [, script = ""] = /src="(\/assets\/[^"]+\.js)"/.exec(page) ?? [];
+  const response = await fetch(adminUrl + script);
+  expect(response.status).toBe(200);
+  expect((await response.text()).length).toBeGreaterThan(100_000);
 }
 
 interface RunningSimulator extends AsyncDisposable {

@@ -11,16 +11,16 @@ type AdminRoute = Extract<Route, { access: "anonymous" | "principal" }>;
 type PrincipalRoute = Extract<Route, { access: "principal" }>;
 
 /**
- * Adds the headers of every answer of the admin listener, errors included. Answers belong to one
- * principal, so caches must not store them, and browsers must neither run nor embed them.
+ * Adds the headers of every answer of the admin listener, errors included. Caches must not store it,
+ * and browsers must neither run nor embed it; only the console's own files say otherwise.
  */
 export function securedReply(reply: Reply): Reply {
   return {
     ...reply,
     headers: {
       "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-      ...reply.headers,
       "cache-control": "no-store",
+      ...reply.headers,
       "x-content-type-options": "nosniff",
       "referrer-policy": "no-referrer",
     },
@@ -45,7 +45,8 @@ export async function handleAdmin(
   });
   // A reader that stops reading must not hold a download for ever.
   if (reply.body instanceof ReadableStream) connections.extendIdleTimer(request);
-  return reply;
+  // It belongs to one principal, whatever the handler says.
+  return { ...reply, headers: { ...reply.headers, "cache-control": "no-store" } };
 }
 
 async function answer(

@@ -1,4 +1,5 @@
 import { adminApiRoutes } from "../../control/admin-routes.ts";
+import { consoleRoutes } from "../../control/console/console.ts";
 import { adminOperations } from "../../control/operations.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../control/services.ts";
 import { createAdminGate } from "../../control/sign-in/admin-gate.ts";
@@ -52,6 +53,7 @@ export function createAdminPlane(options: AdminPlaneOptions) {
     onSignInRefused: ({ requestId: id, ...refusal }) => events.signInRefused({ id, ...refusal }),
   } satisfies SignInServices;
   const routes = [
+    ...consoleRoutes(dataDir),
     ...adminApiRoutes(services, adminOperations({ ...services, ...signIn })),
     ...signInRoutes(signIn),
   ];

@@ -1,0 +1,43 @@
+/** Types of the admin API, from its schemas. Nothing of the schemas themselves is in the console. */
+import type { z } from "zod";
+import type * as contract from "../../../src/control/contract.ts";
+
+export type {
+  KeyStatus,
+  KeyView,
+  PlanView,
+  SessionView,
+  SignInOptionsView,
+  UserView,
+} from "../../../src/control/contract.ts";
+
+type Output<Schema extends z.ZodType> = z.output<Schema>;
+type Input<Schema extends z.ZodType> = z.input<Schema>;
+
+export interface Listed<Item> {
+  readonly data: readonly Item[];
+  readonly next_cursor: string | null;
+}
+
+export type Role = Output<typeof contract.roleSchema>;
+export type AccountView = Output<typeof contract.accountSchema>;
+export type ApplicationView = Output<typeof contract.applicationSchema>;
+export type ChangedApplication = Output<typeof contract.changedApplicationSchema>;
+export type ChangedKey = Output<typeof contract.changedKeySchema>;
+export type IssuedKey = Output<typeof contract.issuedKeySchema>;
+export type RotatedKey = Output<typeof contract.rotatedKeySchema>;
+export type SecretView = Output<typeof contract.secretSchema>;
+export type Environments = Output<typeof contract.environmentsSchema>;
+export type Plans = Output<typeof contract.plansSchema>;
+export type Models = Output<typeof contract.modelsSchema>;
+export type Limits = Output<typeof contract.limitsSchema>;
+export type Removed = Output<typeof contract.removedSchema>;
+export type SignedOut = Output<typeof contract.signedOutSchema>;
+
+export type Credentials = Input<typeof contract.credentialsSchema>;
+export type NewOperator = Input<typeof contract.bootstrapSchema>;
+export type NewApplication = Input<typeof contract.newApplicationSchema>;
+export type ApplicationChange = Input<typeof contract.applicationChangeSchema>;
+export type NewKey = Input<typeof contract.newKeySchema>;
+export type KeyChange = Input<typeof contract.keyChangeSchema>;
+export type Rotation = Input<typeof contract.rotationSchema>;

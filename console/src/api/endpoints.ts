@@ -1,0 +1,75 @@
+/** What the console asks of the admin API. Paths are below `/admin/v1`. */
+import type {
+  AccountView,
+  ApplicationChange,
+  ApplicationView,
+  ChangedApplication,
+  ChangedKey,
+  Credentials,
+  Environments,
+  IssuedKey,
+  KeyChange,
+  KeyView,
+  Models,
+  NewApplication,
+  NewKey,
+  NewOperator,
+  Plans,
+  Removed,
+  RotatedKey,
+  Rotation,
+  SessionView,
+  SignedOut,
+  SignInOptionsView,
+} from "./contract.ts";
+
+/** Answers by path. A name in braces is filled from the parameters, the others are the query. */
+export interface Reads {
+  "/sign-in": SignInOptionsView;
+  "/session": SessionView;
+  "/environments": Environments;
+  "/plans": Plans;
+  "/models": Models;
+  "/keys/{id}": KeyView;
+}
+
+/** Items of lists, which come in pages, newest first. */
+export interface Lists {
+  "/accounts": AccountView;
+  "/applications": ApplicationView;
+  "/keys": KeyView;
+}
+
+interface Change<Body, Answer> {
+  readonly body: Body;
+  readonly answer: Answer;
+}
+
+export interface Changes {
+  "POST /session": Change<Credentials, SessionView>;
+  "DELETE /session": Change<undefined, SignedOut>;
+  "POST /bootstrap": Change<NewOperator, SessionView>;
+  "POST /applications": Change<NewApplication, ApplicationView>;
+  "PATCH /applications/{id}": Change<ApplicationChange, ChangedApplication>;
+  "DELETE /applications/{id}": Change<undefined, Removed>;
+  "POST /keys": Change<NewKey, IssuedKey>;
+  "PATCH /keys/{id}": Change<KeyChange, ChangedKey>;
+  "DELETE /keys/{id}": Change<undefined, ChangedKey>;
+  "POST /keys/{id}/rotate": Change<Rotation, RotatedKey>;
+  "DELETE /keys/{id}/secrets/{public_id}": Change<undefined, ChangedKey>;
+}
+
+export type Parameters = Readonly<Record<string, string | number | undefined>>;
+
+/** Fills the names in braces; what is left becomes the query. */
+export function addressOf(path: string, parameters: Parameters = {}): string {
+  const query = new URLSearchParams();
+  let filled = path;
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined || value === "") continue;
+    const place = `{${name}}`;
+    if (filled.includes(place)) filled = filled.replace(place, encodeURIComponent(value));
+    else query.set(name, String(value));
+  }
+  return `/admin/v1${filled}${query.size === 0 ? "" : `?${query.toString()}`}`;
+}

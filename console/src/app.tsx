@@ -1,0 +1,56 @@
+import { Suspense } from "react";
+import { Redirect, Route, Switch, useLocation } from "wouter";
+import { useSession } from "./api/session.ts";
+import { pagesFor } from "./pages.tsx";
+import { Skeleton } from "./parts/page.tsx";
+import { NotFound, PageBoundary } from "./shell/boundary.tsx";
+import { useRole } from "./shell/role.ts";
+import { Shell } from "./shell/shell.tsx";
+import { SignInPage } from "./shell/sign-in.tsx";
+
+export function App() {
+  const session = useSession();
+  switch (session.kind) {
+    case "unknown":
+      return <Skeleton rows={8} />;
+    case "none":
+      return <SignInPage />;
+    case "signed-in":
+      return (
+        <Shell>
+          <Pages />
+        </Shell>
+      );
+  }
+}
+
+function Pages() {
+  const entries = pagesFor(useRole());
+  const [path] = useLocation();
+  const home = entries.find(({ path: each }) => each === "/") ?? entries[0];
+  return (
+    <PageBoundary key={path}>
+      <Suspense fallback={<Skeleton />}>
+        <Switch>
+          {entries.map(({ path: each, Page }) => (
+            <Route key={each} path={each}>
+              {(parameters) => <Page id={idIn(parameters)} />}
+            </Route>
+          ))}
+          {home !== undefined && home.path !== "/" && (
+            <Route path="/">
+              <Redirect to={home.path} replace />
+            </Route>
+          )}
+          <Route>
+            <NotFound />
+          </Route>
+        </Switch>
+      </Suspense>
+    </PageBoundary>
+  );
+}
+
+function idIn(parameters: Readonly<Record<string, string | undefined>>): string {
+  return parameters["id"] ?? "";
+}

@@ -1,0 +1,17 @@
+import { QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { loadSession } from "./api/client.ts";
+import { queries } from "./api/use-read.ts";
+import { App } from "./app.tsx";
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("the page has no root");
+void loadSession();
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <App />
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,47 @@
+import { type ComponentType, lazy } from "react";
+import type { Role } from "./api/contract.ts";
+
+export interface PageProps {
+  /** What the path names, such as a key; else empty. */
+  readonly id: string;
+}
+
+export interface PageEntry {
+  /** As wouter has it; the server must know its first part: `src/control/console/console.ts`. */
+  readonly path: string;
+  readonly roles: readonly Role[];
+  readonly Page: ComponentType<PageProps>;
+  /** Its place in the navigation; a page without one is reached from others. */
+  readonly link?: PageLink;
+}
+
+export interface PageLink {
+  readonly name: string;
+  readonly group: (typeof groups)[number];
+  /** Pressed after `g`, it leads there. */
+  readonly key: string;
+}
+
+/** In the order of the navigation. The first group has no title. */
+export const groups = ["", "Use", "Understand", "Run", "Govern", "Me"] as const;
+
+const everybody: readonly Role[] = ["operator", "account_holder", "auditor"];
+
+/** Every page there is. The first that a role may see is its home. */
+export const pages: readonly PageEntry[] = [
+  {
+    path: "/keys",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/keys/keys.tsx")).KeysPage),
+    link: { name: "Keys", group: "Use", key: "k" },
+  },
+];
+
+export function pagesFor(role: Role): readonly PageEntry[] {
+  return pages.filter(({ roles }) => roles.includes(role));
+}
+
+/** The code of a page is loaded when it is first shown. */
+function page(load: () => Promise<ComponentType<PageProps>>): ComponentType<PageProps> {
+  return lazy(async () => ({ default: await load() }));
+}

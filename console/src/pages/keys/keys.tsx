@@ -1,0 +1,125 @@
+import { useState } from "react";
+import type { IssuedKey, KeyView } from "../../api/contract.ts";
+import { useCache, useList } from "../../api/use-read.ts";
+import { Badge } from "../../parts/badge.tsx";
+import { Button } from "../../parts/button.tsx";
+import { Empty } from "../../parts/error-note.tsx";
+import { Select } from "../../parts/field.tsx";
+import { Count } from "../../parts/numbers.tsx";
+import { Loaded, Page } from "../../parts/page.tsx";
+import { Secret } from "../../parts/secret.tsx";
+import { type Column, More, Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { useMayChange } from "../../shell/role.ts";
+import { useUrl } from "../../url.ts";
+import { CreateKey } from "./create-key.tsx";
+import { keyName, lastUse, statusWords } from "./key-words.ts";
+
+const statuses = [
+  { value: "", label: "All keys" },
+  { value: "active", label: "Active keys" },
+  { value: "inactive", label: "Inactive keys" },
+];
+
+/** Who can call, and with what? */
+export function KeysPage() {
+  const [url, change] = useUrl({ status: "", environment: "", account: "", application: "" });
+  const mayChange = useMayChange();
+  const cache = useCache();
+  const [isCreating, setCreating] = useState(false);
+  const [issued, setIssued] = useState<IssuedKey>();
+  const keys = useList("/keys", {
+    status: url.status,
+    environment: url.environment,
+    account_id: url.account,
+    application_id: url.application,
+  });
+  const created = (answer: IssuedKey): void => {
+    setCreating(false);
+    setIssued(answer);
+    cache.write("/keys/{id}", { id: answer.key.id }, answer.key);
+    cache.refresh("/keys");
+  };
+  const create = (
+    <Button look="primary" onPress={() => setCreating(true)}>
+      Create key
+    </Button>
+  );
+  const isFiltered = Object.values(url).some((value) => value !== "");
+  return (
+    <Page
+      title="Applications and keys"
+      question="Who can call, and with what?"
+      actions={mayChange && create}
+    >
+      <div className="row">
+        <Select
+          label="Status"
+          isLabelHidden
+          value={url.status}
+          options={statuses}
+          onChange={(status) => change({ status })}
+        />
+        {isFiltered && (
+          <Button
+            look="quiet"
+            onPress={() => change({ status: "", environment: "", account: "", application: "" })}
+          >
+            Show all
+          </Button>
+        )}
+      </div>
+      <Loaded query={keys.query}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty
+              sentence={isFiltered ? "No key fits these filters." : "There are no keys yet."}
+              action={mayChange && !isFiltered && create}
+              command="sluice keys create --application APPLICATION --plan PLAN"
+            />
+          ) : (
+            <Table caption="Keys" columns={columns} rows={rows} idOf={({ id }) => id} />
+          )
+        }
+      </Loaded>
+      <More hasMore={keys.hasMore} isLoading={keys.isLoadingMore} onMore={keys.more} />
+      {isCreating && <CreateKey onClose={() => setCreating(false)} onCreated={created} />}
+      {issued !== undefined && (
+        <Secret
+          title={`The API key of ${keyName(issued.key)}`}
+          what="API key"
+          secret={issued.api_key}
+          environment={issued.key.environment}
+          onStored={() => setIssued(undefined)}
+        />
+      )}
+    </Page>
+  );
+}
+
+const columns: readonly Column<KeyView>[] = [
+  { title: "Key", cell: (key) => keyName(key) },
+  { title: "Application", cell: ({ application }) => application },
+  { title: "Environment", cell: ({ environment }) => environment, isWideOnly: true },
+  { title: "Plan", cell: ({ plan }) => plan, isWideOnly: true },
+  {
+    title: "Tokens / min",
+    cell: ({ effective_limits: limits }) => <Count value={limits?.tokens_per_minute ?? null} />,
+    isNumber: true,
+    isWideOnly: true,
+  },
+  {
+    title: "Requests / min",
+    cell: ({ effective_limits: limits }) => <Count value={limits?.requests_per_minute ?? null} />,
+    isNumber: true,
+    isWideOnly: true,
+  },
+  { title: "Last used", cell: (key) => <Time at={lastUse(key)} isRelative /> },
+  { title: "Expires", cell: (key) => <Time at={key.expires_at} />, isWideOnly: true },
+  { title: "Status", cell: (key) => <KeyStatusBadge status={key.status} /> },
+];
+
+function KeyStatusBadge({ status }: Pick<KeyView, "status">) {
+  const [text, tone] = statusWords[status];
+  return <Badge tone={tone}>{text}</Badge>;
+}

@@ -1,0 +1,48 @@
+import { type FormEvent, type ReactNode, useEffect, useRef } from "react";
+import { Form as AriaForm } from "react-aria-components";
+import type { ApiFailure } from "../api/failure.ts";
+import { Button } from "./button.tsx";
+import { ErrorNote } from "./error-note.tsx";
+
+export interface FormProps {
+  readonly children: ReactNode;
+  /** A verb and what it is about: "Create key". */
+  readonly submit: string;
+  readonly isRunning: boolean;
+  /** Stands at the field that it names, else above the buttons. */
+  readonly failure: ApiFailure | undefined;
+  readonly onSubmit: () => unknown;
+  readonly onCancel?: () => void;
+  readonly isDanger?: boolean;
+}
+
+export function Form(props: FormProps) {
+  const { children, submit, isRunning, failure, onSubmit, onCancel, isDanger = false } = props;
+  const form = useRef<HTMLFormElement>(null);
+  const param = failure?.param ?? "";
+  const field = /^\w+/.exec(param)?.[0] ?? "";
+
+  useEffect(() => {
+    if (failure === undefined) return;
+    const named = form.current?.elements.namedItem(field);
+    if (named instanceof HTMLElement) named.focus();
+  }, [failure, field]);
+
+  const send = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!isRunning) onSubmit();
+  };
+  const errors = failure === undefined || field === "" ? {} : { [field]: failure.message };
+  return (
+    <AriaForm ref={form} className="form" onSubmit={send} validationErrors={errors}>
+      {children}
+      {failure !== undefined && <ErrorNote failure={failure} />}
+      <div className="row">
+        <Button type="submit" look={isDanger ? "danger" : "primary"} isBusy={isRunning}>
+          {submit}
+        </Button>
+        {onCancel !== undefined && <Button onPress={onCancel}>Cancel</Button>}
+      </div>
+    </AriaForm>
+  );
+}

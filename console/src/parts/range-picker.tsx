@@ -1,0 +1,108 @@
+import { useId, useState } from "react";
+import { useUrl } from "../url.ts";
+import { Button } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
+import { Field, Select } from "./field.tsx";
+
+const presets = [
+  { value: "1h", label: "Last hour" },
+  { value: "24h", label: "Last 24 hours" },
+  { value: "7d", label: "Last 7 days" },
+  { value: "30d", label: "Last 30 days" },
+  { value: "month", label: "This month (UTC)" },
+] as const;
+const custom = "custom";
+
+/** A range of time as the API takes it: half-open, `until` absent for now. */
+export interface Range {
+  readonly since: string;
+  readonly until?: string;
+}
+
+/** The range that the address names: a preset, or `2027-01-01..2027-01-07`, days in UTC. */
+export function useRange(initial: "1h" | "24h" | "7d" | "30d" = "24h"): Range {
+  const [{ range }] = useUrl({ range: initial });
+  return readRange(range, initial);
+}
+
+function readRange(text: string, initial: string): Range {
+  if (text === "month") return { since: `${new Date().toISOString().slice(0, 7)}-01T00:00:00Z` };
+  const [, first, last] = /^(\d{4}-\d\d-\d\d)\.\.(\d{4}-\d\d-\d\d)$/.exec(text) ?? [];
+  if (first === undefined || last === undefined) {
+    return { since: /^\d{1,3}[mhd]$/.test(text) ? text : initial };
+  }
+  const end = new Date(`${last}T00:00:00Z`);
+  end.setUTCDate(end.getUTCDate() + 1);
+  return { since: `${first}T00:00:00Z`, until: end.toISOString() };
+}
+
+/** Chooses the range, which is in the address, so that all pages share it. */
+export function RangePicker({
+  initial = "24h",
+}: {
+  readonly initial?: "1h" | "24h" | "7d" | "30d";
+}) {
+  const [{ range }, change] = useUrl({ range: initial });
+  const [isOpen, setOpen] = useState(false);
+  const isPreset = presets.some(({ value }) => value === range);
+  const options = [
+    ...presets,
+    ...(isPreset ? [] : [{ value: range, label: range.replace("..", " to ") }]),
+    { value: custom, label: "Other days..." },
+  ];
+  return (
+    <>
+      <Select
+        label="Range"
+        isLabelHidden
+        value={range}
+        options={options}
+        onChange={(value) => (value === custom ? setOpen(true) : change({ range: value }))}
+      />
+      {isOpen && (
+        <DaysDialog
+          onClose={() => setOpen(false)}
+          onChosen={(days) => {
+            setOpen(false);
+            change({ range: days });
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function DaysDialog({
+  onClose,
+  onChosen,
+}: {
+  readonly onClose: () => void;
+  readonly onChosen: (days: string) => void;
+}) {
+  const [first, setFirst] = useState("");
+  const [last, setLast] = useState("");
+  const id = useId();
+  const isWhole = first !== "" && last !== "" && first <= last;
+  return (
+    <Dialog title="Choose days" onClose={onClose}>
+      <p className="muted">Days are in UTC, as the sums of the usage are.</p>
+      <form
+        id={id}
+        className="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isWhole) onChosen(`${first}..${last}`);
+        }}
+      >
+        <Field label="First day" type="date" value={first} onChange={setFirst} />
+        <Field label="Last day" type="date" value={last} onChange={setLast} />
+      </form>
+      <div className="row">
+        <Button type="submit" form={id} look="primary" isDisabled={!isWhole}>
+          Show these days
+        </Button>
+        <Button onPress={onClose}>Cancel</Button>
+      </div>
+    </Dialog>
+  );
+}

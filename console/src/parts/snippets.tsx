@@ -1,0 +1,93 @@
+import "./secret.css";
+import { useState } from "react";
+import { Button } from "./button.tsx";
+import { Copy } from "./copy.tsx";
+import { useBaseUrl } from "./base-url.ts";
+
+const languages = ["curl", "TypeScript", "Python"] as const;
+type Language = (typeof languages)[number];
+
+/** Ready to run against the environment, with the key in `$SLUICE_KEY`. */
+export function Snippets({
+  environment,
+  secret,
+  model = "alpha-sonnet-4",
+}: {
+  readonly environment: string;
+  /** Adds a button that copies with it; it never stands in the shown text. */
+  readonly secret?: string;
+  readonly model?: string;
+}) {
+  const [language, setLanguage] = useState<Language>("curl");
+  const url = useBaseUrl(environment);
+  const text = snippet(language, { url, model });
+  return (
+    <div className="stack tight">
+      <div className="snippets-choice" role="group" aria-label="Language of the example">
+        {languages.map((each) => (
+          <Button
+            key={each}
+            look={each === language ? "plain" : "quiet"}
+            aria-pressed={each === language}
+            onPress={() => setLanguage(each)}
+          >
+            {each}
+          </Button>
+        ))}
+      </div>
+      <pre tabIndex={0} aria-label={`Example in ${language}`}>
+        {text}
+      </pre>
+      <div className="row">
+        <Copy text={text} what="the example" look="plain" />
+        {secret !== undefined && (
+          <Copy
+            text={withSecret(language, text, secret)}
+            what="the example"
+            label="Copy with the key"
+            look="plain"
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function snippet(language: Language, { url, model }: { url: string; model: string }): string {
+  switch (language) {
+    case "curl":
+      return `curl -N ${url}/chat/completions \\
+  -H "Authorization: Bearer $SLUICE_KEY" -H "Content-Type: application/json" \\
+  -d '{"model": "${model}", "stream": true, "messages": [{"role": "user", "content": "Hello!"}]}'`;
+    case "TypeScript":
+      return `import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: "${url}", apiKey: process.env.SLUICE_KEY });
+const answer = await client.chat.completions.create({
+  model: "${model}",
+  messages: [{ role: "user", content: "Hello!" }],
+});
+console.log(answer.choices[0]?.message.content);`;
+    case "Python":
+      return `import os
+from openai import OpenAI
+
+client = OpenAI(base_url="${url}", api_key=os.environ["SLUICE_KEY"])
+answer = client.chat.completions.create(
+    model="${model}",
+    messages=[{"role": "user", "content": "Hello!"}],
+)
+print(answer.choices[0].message.content)`;
+  }
+}
+
+function withSecret(language: Language, text: string, secret: string): string {
+  switch (language) {
+    case "curl":
+      return text.replace("$SLUICE_KEY", secret);
+    case "TypeScript":
+      return text.replace("process.env.SLUICE_KEY", `"${secret}"`);
+    case "Python":
+      return text.replace('os.environ["SLUICE_KEY"]', `"${secret}"`);
+  }
+}

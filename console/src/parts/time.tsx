@@ -1,0 +1,59 @@
+const absolute = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "medium",
+  timeStyle: "short",
+});
+const exact = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "full",
+  timeStyle: "long",
+});
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+
+const units = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1_000],
+] as const;
+
+/** "3 hours ago", "in 2 days". */
+export function ago(at: string | number, now = Date.now()): string {
+  const passed = new Date(at).getTime() - now;
+  const [unit, length] = units.find(([, each]) => Math.abs(passed) >= each) ?? ["second", 1_000];
+  return relative.format(Math.trunc(passed / length), unit);
+}
+
+/** An instant in the viewer's zone; the title has zone, UTC and how long ago. */
+export function Time({
+  at,
+  isRelative = false,
+  none = "never",
+}: {
+  readonly at: string | null | undefined;
+  readonly isRelative?: boolean;
+  readonly none?: string;
+}) {
+  if (at === null || at === undefined) return <span className="muted">{none}</span>;
+  const date = new Date(at);
+  return (
+    <time dateTime={at} title={`${exact.format(date)}\n${at}\n${ago(at)}`}>
+      {isRelative ? ago(at) : absolute.format(date)}
+    </time>
+  );
+}
+
+/** Milliseconds below a second, then seconds with three digits. */
+export function durationText(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return `${(ms / 1_000).toPrecision(3)} s`;
+}
+
+/** A span of seconds in the largest unit that divides it: "24 hours", "7 days". */
+export function spanText(seconds: number): string {
+  for (const [unit, length] of units) {
+    const count = (seconds * 1_000) / length;
+    if (count >= 1 && Number.isInteger(count) && !(unit === "day" && count === 1)) {
+      return `${count} ${unit}${count === 1 ? "" : "s"}`;
+    }
+  }
+  return `${seconds} seconds`;
+}

@@ -1,0 +1,87 @@
+import { useEffect, useState } from "react";
+import { useLocation } from "wouter";
+import { type PageEntry, pagesFor } from "../pages.tsx";
+import { Button } from "../parts/button.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { useHref } from "../url.ts";
+import { useRole } from "./role.ts";
+
+const sequenceMs = 1_000;
+
+/** Listens for keys outside of fields, and shows them all after `?`. */
+export function Keyboard() {
+  const [isHelp, setHelp] = useState(false);
+  const entries = pagesFor(useRole());
+  const [, navigate] = useLocation();
+  const href = useHref();
+  useEffect(() => {
+    let hasGo = 0;
+    const press = (event: KeyboardEvent): void => {
+      if (isTyping(event)) return;
+      const isSecond = performance.now() - hasGo < sequenceMs;
+      hasGo = 0;
+      const target = entries.find(({ link }) => link?.key === event.key);
+      if (isSecond && target !== undefined) navigate(href(target.path));
+      else if (event.key === "g") hasGo = performance.now();
+      else if (event.key === "?") setHelp(true);
+      else if (event.key === "/") {
+        event.preventDefault();
+        document.getElementById("search")?.focus();
+      }
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, [entries, navigate, href]);
+  if (!isHelp) return null;
+  return <Help entries={entries} onClose={() => setHelp(false)} />;
+}
+
+function isTyping({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  if (ctrlKey || metaKey || altKey) return true;
+  const fields = "input, select, textarea, [role=textbox], [role=dialog] *, [role=alertdialog] *";
+  return target instanceof Element && target.closest(fields) !== null;
+}
+
+function Help({
+  entries,
+  onClose,
+}: {
+  readonly entries: readonly PageEntry[];
+  readonly onClose: () => void;
+}) {
+  return (
+    <Dialog title="Keys" onClose={onClose}>
+      <dl className="facts">
+        <dt>
+          <kbd>/</kbd>
+        </dt>
+        <dd>Find an id</dd>
+        <dt>
+          <kbd>?</kbd>
+        </dt>
+        <dd>This help</dd>
+        {entries.map(({ link }) =>
+          link === undefined ? null : (
+            <Shortcut key={link.key} letter={link.key} name={link.name} />
+          ),
+        )}
+      </dl>
+      <div>
+        <Button onPress={onClose} autoFocus>
+          Close
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Shortcut({ letter, name }: { readonly letter: string; readonly name: string }) {
+  return (
+    <>
+      <dt>
+        <kbd>g</kbd> <kbd>{letter}</kbd>
+      </dt>
+      <dd>{name}</dd>
+    </>
+  );
+}

@@ -1,0 +1,17 @@
+import type { Role, UserView } from "../api/contract.ts";
+import { useSession } from "../api/session.ts";
+
+/** The user who is signed in. Only for what the shell shows. */
+export function useUser(): UserView | undefined {
+  const session = useSession();
+  return session.kind === "signed-in" ? (session.session.user ?? undefined) : undefined;
+}
+
+export function useRole(): Role {
+  return useUser()?.role ?? "auditor";
+}
+
+/** Auditors see the same pages without actions. */
+export function useMayChange(): boolean {
+  return useRole() !== "auditor";
+}

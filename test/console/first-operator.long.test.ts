@@ -1,0 +1,25 @@
+import { expect } from "bun:test";
+import { operator, startConsole, testInBrowser as test } from "./support.ts";
+
+test("the first operator is created with the printed token, which a second use does not do", async () => {
+  await using world = await startConsole({ isNew: true });
+  const token = /one-time token (\S+)/.exec(world.gateway.text())?.[1] ?? "";
+  expect(token).not.toBe("");
+  await using visit = await world.visit();
+  const { page } = visit;
+  await page.goto(visit.url);
+  await page.getByRole("heading", { name: "Create the first operator" }).waitFor();
+  await visit.expectAccessible();
+  await page.getByLabel("One-time token").fill("wrong");
+  await page.getByLabel("Email address").fill(operator.email);
+  await page.getByLabel("Password").fill(operator.password);
+  await page.getByRole("button", { name: "Create operator" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("One-time token").fill(token);
+  await page.getByRole("button", { name: "Create operator" }).click();
+  await page.getByRole("heading", { name: "Applications and keys" }).waitFor();
+  await visit.expectClean();
+  await using other = await world.visit();
+  await other.page.goto(other.url);
+  await other.page.getByRole("heading", { name: "Sign in to Sluice" }).waitFor();
+});

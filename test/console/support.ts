@@ -1,0 +1,226 @@
+import { expect } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
+import { type ServingProcess, startServing } from "../support/sluice-process.ts";
+import { testWhere } from "../support/requirement.ts";
+import { until } from "../support/until.ts";
+
+const chromiumPath = "/usr/bin/chromium";
+export const testInBrowser = testWhere(await Bun.file(chromiumPath).exists(), "no Chromium");
+
+export const operator = { email: "olga@example.com", password: "correct horse battery" };
+const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+
+/** The demo in processes of its own, an operator, and a browser. */
+export interface ConsoleWorld extends AsyncDisposable {
+  readonly gateway: ServingProcess;
+  readonly dataDir: string;
+  readonly browser: Browser;
+  /** The API key that the demo has printed. */
+  readonly demoKey: string;
+  /** A request of the admin API by the operator of the machine; fails for an error. */
+  admin(method: string, path: string, body?: unknown): Promise<AdminAnswer>;
+  /** A new browser without cookies. */
+  visit(options?: VisitOptions): Promise<Visit>;
+  /** The same, signed in with a password. */
+  signedIn(user?: typeof operator, options?: VisitOptions): Promise<Visit>;
+}
+
+// Tests read what they need of it.
+// oxlint-disable-next-line typescript/no-explicit-any
+export type AdminAnswer = any;
+
+export interface VisitOptions {
+  readonly theme?: "light" | "dark";
+  readonly width?: number;
+  readonly height?: number;
+  /** Instead of the loopback address, which counts as secure: `http://console.test:PORT`. */
+  readonly host?: string;
+}
+
+export interface StartOptions {
+  /** Options of `serve` beside folder and addresses. */
+  readonly options?: readonly string[];
+  /** The demo has no operator yet. */
+  readonly isNew?: boolean;
+}
+
+export async function startConsole({
+  options = [],
+  isNew = false,
+}: StartOptions = {}): Promise<ConsoleWorld> {
+  const dataDir = mkdtempSync(join(tmpdir(), "sluice-console-"));
+  const gateway = await startServing(["--data-dir", dataDir, ...anyPort, ...options]);
+  const browser = await chromium.launch({
+    executablePath: chromiumPath,
+    args: ["--no-sandbox", "--host-resolver-rules=MAP console.test 127.0.0.1"],
+  });
+  const admin: ConsoleWorld["admin"] = async (method, path, body) => {
+    const response = await fetch(`${gateway.adminUrl}/admin/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${readLocalAccess(dataDir)?.token}`,
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    const answer: AdminAnswer = JSON.parse(text);
+    // oxlint-disable-next-line typescript/no-unsafe-return
+    return answer;
+  };
+  const visits: BrowserContext[] = [];
+  const visit: ConsoleWorld["visit"] = async (wanted = {}) => {
+    const made = await openVisit({ browser, gateway, ...wanted });
+    visits.push(made.page.context());
+    return made;
+  };
+  await until(() => /^ {2}API key/m.test(gateway.text()));
+  const [, demoKey = ""] = /API key {2}(\S+)/.exec(gateway.text()) ?? [];
+  if (!isNew) await admin("POST", "/users", { ...operator, role: "operator" });
+  return {
+    gateway,
+    dataDir,
+    browser,
+    demoKey,
+    admin,
+    visit,
+    async signedIn(user = operator, wanted) {
+      const made = await visit(wanted);
+      await made.page.goto(made.url);
+      await made.signIn(user);
+      return made;
+    },
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      await gateway[Symbol.asyncDispose]();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A browser at the console, and what it has noticed. */
+export interface Visit extends AsyncDisposable {
+  readonly page: Page;
+  /** Of the console, without a slash at the end. */
+  readonly url: string;
+  /** Requests for the API since the last call of this. */
+  apiRequests(): string[];
+  signIn(user: typeof operator): Promise<void>;
+  /** Fails for anything that axe finds on the page as it is. */
+  expectAccessible(): Promise<void>;
+  /** Fails for violations of the policy, for errors, and for secrets where they must not be. */
+  expectClean(): Promise<void>;
+}
+
+interface VisitParts extends VisitOptions {
+  readonly browser: Browser;
+  readonly gateway: ServingProcess;
+}
+
+async function openVisit({ browser, gateway, ...wanted }: VisitParts): Promise<Visit> {
+  const { theme = "light", width = 1440, height = 900, host } = wanted;
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: theme,
+    reducedMotion: "reduce",
+  });
+  await context.addInitScript(noteViolations);
+  const page = await context.newPage();
+  const { port } = new URL(gateway.adminUrl);
+  const url = host === undefined ? gateway.adminUrl : `http://${host}:${port}`;
+  const told: string[] = [];
+  const addresses: string[] = [];
+  let apiRequests: string[] = [];
+  page.on("console", (message) => told.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => told.push(`error: ${error.message}`));
+  page.on("request", (request) => {
+    const { pathname, search } = new URL(request.url());
+    addresses.push(request.url());
+    if (!pathname.startsWith("/admin/")) return;
+    apiRequests.push(`${request.method()} ${pathname}${search}`);
+  });
+  page.on("framenavigated", (frame) => addresses.push(frame.url()));
+  const expectClean = async (): Promise<void> => {
+    expect(await page.evaluate("window.violations ?? []")).toEqual([]);
+    const bad = told.filter((line) => /^(error|warning)/.test(line) && !isExpected(line));
+    expect(bad).toEqual([]);
+    expect(
+      addresses.filter((address) => !address.startsWith(url) && !/^(about|blob):/.test(address)),
+    ).toEqual([]);
+    const kept = await page.evaluate(
+      "JSON.stringify([{...localStorage}, {...sessionStorage}, document.title])",
+    );
+    for (const text of [...told, ...addresses, String(kept)]) {
+      expect(text).not.toMatch(/sk-slc_\w{9,}|slc-mgt_\w{20,}/);
+    }
+  };
+  return {
+    page,
+    url,
+    apiRequests() {
+      const all = apiRequests;
+      apiRequests = [];
+      return all;
+    },
+    async signIn({ email, password }) {
+      await page.getByLabel("Email address").fill(email);
+      await page.getByLabel("Password").fill(password);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("navigation", { name: "Pages" }).waitFor();
+    },
+    expectAccessible: () => expectAccessible(page),
+    expectClean,
+    async [Symbol.asyncDispose]() {
+      await context.close();
+    },
+  };
+}
+
+/** The browser itself writes a line for each answer that is an error. */
+function isExpected(line: string): boolean {
+  return line.includes("Failed to load resource: the server responded with a status of 4");
+}
+
+const noteViolations = `
+  window.violations = [];
+  document.addEventListener("securitypolicyviolation", (event) =>
+    window.violations.push(event.effectiveDirective + " " + event.blockedURI + " " + event.sample));
+`;
+
+const axeSource = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+const tags = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"];
+
+interface AxeResult {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+  }[];
+}
+
+async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate("document.fonts.ready");
+  await page.evaluate("Promise.all(document.getAnimations().map((each) => each.finished))");
+  await page.evaluate(axeSource);
+  const { violations } = (await page.evaluate(
+    `axe.run(document, { runOnly: ${JSON.stringify(tags)} })`,
+  )) as AxeResult;
+  const found = violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),
+  );
+  expect(found).toEqual([]);
+}
+
+/** Texts that would run, or break a page or a table, if they were not shown as text. */
+export const canaries: readonly string[] = [
+  `<img src=x onerror="window.violations.push('ran')">`,
+  "javascript:window.violations.push(1)",
+  "{{7*7}}${7*7}",
+  `=HYPERLINK("http://evil.example","x")`,
+  "@SUM(1)",
+  `"><script>window.violations.push(2)</script>`,
+];
