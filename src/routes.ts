@@ -1,9 +1,13 @@
-import { chatCompletions, openAi } from "./dialects/openai-dialect.ts";
+import { chatCompletions, openAiDialect } from "./dialects/openai-dialect.ts";
 import { createChatHandler } from "./dialects/chat-handler.ts";
 import { createCountTokens } from "./dialects/count-tokens.ts";
 import { listMessagesModels, retrieveMessagesModel } from "./dialects/messages/list-models.ts";
-import { anthropic, messages, messageTokens } from "./dialects/messages/messages-dialect.ts";
-import { refuseEndpoint } from "./dialects/messages/not-served.ts";
+import {
+  messages,
+  messagesDialect,
+  messageTokens,
+  refuseEndpoint,
+} from "./dialects/messages/messages-dialect.ts";
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
 import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
@@ -20,9 +24,9 @@ export interface DataRouteOptions extends HandlerParts {
   readonly howDegraded: () => string | undefined;
 }
 
-const call = { access: "key", dialect: openAi, counts: "call" } as const;
+const call = { access: "key", dialect: openAiDialect, counts: "call" } as const;
 const listing = { ...call, counts: "listing" } as const;
-const message = { access: "key", dialect: anthropic, counts: "call" } as const;
+const message = { access: "key", dialect: messagesDialect, counts: "call" } as const;
 const messageListing = { ...message, counts: "listing" } as const;
 
 /** Clients of Anthropic's API send it, with any version. */

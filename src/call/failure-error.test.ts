@@ -66,8 +66,8 @@ test("an overflow begins with the sentence that clients search for, once", () =>
   expect(messageOf("prompt is too long: 7 > 5")).toBe(
     "This model's maximum context length is 1000 tokens. prompt is too long: 7 > 5",
   );
-  const openAi = "This model's maximum context length is 8192 tokens. However, ...";
-  expect(messageOf(openAi)).toBe(openAi);
+  const openAiDialect = "This model's maximum context length is 8192 tokens. However, ...";
+  expect(messageOf(openAiDialect)).toBe(openAiDialect);
 });
 
 test("no message mentions a rate limit: clients would treat the error as a 429", () => {

@@ -1,17 +1,18 @@
 import { countTokens } from "../call/count-tokens.ts";
-import type { Conversation } from "../domain/chat/conversation.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
-import type { ReadingCall } from "./chat-handler.ts";
+import type { ReadChat, ReadingCall } from "./chat-handler.ts";
 import { type HandlerParts, readCall } from "./read-call.ts";
 import type { JsonBody } from "./request/parse-json.ts";
 
 /** An endpoint that counts the input of a conversation: how a dialect reads and writes it. */
 export interface CountSurface {
-  /** Throws 400. */
-  read(body: JsonBody, call: ReadingCall): Conversation | Promise<Conversation>;
+  /** As of the endpoint for chat. */
+  read(body: JsonBody, call: ReadingCall): Asked | Promise<Asked>;
   body(inputTokens: number): object;
 }
+
+type Asked = Pick<ReadChat, "conversation">;
 
 /** Handles calls of an endpoint that counts. A header marks estimates, which are rarely too low. */
 export function createCountTokens(
@@ -21,7 +22,7 @@ export function createCountTokens(
   return async (call) => {
     const read = await readCall(call);
     const { bodyBytes } = read;
-    const request = await surface.read(read, call);
+    const { conversation: request } = await surface.read(read, call);
     const { inputTokens, isEstimate } = await countTokens(call, { request, bodyBytes }, services);
     const headers = isEstimate ? { "x-sluice-estimate": "true" } : {};
     return jsonReply(surface.body(inputTokens), headers);

@@ -1,5 +1,6 @@
 import type { ChatSurface } from "./chat-handler.ts";
 import { checkChatRequest } from "./openai-chat/chat-request.ts";
+import { checkConversation } from "./request/check-conversation.ts";
 import { restoreSeed } from "./request/exact-integers.ts";
 import { readChatRequest } from "../wires/chat/read-request.ts";
 import { writeCompletion } from "../wires/chat/write-answer.ts";
@@ -14,6 +15,7 @@ export const chatCompletions: ChatSurface = {
   read({ value, text }) {
     const body = restoreSeed(checkChatRequest(value), text);
     const conversation = readChatRequest(body);
+    checkConversation(conversation);
     return {
       conversation,
       body: (answer, about) =>
@@ -33,7 +35,7 @@ function completionId(callId: string): string {
   return `chatcmpl-${callId.slice(4)}`;
 }
 
-export const openAi: Dialect = {
+export const openAiDialect: Dialect = {
   credential: bearer,
   endpoints: { chat: "/v1/chat/completions", embedding: "/v1/embeddings", list: "/v1/models" },
   error: ownError,

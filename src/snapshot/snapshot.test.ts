@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { callerOf, modelOf } from "../../test/support/pipeline-fixtures.ts";
-import { openAi } from "../dialects/openai-dialect.ts";
+import { openAiDialect } from "../dialects/openai-dialect.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Key } from "../domain/keys/key.ts";
 import { mayUseModel, resolveModel } from "./call.ts";
@@ -17,7 +17,7 @@ function callOf(allowedModels: Key["allowedModels"]) {
   const caller = callerOf();
   return {
     environment: { name: "test", models },
-    dialect: openAi,
+    dialect: openAiDialect,
     caller: { ...caller, key: { ...caller.key, allowedModels } },
   };
 }

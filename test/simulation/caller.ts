@@ -1,5 +1,5 @@
 import { endingWith } from "../../src/domain/waiting/end-signal.ts";
-import { openAi } from "../../src/dialects/openai-dialect.ts";
+import { openAiDialect } from "../../src/dialects/openai-dialect.ts";
 import type { Key } from "../../src/domain/keys/key.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { ChatEvent } from "../../src/domain/chat/answer.ts";
@@ -65,7 +65,7 @@ export class SimulatedCaller {
       caller,
       environment,
       snapshot,
-      dialect: openAi,
+      dialect: openAiDialect,
       signal: endingWith(this.#controller.signal),
       receivedAt,
       headers: new Headers(),

@@ -13,7 +13,7 @@ export function makeAdapter(plan: UpstreamPlan, clock: ProcessClock): UpstreamAd
     newToolCallId: () => `call_${(toolCalls += 1)}`,
     onTrouble: () => undefined,
   };
-  return plan.kind === "bedrock" ? bedrock(plan, services) : openAi(plan, services);
+  return plan.kind === "bedrock" ? bedrock(plan, services) : openAiDialect(plan, services);
 }
 
 function bedrock({ name }: UpstreamPlan, services: AdapterServices): UpstreamAdapter {
@@ -36,7 +36,7 @@ function bedrock({ name }: UpstreamPlan, services: AdapterServices): UpstreamAda
   );
 }
 
-function openAi(
+function openAiDialect(
   { name, embeddingBatchLimit }: UpstreamPlan,
   services: AdapterServices,
 ): UpstreamAdapter {

@@ -1,5 +1,5 @@
 import { GatewayError, overloaded } from "../../src/domain/errors/gateway-error.ts";
-import { openAi } from "../../src/dialects/openai-dialect.ts";
+import { openAiDialect } from "../../src/dialects/openai-dialect.ts";
 import { buildRouting, type RoutingServices } from "../../src/process/wiring/build-services.ts";
 import { type Clock, systemClock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";
@@ -155,7 +155,7 @@ export function callOf({ signal, ...values }: CallValues = {}): Call {
     receivedAt: systemClock.monotonic(),
     headers: new Headers(),
     options: plainCall,
-    dialect: openAi,
+    dialect: openAiDialect,
     ...values,
   };
 }

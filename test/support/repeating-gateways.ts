@@ -1,5 +1,5 @@
 import { RunningCalls } from "../../src/call/running-calls.ts";
-import { openAi } from "../../src/dialects/openai-dialect.ts";
+import { openAiDialect } from "../../src/dialects/openai-dialect.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { KeyCall } from "../../src/edge/dispatch/route.ts";
 import { textReply, type Reply } from "../../src/edge/replies/error-reply.ts";
@@ -239,7 +239,7 @@ export class RepeatingGateways {
 function keyCallOf(id: string, signal: AbortSignal): KeyCall {
   return {
     ...callOf({ id, environment: { name: "test", models }, receivedAt: 0, signal }),
-    dialect: openAi,
+    dialect: openAiDialect,
     request: new Request("http://a.example/v1/chat/completions"),
     parameter: "",
     readBody: () => Promise.reject(new Error("there is no body")),

@@ -1,9 +1,8 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { type Model, modelNamed } from "../../domain/model.ts";
+import type { Model } from "../../domain/model.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
 import { jsonReply, type Reply } from "../../edge/replies/error-reply.ts";
-import { mayUseModel } from "../../snapshot/call.ts";
-import { unknownModel, usableModels } from "../models/models.ts";
+import { usableModel, usableModels } from "../models/models.ts";
 
 /**
  * `GET /v1/models` for clients of this dialect: chat models only, in pages, whose ends `after_id`
@@ -32,11 +31,7 @@ export function listMessagesModels(call: KeyCall): Reply {
 
 /** `GET /v1/models/{id}` for clients of this dialect. */
 export function retrieveMessagesModel(call: KeyCall): Reply {
-  const model = modelNamed(call.environment, call.parameter);
-  if (model?.kind !== "chat" || !mayUseModel(call.caller.key, model.alias)) {
-    throw unknownModel(call);
-  }
-  return jsonReply(modelBody(call.parameter, model));
+  return jsonReply(modelBody(call.parameter, usableModel(call, "chat")));
 }
 
 function readLimit(text: string | null): number {

@@ -2,6 +2,8 @@ import type { Conversation } from "../../domain/chat/conversation.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { JsonObject } from "../../domain/json-fields.ts";
 import { bearer, type CredentialForm } from "../../domain/keys/api-key.ts";
+import type { LimitState } from "../../domain/limits/limit-scope.ts";
+import type { KeyCall } from "../../edge/dispatch/route.ts";
 import type { Dialect } from "../../edge/replies/error-reply.ts";
 import { readMessagesRequest } from "../../wires/messages/read-request.ts";
 import { writeMessage } from "../../wires/messages/write-answer.ts";
@@ -10,7 +12,6 @@ import type { ChatSurface } from "../chat-handler.ts";
 import type { CountSurface } from "../count-tokens.ts";
 import { checkCountRequest, checkMessagesRequest } from "./check-request.ts";
 import { restoreInputs } from "../request/exact-integers.ts";
-import { messagesLimitHeaders } from "./limit-headers.ts";
 import { writeMessagesError } from "./write-error.ts";
 
 /** `POST /v1/messages` */
@@ -29,10 +30,22 @@ export const messages: ChatSurface = {
 
 /** `POST /v1/messages/count_tokens` */
 export const messageTokens: CountSurface = {
-  read: ({ value, text }, { headers }) =>
-    conversationOf(restoreInputs(checkCountRequest(value), text), headers),
+  read: ({ value, text }, { headers }) => ({
+    conversation: conversationOf(restoreInputs(checkCountRequest(value), text), headers),
+  }),
   body: (inputTokens) => ({ input_tokens: inputTokens }),
 };
+
+/** Refuses another endpoint below `/v1/messages`, such as batches, as Claude Code expects it. */
+export function refuseEndpoint({ request }: KeyCall): never {
+  const { pathname } = new URL(request.url);
+  throw new GatewayError("not_supported", {
+    message:
+      `${request.method} ${pathname.slice(0, 200)} is not served here. Use POST /v1/messages or ` +
+      "POST /v1/messages/count_tokens.",
+    headers: { "x-should-retry": "false" },
+  });
+}
 
 function conversationOf(body: JsonObject, headers: Pick<Headers, "get">): Conversation {
   const conversation = requireContent(readMessagesRequest(body));
@@ -70,7 +83,7 @@ const apiKeyOrBearer: CredentialForm = {
   challenge: {},
 };
 
-export const anthropic: Dialect = {
+export const messagesDialect: Dialect = {
   credential: apiKeyOrBearer,
   endpoints: { chat: "/v1/messages", embedding: "/v1/embeddings", list: "/v1/models" },
   idHeader: "request-id",
@@ -79,3 +92,22 @@ export const anthropic: Dialect = {
   errorFrame: (error, requestId) =>
     `event: error\ndata: ${writeMessagesError(error, requestId).body}\n\n`,
 };
+
+/** Anthropic's headers of the limits; `nowMs` is the wall clock. Without a limit, none of it. */
+function messagesLimitHeaders(state: LimitState, nowMs: number): Record<string, string> {
+  return {
+    ...(state.limitRequests !== Infinity && {
+      "anthropic-ratelimit-requests-limit": String(state.limitRequests),
+      "anthropic-ratelimit-requests-remaining": String(state.remainingRequests),
+      "anthropic-ratelimit-requests-reset": timeOf(nowMs + state.resetRequestsMs),
+    }),
+    "anthropic-ratelimit-tokens-limit": String(state.limitTokens),
+    "anthropic-ratelimit-tokens-remaining": String(state.remainingTokens),
+    "anthropic-ratelimit-tokens-reset": timeOf(nowMs + state.resetTokensMs),
+  };
+}
+
+/** RFC 3339 in whole seconds, rounded up. */
+function timeOf(ms: number): string {
+  return `${new Date(Math.ceil(ms / 1000) * 1000).toISOString().slice(0, 19)}Z`;
+}

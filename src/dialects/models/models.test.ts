@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { callOf, callerOf, modelOf } from "../../../test/support/pipeline-fixtures.ts";
-import { openAi } from "../openai-dialect.ts";
+import { openAiDialect } from "../openai-dialect.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Key } from "../../domain/keys/key.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
@@ -26,7 +26,7 @@ function keyCallOf(allowedModels: Key["allowedModels"], parameter = ""): KeyCall
       shrinkTo: () => undefined,
       release: () => undefined,
     },
-    dialect: openAi,
+    dialect: openAiDialect,
     streamEnded: () => undefined,
   };
 }

@@ -12,11 +12,7 @@ export function listModels(call: KeyCall): Reply {
 
 /** `GET /v1/models/{id}` */
 export function retrieveModel(call: KeyCall): Reply {
-  const model = modelNamed(call.environment, call.parameter);
-  if (model !== undefined && mayUseModel(call.caller.key, model.alias)) {
-    return jsonReply(modelBody(call.parameter, model));
-  }
-  throw unknownModel(call);
+  return jsonReply(modelBody(call.parameter, usableModel(call)));
 }
 
 /** The models that a key may use, by all names that it may ask for. */
@@ -32,9 +28,16 @@ export function usableModels({
   });
 }
 
-export function unknownModel(call: KeyCall): GatewayError {
-  return new GatewayError("model_not_found", {
-    message: `The model '${call.parameter.slice(0, 100)}' does not exist`,
+/** The model that the path names. Throws 404, also for one of another kind than `kind`. */
+export function usableModel(
+  { environment, parameter, caller }: KeyCall,
+  kind?: Model["kind"],
+): Model {
+  const model = modelNamed(environment, parameter);
+  const isOfKind = kind === undefined || model?.kind === kind;
+  if (model !== undefined && isOfKind && mayUseModel(caller.key, model.alias)) return model;
+  throw new GatewayError("model_not_found", {
+    message: `The model '${parameter.slice(0, 100)}' does not exist`,
     param: "model",
   });
 }

@@ -1,8 +1,8 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { chatFields } from "./chat-fields.ts";
-import { clip, missing } from "../request/checks.ts";
+import { missing } from "../request/checks.ts";
 import { mendArguments } from "../request/mend-arguments.ts";
-import { type JsonObject, objectOf, textOf } from "../../domain/json-fields.ts";
+import type { JsonObject } from "../../domain/json-fields.ts";
 import { objectsIn } from "../../wires/fields.ts";
 import { requireModel, requireObject } from "../request/parse-json.ts";
 
@@ -19,10 +19,8 @@ export function checkChatRequest(body: unknown): JsonObject {
   if (violation !== undefined) throw violation.toError();
   refuseFieldsAlone(fields);
   const messages = objectsIn(fields["messages"]);
-  refuseSilentJsonMode(fields, messages);
   dropEmptyFields(fields, messages);
   replaceHalvesInArguments(messages);
-  refuseUnknownChoice(fields);
   return fields;
 }
 
@@ -52,41 +50,6 @@ function needsField(field: string, other: string): GatewayError {
   });
 }
 
-function refuseUnknownChoice(body: JsonObject): void {
-  const choice = objectOf(body["tool_choice"]);
-  const type = choice?.["type"];
-  if (type === "function" || type === "custom") {
-    const name = nameOf(choice?.[type]);
-    const isOffered = objectsIn(body["tools"]).some(
-      (tool) => tool["type"] === type && nameOf(tool[type]) === name,
-    );
-    if (!isOffered) throw notOffered(name, { what: "Tool", list: "tools", param: "tool_choice" });
-  }
-  const call = objectOf(body["function_call"]);
-  if (call === undefined || objectsIn(body["functions"]).some(isNamed(nameOf(call)))) return;
-  throw notOffered(nameOf(call), { what: "Function", list: "functions", param: "function_call" });
-}
-
-function nameOf(named: unknown): string {
-  return textOf(objectOf(named)?.["name"]) ?? "";
-}
-
-function isNamed(name: string): (definition: JsonObject) => boolean {
-  return (definition) => nameOf(definition) === name;
-}
-
-interface Choice {
-  readonly what: "Tool" | "Function";
-  /** The field that should have the name. */
-  readonly list: string;
-  readonly param: string;
-}
-
-function notOffered(name: string, { what, list, param }: Choice): GatewayError {
-  const message = `${what} choice '${clip(name)}' not found in '${list}' parameter.`;
-  return new GatewayError("invalid_value", { message, param });
-}
-
 /** Removes fields without effect that upstreams would refuse. Null fields are gone already. */
 function dropEmptyFields(body: JsonObject, messages: readonly JsonObject[]): void {
   for (const name of emptyFields(body)) Reflect.deleteProperty(body, name);
@@ -113,33 +76,6 @@ function hasItems(value: unknown): boolean {
 
 function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
-}
-
-/**
- * Refuses JSON mode when no message asks for JSON, as OpenAI does: a model that must write JSON
- * without being told may write white space until its limit.
- */
-function refuseSilentJsonMode(body: JsonObject, messages: readonly JsonObject[]): void {
-  if (objectOf(body["response_format"])?.["type"] !== "json_object") return;
-  if (messages.some(saysJson)) return;
-  throw new GatewayError("invalid_body", {
-    message:
-      "'messages' must contain the word 'json' in some form, " +
-      "to use 'response_format' of type 'json_object'.",
-    param: "messages",
-  });
-}
-
-function saysJson({ content, tool_calls: calls }: JsonObject): boolean {
-  const isInContent =
-    typeof content === "string"
-      ? isSaid(content)
-      : objectsIn(content).some(({ type, text }) => type === "text" && isSaid(String(text)));
-  return isInContent || objectsIn(calls).some((call) => isSaid(JSON.stringify(call)));
-}
-
-function isSaid(text: string): boolean {
-  return /json/i.test(text);
 }
 
 function replaceHalvesInArguments(messages: readonly JsonObject[]): void {

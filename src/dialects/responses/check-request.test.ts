@@ -24,6 +24,7 @@ async function refusalOf(body: unknown) {
 
 const plain = { model: "m", input: "hi" };
 const user = { role: "user", content: "hi" };
+const tool = { type: "function", name: "f" };
 
 describe("refusals name the field", () => {
   const part = (fields: object) => ({ input: [{ role: "user", content: [fields] }] });
@@ -80,6 +81,19 @@ describe("refusals name the field", () => {
       { tools: [{ type: "function", function: { name: "f" } }] },
       "tools[0].name",
       "missing_required_parameter",
+    ],
+    [
+      { tools: [tool], tool_choice: { type: "function", name: "g" } },
+      "tool_choice",
+      "invalid_value",
+    ],
+    [
+      {
+        tools: [tool],
+        tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ ...tool, name: "g" }] },
+      },
+      "tool_choice",
+      "invalid_value",
     ],
     [
       { tools: [{ type: "namespace", name: "g", tools: [{ type: "function" }] }] },

@@ -49,22 +49,13 @@ export function itemsOf(input: unknown): readonly unknown[] {
   return Array.isArray(input) ? input : [];
 }
 
-/** Throws 400 for what only the whole conversation shows. */
-export function checkConversation({ turns, format }: Conversation): void {
-  if (!turns.some(hasInput)) {
-    throw new GatewayError("empty_array", {
-      message: "Invalid 'input': the conversation is empty. Send a text, or at least one item.",
-      param: "input",
-    });
-  }
-  if (format?.type === "json" && !turns.some(saysJson)) {
-    throw new GatewayError("invalid_body", {
-      message:
-        "Response input messages must contain the word 'json' in some form to use 'text.format' of " +
-        "type 'json_object'.",
-      param: "input",
-    });
-  }
+/** Throws 400 for a conversation that has nothing to answer. */
+export function requireInput({ turns }: Conversation): void {
+  if (turns.some(hasInput)) return;
+  throw new GatewayError("empty_array", {
+    message: "Invalid 'input': the conversation is empty. Send a text, or at least one item.",
+    param: "input",
+  });
 }
 
 /** Thoughts, unknown items and empty answers alone may leave nothing that a model can answer. */
@@ -73,13 +64,5 @@ function hasInput({ at, role, blocks }: Turn): boolean {
   return blocks.some((block) => {
     if ("text" in block && block.text === "" && role === "assistant") return false;
     return block.type !== "foreign" && block.type !== "reasoning";
-  });
-}
-
-/** A model that must write JSON without being told may write white space until its limit. */
-function saysJson({ blocks }: Turn): boolean {
-  return blocks.some((block) => {
-    const parts = block.type === "tool-result" ? block.content : [block];
-    return parts.some((part) => part.type === "text" && /json/i.test(part.text));
   });
 }

@@ -1,4 +1,5 @@
-import { checkConversation, checkResponsesRequest } from "./check-request.ts";
+import { checkConversation } from "../request/check-conversation.ts";
+import { checkResponsesRequest, requireInput } from "./check-request.ts";
 import {
   bodyText,
   inputText,
@@ -8,14 +9,11 @@ import {
 } from "./stored-input.ts";
 import type { AboutAnswer, ChatSurface, ReadChat, ReadingCall } from "../chat-handler.ts";
 import type { CountSurface } from "../count-tokens.ts";
-import { type JsonObject, textOf } from "../../domain/json-fields.ts";
-import type { StoredResponses } from "../../idempotency/stored-responses.ts";
+import { textOf } from "../../domain/json-fields.ts";
+import type { HeldResponse, StoredResponses } from "../../idempotency/stored-responses.ts";
 import { groupedTools } from "../../wires/responses/output-items.ts";
-import {
-  type ReadResponsesRequest,
-  readResponsesRequest,
-} from "../../wires/responses/read-request.ts";
-import { echoOf, writeResponse } from "../../wires/responses/write-answer.ts";
+import { readResponsesRequest } from "../../wires/responses/read-request.ts";
+import { echoOf, type ResponseStore, writeResponse } from "../../wires/responses/write-answer.ts";
 import {
   type ResponseStreamOptions,
   ResponseStreamWriter,
@@ -30,43 +28,29 @@ export function createResponses({ responses: stored }: ResponsesParts): ChatSurf
   return {
     endpoint: "responses",
     read({ value }, call) {
-      const input = wholeInput(checkResponsesRequest(value), call, stored);
-      if (input instanceof Promise) return input.then((whole) => readChat(whole, call, stored));
-      return readChat(input, call, stored);
+      const body = checkResponsesRequest(value);
+      if (!refersToStored(body)) {
+        return readChat({ body, earlier: [], storedBytes: 0 }, call, stored);
+      }
+      return withStored(body, call, stored).then((input) => readChat(input, call, stored));
     },
   };
 }
 
 /** `POST /v1/responses/input_tokens` */
-export function createResponseTokens({ responses: stored }: ResponsesParts): CountSurface {
+export function createResponseTokens(parts: ResponsesParts): CountSurface {
+  const responses = createResponses(parts);
   return {
-    read({ value }, call) {
-      const input = wholeInput(checkResponsesRequest(value), call, stored);
-      if (input instanceof Promise) return input.then((whole) => readInput(whole).conversation);
-      return readInput(input).conversation;
-    },
+    read: (body, call) => responses.read(body, call),
     body: (inputTokens) => ({ object: "response.input_tokens", input_tokens: inputTokens }),
   };
 }
 
-function wholeInput(
-  body: JsonObject,
-  call: ReadingCall,
-  stored: StoredResponses,
-): WholeInput | Promise<WholeInput> {
-  if (refersToStored(body)) return withStored(body, call, stored);
-  return { body, earlier: [], storedBytes: 0 };
-}
-
-function readInput({ body, earlier }: WholeInput): ReadResponsesRequest {
-  const read = readResponsesRequest(body, earlier);
-  checkConversation(read.conversation);
-  return read;
-}
-
 function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses): ReadChat {
-  const { body, storedBytes } = input;
-  const { conversation, included } = readInput(input);
+  const { body, earlier, storedBytes } = input;
+  const { conversation, included } = readResponsesRequest(body, earlier);
+  requireInput(conversation);
+  checkConversation(conversation);
   const isStored = body["store"] !== false && stored.stores(call);
   const shared = {
     echo: echoOf(body),
@@ -80,10 +64,7 @@ function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses)
     const held = text === undefined ? undefined : stored.hold(call, { id, input: text });
     const encrypted = new Map<string, string>();
     const grouped = groupedTools(conversation.tools);
-    const store = held && {
-      keep: (response: JsonObject) => held.keep(bodyText(response, encrypted)),
-      release: () => held.release(),
-    };
+    const store = held && storeOf(held, encrypted);
     return { ...shared, id, createdAt: created, model, grouped, encrypted, store };
   };
   return {
@@ -102,5 +83,13 @@ function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses)
       }
     },
     openWriter: (about) => new ResponseStreamWriter({ ...begin(about), now: about.now }),
+  };
+}
+
+/** Outside `readChat`: its closures would keep the request for as long as the stream is open. */
+function storeOf(held: HeldResponse, encrypted: ReadonlyMap<string, string>): ResponseStore {
+  return {
+    keep: (response) => held.keep(bodyText(response, encrypted)),
+    release: () => held.release(),
   };
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { callerOf, snapshotOf } from "../../../test/support/pipeline-fixtures.ts";
-import { openAi } from "../../dialects/openai-dialect.ts";
+import { openAiDialect } from "../../dialects/openai-dialect.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { createNetworkList } from "../../domain/network.ts";
 import type { Principal } from "../../domain/principal.ts";
@@ -275,7 +275,7 @@ describe("the data plane", () => {
         method: "GET",
         path: "/v1/models",
         access: "key",
-        dialect: openAi,
+        dialect: openAiDialect,
         counts: "listing",
         handle,
       },

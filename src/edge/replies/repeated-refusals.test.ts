@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { callerOf, snapshotOf } from "../../../test/support/pipeline-fixtures.ts";
-import { openAi } from "../../dialects/openai-dialect.ts";
+import { openAiDialect } from "../../dialects/openai-dialect.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { PreparedRefusals } from "./repeated-refusals.ts";
 import { RawConnection } from "../../../test/http/raw-connection.ts";
@@ -19,7 +19,7 @@ const callerNamed = (id: string) => ({ ...usual, key: { ...usual.key, id } });
 const limited = new GatewayError("rate_limit_exceeded", { message: "Too many." });
 
 test("a refusal of a key holds for the rest of its second, and for no other key", () => {
-  const repeated = new PreparedRefusals(openAi);
+  const repeated = new PreparedRefusals(openAiDialect);
   const caller = callerNamed("a");
   expect(repeated.ofKey("call", caller, 5_100)).toBeUndefined();
   repeated.keepOfKey({ kind: "call", caller }, limited, 5_100);
@@ -32,7 +32,7 @@ test("a refusal of a key holds for the rest of its second, and for no other key"
 });
 
 test("a refusal of a key is not repeated once its `retry-after-ms` is over", () => {
-  const repeated = new PreparedRefusals(openAi);
+  const repeated = new PreparedRefusals(openAiDialect);
   const headers = { "retry-after-ms": "300" };
   const soon = new GatewayError("rate_limit_exceeded", { message: "Too many.", headers });
   repeated.keepOfKey({ kind: "call", caller: usual }, soon, 5_100);
@@ -41,7 +41,7 @@ test("a refusal of a key is not repeated once its `retry-after-ms` is over", () 
 });
 
 test("an address with many wrong keys in one second gets an answer that names none of them", () => {
-  const repeated = new PreparedRefusals(openAi);
+  const repeated = new PreparedRefusals(openAiDialect);
   const answers = Array.from({ length: 30 }, () => repeated.ofAddress("192.0.2.1", 5_000));
   expect(answers.slice(0, 20).every((each) => each === undefined)).toBe(true);
   expect(answers.slice(20).map((each) => each?.reply.status)).toEqual(
@@ -52,7 +52,7 @@ test("an address with many wrong keys in one second gets an answer that names no
 });
 
 test("memory stays bounded however many keys and addresses are refused in one second", () => {
-  const repeated = new PreparedRefusals(openAi);
+  const repeated = new PreparedRefusals(openAiDialect);
   for (let index = 0; index < 20_000; index += 1) {
     repeated.keepOfKey({ kind: "call", caller: callerNamed(`${index}`) }, limited, 1_000);
     repeated.ofAddress(`address ${index}`, 1_000);
@@ -83,7 +83,7 @@ function start() {
         method: "POST",
         path: "/v1/chat/completions",
         access: "key",
-        dialect: openAi,
+        dialect: openAiDialect,
         counts: "call",
         handle: async (call) => {
           lengths.push((await call.readBody()).byteLength);
@@ -196,7 +196,7 @@ describe("a call that is shed", () => {
 });
 
 test("the first hundred refusals of a second are recorded", () => {
-  const replies = new PreparedRefusals(openAi);
+  const replies = new PreparedRefusals(openAiDialect);
   const kept = [10_000, 10_500, 11_000].map(
     (now) => Array.from({ length: 80 }, () => replies.isExplained(now)).filter(Boolean).length,
   );
@@ -204,7 +204,7 @@ test("the first hundred refusals of a second are recorded", () => {
 });
 
 test("callers get different retry times, so they do not all retry at once", () => {
-  const replies = new PreparedRefusals(openAi);
+  const replies = new PreparedRefusals(openAiDialect);
   const times = Array.from({ length: 64 }, () =>
     Number(replies.nextShed().reply.headers["retry-after-ms"]),
   );

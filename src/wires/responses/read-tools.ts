@@ -38,7 +38,7 @@ export function readTools(body: JsonObject, toolItems: readonly ToolItem[]): Off
       }
       if (isKind(type)) return tools.push(readTool(definition, type, { at }));
       firstDropped ??= { type, at };
-      return dropped.set(`tools.${hostedTypes.has(type) ? type : "unknown"}`, "dropped");
+      return dropped.set(`tools.${hostedTypes[type] === true ? type : "unknown"}`, "dropped");
     });
   }
   if (firstDropped !== undefined && tools.length === 0 && body["tool_choice"] !== "none") {
@@ -61,23 +61,11 @@ function isKind(type: string): type is ToolKind {
 }
 
 /** The names that a header may tell. Source: `Tool` in OpenAI's OpenAPI document. */
-const hostedTypes: ReadonlySet<string> = new Set([
-  "apply_patch",
-  "code_interpreter",
-  "computer",
-  "computer_use_preview",
-  "file_search",
-  "image_generation",
-  "local_shell",
-  "mcp",
-  "programmatic_tool_calling",
-  "shell",
-  "tool_search",
-  "web_search",
-  "web_search_2025_08_26",
-  "web_search_preview",
-  "web_search_preview_2025_03_11",
-]);
+const hostedTypes = fieldNames(
+  "apply_patch code_interpreter computer computer_use_preview file_search image_generation " +
+    "local_shell mcp programmatic_tool_calling shell tool_search web_search " +
+    "web_search_2025_08_26 web_search_preview web_search_preview_2025_03_11",
+);
 
 function readGroup(group: JsonObject, at: string): readonly Tool[] {
   const namespace = textOf(group["name"]);
@@ -116,12 +104,15 @@ function readTool(definition: JsonObject, kind: ToolKind, { at, namespace }: Too
 
 const toolFields = fieldNames("type name description parameters strict format");
 
-/** Throws 400 for a choice that no offered tool can fulfil. Without tools, a choice is none. */
+/** Throws 400 for a choice that only tools of OpenAI's servers fulfil. Without tools, a choice is none. */
 export function readToolChoice(choice: unknown, tools: readonly Tool[]): ToolChoice | undefined {
   if (choice === "auto" || choice === "none" || choice === "required") {
     if (tools.length > 0) return { mode: choice };
-    if (choice === "required") throw notOffered("tool_choice");
-    return undefined;
+    if (choice !== "required") return undefined;
+    throw new GatewayError("invalid_value", {
+      message: "Tool choice 'required' must be specified with 'tools' parameter.",
+      param: "tool_choice",
+    });
   }
   if (!isObject(choice)) return undefined;
   if (choice["type"] !== "allowed_tools") return { mode: "named", ...chosen(choice, tools) };
@@ -134,33 +125,15 @@ export function readToolChoice(choice: unknown, tools: readonly Tool[]): ToolCho
   };
 }
 
-interface ChosenTool {
-  readonly kind: ToolKind;
-  /** As wires without groups have it. */
-  readonly name: string;
-}
-
-function chosen(choice: JsonObject, tools: readonly Tool[]): ChosenTool {
+/** The tool's name as wires without groups have it. */
+function chosen(choice: JsonObject, tools: readonly Tool[]): Pick<Tool, "kind" | "name"> {
   const kind = textOf(choice["type"]) ?? "";
   if (!isKind(kind)) throw hostedTool("tool_choice.type");
   const name = textOf(choice["name"]) ?? "";
-  const namespace = textOf(choice["namespace"]);
+  const group = textOf(choice["namespace"]);
   const found = tools.find(
     (tool) =>
-      tool.kind === kind &&
-      tool.name === name &&
-      (namespace === undefined || tool.namespace === namespace),
+      tool.kind === kind && tool.name === name && (group === undefined || tool.namespace === group),
   );
-  if (found === undefined) throw notOffered("tool_choice", name);
-  return { kind, name: flatNameOf(found) };
-}
-
-function notOffered(param: string, name?: string): GatewayError {
-  return new GatewayError("invalid_value", {
-    message:
-      name === undefined
-        ? "Tool choice 'required' must be specified with 'tools' parameter."
-        : `Tool choice '${name.slice(0, 64)}' not found in 'tools' parameter.`,
-    param,
-  });
+  return { kind, name: flatNameOf(found ?? { name, namespace: group }) };
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
-import { checkChatRequest } from "../../openai-chat/chat-request.ts";
+import { responseWorld } from "../../../../test/support/response-world.ts";
+import { chatCompletions } from "../../openai-dialect.ts";
 import { parseEmbeddingRequest } from "../../embeddings/embedding-request.ts";
 
 /** One line of a table: either the whole `body`, or fields to `send` over a valid body. */
@@ -13,8 +14,8 @@ interface Refusal {
 }
 
 const tables = [
-  { name: "refused-messages", base: chatBody(), parse: checkChatRequest },
-  { name: "refused-fields", base: chatBody(), parse: checkChatRequest },
+  { name: "refused-messages", base: chatBody(), parse: readChat },
+  { name: "refused-fields", base: chatBody(), parse: readChat },
   { name: "refused-embeddings", base: { model: "m", input: "hi" }, parse: parseEmbeddingRequest },
 ];
 
@@ -35,6 +36,10 @@ for (const { name, base, parse } of tables) {
       });
     });
   }
+}
+
+function readChat(value: unknown): unknown {
+  return chatCompletions.read({ value, text: "" }, responseWorld().callOf());
 }
 
 function chatBody() {
