@@ -21,72 +21,61 @@ interface ReadInput {
 }
 
 /**
- * Reads `input`: a text, or items, after the items of the response that it continues. Neighbouring items of the model (messages, thoughts, calls) are
- * one turn, because other wires have the calls of one step together.
+ * Reads `input`: a text, or items, after the items of the response that it continues. Neighbouring
+ * items of the model (messages, thoughts, calls) are one turn, because other wires have the calls of
+ * one step together.
  */
 export function readItems(input: unknown, earlier: readonly unknown[]): ReadInput {
-  const turns = new Turns();
+  const turns: OpenTurn[] = [];
   const toolItems: ToolItem[] = [];
   const read = (item: unknown, at: string): void => {
     // Null stands for an item that was left out.
     if (!isObject(item)) return;
     if (item["type"] === "additional_tools") toolItems.push({ item, at });
-    else readItem(item, at, turns);
+    else addTurn(turns, readItem(item, at, turns.at(-1)?.role));
   };
   for (const item of earlier) read(item, "previous_response_id");
   if (typeof input === "string") {
     const at = "input";
-    const blocks = [{ type: "text", text: input, at } as const];
-    turns.add({ role: "user", blocks, isPlain: true, at });
+    turns.push({ role: "user", blocks: [{ type: "text", text: input, at }], isPlain: true, at });
   } else if (Array.isArray(input)) {
     input.forEach((item: unknown, index) => read(item, `input[${index}]`));
   }
-  return { turns: turns.list, toolItems };
+  return { turns, toolItems };
 }
 
-class Turns {
-  readonly list: Turn[] = [];
-  /** The blocks of the last turn, if more of the model's may follow. */
-  #open: Block[] | undefined;
+type OpenTurn = Turn & { readonly blocks: Block[] };
 
-  add(turn: Turn): void {
-    if (turn.blocks.length === 0) return;
-    if (turn.role !== "assistant") {
-      this.list.push(turn);
-      this.#open = undefined;
-    } else if (this.#open === undefined) {
-      this.#open = [...turn.blocks];
-      this.list.push({ ...turn, blocks: this.#open });
-    } else {
-      // One by one: as arguments of a call, very many would overflow the stack.
-      for (const block of turn.blocks) this.#open.push(block);
-    }
-  }
-
-  /** What no other wire understands stays where it is, in the turn before it if there is one. */
-  addForeign(block: Block): void {
-    const role = this.#open === undefined ? "user" : "assistant";
-    this.add({ role, blocks: [block], at: block.at });
-  }
+function addTurn(turns: OpenTurn[], turn: Turn): void {
+  if (turn.blocks.length === 0) return;
+  const last = turns.at(-1);
+  if (turn.role === "assistant" && last?.role === "assistant") {
+    // One by one: as arguments of a call, very many would overflow the stack.
+    for (const block of turn.blocks) last.blocks.push(block);
+  } else turns.push({ ...turn, blocks: [...turn.blocks] });
 }
 
-function readItem(item: JsonObject, at: string, turns: Turns): void {
+/** `before`: the role of the turn before it. */
+function readItem(item: JsonObject, at: string, before: Turn["role"] | undefined): Turn {
   switch (item["type"] ?? "message") {
     case "message":
-      return turns.add(readMessage(item, at));
+      return readMessage(item, at);
     case "reasoning":
-      return turns.add({ role: "assistant", blocks: readReasoning(item, at), at });
+      return { role: "assistant", blocks: readReasoning(item, at), at };
     case "function_call":
-      return turns.add({ role: "assistant", blocks: [readCall(item, at, "function")], at });
+      return { role: "assistant", blocks: [readCall(item, at, "function")], at };
     case "custom_tool_call":
-      return turns.add({ role: "assistant", blocks: [readCall(item, at, "custom")], at });
+      return { role: "assistant", blocks: [readCall(item, at, "custom")], at };
     case "function_call_output":
     case "custom_tool_call_output":
-      return turns.add({ role: "user", blocks: [readResult(item, at)], at });
+      return { role: "user", blocks: [readResult(item, at)], at };
     case "agent_message":
-      return turns.add({ role: "user", blocks: [readAgentMessage(item, at)], at });
-    default:
-      return turns.addForeign({ type: "foreign", value: item, at });
+      return { role: "user", blocks: [readAgentMessage(item, at)], at };
+    default: {
+      // What no other wire understands stays where it is, in the turn of the model if there is one.
+      const role = before === "assistant" ? before : "user";
+      return { role, blocks: [{ type: "foreign", value: item, at }], at };
+    }
   }
 }
 
@@ -118,27 +107,21 @@ function contentOf(content: unknown, at: string): readonly Block[] {
 
 function readPart(part: JsonObject, at: string): Block {
   const cacheMark = markOf(part);
+  const extra = fieldsBeyond(part, partFields);
   switch (part["type"]) {
     case "input_text":
     case "output_text":
-    case "text": {
-      const extra = fieldsBeyond(part, textFields);
+    case "text":
       return { type: "text", text: textOf(part["text"]) ?? "", cacheMark, extra, at };
-    }
-    case "refusal": {
-      const extra = fieldsBeyond(part, refusalFields);
+    case "refusal":
       return { type: "refusal", text: textOf(part["refusal"]) ?? "", cacheMark, extra, at };
-    }
     case "input_image": {
       const url = textOf(part["image_url"]) ?? "";
-      const detail = textOf(part["detail"]);
-      const extra = fieldsBeyond(part, imageFields);
-      return { type: "image", url, detail, cacheMark, extra, at };
+      return { type: "image", url, detail: textOf(part["detail"]), cacheMark, extra, at };
     }
     case "input_file": {
       const data = textOf(part["file_data"]);
       const filename = textOf(part["filename"]);
-      const extra = fieldsBeyond(part, fileFields);
       return { type: "document", data, filename, cacheMark, extra, at };
     }
     default:
@@ -147,10 +130,10 @@ function readPart(part: JsonObject, at: string): Block {
 }
 
 /** Annotations and probabilities of an earlier answer tell a model nothing. */
-const textFields = fieldNames("type text annotations logprobs prompt_cache_breakpoint");
-const refusalFields = fieldNames("type refusal prompt_cache_breakpoint");
-const imageFields = fieldNames("type image_url detail prompt_cache_breakpoint");
-const fileFields = fieldNames("type file_data filename detail prompt_cache_breakpoint");
+const partFields = fieldNames(
+  "type text annotations logprobs refusal image_url detail file_data filename " +
+    "prompt_cache_breakpoint",
+);
 
 function markOf(holder: JsonObject): CacheMark | undefined {
   return isObject(holder["prompt_cache_breakpoint"]) ? { form: "breakpoint" } : undefined;
