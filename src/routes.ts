@@ -11,9 +11,12 @@ import {
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
 import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
-import { refuseAction, refuseUpgrade } from "./dialects/responses/not-served.ts";
 import { createResponses, createResponseTokens } from "./dialects/responses/responses.ts";
-import { createStoredRoutes } from "./dialects/responses/stored-routes.ts";
+import {
+  createStoredRoutes,
+  refuseAction,
+  refuseUpgrade,
+} from "./dialects/responses/other-routes.ts";
 import { createReadiness, health } from "./edge/shutdown.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../domain/json-object.ts";
+import { isObject, numberOf, textOf } from "../../domain/json-fields.ts";
 import type {
   EmbeddingContent,
   EmbeddingInput,
@@ -29,23 +29,18 @@ export function parseEmbeddingRequest(body: unknown): EmbeddingRequest {
   const fields = requireObject(body);
   const model = requireModel(fields);
   const inputs = readInputs(fields["input"]);
-  assertOptions(fields);
+  const violation = embeddingOptions(fields);
+  if (violation !== undefined) throw violation.toError();
+  const format = fields["encoding_format"];
   return {
     model,
     inputs,
-    dimensions: fields.dimensions ?? undefined,
-    user: fields.user ?? undefined,
-    inputType: fields.input_type ?? undefined,
-    encodingFormat: fields.encoding_format ?? undefined,
+    dimensions: numberOf(fields["dimensions"]),
+    user: textOf(fields["user"]),
+    inputType: textOf(fields["input_type"]),
+    encodingFormat: format === "float" || format === "base64" ? format : undefined,
     sent: fields,
   };
-}
-
-interface EmbeddingOptions {
-  readonly encoding_format?: EmbeddingRequest["encodingFormat"] | null;
-  readonly dimensions?: number | null;
-  readonly user?: string | null;
-  readonly input_type?: string | null;
 }
 
 const embeddingOptions = object({
@@ -57,11 +52,6 @@ const embeddingOptions = object({
     input_type: text(),
   },
 });
-
-function assertOptions(fields: JsonObject): asserts fields is JsonObject & EmbeddingOptions {
-  const violation = embeddingOptions(fields);
-  if (violation !== undefined) throw violation.toError();
-}
 
 function readInputs(input: unknown): readonly EmbeddingInput[] {
   if (input === undefined) throw missing("input").toError();

@@ -20,7 +20,10 @@ export function checkChatRequest(body: unknown): JsonObject {
   refuseFieldsAlone(fields);
   const messages = objectsIn(fields["messages"]);
   dropEmptyFields(fields, messages);
-  replaceHalvesInArguments(messages);
+  for (const message of messages) {
+    for (const call of objectsIn(message["tool_calls"])) mendArguments(call["function"]);
+    mendArguments(message["function_call"]);
+  }
   return fields;
 }
 
@@ -52,35 +55,20 @@ function needsField(field: string, other: string): GatewayError {
 
 /** Removes fields without effect that upstreams would refuse. Null fields are gone already. */
 function dropEmptyFields(body: JsonObject, messages: readonly JsonObject[]): void {
-  for (const name of emptyFields(body)) Reflect.deleteProperty(body, name);
+  for (const name of ["tools", "functions", "stop", "modalities"]) dropEmptyList(body, name);
+  if (body["tools"] === undefined) {
+    Reflect.deleteProperty(body, "tool_choice");
+    Reflect.deleteProperty(body, "parallel_tool_calls");
+  }
+  if (body["functions"] === undefined) Reflect.deleteProperty(body, "function_call");
   for (const message of messages) {
-    if (isEmptyList(message["tool_calls"])) Reflect.deleteProperty(message, "tool_calls");
-    // Empty content occurs only beside a call, a refusal or audio; the schema refuses it elsewhere.
-    if (isEmptyList(message["content"])) Reflect.deleteProperty(message, "content");
+    dropEmptyList(message, "tool_calls");
+    // It occurs only beside a call, a refusal or audio; the schema refuses it elsewhere.
+    dropEmptyList(message, "content");
   }
 }
 
-function emptyFields(body: JsonObject): readonly string[] {
-  const names: string[] = [];
-  for (const name of ["tools", "functions", "stop", "modalities"]) {
-    if (isEmptyList(body[name])) names.push(name);
-  }
-  if (!hasItems(body["tools"])) names.push("tool_choice", "parallel_tool_calls");
-  if (!hasItems(body["functions"])) names.push("function_call");
-  return names;
-}
-
-function hasItems(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0;
-}
-
-function isEmptyList(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0;
-}
-
-function replaceHalvesInArguments(messages: readonly JsonObject[]): void {
-  for (const message of messages) {
-    for (const call of objectsIn(message["tool_calls"])) mendArguments(call["function"]);
-    mendArguments(message["function_call"]);
-  }
+function dropEmptyList(object: JsonObject, name: string): void {
+  const value = object[name];
+  if (Array.isArray(value) && value.length === 0) Reflect.deleteProperty(object, name);
 }

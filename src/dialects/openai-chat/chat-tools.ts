@@ -49,7 +49,7 @@ const tool = tagged("type", {
   }),
 });
 
-/** Lists may be empty: clients send `[]` for "none", and `drop-empty-fields.ts` removes it. */
+/** Lists may be empty: clients send `[]` for "none", which is removed. */
 const offers = { of: "objects", maximumLength: 128, mayBeEmpty: true };
 
 export const tools: Check = list(tool, offers);
