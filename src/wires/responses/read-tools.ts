@@ -41,10 +41,28 @@ export function readTools(body: JsonObject, toolItems: readonly ToolItem[]): Off
       return dropped.set(`tools.${hostedTypes[type] === true ? type : "unknown"}`, "dropped");
     });
   }
+  checkFlatNames(tools);
   if (firstDropped !== undefined && tools.length === 0 && body["tool_choice"] !== "none") {
     throw hostedTool(`${firstDropped.at}.type`);
   }
   return { tools, adjusted: dropped.size === 0 ? undefined : dropped };
+}
+
+/** Models know tools by their flat names; of a call, the group must be clear again. */
+function checkFlatNames(tools: readonly Tool[]): void {
+  const known = new Map<string, Tool>();
+  for (const tool of tools) {
+    const flat = flatNameOf(tool);
+    const other = known.get(flat) ?? tool;
+    known.set(flat, other);
+    if (other.name === tool.name && other.namespace === tool.namespace) continue;
+    throw new GatewayError("invalid_value", {
+      message:
+        `Models know no groups: two tools would be '${flat.slice(0, 64)}' to them. Rename one of ` +
+        "the tools or groups.",
+      param: `${tool.at}.name`,
+    });
+  }
 }
 
 function hostedTool(param: string): GatewayError {
