@@ -102,40 +102,96 @@ describe.each(models)("%s", (model) => {
     },
   );
 
-  test("takes its thoughts back from callers of chat", async () => {
-    const tools = ["weather", "trains"].map((name) => ({
-      type: "function",
-      function: { name, parameters: schema },
-    }));
-    const messages: Message[] = [
-      { role: "system", content: "Be brief." },
-      { role: "user", content: "Weather and trains in Rome?" },
-    ];
-    for (let round = 0; round < rounds; round += 1) {
-      const asked = { model, max_tokens: 8_000, reasoning_effort: "low", tools, messages };
-      const { choices } = (await post("/v1/chat/completions", asked)) as {
-        choices: {
-          message: {
-            role: string;
-            reasoning_content?: string;
-            reasoning_details?: unknown[];
-            tool_calls?: { id: string }[];
-          };
-        }[];
-      };
-      const [choice] = choices;
-      if (choice === undefined) throw new Error("There is no choice.");
-      const { message } = choice;
-      expect(message.reasoning_content).toContain("Step 1");
-      expect(message.reasoning_details?.length).toBe(1);
-      messages.push(message);
-      for (const { id } of message.tool_calls ?? []) {
-        messages.push({ role: "tool", content: "next: trains", tool_call_id: id });
+  test.each([false, true])(
+    "takes its thoughts back from callers of chat, streamed %p",
+    async (stream) => {
+      const messages: Message[] = [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "Weather and trains in Rome?" },
+      ];
+      for (let round = 0; round < rounds; round += 1) {
+        // What the application tells on the way changes nothing before it.
+        if (round === 20) messages.push({ role: "system", content: "Be kind." });
+        await chatRound(model, messages, stream);
       }
-      if ((message.tool_calls ?? []).length === 0) messages.push({ role: "user", content: "More" });
-    }
+    },
+  );
+
+  test("takes its thoughts back where instructions alone began the conversation", async () => {
+    const messages: Message[] = [{ role: "system", content: "Weather and trains in Rome?" }];
+    for (let round = 0; round < 4; round += 1) await chatRound(model, messages, false);
   });
 });
+
+/** Adds an answer with a thought, and the results of its calls or another question. */
+async function chatRound(model: string, messages: Message[], stream: boolean): Promise<void> {
+  const tools = ["weather", "trains"].map((name) => ({
+    type: "function",
+    function: { name, parameters: schema },
+  }));
+  const asked = { model, max_tokens: 8_000, reasoning_effort: "low", tools, messages, stream };
+  const response = await world.gateway.post("/v1/chat/completions", asked);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${response.status}: ${text}`);
+  expect(response.headers.get("x-sluice-adjusted-parameters") ?? "").not.toContain("thoughts");
+  const message = stream ? chatMessageIn(text) : wholeChatMessage(text);
+  expect(message.reasoning_content).toContain("Step 1");
+  expect(message.reasoning_details).toHaveLength(1);
+  messages.push(message);
+  const calls = message.tool_calls ?? [];
+  for (const { id } of calls) {
+    messages.push({ role: "tool", content: "next: trains", tool_call_id: id });
+  }
+  if (calls.length === 0) messages.push({ role: "user", content: "More" });
+}
+
+interface ChatMessage extends Message {
+  readonly reasoning_content?: string;
+  readonly reasoning_details?: readonly object[];
+  readonly tool_calls?: readonly { readonly id: string }[];
+}
+
+function wholeChatMessage(text: string): ChatMessage {
+  const { choices } = JSON.parse(text) as { choices: readonly { message: ChatMessage }[] };
+  const [choice] = choices;
+  if (choice === undefined) throw new Error("There is no choice.");
+  return choice.message;
+}
+
+/** The message that the deltas of a stream add up to. */
+function chatMessageIn(stream: string): ChatMessage {
+  expect(stream).toEndWith("data: [DONE]\n\n");
+  const message = { role: "assistant", content: "", reasoning_content: "" };
+  const details: object[] = [];
+  const calls: { id: string; type: string; function: { name: string; arguments: string } }[] = [];
+  for (const [, data = ""] of stream.matchAll(/^data: (\{.*)$/gm)) {
+    const { choices } = JSON.parse(data) as { choices: readonly { delta: ChatDelta }[] };
+    const { delta = {} } = choices[0] ?? {};
+    message.content += delta.content ?? "";
+    message.reasoning_content += delta.reasoning_content ?? "";
+    details.push(...(delta.reasoning_details ?? []));
+    for (const { index, id, function: called } of delta.tool_calls ?? []) {
+      const call = (calls[index] ??= {
+        id: id ?? "",
+        type: "function",
+        function: { name: called.name ?? "", arguments: "" },
+      });
+      call.function.arguments += called.arguments;
+    }
+  }
+  return { ...message, reasoning_details: details, ...(calls.length > 0 && { tool_calls: calls }) };
+}
+
+interface ChatDelta {
+  readonly content?: string | null;
+  readonly reasoning_content?: string;
+  readonly reasoning_details?: readonly object[];
+  readonly tool_calls?: readonly {
+    readonly index: number;
+    readonly id?: string;
+    readonly function: { readonly name?: string; readonly arguments: string };
+  }[];
+}
 
 test("thoughts of another model are left out, and the call is answered", async () => {
   const asked = (model: string, messages: readonly Message[]) =>

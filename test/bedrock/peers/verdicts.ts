@@ -100,7 +100,7 @@ export const verdicts: readonly Verdict[] = [
     requests: /^system in the middle$/,
     places: /./,
     right: "sluice",
-    why: "instructions stay instructions: neither the user's words nor an error",
+    why: "they stay in their place, marked as instructions: what is signed before them does not change",
   },
   {
     requests: /^system, mixtral$/,

@@ -71,10 +71,10 @@ class TurnEncoder<Sent> {
   /** Those that wait for the end of the results. */
   #moved: MovedImage<Sent>[] = [];
   /** Later instructions that wait for the same. */
-  #later: Sent[] = [];
+  #later: (readonly [Sent, CacheMark | undefined])[] = [];
   /** Thoughts that are sent only if more of the assistant's turn follows. */
   #thoughts: Sent[] = [];
-  /** The index in the system of the last instruction, if no assistant turn follows it. */
+  /** The index in the system of the last instruction, if the model has only that to answer. */
   #lastInstruction: number | undefined;
 
   constructor(request: Conversation, context: TurnContext<Sent>) {
@@ -124,29 +124,27 @@ class TurnEncoder<Sent> {
   }
 
   /**
-   * Providers accept instructions only for the whole conversation. Chat's all become part of them.
-   * Later ones of other callers stay in place, as tagged words of the user: moved, they would change
-   * what comes before thoughts that the model has signed.
+   * Providers accept instructions only for the whole conversation. Later ones stay in place, as tagged
+   * words of the user: moved, they would change what comes before thoughts that the model has signed.
    */
   #addInstructions({ blocks, cacheMark }: Turn): void {
-    const isLater = this.#request.wire !== "chat" && this.#turns.last !== undefined;
-    const begin = this.#system.length;
-    for (const block of blocks) {
-      const text = wordsOf(block);
-      if (isBlank(text)) continue;
-      if (isLater) {
-        this.#later.push(this.#writer.text(`<system>\n${text}\n</system>`));
-        continue;
+    const said = blocks.filter((block) => !isBlank(wordsOf(block)));
+    if (this.#turns.last !== undefined) {
+      for (const [index, block] of said.entries()) {
+        const ofTurn = index === said.length - 1 ? cacheMark : undefined;
+        const text = this.#writer.text(`<system>\n${wordsOf(block)}\n</system>`);
+        this.#later.push([text, block.cacheMark ?? ofTurn]);
       }
-      this.#system.push(this.#writer.text(text));
-      this.#markSystem(block.cacheMark);
-    }
-    if (isLater) {
       if (!this.#history.isOpen) this.#addLater();
       return;
     }
+    const begin = this.#system.length;
+    for (const block of said) {
+      this.#system.push(this.#writer.text(wordsOf(block)));
+      this.#markSystem(block.cacheMark);
+    }
     this.#markSystem(cacheMark);
-    if (this.#system.length > begin) this.#lastInstruction = begin;
+    if (said.length > 0) this.#lastInstruction = begin;
   }
 
   /** Results come first, wherever they stand in the turn. */
@@ -213,7 +211,10 @@ class TurnEncoder<Sent> {
   #addLater(): void {
     if (this.#later.length === 0) return;
     this.#thoughts = [];
-    for (const block of this.#later) this.#turns.add("user", block);
+    for (const [block, cacheMark] of this.#later) {
+      this.#turns.add("user", block);
+      this.#mark(cacheMark);
+    }
     this.#later = [];
   }
 
@@ -227,7 +228,6 @@ class TurnEncoder<Sent> {
         `${at}: spoken answers cannot be sent back to this model. Send their text.`,
       );
     }
-    if (!isSilent) this.#lastInstruction = undefined;
     for (const block of blocks) this.#addAnswered(block);
     if (!isSilent) this.#mark(cacheMark);
   }
@@ -259,6 +259,9 @@ class TurnEncoder<Sent> {
   }
 
   #addSaid(said: Sent, cacheMark: CacheMark | undefined): void {
+    // Without thoughts, the first words of a conversation may be a greeting of the application's.
+    const isGreeting = this.#turns.last === undefined && this.#thoughts.length === 0;
+    if (isGreeting) this.#lastInstruction = undefined;
     for (const thought of this.#thoughts) this.#turns.add("assistant", thought);
     this.#thoughts = [];
     this.#turns.add("assistant", said);

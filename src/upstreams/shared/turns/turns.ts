@@ -106,7 +106,7 @@ const noMessage = "(no message)";
 interface UnfinishedTurns<Sent> {
   readonly system: Sent[];
   readonly turns: WireTurn<Sent>[];
-  /** The index in `system` of the last instruction, if no assistant message follows it. */
+  /** The index in `system` of the last instruction, if the model has only that to answer. */
   readonly lastInstruction: number | undefined;
   /** Whether the last message is an empty one of the user. */
   readonly isUserSilent: boolean;
@@ -114,21 +114,19 @@ interface UnfinishedTurns<Sent> {
 
 /**
  * Makes a conversation begin with the user and, unless the assistant's text is to be continued, end
- * with the user: an instruction after all turns becomes the user's turn, or a placeholder is added.
- * The first turn is left empty if the assistant begins; see `withFirstWords`.
+ * with the user. The first turn is the last instruction, or empty; see `withFirstWords`.
  */
 export function repairTurns<Sent>(
   { system, turns, lastInstruction, isUserSilent }: UnfinishedTurns<Sent>,
   writer: BlockWriter<Sent>,
 ): void {
-  if (turns.at(-1)?.role !== "user") {
-    if (lastInstruction !== undefined) {
-      turns.push({ role: "user", content: system.splice(lastInstruction) });
-    } else if (isUserSilent && turns.length > 0) {
-      turns.push({ role: "user", content: [writer.text(noMessage)] });
-    }
+  if (turns[0]?.role !== "user") {
+    const content = lastInstruction === undefined ? [] : system.splice(lastInstruction);
+    turns.unshift({ role: "user", content });
   }
-  if (turns[0]?.role !== "user") turns.unshift({ role: "user", content: [] });
+  if (turns.at(-1)?.role !== "user" && isUserSilent) {
+    turns.push({ role: "user", content: [writer.text(noMessage)] });
+  }
 }
 
 /** The turns after `words`; a first turn that stays empty gets a placeholder. */
