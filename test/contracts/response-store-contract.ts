@@ -7,6 +7,8 @@ export interface ResponseStoreFixture {
   readonly store: ResponseStore & { prune(now: number, limit: number): Promise<number> };
   /** Of the same database. */
   readonly control: ControlStore;
+  /** Those of other processes at the same database. */
+  readonly others?: readonly ResponseStore[];
 }
 
 const roomy = 1_000_000;
@@ -98,6 +100,29 @@ export function responseStoreContract(
       const left = await idsOf(ids);
       expect(left.length).toBeLessThanOrEqual(5);
       expect(left).toContain("r39");
+    });
+
+    test("a flood of one key at the same time never has more than its limit", async () => {
+      const limit = 5 * bytesOfOne;
+      const { others = [] } = fixture;
+      const ids = Array.from({ length: 60 }, (_, index) => `r${index}`);
+      const stores = [store, ...others];
+      let isOver = false;
+      const flood = Promise.all(
+        ids.map((id, index) =>
+          (stores[index % stores.length] ?? store).put({
+            response: responseOf(id),
+            limitBytes: limit,
+          }),
+        ),
+      ).finally(() => (isOver = true));
+      while (!isOver) {
+        const found = await idsOf(ids);
+        expect(found.length).toBeLessThanOrEqual(5);
+        await Bun.sleep(0);
+      }
+      await flood;
+      expect(await idsOf(ids)).toHaveLength(5);
     });
 
     test("nothing is stored for an erased account, and what was is pruned", async () => {

@@ -12,7 +12,9 @@ import { SqlReplyStore } from "../repositories/reply-store.ts";
 import type { PostgresConnection } from "./connection/connection.ts";
 import { serverTime } from "./open-stores.ts";
 
-describeWithPostgres(({ connect }) => {
+describeWithPostgres((databases) => {
+  const { connect } = databases;
+
   controlStoreContract("PostgreSQL", async () => new ControlStore(await connect()));
 
   keyStoreContract("PostgreSQL", async (clock) => {
@@ -33,9 +35,12 @@ describeWithPostgres(({ connect }) => {
   });
 
   responseStoreContract("PostgreSQL", async () => {
-    const connection = await connect();
+    const url = await databases.server.createDatabase();
+    const connections = [await connect({ url }), await connect({ url }), await connect({ url })];
+    const [connection = await connect({ url })] = connections;
     const control = new ControlStore(connection);
-    return { store: new SqlResponseStore(connection.inLane("replies")), control };
+    const others = connections.slice(1).map((each) => responsesOf(each));
+    return { store: responsesOf(connection), control, others };
   });
 
   claimsContract("PostgreSQL", async () => {
@@ -50,6 +55,10 @@ describeWithPostgres(({ connect }) => {
     };
   });
 });
+
+function responsesOf(connection: PostgresConnection): SqlResponseStore {
+  return new SqlResponseStore(connection.inLane("replies"));
+}
 
 function repliesOf(connection: PostgresConnection): SqlReplyStore {
   return new SqlReplyStore({

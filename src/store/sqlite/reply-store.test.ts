@@ -1,3 +1,7 @@
+import { afterAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { sql } from "kysely";
 import { claimsContract } from "../../../test/contracts/claims-contract.ts";
 import { replyStoreContract } from "../../../test/contracts/reply-store-contract.ts";
@@ -25,9 +29,20 @@ replyStoreContract("SQLite", () => {
   };
 });
 
+const folder = mkdtempSync(join(tmpdir(), "sluice-responses-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
 responseStoreContract("SQLite", () => {
-  const { connection } = open();
-  return { store: new SqlResponseStore(connection), control: new ControlStore(connection) };
+  const path = join(folder, `${crypto.randomUUID()}.db`);
+  const [connection, ...others] = [1, 2, 3].map(
+    () => new SqliteConnection({ path, busyTimeoutMs: 10 }),
+  );
+  if (connection === undefined) throw new Error("no connection");
+  return {
+    store: new SqlResponseStore(connection),
+    control: new ControlStore(connection),
+    others: others.map((other) => new SqlResponseStore(other)),
+  };
 });
 
 claimsContract("SQLite", () => {
