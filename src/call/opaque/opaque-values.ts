@@ -52,7 +52,7 @@ export class OpaqueValues {
 
   /**
    * Takes the tags off. Thoughts return all together or not at all: a model refuses the thoughts of
-   * others, and some refuse a conversation with a gap among their own.
+   * others, and some refuse a gap among their own, which a turn of another model may be to them.
    */
   open(request: Conversation): Opened {
     if (!hasTags(request)) return { request, droppedFrom: undefined };
