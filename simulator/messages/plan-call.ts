@@ -304,13 +304,13 @@ function* framesOf(
   }
 }
 
-function withUsageFault(event: JsonRecord, mode: Fault["mode"]): JsonRecord {
-  const { usage, message } = event;
-  if (mode === "ok-no-usage") {
-    const { usage: _counts, ...other } = recordOf(message);
-    const { usage: _usage, ...rest } = event;
-    return message === undefined ? rest : { ...rest, message: other };
-  }
-  if (mode !== "wrong-usage" || !isRecord(usage)) return event;
-  return { ...event, usage: inflatedUsage(usage) };
+/** Of an event, or of the message in it. */
+function withUsageFault(holder: JsonRecord, mode: Fault["mode"]): JsonRecord {
+  const { usage, message, ...rest } = holder;
+  const told = mode === "wrong-usage" && isRecord(usage) ? inflatedUsage(usage) : usage;
+  return {
+    ...rest,
+    ...(isRecord(message) && { message: withUsageFault(message, mode) }),
+    ...(told !== undefined && mode !== "ok-no-usage" && { usage: told }),
+  };
 }

@@ -3,12 +3,13 @@ import { systemClock } from "../../src/domain/clock.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import {
+  anthropicUpstream,
   bedrockUpstream,
+  type ChatKind,
   simulatorUpstream,
   startGateway,
   targetAt,
   type TestGateway,
-  type UpstreamKind,
 } from "../support/gateway.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import { type Simulator, startSimulator, type TruthEntry } from "../../simulator/simulator.ts";
@@ -20,10 +21,11 @@ export const words = "one two three four five six seven eight";
 export const callNames = ["a whole answer", "a stream", "embeddings"] as const;
 export type CallName = (typeof callNames)[number] | "embeddings in one batch";
 
-/** On Bedrock, Cohere's models take many texts a request, Titan's one. */
-export const callNamesOf: Readonly<Record<UpstreamKind, readonly CallName[]>> = {
+/** On Bedrock, Cohere's models take many texts a request, Titan's one. Anthropic has no embeddings. */
+export const callNamesOf: Readonly<Record<ChatKind, readonly CallName[]>> = {
   openai: callNames,
   bedrock: [...callNames, "embeddings in one batch"],
+  anthropic: callNames.slice(0, 2),
 };
 
 export interface CallSeen {
@@ -47,7 +49,7 @@ const releaseDeadlineMs = 10_000;
 export class FaultBench implements AsyncDisposable {
   readonly gateway: TestGateway;
   readonly #second: Simulator;
-  readonly #kind: UpstreamKind;
+  readonly #kind: ChatKind;
   readonly #limits: MemoryLimitStore;
   #calls = 0;
 
@@ -58,7 +60,7 @@ export class FaultBench implements AsyncDisposable {
     this.#limits = more.limits;
   }
 
-  static async start(kind: UpstreamKind, hasSecond = false): Promise<FaultBench> {
+  static async start(kind: ChatKind, hasSecond = false): Promise<FaultBench> {
     const store = new MemoryLimitStore({
       clock: systemClock,
       random: Math.random,
@@ -134,7 +136,7 @@ export class FaultBench implements AsyncDisposable {
 }
 
 interface BenchParts {
-  readonly kind: UpstreamKind;
+  readonly kind: ChatKind;
   readonly limits: MemoryLimitStore;
 }
 
@@ -142,7 +144,7 @@ interface BenchParts {
 export const furtherFaults = ["flap", "throttle-429-7000", "throttled-burst"];
 
 /** Each call has its own target, so that health does not affect other calls. */
-function modelsOf(kind: UpstreamKind, hasSecond: boolean): string {
+function modelsOf(kind: ChatKind, hasSecond: boolean): string {
   const faults = [...faultTables[kind].map(([fault]) => fault), ...furtherFaults];
   return faults
     .flatMap((fault) => callNamesOf[kind].map((name) => modelOf(name, fault, { kind, hasSecond })))
@@ -165,7 +167,7 @@ const families: Readonly<Record<CallName, string>> = {
 function modelOf(
   name: CallName,
   fault: string,
-  { kind, hasSecond }: { readonly kind: UpstreamKind; readonly hasSecond: boolean },
+  { kind, hasSecond }: { readonly kind: ChatKind; readonly hasSecond: boolean },
 ): string {
   const alias = aliases[name];
   const family = families[name];
@@ -192,24 +194,25 @@ function upstreamOf(fault: string): string {
   return fault.startsWith("million") ? "long-idle" : "simulator";
 }
 
-function upstreamsOf(kind: UpstreamKind, first: Simulator, second: Simulator): string {
+function upstreamsOf(kind: ChatKind, first: Simulator, second: Simulator): string {
   const hasty = "timeouts: { connect: 200ms, first_byte: 500ms, idle: 400ms, total: 10s }";
   const secureOrigin = first.origin.replace("http:", "https:");
-  const secure =
-    kind === "bedrock"
-      ? bedrockUpstream(secureOrigin, hasty)
-      : `{ kind: openai, base_url: "${secureOrigin}/v1", ${hasty} }`;
+  const secure = {
+    openai: `{ kind: openai, base_url: "${secureOrigin}/v1", ${hasty} }`,
+    bedrock: bedrockUpstream(secureOrigin, hasty),
+    anthropic: anthropicUpstream(secureOrigin, hasty),
+  };
   return `
   simulator: ${simulatorUpstream(first, kind, `${hasty}, max_in_flight: 1`)}
   long-idle: ${simulatorUpstream(first, kind)}
-  secure: ${secure}
+  secure: ${secure[kind]}
   second: ${simulatorUpstream(second, kind)}`;
 }
 
 export function requestOf(
   name: CallName,
   fault: string,
-  { kind, mark }: { readonly kind: UpstreamKind; readonly mark: string },
+  { kind, mark }: { readonly kind: ChatKind; readonly mark: string },
 ) {
   const model = `${aliases[name]}-${fault}`;
   if (name.startsWith("embeddings")) {

@@ -1,4 +1,4 @@
-import type { UpstreamKind } from "../support/gateway.ts";
+import type { ChatKind } from "../support/gateway.ts";
 import { isComplete } from "../support/requirement.ts";
 
 /**
@@ -87,6 +87,12 @@ const overOpenai: readonly FaultRow[] = [
   ["crlf-framing", ...everyCall("whole")],
 ];
 
+/** The same frames, but an answer always says why it ended. */
+const overMessages: readonly FaultRow[] = [
+  ["missing-finish-reason", "503", "broken", "503"],
+  ...overOpenai.slice(1),
+];
+
 /** Texts of overflows, which must all be recognised as such. */
 const overflows: readonly FaultRow[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(
   (which) => [`context-overflow-${which}`, ...everyCall("400 context_length_exceeded")] as const,
@@ -162,7 +168,8 @@ const frames: readonly FaultRow[] = [
   ["transport-error-frame-0", ...onlyStreams("503")],
 ];
 
-export const faultTables: Readonly<Record<UpstreamKind, readonly FaultRow[]>> = {
+export const faultTables: Readonly<Record<ChatKind, readonly FaultRow[]>> = {
   openai: [...common, ...overOpenai],
   bedrock: [...common, ...overflows, ...exceptions, ...frames],
+  anthropic: [...common, ...overMessages],
 };
