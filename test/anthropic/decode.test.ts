@@ -58,7 +58,7 @@ const content = [
     { type: "signature_delta", signature: "c2ln" },
   ),
   ...block(1, { type: "redacted_thinking", data: "eHl6" }),
-  ...block(2, words, said("I "), { type: "citations_delta", citation: {} }, said("look.")),
+  ...block(2, words, said("I "), { type: "citations_delta", citation: { a: 1 } }, said("look.")),
   ...block(
     3,
     { type: "server_tool_use", id: "srv", name: "web_search", input: {} },
@@ -99,7 +99,7 @@ test("a stream is read in order, whatever its pieces", () => {
   expect<unknown>(answer.choices[0]?.blocks).toEqual([
     { type: "reasoning", text: "Hmm.", opaque: "c2ln" },
     { type: "reasoning", text: "", opaque: "eHl6", isRedacted: true },
-    { type: "text", text: "I look." },
+    { type: "text", text: "I look.", citations: [{ a: 1 }] },
     call("toolu_1", "look", '{"at":12345678901234567890}'),
     call("toolu_2", "now", "{}"),
     call("toolu_3", "all", '{"a":1}'),
@@ -117,7 +117,7 @@ test("a whole answer says the same, in place of a stream too", () => {
     content: [
       { type: "thinking", thinking: "Hmm.", signature: "c2ln" },
       { type: "redacted_thinking", data: "eHl6" },
-      { type: "text", text: "I look." },
+      { type: "text", text: "I look.", citations: [{ a: 1 }] },
       { type: "server_tool_use", id: "srv", name: "web_search", input: {} },
       { type: "web_search_tool_result", tool_use_id: "srv", content: [] },
       { type: "tool_use", id: "toolu_1", name: "look", input: { at: "AT" } },

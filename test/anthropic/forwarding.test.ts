@@ -5,6 +5,7 @@ import { startGateway, type TestGateway } from "../support/gateway.ts";
 interface Received {
   readonly path: string;
   readonly headers: Headers;
+  readonly text: string;
   readonly body: Record<string, unknown>;
 }
 
@@ -25,9 +26,11 @@ beforeAll(async () => {
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
-      const body = (await request.json()) as Received["body"];
-      received = { path: new URL(request.url).pathname, headers: request.headers, body };
-      return Response.json(answer);
+      const text = await request.text();
+      const body = JSON.parse(text) as Received["body"];
+      const path = new URL(request.url).pathname;
+      received = { path, headers: request.headers, text, body };
+      return Response.json(path.endsWith("count_tokens") ? { input_tokens: 5 } : answer);
     },
   });
   const model = (alias: string, upstream: string): string => `
@@ -42,7 +45,8 @@ beforeAll(async () => {
       upstreams: `
   open:
     ${key.replaceAll(", ", "\n    ")}
-    forward_fields: [context_management, citations, eager_input_streaming, web_search_tool_result]
+    forward_fields:
+      [context_management, eager_input_streaming, search_result, web_search_tool_result, web_fetch_tool_result]
     forward_betas: [context-management-2025-06-27]
     betas: [own-2026-01-01]
   closed: { ${key} }`,
@@ -72,7 +76,7 @@ const request = {
 };
 const betas = { "anthropic-beta": "context-management-2025-06-27, other-2026-01-01" };
 
-async function send(path: string, body: object): Promise<Received> {
+async function send(path: string, body: object | string): Promise<Received> {
   received = undefined;
   const response = await gateway.post(path, body, { headers: betas });
   expect(response.status).toBe(200);
@@ -107,14 +111,7 @@ test("without names only known fields are", async () => {
   const { headers, body } = await send("/v1/messages", { model: "closed", ...request });
   expect(headers.get("anthropic-beta")).toBeNull();
   const text = JSON.stringify(body);
-  for (const word of [
-    "context_management",
-    "unheard_of",
-    "citations",
-    "eager",
-    "web_search",
-    "odd",
-  ]) {
+  for (const word of ["context_management", "unheard_of", "eager", "web_search", "odd"]) {
     expect(text).not.toContain(word);
   }
 });
@@ -148,4 +145,71 @@ test("more than four cache marks lose their earliest", async () => {
     true,
     true,
   ]);
+});
+
+test("marks within results and blocks of the provider's tools count, too", async () => {
+  const mark = { cache_control: { type: "ephemeral" } };
+  const words = (text: string) => ({ type: "text", text, ...mark });
+  const found = (title: string) => {
+    return { type: "search_result", source: "s", title, content: [words(title)], ...mark };
+  };
+  const fetched = { type: "web_fetch_result", content: { type: "document", ...mark } };
+  const messages = [
+    { role: "user", content: [words("a")] },
+    {
+      role: "assistant",
+      content: [
+        { type: "web_fetch_tool_result", tool_use_id: "s", content: fetched, ...mark },
+        { type: "tool_use", id: "t", name: "look", input: { cache_control: 1 }, ...mark },
+      ],
+    },
+    {
+      role: "user",
+      content: [
+        { type: "tool_result", tool_use_id: "t", content: ["b", "c", "d"].map(found) },
+        found("e"),
+        words("f"),
+      ],
+    },
+  ];
+  const tools = [{ name: "look", input_schema: { type: "object" }, ...mark }];
+  const system = [words("Be brief.")];
+  const body = { model: "open", max_tokens: 10, system, tools, messages };
+  const { text, body: sent } = await send("/v1/messages", body);
+  expect(text.split('"cache_control":{').length - 1).toBe(4);
+  // The last four, in their places; what a tool was given is no mark.
+  const marks = (sent["messages"] as { content: Record<string, unknown>[] }[]).map(({ content }) =>
+    content.map((block) => block["cache_control"] !== undefined),
+  );
+  expect(marks).toEqual([[false], [false, true], [true, true, true]]);
+  expect(text).toContain('"input":{"cache_control":1}');
+});
+
+test("a count is of what would be sent, with its betas and integers of 64 bits", async () => {
+  const big = "1234567890123456789";
+  const use = { type: "tool_use", id: "t", name: "look", input: { id: "BIG" } };
+  const result = { type: "tool_result", tool_use_id: "t", content: "seen" };
+  const asked = {
+    ...request,
+    model: "open",
+    thinking: { type: "adaptive" },
+    output_config: { effort: "low" },
+    messages: [
+      { role: "user", content: "look" },
+      { role: "assistant", content: [use] },
+      { role: "user", content: [result] },
+      { role: "system", content: "Be kind." },
+    ],
+  };
+  const written = JSON.stringify(asked).replace('"BIG"', big);
+  const called = await send("/v1/messages", written);
+  const counted = await send("/v1/messages/count_tokens", written);
+  expect(counted.path).toBe("/v1/messages/count_tokens");
+  const { max_tokens: _, metadata: __, ...content } = called.body;
+  expect(counted.body).toEqual(content);
+  expect(content).toHaveProperty("context_management");
+  for (const { text, headers } of [called, counted]) {
+    expect(text).toContain(`"input":{"id":${big}}`);
+    expect(headers.get("anthropic-beta")).toBe("own-2026-01-01,context-management-2025-06-27");
+  }
 });

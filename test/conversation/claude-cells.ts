@@ -105,17 +105,12 @@ export const claudeCells: Readonly<Record<string, ClaudeCell>> = {
     anthropic: { fate: "kept", body: { system: [text("a")] } },
   },
   "later instructions": {
-    // Chat's become part of the others, the other wires' would change what a model has signed.
+    // Before the others, they would change what a model has signed.
     bedrock: {
       fate: "mapped",
       body: first({ text: "hi" }, { text: "<system>\na\n</system>" }),
-      bodyFor: { chat: { system: [{ text: "a" }] } },
     },
-    anthropic: {
-      fate: "mapped",
-      body: first(text("hi"), text("<system>\na\n</system>")),
-      bodyFor: { chat: { system: [text("a")] } },
-    },
+    anthropic: { fate: "mapped", body: first(text("hi"), text("<system>\na\n</system>")) },
   },
   text: {
     bedrock: { fate: "kept", body: second(said("a")) },
@@ -183,6 +178,18 @@ export const claudeCells: Readonly<Record<string, ClaudeCell>> = {
   "words about a document": {
     bedrock: { fate: "mapped", body: first({ text: "Old." }, { document: { name: "a" } }) },
     anthropic: { fate: "kept", body: first({ title: "a.pdf", context: "Old." }) },
+  },
+  citations: {
+    bedrock: gone("hint", "messages.0.content.0.document.citations"),
+    anthropic: {
+      fate: "kept",
+      body: {
+        messages: [
+          { content: [{ citations: { enabled: true } }] },
+          { content: [{ citations: [] }] },
+        ],
+      },
+    },
   },
   "tool call": {
     sent: answered,

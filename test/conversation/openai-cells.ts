@@ -166,6 +166,19 @@ export const openAiCells: Cells = {
       { refused: "file_data" },
     ],
   ],
+  citations: [
+    "hint",
+    [
+      "messages",
+      {
+        messages: [
+          user({ type: "document", source: pdfSource, citations: { enabled: true } }),
+          assistant({ ...text("a"), citations: [] }),
+        ],
+      },
+      { messages: [user(pdfPart), { role: "assistant", content: "a" }] },
+    ],
+  ],
   "words about a document": [
     "mapped",
     [

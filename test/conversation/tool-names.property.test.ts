@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { callItem, groupedTools } from "../../src/dialects/responses/output-items.ts";
+import { callItem, groupedTools } from "../../src/wires/responses/output-items.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { JsonObject } from "../../src/domain/json-object.ts";
 import { readResponsesRequest } from "../../src/wires/responses/read-request.ts";
@@ -64,7 +64,7 @@ test("a call of a tool in a group finds that tool again, or its name is refused"
       }
       const { conversation } = read;
       const grouped = groupedTools(conversation.tools);
-      const options = { digits: "", grouped, hasEncryptedReasoning: false, encrypted: new Map() };
+      const options = { id: "", grouped, hasEncryptedReasoning: false, encrypted: new Map() };
       for (const [kind, send] of Object.entries(kinds)) {
         const sent = sentNames[kind as keyof typeof kinds](send(conversation).body);
         const found = sent.map((flat) => {

@@ -32,8 +32,14 @@ export interface TokenDetails {
 }
 
 /** A block of an answer, in the order in which the model wrote it. */
-export type AnswerBlock =
-  { readonly type: "text" | "refusal"; readonly text: string } | AnswerReasoning | AnswerToolCall;
+export type AnswerBlock = AnswerText | AnswerReasoning | AnswerToolCall;
+
+export interface AnswerText {
+  readonly type: "text" | "refusal";
+  readonly text: string;
+  /** The places in documents that the text rests on, as Messages has them. */
+  readonly citations?: readonly ExtraFields[] | undefined;
+}
 
 /** A thought. `opaque` and `isRedacted` are as in a turn's block. */
 export interface AnswerReasoning {
@@ -63,6 +69,8 @@ export interface ChatChoice {
   readonly finishReason: FinishReason;
   /** The caller's stop sequence at which the answer ended, if the upstream tells it. */
   readonly stopSequence?: string | undefined;
+  /** Why the model declined, as Messages has it. */
+  readonly stopDetails?: ExtraFields | undefined;
   readonly logprobs: TokenLogprobs | undefined;
   readonly refusalLogprobs?: TokenLogprobs | undefined;
   /** Undefined if no guardrail intervened. */
@@ -79,6 +87,8 @@ interface ChoiceExtra {
 /** Extra fields of a chunk: of the choice, and beside the choices. */
 export interface ChunkExtra extends ChoiceExtra {
   readonly answer?: ExtraFields | undefined;
+  /** One of the block's text so far. */
+  readonly citation?: ExtraFields | undefined;
 }
 
 /** What a guardrail of the provider did to a choice, without its findings, which may be secret. */
@@ -106,6 +116,8 @@ export type ChatEvent =
       readonly text: string;
       readonly logprobs?: TokenLogprobs;
       readonly extra?: ChunkExtra;
+      /** Another block of text begins, which stays apart from one before it. */
+      readonly isStart?: true;
     }
   | {
       readonly type: "refusal-delta";
@@ -142,8 +154,9 @@ export type ChatEvent =
       readonly type: "choice-finish";
       readonly choice: number;
       readonly finishReason: FinishReason;
-      /** As in a choice. */
+      /** These two as in a choice. */
       readonly stopSequence?: string | undefined;
+      readonly stopDetails?: ExtraFields | undefined;
       readonly guardrail?: GuardrailOutcome | undefined;
       readonly extra?: ChunkExtra;
     }

@@ -98,6 +98,7 @@ interface CollectedCall extends AnswerToolCall {
 interface CollectedText {
   readonly type: "text" | "refusal" | "reasoning";
   text: string;
+  citations?: ExtraFields[];
 }
 
 class CollectedChoice {
@@ -120,11 +121,15 @@ class CollectedChoice {
   add(event: ChoiceEvent): void {
     switch (event.type) {
       case "text-delta":
+        if (event.isStart === true) this.#running = undefined;
         if (event.text !== "") this.#append("text", event.text);
         this.#logprobs = joined(this.#logprobs, event.logprobs);
         if (event.extra === undefined) return;
         this.#choiceExtra = replaced(this.#choiceExtra, event.extra.choice);
         this.#messageExtra = accumulated(this.#messageExtra, event.extra.message);
+        if (event.extra.citation !== undefined && this.#running !== undefined) {
+          (this.#running.citations ??= []).push(event.extra.citation);
+        }
         return;
       case "refusal-delta":
         this.#append("refusal", event.text);
@@ -188,12 +193,13 @@ class CollectedChoice {
   result(): ChatChoice {
     const choice = this.#choiceExtra;
     const message = this.#messageExtra;
-    const { finishReason, stopSequence, guardrail } = this.#finish;
+    const { finishReason, stopSequence, stopDetails, guardrail } = this.#finish;
     return {
       index: this.#index,
       blocks: this.#blocks,
       finishReason,
       stopSequence,
+      stopDetails,
       logprobs: this.#logprobs,
       refusalLogprobs: this.#refusalLogprobs,
       guardrail,
@@ -202,7 +208,7 @@ class CollectedChoice {
   }
 }
 
-type ChoiceFinish = Pick<ChatChoice, "finishReason" | "stopSequence" | "guardrail">;
+type ChoiceFinish = Pick<ChatChoice, "finishReason" | "stopSequence" | "stopDetails" | "guardrail">;
 
 function addExtra(call: CollectedCall, more: ToolCallExtra | undefined): void {
   if (more === undefined) return;

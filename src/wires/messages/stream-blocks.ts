@@ -1,3 +1,4 @@
+import type { ExtraFields } from "../../domain/chat/answer.ts";
 import { isWholeInput } from "../../domain/chat/tool-input.ts";
 import { writeJsonText } from "../../domain/json-object.ts";
 
@@ -41,9 +42,9 @@ export abstract class StreamBlock {
     return hasNext;
   }
 
-  /** A delta of a type with a text in a field. */
-  protected write(type: string, field: string, text: string): string {
-    return `${this.#head}"${type}","${field}":${writeJsonText(text)}}}\n\n`;
+  /** A delta of a type with a field, whose value is JSON. */
+  protected write(type: string, field: string, json: string): string {
+    return `${this.#head}"${type}","${field}":${json}}}\n\n`;
   }
 
   protected first(): string {
@@ -60,12 +61,23 @@ export abstract class StreamBlock {
 }
 
 export class TextBlock extends StreamBlock {
+  /** Those that are not written yet. */
+  readonly citations: ExtraFields[] = [];
+
+  override takeDeltas(): string {
+    let deltas = super.takeDeltas();
+    for (let citation; (citation = this.citations.shift()) !== undefined;) {
+      deltas += this.write("citations_delta", "citation", JSON.stringify(citation));
+    }
+    return deltas;
+  }
+
   protected content(): string {
     return '{"type":"text","text":""}';
   }
 
   protected delta(text: string): string {
-    return this.write("text_delta", "text", text);
+    return this.write("text_delta", "text", writeJsonText(text));
   }
 }
 
@@ -94,14 +106,14 @@ export class ThoughtBlock extends StreamBlock {
 
   protected delta(text: string): string {
     this.#hasText = true;
-    return this.write("thinking_delta", "thinking", text);
+    return this.write("thinking_delta", "thinking", writeJsonText(text));
   }
 
   /** A thought that is not shown has one empty delta, as Anthropic sends it. */
   protected override last(): string {
     if (this.#signature === undefined) return "";
     const text = this.#hasText ? "" : this.delta("");
-    return text + this.write("signature_delta", "signature", this.#signature);
+    return text + this.write("signature_delta", "signature", writeJsonText(this.#signature));
   }
 }
 
@@ -180,6 +192,6 @@ export class CallBlock extends StreamBlock {
   }
 
   #part(json: string): string {
-    return this.write("input_json_delta", "partial_json", json);
+    return this.write("input_json_delta", "partial_json", writeJsonText(json));
   }
 }

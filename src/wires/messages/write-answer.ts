@@ -1,4 +1,10 @@
-import type { AnswerBlock, ChatResult, FinishReason } from "../../domain/chat/answer.ts";
+import type {
+  AnswerBlock,
+  AnswerText,
+  ChatResult,
+  ExtraFields,
+  FinishReason,
+} from "../../domain/chat/answer.ts";
 import { toolInput } from "../../domain/chat/tool-input.ts";
 import type { JsonObject } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
@@ -19,6 +25,7 @@ export function writeMessage(
   const blocks = joined(choice?.blocks ?? []);
   const end = stopFields(choice?.finishReason ?? "stop", {
     stopSequence: choice?.stopSequence,
+    stopDetails: choice?.stopDetails,
     calls: blocks.some(({ type }) => type === "tool-call"),
     refuses: blocks.some(({ type }) => type === "refusal"),
   });
@@ -38,7 +45,7 @@ export function mintedId(messageId: string, index: number): string {
   return `toolu_${messageId.replace(/^msg_/, "")}_${index}`;
 }
 
-/** Neighbouring texts are one block, as they are in a stream; empty ones are refused when sent back. */
+/** A refusal is one block with the texts around it. Empty ones are refused when sent back. */
 function joined(blocks: readonly AnswerBlock[]): readonly AnswerBlock[] {
   const all: AnswerBlock[] = [];
   for (const block of blocks) {
@@ -48,29 +55,25 @@ function joined(blocks: readonly AnswerBlock[]): readonly AnswerBlock[] {
         all.push(block);
       }
     } else if (block.text !== "") {
-      if (last !== undefined && isText(last)) all[all.length - 1] = joinTexts(last, block);
+      const isOne = last?.type === "refusal" || (last?.type === "text" && block.type === "refusal");
+      if (isOne) all[all.length - 1] = { type: "refusal", text: last.text + block.text };
       else all.push(block);
     }
   }
   return all;
 }
 
-type TextAnswer = Extract<AnswerBlock, { readonly type: "text" | "refusal" }>;
-
-function isText(block: AnswerBlock): block is TextAnswer {
+function isText(block: AnswerBlock): block is AnswerText {
   return block.type === "text" || block.type === "refusal";
-}
-
-function joinTexts(one: TextAnswer, other: TextAnswer): TextAnswer {
-  const type = one.type === "refusal" ? one.type : other.type;
-  return { type, text: one.text + other.text };
 }
 
 function writeBlock(block: AnswerBlock, minted: string): object {
   switch (block.type) {
     case "text":
-    case "refusal":
-      return { type: "text", text: block.text };
+    case "refusal": {
+      const { text, citations } = block;
+      return { type: "text", text, ...(citations !== undefined && { citations }) };
+    }
     case "reasoning":
       return block.isRedacted === true
         ? { type: "redacted_thinking", data: block.opaque ?? "" }
@@ -93,6 +96,7 @@ function inputOf(text: string): JsonObject {
 
 interface AnswerEnd {
   readonly stopSequence: string | undefined;
+  readonly stopDetails: ExtraFields | undefined;
   /** Whether there is a call of a tool. */
   readonly calls: boolean;
   /** Whether the model wrote a refusal instead of an answer. */
@@ -106,7 +110,7 @@ export function stopFields(reason: FinishReason, end: AnswerEnd): object {
     stop_reason: word,
     stop_sequence: word === "stop_sequence" ? (end.stopSequence ?? null) : null,
     ...(word === "refusal" && {
-      stop_details: { type: "refusal", category: null, explanation: null },
+      stop_details: end.stopDetails ?? { type: "refusal", category: null, explanation: null },
     }),
   };
 }

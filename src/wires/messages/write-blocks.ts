@@ -11,7 +11,8 @@ import type {
 } from "../../domain/chat/conversation.ts";
 import { imageFormatOf, parseDataUrl, soundBase64 } from "../../domain/chat/data-url.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { type JsonObject, textOf } from "../../domain/json-fields.ts";
+import { isObject, type JsonObject, objectOf, textOf } from "../../domain/json-fields.ts";
+import { fieldNames, fieldsBeyond } from "../fields.ts";
 
 /** A block of a Messages request; it has a `type`. */
 export type MessagesBlock = JsonObject;
@@ -76,7 +77,7 @@ export class MessagesWriter {
     const { isOwn, forwarded } = this.#rules;
     const type = value["type"];
     if (!isOwn || typeof type !== "string" || !forwarded.has(type)) return undefined;
-    return value;
+    return objectOf(unmarked(value));
   }
 
   /** Undefined for a thought without a signature, which the API refuses. */
@@ -114,7 +115,10 @@ export class MessagesWriter {
 
   #with(extra: ExtraFields | undefined, block: MessagesBlock): MessagesBlock {
     const { isOwn, forwarded } = this.#rules;
-    return isOwn ? withFields(block, extra, forwarded) : block;
+    if (!isOwn) return block;
+    // Of documents whether they are cited, of texts what they cite.
+    const citations = extra?.["citations"] ?? undefined;
+    return withFields(citations === undefined ? block : { ...block, citations }, extra, forwarded);
   }
 
   #image({ url, at }: ImageBlock): MessagesBlock {
@@ -161,6 +165,16 @@ export class MessagesWriter {
     throw invalid(at, "the file must be a PDF or text. Say so in its media type or filename.");
   }
 }
+
+/** Marks of its parts would count, too: the conversation has the block's own. */
+function unmarked(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(unmarked);
+  if (!isObject(part)) return part;
+  const block = fieldsBeyond(part, marks) ?? {};
+  return "content" in block ? { ...block, content: unmarked(block["content"]) } : block;
+}
+
+const marks = fieldNames("cache_control");
 
 /** A call as it is sent. */
 interface SentCall {

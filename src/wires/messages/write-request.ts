@@ -29,7 +29,10 @@ export interface MessagesTool {
 }
 
 /** The fields of `POST /v1/messages` that `count_tokens` takes too. */
-export function writeMessagesContent({ wire }: Conversation, parts: MessagesParts): JsonObject {
+export function writeMessagesContent(
+  { wire, extra }: Conversation,
+  parts: MessagesParts,
+): JsonObject {
   const { model, messages, toolChoice, schema } = parts;
   const { thinking, output_config: config } = parts.thinking;
   const format = schema === undefined ? undefined : { type: "json_schema", schema };
@@ -38,7 +41,7 @@ export function writeMessagesContent({ wire }: Conversation, parts: MessagesPart
   const tools: JsonObject[] = parts.tools.map((tool) => writeTool(tool, forwarded));
   const system: JsonObject[] = [...parts.system];
   limitMarks([tools, system, ...messages.map(({ content }) => content)]);
-  return {
+  const content = {
     model,
     ...(system.length > 0 && { system }),
     messages,
@@ -47,9 +50,12 @@ export function writeMessagesContent({ wire }: Conversation, parts: MessagesPart
     ...(thinking !== undefined && { thinking }),
     ...(Object.keys(output).length > 0 && { output_config: output }),
   };
+  return withFields(content, extra, forwarded.intersection(countedFields));
 }
 
 const nothing: ReadonlySet<string> = new Set();
+/** Without a name in the conversation. */
+const countedFields: ReadonlySet<string> = new Set(["context_management", "mcp_servers", "speed"]);
 
 /** The other fields of `POST /v1/messages`. */
 export interface MessagesOptions {

@@ -1,4 +1,4 @@
-import type { AnswerReasoning, ChatEvent } from "../../domain/chat/answer.ts";
+import type { AnswerReasoning, ChatEvent, ExtraFields } from "../../domain/chat/answer.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import {
   CallBlock,
@@ -62,6 +62,7 @@ export class MessageStreamWriter {
     const start = this.#hasStarted ? "" : this.#start();
     const ending = stopFields(this.#finish?.finishReason ?? "stop", {
       stopSequence: this.#finish?.stopSequence,
+      stopDetails: this.#finish?.stopDetails,
       calls: this.#calls,
       refuses: this.#refuses,
     });
@@ -92,7 +93,7 @@ export class MessageStreamWriter {
     if ("choice" in event && event.choice !== 0) return "";
     switch (event.type) {
       case "text-delta":
-        return this.#text(event.text);
+        return this.#text(event.text, event.isStart) + this.#cite(event.extra?.citation);
       case "refusal-delta":
         this.#refuses = true;
         return this.#text(event.text);
@@ -120,10 +121,18 @@ export class MessageStreamWriter {
     }
   }
 
-  #text(text: string): string {
+  #text(text: string, isStart?: true): string {
     if (text === "") return "";
     const last = this.#blocks.at(-1);
-    return this.#append(last instanceof TextBlock ? last : this.#add(new TextBlock()), text);
+    const isSame = last instanceof TextBlock && isStart !== true;
+    return this.#append(isSame ? last : this.#add(new TextBlock()), text);
+  }
+
+  #cite(citation: ExtraFields | undefined): string {
+    const last = this.#blocks.at(-1);
+    if (citation === undefined || !(last instanceof TextBlock)) return "";
+    last.citations.push(citation);
+    return this.#append(last, "");
   }
 
   #thought(): StreamBlock {

@@ -1,6 +1,7 @@
 import type {
   AnswerReasoning,
   ChatEvent,
+  ExtraFields,
   FinishReason,
   GuardrailOutcome,
 } from "../../../domain/chat/answer.ts";
@@ -29,6 +30,7 @@ interface AnswerEnd {
   readonly usage?: TokenUsage | undefined;
   /** The stop sequence that the model named. */
   readonly stopSequence?: string | undefined;
+  readonly stopDetails?: ExtraFields | undefined;
 }
 
 /** The service returns one choice. If there are several, each comes from its own request. */
@@ -53,6 +55,7 @@ export class AnswerEvents {
   readonly #usedIds = new Set<string>();
   #hasFunctionCall = false;
   #hasAnswerCall = false;
+  #startsText = false;
   #heldText = "";
   /** The text sent to the caller, if it must be checked. */
   #saidText = "";
@@ -79,6 +82,19 @@ export class AnswerEvents {
     return this.#cutter.isCut;
   }
 
+  /** Call before each block of text, which stays apart from one before it. */
+  startText(): void {
+    this.#emitText(this.#cutter.flush());
+    this.#startsText = true;
+  }
+
+  /** What the text of the block so far rests on. */
+  citation(citation: ExtraFields): void {
+    if (this.isCut || this.#context.answerTool !== undefined) return;
+    this.#emitText(this.#cutter.flush());
+    this.#events.push({ type: "text-delta", choice, text: "", extra: { citation } });
+  }
+
   /**
    * If a tool's input is the answer, text beside it would spoil it. The text is held back until it
    * is clear that the model did not use that tool.
@@ -103,7 +119,9 @@ export class AnswerEvents {
   #emitText(text: string): void {
     if (text === "") return;
     this.#hasContent = true;
-    this.#events.push({ type: "text-delta", choice, text });
+    const delta = { type: "text-delta", choice, text } as const;
+    this.#events.push(this.#startsText ? { ...delta, isStart: true } : delta);
+    this.#startsText = false;
     if (this.#context.check === undefined) return;
     this.#saidText += text;
     if (this.#saidText.length > longestHeldText) {
@@ -142,7 +160,8 @@ export class AnswerEvents {
    * Throws `UpstreamFailure` when the reason is not that of a whole answer, or when the answer does
    * not have the required format.
    */
-  finish(stopReason: string | undefined, { guardrail, usage, stopSequence }: AnswerEnd = {}): void {
+  finish(stopReason: string | undefined, end: AnswerEnd = {}): void {
+    const { guardrail, usage, stopSequence, stopDetails } = end;
     const rest = this.#restOfText();
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
     const ended = { callsFinish: this.#callsFinish(), hasContent: this.#hasContent || rest !== "" };
@@ -157,6 +176,7 @@ export class AnswerEvents {
       choice,
       finishReason,
       ...(finishReason === "stop_sequence" && this.#stopOf(stopSequence)),
+      ...(finishReason === "refusal" && stopDetails !== undefined && { stopDetails }),
       ...(guardrail !== undefined && { guardrail }),
     });
     this.#countUsage(usage);

@@ -37,6 +37,7 @@ export class MessagesAnswer {
   #isFinished = false;
   #stopReason: string | undefined;
   #stopSequence: string | undefined;
+  #stopDetails: JsonObject | undefined;
   #tier: string | undefined;
 
   constructor(context: AnswerContext, onUnknownFinish: OnUnknownFinish) {
@@ -146,7 +147,9 @@ export class MessagesAnswer {
       case "text":
         if (typeof text !== "string") throw brokenAnswer("a text of the answer is not text");
         this.#open.set(index, { input: undefined });
-        this.#blocks.text(text);
+        this.#answer.startText();
+        this.#answer.text(text);
+        for (const citation of listOf(block["citations"]) ?? []) this.#cite(citation);
         return;
       case "thinking":
         this.#open.set(index, { input: undefined });
@@ -177,8 +180,10 @@ export class MessagesAnswer {
     const piece = textOf(delta[deltaFields[textOf(delta["type"]) ?? ""] ?? ""]);
     switch (delta["type"]) {
       case "text_delta":
-        this.#blocks.text(piece ?? "");
+        this.#answer.text(piece ?? "");
         break;
+      case "citations_delta":
+        return this.#cite(delta["citation"]);
       case "thinking_delta":
         this.#blocks.thought(index, { text: piece });
         break;
@@ -190,10 +195,16 @@ export class MessagesAnswer {
         this.#blocks.input(index, piece ?? "");
         break;
       default:
-        // Citations, and deltas that are not known yet.
+        // Deltas that are not known yet.
         return typeof delta["type"] === "string";
     }
     return piece !== undefined;
+  }
+
+  #cite(citation: unknown): boolean {
+    if (!isObject(citation)) return false;
+    this.#answer.citation(citation);
+    return true;
   }
 
   #endBlock(index: number | undefined): void {
@@ -209,9 +220,10 @@ export class MessagesAnswer {
     this.#blocks.end(index);
   }
 
-  #readStop({ stop_reason: reason, stop_sequence: sequence }: JsonObject): void {
-    this.#stopReason = nonEmpty(reason) ?? this.#stopReason;
-    this.#stopSequence = nonEmpty(sequence) ?? this.#stopSequence;
+  #readStop(told: JsonObject): void {
+    this.#stopReason = nonEmpty(told["stop_reason"]) ?? this.#stopReason;
+    this.#stopSequence = nonEmpty(told["stop_sequence"]) ?? this.#stopSequence;
+    this.#stopDetails = objectOf(told["stop_details"]) ?? this.#stopDetails;
   }
 
   #readUsage(usage: unknown): void {
@@ -226,6 +238,7 @@ export class MessagesAnswer {
     this.#answer.finish(reason, {
       usage: usageOf(this.#counts),
       stopSequence: this.#stopSequence,
+      stopDetails: this.#stopDetails,
     });
   }
 }
