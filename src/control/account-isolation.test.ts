@@ -132,6 +132,7 @@ function attacks(): Record<string, FixtureRequest[]> {
     listUsers: [{}, { query: { account_id: accountId } }],
     getUser: [user],
     updateUser: [{ ...user, body: { ...revision, name: "x" } }],
+    createSignInLink: [{ ...user, body: {} }],
     deleteUser: [user],
     createToken: [{ body: { name: "mine" } }],
     listTokens: [{}, { query: { user_id: "user_other" } }],

@@ -19,7 +19,7 @@ import { userOperations, type UserServices } from "./users/users.ts";
 
 /** All operations for signed-in principals, in the order of the reference page. */
 export function adminOperations(
-  services: AdminServices & Pick<UserServices, "passwords">,
+  services: AdminServices & Pick<UserServices, "passwords" | "publicUrl">,
 ): readonly Operation[] {
   return [
     ...accountOperations(services),

@@ -90,7 +90,7 @@ export function listen(options: ListenOptions) {
   if (portUse === "successor") socket?.takeAll();
   return {
     /** Without a trailing slash. */
-    url: urlOf(hostname, ownPort),
+    url: urlOf({ hostname, port: ownPort }),
     get pendingRequests(): number {
       return server.pendingRequests;
     },
@@ -122,16 +122,16 @@ export function refuseTaken(address: Pick<ListenOptions, "hostname" | "port">): 
 
 /** Adds the address, which the runtime's own error lacks. */
 function explained<Server>(
-  { hostname, port }: Pick<ListenOptions, "hostname" | "port">,
+  address: Pick<ListenOptions, "hostname" | "port">,
   start: () => Server,
 ): Server {
   try {
     return start();
   } catch (error) {
-    throw new Error(`cannot listen at ${urlOf(hostname, port)}`, { cause: error });
+    throw new Error(`cannot listen at ${urlOf(address)}`, { cause: error });
   }
 }
 
-function urlOf(hostname: string, port: number): string {
+export function urlOf({ hostname, port }: Pick<ListenOptions, "hostname" | "port">): string {
   return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
 }

@@ -8,7 +8,7 @@ import type {
   UsageStore,
 } from "../store/store.ts";
 import type { TelemetryEvents } from "../telemetry/events/events.ts";
-import type { MainState, StorageState, ToControl, ToMain } from "./messages.ts";
+import type { DemoAccess, MainState, StorageState, ToControl, ToMain } from "./messages.ts";
 import { ThreadLink, ThreadLost, type Handlers, type Port } from "./thread-link.ts";
 
 /** A control plane that runs: a thread, or in tests the same code in this one. */
@@ -114,8 +114,8 @@ export class ControlClient {
     return this.#linked().ask("usage.flush", undefined, beginTimeoutMs);
   }
 
-  issueDemoKey(): Promise<string | undefined> {
-    return this.#linked().ask("demo.issue-key", undefined);
+  issueDemoAccess(): Promise<DemoAccess> {
+    return this.#linked().ask("demo.issue-access", undefined);
   }
 
   /** Lets another process lead. */

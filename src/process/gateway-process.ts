@@ -100,7 +100,7 @@ export class GatewayProcess implements AsyncDisposable {
     return this.#telemetry.events;
   }
 
-  get control(): Pick<ControlClient, "reload" | "issueDemoKey"> {
+  get control(): Pick<ControlClient, "reload" | "issueDemoAccess"> {
     return this.#control;
   }
 

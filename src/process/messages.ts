@@ -48,6 +48,14 @@ export interface ControlStart {
   readonly parentPid: number;
 }
 
+/** The credentials of the demo, each shown once. */
+export interface DemoAccess {
+  /** Undefined when there is one already. */
+  readonly key: string | undefined;
+  /** Signs in once; undefined when the admin listener can be reached from other machines. */
+  readonly link: string | undefined;
+}
+
 /** What a process knows of itself beside what its control thread knows. */
 export interface MainState extends ProcessFacts {
   /** Undefined when it can serve. */
@@ -95,8 +103,7 @@ export type ToControl = {
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
   readonly "usage.flush": { readonly ask: undefined; readonly answer: void };
   readonly reload: { readonly ask: undefined };
-  /** Issues the key of the demo. Answered with its text, or undefined if there is a key. */
-  readonly "demo.issue-key": { readonly ask: undefined; readonly answer: string | undefined };
+  readonly "demo.issue-access": { readonly ask: undefined; readonly answer: DemoAccess };
   /** A successor serves: another process may lead. */
   readonly leave: { readonly ask: undefined; readonly answer: void };
   /** The process ends: answered when everything is stored that can be, and closed. */

@@ -70,6 +70,18 @@ export interface Session {
   readonly expiresAt: number;
 }
 
+/** What a link does: sign in as it is, or with a new password, which comes with its token. */
+export type LinkPurpose = "sign-in" | "new-password";
+
+/** A link that signs its user in once; the token in it is not stored. */
+export interface SignInLink {
+  readonly userId: string;
+  /** SHA-256 of the token, in hexadecimal digits. */
+  readonly digest: string;
+  readonly purpose: LinkPurpose;
+  readonly expiresAt: number;
+}
+
 /** A script's credential: acts as its user, within its scopes. */
 export interface ManagementToken {
   readonly id: string;

@@ -230,6 +230,11 @@ const access: Readonly<Record<string, RouteCase>> = {
     }),
     ...operated,
   },
+  "POST /admin/v1/users/{id}/link": {
+    prepare: ({ of }) => ({ path: `${p}/users/${of.user}/link`, body: {} }),
+    own: "201 403 403 403 403 403",
+    other: "201 403 403 403 403 403",
+  },
   "POST /admin/v1/tokens": {
     prepare: () => ({ path: `${p}/tokens`, body: { name: "script" } }),
     own: "201 201 201 201 403 201",
@@ -360,6 +365,14 @@ export const unguarded: ReadonlyMap<string, OpenCase> = new Map<string, OpenCase
         path: `${p}/bootstrap`,
         body: { token: "guessed", email: "x@example.com", password },
       }),
+      ...open,
+      anonymous: 401,
+    },
+  ],
+  [
+    "POST /admin/v1/session/link",
+    {
+      prepare: () => ({ path: `${p}/session/link`, body: { token: "guessed", password } }),
       ...open,
       anonymous: 401,
     },

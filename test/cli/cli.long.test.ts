@@ -89,9 +89,36 @@ test("the curl line of the demo streams an answer when it is pasted", async () =
   expect(isDone).toBe(true);
 });
 
-test("the first start tells the one-time token of the first operator, a later one no more", async () => {
-  {
+test("each start of the demo prints a link that signs in once", async () => {
+  const seen = new Set<string>();
+  for (let start = 0; start < 2; start += 1) {
     await using demo = await startDemo();
+    await until(() => Promise.resolve(demo.text().includes("process.stdout.write")));
+    const [, address = "", token = ""] = /(http\S+)\/#sign-in=(\w{43})/.exec(demo.text()) ?? [];
+    expect(address).toBe(demo.adminUrl);
+    const exchange = (): Promise<Response> =>
+      fetch(`${demo.adminUrl}/admin/v1/session/link`, {
+        method: "POST",
+        headers: { origin: demo.adminUrl, "content-type": "application/json" },
+        body: JSON.stringify({ token }),
+      });
+    const responses = await Promise.all([exchange(), exchange(), exchange()]);
+    expect(responses.map(({ status }) => status).toSorted()).toEqual([200, 401, 401]);
+    const cookie = responses.find(({ ok }) => ok)?.headers.get("set-cookie")?.split(";")[0] ?? "";
+    const shown = await fetch(`${demo.adminUrl}/admin/v1/session`, { headers: { cookie } });
+    expect(await shown.json()).toMatchObject({ user: { role: "operator" } });
+    expect(demo.text()).not.toContain("one-time token");
+    seen.add(token);
+  }
+  expect(seen.size).toBe(2);
+});
+
+/** A link that signs in without a password is only for this machine. */
+const openAdmin = ["--data", "127.0.0.1:0", "--admin", "0.0.0.0:0"];
+
+test("a demo that other machines reach tells a one-time token until there is an operator", async () => {
+  {
+    await using demo = await startServing(["--data-dir", folder, ...openAdmin]);
     await until(() => Promise.resolve(demo.text().includes("one-time token")));
     const [, token = ""] = /one-time token (\w{43})/.exec(demo.text()) ?? [];
     expect(demo.text()).toMatch(
@@ -103,8 +130,9 @@ test("the first start tells the one-time token of the first operator, a later on
       body: JSON.stringify({ token, email: "ada@example.com", password: "a long passphrase" }),
     });
     expect(made.status).toBe(201);
+    expect(demo.text()).not.toContain("#sign-in=");
   }
-  await using again = await startDemo();
+  await using again = await startServing(["--data-dir", folder, ...openAdmin]);
   await until(() => Promise.resolve(again.text().includes("process.stdout.write")));
   expect(again.text()).not.toContain("one-time token");
 });
@@ -204,7 +232,7 @@ test("one address for both listeners is a mistake of the command line", async ()
 test("the demo prints its banner first, and no line of the log", async () => {
   const fresh = mkdtempSync(join(tmpdir(), "sluice-banner-"));
   const demo = await startServing(["--data-dir", fresh, ...anyPort]);
-  await until(() => Promise.resolve(demo.text().includes("one-time token")));
+  await until(() => Promise.resolve(demo.text().includes("process.stdout.write")));
   demo.signal("SIGINT");
   expect(await demo.exited).toBe(0);
   const text = demo.text();

@@ -126,7 +126,11 @@ export class AdminFixture implements AsyncDisposable {
     },
     processRows: () => Promise.resolve(this.processRows),
   };
-  readonly operations = adminOperations({ ...this.services, passwords: cheapPasswords() });
+  readonly operations = adminOperations({
+    ...this.services,
+    passwords: cheapPasswords(),
+    publicUrl: () => "https://console.example.com",
+  });
   readonly runOperation = createRunOperation(this.services);
   platform: Platform = testPlatform;
 

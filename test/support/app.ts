@@ -1,5 +1,5 @@
 import type { Config } from "../../src/config/config.ts";
-import { issueDemoKey } from "../../src/cli/serve/introduce-demo.ts";
+import { issueDemoAccess } from "../../src/cli/serve/introduce-demo.ts";
 import type { RunningControl } from "../../src/process/control-client.ts";
 import { ControlPlane } from "../../src/process/control/control-plane.ts";
 import type { ProcessOverrides } from "../../src/process/call-server.ts";
@@ -133,7 +133,7 @@ function startControlSide(
       return error instanceof Error ? error.message : String(error);
     },
     reload: () => undefined,
-    issueDemoKey,
+    issueDemoAccess,
   });
   const running = { port, ended: new Promise<string>(() => undefined), terminate: () => undefined };
   return { running, side };

@@ -104,7 +104,9 @@ export class SignInHarness implements AsyncDisposable {
   async run(operationId: string, request: FixtureRequest = {}): Promise<unknown> {
     const { store, clock, random, passwords } = this;
     const onKeysChanged = (): Promise<undefined> => Promise.resolve(undefined);
-    const services = { store, clock, random, peppers: testPeppers(), passwords, onKeysChanged };
+    const publicUrl = (): string => this.publicUrl;
+    const parts = { store, clock, random, peppers: testPeppers(), passwords, onKeysChanged };
+    const services = { ...parts, publicUrl };
     const operations = [...userOperations(services), ...tokenOperations(services)];
     const operation = operations.find(({ id }) => id === operationId);
     if (operation === undefined) throw new Error(`there is no operation ${operationId}`);

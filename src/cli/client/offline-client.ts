@@ -5,6 +5,7 @@ import { localPrincipal } from "../../control/sign-in/services.ts";
 import type { AdminServices } from "../../control/services.ts";
 import { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { Config } from "../../config/config.ts";
+import { urlOf } from "../../edge/listen.ts";
 import { type DatabaseStores, openDatabaseStores } from "../../process/wiring/database-stores.ts";
 import { platformOf } from "../../process/control/admin-plane.ts";
 import { Installation } from "../../store/installation/installation.ts";
@@ -26,7 +27,11 @@ export async function createOfflineClient(config: Config, io: CommandIo): Promis
   const services = servicesOf(stores, config, io);
   const run = createRunOffline(
     services,
-    adminOperations({ ...services, passwords: new Passwords() }),
+    adminOperations({
+      ...services,
+      passwords: new Passwords(),
+      publicUrl: () => config.admin.publicUrl ?? urlOf(config.listen.admin),
+    }),
   );
   const ask = async (
     method: AdminMethod,

@@ -55,11 +55,23 @@ export const users: ResourceSpec = {
         "users set-password ada@example.com --password-file ada-password.txt",
       ],
     },
+    {
+      name: "link",
+      operation: "createSignInLink",
+      summary: "Make a link with which a user chooses a password and signs in, once",
+      texts: { expires_in_hours: { value: "24" } },
+      show({ io }, answer) {
+        const email = cellOf(readPart(answer, "user") ?? {}, "email");
+        io.print(readText(answer, "url"));
+        io.report(`Send it to ${email}. It works once, until ${cellOf(answer, "expires_at")}.`);
+      },
+      examples: ["users link ada@example.com", "users link ada@example.com --expires-in-hours 72"],
+    },
   ],
 };
 
 const withoutPassword =
-  "Without a password it can only use single sign-on; see `users set-password`.";
+  "Without a password it can only use single sign-on; see `users link`.";
 
 export const tokens: ResourceSpec = {
   name: "tokens",

@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { ConfigWatch } from "../../config/watch.ts";
 import { readServeArguments, withListeners, type ServeArguments } from "./serve-options.ts";
 import { parseServed, withDataDir } from "./load-settings.ts";
-import { issueDemoKey } from "./introduce-demo.ts";
+import { issueDemoAccess } from "./introduce-demo.ts";
 import { explainStart } from "./start-messages.ts";
 import { systemClock } from "../../domain/clock.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
@@ -90,7 +90,7 @@ function open({ start, args, config, fileConfig, link, log }: Opened): void {
     pid: start.parentPid,
     explain: (error) => explainStart(error, config.dataDir),
     reload: () => file?.reload(),
-    issueDemoKey,
+    issueDemoAccess,
     onTick: () => watch.tick(),
     onStopped: () => {
       watch.stop();

@@ -3,8 +3,12 @@ import { insertApplication } from "../../control/accounts/applications.ts";
 import { changeOf } from "../../control/audit/audit-fields.ts";
 import { bySystem, changeAs } from "../../control/operation/change.ts";
 import { insertKey } from "../../control/keys/issue-key.ts";
+import { insertUser, newUser } from "../../control/sign-in/keep-user.ts";
+import { insertLink } from "../../control/sign-in/links.ts";
+import { isLoopback } from "../../domain/network.ts";
 import { keyStatus } from "../../control/keys/key-view.ts";
 import type { AdminServices } from "../../control/services.ts";
+import type { DemoAccess } from "../../process/messages.ts";
 import type { CommandIo } from "../command.ts";
 import type { SettingsArguments } from "./load-settings.ts";
 import { commandLine } from "../program.ts";
@@ -12,29 +16,59 @@ import { commandLine } from "../program.ts";
 export interface IntroducedDemo {
   readonly dataUrl: string;
   readonly adminUrl: string;
-  readonly control: { issueDemoKey(): Promise<string | undefined> };
+  readonly control: { issueDemoAccess(): Promise<DemoAccess> };
 }
 
-/** Prints a key on the first start, two ways to use it, and the addresses. */
+/**
+ * Prints a key on the first start, two ways to use it, and the addresses. Returns whether somebody
+ * can sign in.
+ */
 export async function introduceDemo(
   { dataUrl, adminUrl, control }: IntroducedDemo,
   values: SettingsArguments,
   io: CommandIo,
-): Promise<void> {
-  const key = await control.issueDemoKey();
+): Promise<boolean> {
+  const { key, link } = await control.issueDemoAccess();
   io.print("Sluice demo: every model is simulated, nothing leaves this machine.\n");
   if (key === undefined) io.print(explainMissingKey(values));
   else io.print(`  API key  ${key}   (shown only now)\n`);
   io.print(curlExample(dataUrl, key ?? "$SLUICE_KEY"));
   io.print(`  API      ${dataUrl}/v1
+${link === undefined ? "" : `  Console  ${link}   (signs in once, within 10 minutes)\n`}\
   Admin    ${adminUrl}/admin/v1/docs
   Metrics  ${adminUrl}/metrics
 `);
   io.print(sdkExample(dataUrl, key ?? "YOUR_KEY"));
+  return link !== undefined;
+}
+
+/** `adminUrl`: of the admin listener. */
+export async function issueDemoAccess(
+  admin: AdminServices,
+  adminUrl: string,
+): Promise<DemoAccess> {
+  return { key: await issueDemoKey(admin), link: await issueDemoLink(admin, adminUrl) };
+}
+
+/** Signs an operator in who exists only in the demo. */
+async function issueDemoLink(admin: AdminServices, adminUrl: string): Promise<string | undefined> {
+  // From elsewhere, whoever sees the terminal could take the demo over.
+  if (!isLoopback(URL.parse(adminUrl)?.hostname ?? "")) return undefined;
+  const email = "operator@demo.localhost";
+  return changeAs(admin, bySystem, async (changing) => {
+    const { items } = await changing.transaction.users.list({ email }, { limit: 1 });
+    const facts = { email, name: "Demo operator", role: "operator" } as const;
+    const user = items[0] ?? newUser(facts, changing.now, admin.random);
+    if (items.length === 0) await insertUser(changing, user);
+    if (user.disabledAt !== undefined) return undefined;
+    const services = { random: admin.random, publicUrl: () => adminUrl };
+    const link = { user, purpose: "sign-in", lifetimeMs: 600_000 } as const;
+    return (await insertLink(changing, link, services)).url;
+  });
 }
 
 /** Issues the key of the demo at the first start; its text is not available later. */
-export async function issueDemoKey(admin: AdminServices): Promise<string | undefined> {
+async function issueDemoKey(admin: AdminServices): Promise<string | undefined> {
   const environment = "local";
   const text = await changeAs(admin, bySystem, async (changing) => {
     const { transaction, now, audit } = changing;

@@ -62,7 +62,8 @@ async function serveUntilAsked(
   const settings = simulator === undefined ? first : loadSettings(args, io, { simulator });
   const config = withListeners(settings.config, args);
   tellSettings(settings, io.parent);
-  const introduced = Promise.withResolvers<void>();
+  /** Whether the demo has printed a link to sign in with. */
+  const introduced = Promise.withResolvers<boolean>();
   /** For other processes, and another control thread of this one: the ports that the system chose. */
   const fixed: string[] = [];
   const given = new AbortController();
@@ -75,15 +76,18 @@ async function serveUntilAsked(
     beginning,
     io,
     onBootstrapToken: (token) =>
-      void introduced.promise.then(() => printBootstrap(token, { values: args, config }, io)),
+      void introduced.promise.then((canSignIn) => {
+        if (!canSignIn) printBootstrap(token, { values: args, config }, io);
+      }),
     onGivenUp: () => given.abort(),
   });
   await using _ = gateway;
   await start(gateway, config, io);
   reload.now = () => gateway.control.reload();
+  let canSignIn = false;
   if (isFirst && simulator !== undefined) {
     const { introduceDemo } = await import("./introduce-demo.ts");
-    await introduceDemo(gateway, args, io);
+    canSignIn = await introduceDemo(gateway, args, io);
   }
   const { dataUrl, adminUrl } = gateway;
   fixed.push(
@@ -98,7 +102,7 @@ async function serveUntilAsked(
     ...(adminUrl !== "" && { admin: adminUrl }),
     config: settings.path,
   });
-  introduced.resolve();
+  introduced.resolve(canSignIn);
   // Awaited here, before the gateway is disposed of.
   return await serveOn(gateway, given.signal, io);
 }

@@ -87,6 +87,20 @@ export const userChangeSchema = z
   })
   .meta({ id: "UserChange", examples: [{ revision: 1, disabled: true }] });
 
+export const newLinkSchema = z
+  .strictObject({
+    expires_in_hours: z.int().min(1).max(168).default(24),
+  })
+  .meta({ id: "NewSignInLink", examples: [{ expires_in_hours: 24 }] });
+
+export const issuedLinkSchema = z
+  .object({
+    user: userSchema,
+    url: z.string().describe("The link. It is shown once, works once, and is never stored."),
+    expires_at: timeSchema,
+  })
+  .meta({ id: "IssuedSignInLink", description: "A link with which a user sets a password." });
+
 export const userQuerySchema = z.strictObject({
   account_id: idSchema.optional(),
   role: roleSchema.optional(),

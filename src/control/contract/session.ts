@@ -19,6 +19,15 @@ export const bootstrapSchema = z
   })
   .meta({ id: "NewOperator" });
 
+export const linkExchangeSchema = z
+  .strictObject({
+    token: z.string().min(1).max(1024).describe("What follows `=` in the fragment of the link."),
+    password: passwordSchema
+      .optional()
+      .describe("The new password, for a link that begins with `#new-password=`."),
+  })
+  .meta({ id: "LinkExchange" });
+
 export const sessionSchema = z
   .object({
     user: userSchema.nullable().describe("Null for local access."),

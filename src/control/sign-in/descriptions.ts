@@ -3,6 +3,7 @@ import { roles } from "../../domain/principal.ts";
 import {
   bootstrapSchema,
   credentialsSchema,
+  linkExchangeSchema,
   passwordChangeSchema,
   sessionSchema,
   signedOutSchema,
@@ -46,6 +47,16 @@ const requests = {
     description: "Sets the session cookie.",
     status: 200,
     body: credentialsSchema,
+    answer: sessionSchema,
+  },
+  useLink: {
+    ...anybody,
+    method: "POST",
+    path: `${path}/link`,
+    summary: "Sign in with a link",
+    description: "Uses the token of a link, which works once. Sets the session cookie.",
+    status: 200,
+    body: linkExchangeSchema,
     answer: sessionSchema,
   },
   getSession: {

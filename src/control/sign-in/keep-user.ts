@@ -36,7 +36,7 @@ export async function insertUser(change: Change, user: User): Promise<void> {
 
 /**
  * Changes a user, with its entry in the audit. A change of role, account or password ends the
- * user's sessions; disabling also revokes its tokens. Throws 400 and 409.
+ * user's sessions and sign-in link; disabling also revokes its tokens. Throws 400 and 409.
  */
 export async function updateUser(change: Change, before: User, wanted: User): Promise<User> {
   const { transaction, now } = change;
@@ -48,7 +48,10 @@ export async function updateUser(change: Change, before: User, wanted: User): Pr
   const isDisabled = before.disabledAt === undefined && after.disabledAt !== undefined;
   const mayOther = before.role !== after.role || before.accountId !== after.accountId;
   const hasNewPassword = before.passwordHash !== after.passwordHash;
-  if (isDisabled || mayOther || hasNewPassword) await transaction.sessions.deleteOf(after.id);
+  if (isDisabled || mayOther || hasNewPassword) {
+    await transaction.sessions.deleteOf(after.id);
+    await transaction.links.deleteOf(after.id);
+  }
   if (isDisabled) await transaction.tokens.revokeOf(after.id, now);
   const entry = changeOf("user", "update", { before, after });
   // The hash itself is never audited, so a flag marks a new one.

@@ -15,6 +15,7 @@ import { ssoRoutes } from "./sso/sso-routes.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { change } from "../operation/change.ts";
 import { viewUser, updateUser, insertUser, newUser } from "./keep-user.ts";
+import { useLink } from "./links.ts";
 import { wrongState } from "../operation/refusals.ts";
 import { readCookie, writeCookie } from "./sessions/cookies.ts";
 import { requireGoodPassword } from "./guard/password-rules.ts";
@@ -40,6 +41,7 @@ export function signInRoutes(services: SignInServices): readonly Route[] {
     }),
     anonymousRoute("bootstrap", (call) => makeOperator(services, limits, call)),
     anonymousRoute("signIn", (call) => signIn(services, limits, call)),
+    anonymousRoute("useLink", (call) => useLink(services, limits, call)),
     signedInRoute("getSession", (call) => show(services, call)),
     signedInRoute("signOut", (call) => end(services, call)),
     signedInRoute("changePassword", (call) => changePassword(services, limits, call)),

@@ -28,7 +28,7 @@ export interface SignInServices extends Pick<
 export interface SignInRefusal {
   readonly requestId: string;
   readonly address: string;
-  readonly how: "password" | "bootstrap" | "single_sign_on";
+  readonly how: "password" | "bootstrap" | "link" | "single_sign_on";
   readonly reason: string;
 }
 
@@ -70,6 +70,7 @@ const messages: Readonly<Record<SignInRefusal["how"], string>> = {
   bootstrap:
     "The one-time token is wrong, used or expired. As long as there is no operator, a " +
     "restart of the gateway prints a new one.",
+  link: "The link is wrong, used or expired. Ask an operator for another one.",
   single_sign_on: "The single sign-on has expired or was never started. Please start again.",
 };
 

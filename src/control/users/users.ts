@@ -3,11 +3,16 @@ import {
   userSchema,
   newUserSchema,
   userChangeSchema,
+  newLinkSchema,
+  issuedLinkSchema,
   userQuerySchema,
   type UserView,
 } from "../contract/access.ts";
 import { type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
+import { wrongState } from "../operation/refusals.ts";
+import { insertLink } from "../sign-in/links.ts";
+import { timeText } from "../values/api-form.ts";
 import { requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { disabledSince } from "../keys/key-settings.ts";
@@ -21,6 +26,8 @@ export interface UserServices extends Pick<
   "store" | "clock" | "random" | "onKeysChanged"
 > {
   readonly passwords: Passwords;
+  /** The admin listener's address for browsers, without a slash at its end. */
+  readonly publicUrl: () => string;
 }
 
 /** `/admin/v1/users`: the users and their roles. */
@@ -66,6 +73,7 @@ export function userOperations(services: UserServices): readonly Operation[] {
     }),
     users.get({ id: "getUser", summary: "Show a user" }),
     changeUser(users, hash),
+    createLink(users, services),
     users.delete({
       id: "deleteUser",
       summary: "Remove a user, with their sessions and tokens",
@@ -100,6 +108,30 @@ function changeUser(users: ResourceOperations<"user", UserView>, hash: Hash): Op
         revision: body.revision,
       };
       return show(await updateUser(changing, before, wanted));
+    },
+  });
+}
+
+function createLink(users: ResourceOperations<"user", UserView>, services: UserServices): Operation {
+  return users.change({
+    id: "createSignInLink",
+    method: "POST",
+    below: "/link",
+    summary: "Make a link with which a user sets a password",
+    description:
+      "For invitations and forgotten passwords. Whoever opens the link in the console chooses the " +
+      "user's password and is signed in, once. The user's earlier link ends; its sessions and its " +
+      "password do when the link is used. Disabling the user ends the link.",
+    status: 201,
+    body: newLinkSchema,
+    answer: issuedLinkSchema,
+    hasSecret: true,
+    async run({ changing, body, entity: user, show }) {
+      if (user.disabledAt !== undefined) throw wrongState("The user is disabled. Enable it first.");
+      const lifetimeMs = body.expires_in_hours * 3_600_000;
+      const link = { user, purpose: "new-password", lifetimeMs } as const;
+      const { url, expiresAt } = await insertLink(changing, link, services);
+      return { user: await show(user), url, expires_at: timeText(expiresAt) };
     },
   });
 }

@@ -12,7 +12,7 @@ import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
-import type { ConfigText, MainState, ToControl } from "../messages.ts";
+import type { ConfigText, DemoAccess, MainState, ToControl } from "../messages.ts";
 import { StartProblem, type Handlers } from "../thread-link.ts";
 import { platformOf } from "./admin-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
@@ -35,7 +35,7 @@ export interface ControlPlaneOptions extends Pick<LeaderOptions, OfLeader> {
   readonly reload: () => void;
   readonly onTick?: () => void;
   readonly onStopped?: () => void;
-  readonly issueDemoKey: (admin: AdminServices) => Promise<string | undefined>;
+  readonly issueDemoAccess: (admin: AdminServices, adminUrl: string) => Promise<DemoAccess>;
 }
 
 /** How often a process tries to lead, and how often it tells the main thread about storage. */
@@ -278,7 +278,7 @@ export class ControlPlane implements AsyncDisposable {
   }
 
   #handlers(): Handlers<ToControl> {
-    const { explain, reload, issueDemoKey, onTick, onStopped } = this.#options;
+    const { explain, reload, issueDemoAccess, onTick, onStopped } = this.#options;
     const { keys, replies, responses, lastUse, renewal, usage } = this.storage;
     const refuse = (error: unknown): never => {
       throw new StartProblem(explain(error));
@@ -309,7 +309,7 @@ export class ControlPlane implements AsyncDisposable {
       "usage.insert": (records) => (this.#leader?.jobs.usage ?? usage).insert(records),
       "usage.flush": () => this.#leader?.jobs.ingest.flush(),
       reload,
-      "demo.issue-key": () => issueDemoKey(this.admin),
+      "demo.issue-access": () => issueDemoAccess(this.admin, this.adminUrl),
       leave: () => this.leave(),
       stop: async () => {
         onStopped?.();

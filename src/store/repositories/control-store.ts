@@ -1,5 +1,5 @@
 import type { AuditLink } from "../audit.ts";
-import type { Session } from "../entities.ts";
+import type { Session, SignInLink } from "../entities.ts";
 import type {
   AuditEnds,
   AuditExpectation,
@@ -89,6 +89,7 @@ function tablesIn(queries: Queries) {
     due: dueIn(queries),
     users: new Users(queries),
     sessions: sessionsIn(queries),
+    links: linksIn(queries),
     tokens: new Tokens(queries),
     audit: auditIn(queries),
     replies: repliesIn(queries),
@@ -117,6 +118,34 @@ function sessionsIn(queries: Queries) {
 
     async deleteOf(userId: string): Promise<void> {
       await queries.deleteFrom("sessions").where("userId", "=", userId).execute();
+    },
+  };
+}
+
+function linksIn(queries: Queries) {
+  return {
+    get(digest: string): Promise<SignInLink | undefined> {
+      const query = queries.selectFrom("signInLinks").selectAll().where("digest", "=", digest);
+      return query.executeTakeFirst();
+    },
+
+    /** Ends an earlier link of the user. */
+    async put(link: SignInLink): Promise<void> {
+      await queries
+        .insertInto("signInLinks")
+        .values(link)
+        .onConflict((conflict) => conflict.column("userId").doUpdateSet(link))
+        .execute();
+    },
+
+    /** False when there is none, or another transaction has taken it. */
+    async take(digest: string): Promise<boolean> {
+      const removal = queries.deleteFrom("signInLinks").where("digest", "=", digest);
+      return (await removal.executeTakeFirst()).numDeletedRows === 1n;
+    },
+
+    async deleteOf(userId: string): Promise<void> {
+      await queries.deleteFrom("signInLinks").where("userId", "=", userId).execute();
     },
   };
 }

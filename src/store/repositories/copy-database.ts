@@ -51,6 +51,7 @@ const emptyTables: readonly CopiedTable[] = [
   table("left_limit_scopes", "key_id"),
   table("users"),
   table("sessions"),
+  table("sign_in_links", "user_id"),
   table("management_tokens"),
   // Their bodies are long.
   { ...table("replies"), batchRows: 20 },

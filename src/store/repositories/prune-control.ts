@@ -12,6 +12,7 @@ const pruneSteps = [
   { age: "keys", table: "secrets", id: "publicId", time: "expiresAt" },
   { age: "keys", table: "leftLimitScopes", id: "keyId", time: "revokedAt" },
   { age: "access", table: "sessions", id: "id", time: "expiresAt" },
+  { age: "access", table: "signInLinks", id: "userId", time: "expiresAt" },
   { age: "access", table: "managementTokens", id: "id", time: "expiresAt" },
   { age: "access", table: "managementTokens", id: "id", time: "revokedAt" },
   { age: "replies", table: "replies", id: "id", time: "createdAt" },

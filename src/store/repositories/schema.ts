@@ -135,6 +135,16 @@ const entities = `
   CREATE INDEX sessions_by_user ON sessions (user_id);
   CREATE INDEX sessions_by_end ON sessions (expires_at);
 
+  -- Links that sign a user in once. A user has at most one.
+  CREATE TABLE sign_in_links (
+    user_id TEXT PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    -- SHA-256 of the token in the link.
+    digest TEXT NOT NULL UNIQUE,
+    purpose TEXT NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX sign_in_links_by_end ON sign_in_links (expires_at);
+
   CREATE TABLE management_tokens (
     id TEXT PRIMARY KEY,
     user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,

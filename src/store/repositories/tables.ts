@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { Account, Application, ManagementToken, Session, User } from "../entities.ts";
+import type { Account, Application, ManagementToken, Session, SignInLink, User } from "../entities.ts";
 import type { AuditRecord } from "../audit.ts";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { Limits } from "../../domain/limits/plan.ts";
@@ -42,6 +42,7 @@ export interface Tables {
   };
   users: UserRow;
   sessions: Row<Session>;
+  signInLinks: SignInLink;
   managementTokens: TokenRow;
   replies: Row<StoredReply>;
   audit: AuditRow;
