@@ -36,7 +36,8 @@ beforeEach(async () => {
   const { key, text } = await admin.issue(other.id, { note: mark, ...sold });
   const startedAt = admin.clock.now() - 1000;
   const { id: applicationId, accountId } = other;
-  const record = { startedAt, accountId, applicationId, application: mark, keyId: key.id };
+  const owners = { accountId, applicationId, application: mark, keyId: key.id };
+  const record = { startedAt, ...owners, code: mark, outcome: "failed" } as const;
   await admin.stores.usage.insert([recordOf(`req_${mark}`, record)]);
   admin.refusals.push({
     id: `refused_${mark}`,
@@ -137,8 +138,12 @@ function attacks(): Record<string, FixtureRequest[]> {
     createToken: [{ body: { name: "mine" } }],
     listTokens: [{}, { query: { user_id: "user_other" } }],
     revokeToken: [{ id: tokenId }],
-    getUsageTotals: usageQueries.map(({ query }) => ({ query: { ...query, by: "account,key" } })),
-    getUsageSeries: usageQueries.map(({ query }) => ({ query: { ...query, by: "application" } })),
+    getUsageTotals: usageQueries.map(({ query }) => ({
+      query: { ...query, by: "account,application,key,outcome,code" },
+    })),
+    getUsageSeries: usageQueries.map(({ query }) => ({
+      query: { ...query, by: "application,key", code: mark },
+    })),
     listCalls: usageQueries,
     exportUsage: usageQueries,
     getCall: [{ id: `req_${mark}` }],

@@ -35,12 +35,13 @@ export interface UsageFilter {
   readonly model?: string | undefined;
   readonly dialect?: CallDialect | undefined;
   readonly target?: string | undefined;
+  readonly outcome?: CallOutcome | undefined;
   readonly status?: number | undefined;
+  readonly code?: string | undefined;
   readonly capacityClass?: CapacityClass | undefined;
 }
 
 export interface CallFilter extends UsageFilter {
-  readonly outcome?: CallOutcome | undefined;
   /** Only calls that a provider may bill twice. */
   readonly mayBeBilledTwice?: true | undefined;
 }

@@ -122,7 +122,7 @@ test("tables of usage have names, a line for all groups, and say when groups are
   for (const verb of [report, report.toSpliced(1, 0, "series")]) {
     const one = await folder.run(...verb, "key");
     const lines = one.output.trim().split("\n");
-    expect(lines[0]).toMatch(/KEY +APPLICATION +PLAN +CALLS/);
+    expect(lines[0]).toMatch(/KEY +NAME +CALLS/);
     expect(new Set(one.output.match(/key_\w+/g)).size).toBe(1);
     expect(lines.at(-1)).toMatch(/^TOTAL +4 /);
     expect(one.errors).toStartWith("There may be more groups than 1: raise --limit");

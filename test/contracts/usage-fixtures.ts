@@ -89,6 +89,10 @@ export function randomRecord(random: Random, id: string, days: number): UsageRec
     outcome,
     ...(random() < 0.1 && { mayBeBilledTwice: true }),
     status: outcome === "completed" ? 200 : pickOf(random, [429, 499, 503]),
+    code:
+      outcome === "completed"
+        ? undefined
+        : pickOf(random, ["rate_limit_exceeded", "model_unavailable"]),
     firstEventMs: random() < 0.2 ? undefined : 10 ** (random() * 5 - 1),
     durationMs: 10 ** (random() * 6 - 1),
   });

@@ -191,7 +191,9 @@ function randomFilter(random: Random): UsageFilter {
     model: some(() => "alpha-sonnet-4"),
     dialect: some(() => "messages" as const),
     target: some(() => "east/model"),
+    outcome: some(() => pickOf(random, ["completed", "abandoned"] as const)),
     status: some(() => pickOf(random, [200, 503])),
+    code: some(() => "rate_limit_exceeded"),
     capacityClass: some(() => "spillover" as const),
   };
 }
@@ -227,7 +229,9 @@ const fieldsOf = {
   model: "model",
   dialect: "dialect",
   target: "target",
+  outcome: "outcome",
   status: "status",
+  code: "code",
   class: "capacityClass",
 } as const satisfies Record<UsageDimension, keyof UsageRecord>;
 

@@ -1,14 +1,12 @@
-import { AdminRefusal, type AdminClient, type AdminQuery } from "../client/admin-client.ts";
+import { isObject } from "../../domain/json-object.ts";
+import type { AdminClient, AdminQuery } from "../client/admin-client.ts";
 import type { CommandIo } from "../command.ts";
 import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import { formatRecords, type Column } from "../output/show-reply.ts";
-import { readPages } from "../verbs/run-verb.ts";
 
 /** Most groups of one answer of the admin API. */
 export const largestGroupLimit = 1000;
 const defaultLimit = 100;
-/** Limits the lookup of names; later ones are left out. */
-const mostNames = 2000;
 
 export interface UsageReport {
   readonly path: string;
@@ -53,9 +51,7 @@ export async function showUsageReport(
   }
   const dimensions = by.split(",").filter(Boolean);
   const leading: Column[] = first["at"] === undefined ? [] : [{ title: "AT", of: "at" }];
-  for (const dimension of dimensions) {
-    leading.push(...(await columnsOf(dimension, filter, client)));
-  }
+  leading.push(...dimensions.flatMap((dimension) => columnsOf(dimension, first)));
   // The same period as before, although calls continue.
   const whole = { ...filter, since: String(since), until: String(until) };
   const total = leading.length === 0 ? undefined : await readTotal(client, whole);
@@ -70,46 +66,11 @@ export async function showUsageReport(
   }
 }
 
-/** Fields of the objects that groups are made of, and the filters that their lists take. */
-interface NamedDimension {
-  readonly fields: readonly string[];
-  readonly filters: readonly string[];
-}
-
-const namedDimensions: Readonly<Record<string, NamedDimension>> = {
-  account: { fields: ["name"], filters: [] },
-  application: { fields: ["name"], filters: ["account_id", "environment"] },
-  key: {
-    fields: ["application", "plan"],
-    filters: ["account_id", "application_id", "environment"],
-  },
-};
-
-async function columnsOf(
-  dimension: string,
-  filter: AdminQuery,
-  client: AdminClient,
-): Promise<readonly Column[]> {
-  const of = `group.${dimension}`;
-  const id = { title: dimension.toUpperCase(), of };
-  const named = namedDimensions[dimension];
-  if (named === undefined) return [id];
-  const kept = Object.entries(filter).filter(([name]) => named.filters.includes(name));
-  const request = {
-    path: `/${dimension}s`,
-    query: { ...Object.fromEntries(kept), limit: mostNames },
-  };
-  const names = await readPages(client, request).catch((error: unknown) => {
-    // The user may not read the list; the report works without names.
-    if (error instanceof AdminRefusal) return { data: [] };
-    throw error;
-  });
-  const byId = new Map(readRecords(names, "data").map((record) => [record["id"], record]));
-  const more = named.fields.map((field) => ({
-    title: field.toUpperCase(),
-    of: (record: ReplyRecord) => cellOf(byId.get(cellOf(record, of)) ?? {}, field),
-  }));
-  return [id, ...more];
+/** The value of a dimension, and its name if it has one. */
+function columnsOf(dimension: string, { names }: ReplyRecord): readonly Column[] {
+  const value = { title: dimension.toUpperCase(), of: `group.${dimension}` };
+  if (!isObject(names) || !(dimension in names)) return [value];
+  return [value, { title: "NAME", of: `names.${dimension}` }];
 }
 
 /** The server computes the totals, because percentiles of groups cannot be added. */

@@ -184,7 +184,7 @@ interface ListRequest {
 }
 
 /** Reads as many pages of a list as the requested items need. */
-export async function readPages(
+async function readPages(
   client: AdminClient,
   { path, query: fields }: ListRequest,
 ): Promise<ReplyRecord> {

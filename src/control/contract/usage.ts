@@ -1,6 +1,7 @@
 import { z } from "zod";
 import {
   callDialects,
+  callOutcomes,
   usageSources,
   usageDimensions,
   usageSteps,
@@ -20,12 +21,14 @@ const filterFields = {
   model: name.describe("An alias."),
   dialect: z.enum(callDialects).optional().describe("The API of the request."),
   target: name.describe("`upstream/identifier`. Not for account holders."),
+  outcome: z.enum(callOutcomes).optional().describe("How the call ended."),
   status: z
     .string()
     .regex(/^[1-5][0-9]{2}$/, "use an HTTP status such as 200")
     .transform(Number)
     .optional()
     .describe("An HTTP status."),
+  code: name.describe("An error code, such as `rate_limit_exceeded`."),
   class: z.enum(["provisioned", "spillover", "on-demand"]).optional(),
 };
 
@@ -53,10 +56,8 @@ export const seriesQuerySchema = z.strictObject({
     .describe("The default depends on the period. At most 1500 steps."),
 });
 
-const outcome = z.enum(["completed", "failed", "abandoned", "interrupted"]);
 const callFilterFields = {
   ...filterFields,
-  outcome: outcome.optional(),
   may_be_billed_twice: z
     .literal("true")
     .optional()
@@ -78,7 +79,13 @@ const percentilesSchema = z
 const totalFields = {
   group: z
     .record(z.string(), z.union([z.string(), z.number(), z.null()]))
-    .describe("Ids, by the dimensions of `by`."),
+    .describe("Ids and values, by the dimensions of `by`."),
+  names: z
+    .record(z.string(), z.string().nullable())
+    .describe(
+      "Names of the account, application and key in `group`, as they are now; null if it was " +
+        "removed. A key without a name has that of its application.",
+    ),
   calls: z.int(),
   failed_calls: z.int().describe("Calls that did not complete."),
   abandoned_calls: z.int().describe("Of those, calls whose caller left."),
@@ -134,7 +141,7 @@ export const callRowSchema = z
     cached_input_tokens: z.int(),
     cache_write_tokens: z.int(),
     usage_source: z.enum(usageSources),
-    outcome,
+    outcome: z.enum(callOutcomes),
     status: z.int(),
     code: z.string().nullable(),
     is_streamed: z.boolean(),

@@ -72,7 +72,7 @@ export function overviewOperation(services: AdminServices): Operation {
       const open = facts.flatMap((each) =>
         isOfAll ? each.openCalls : each.keys.map(({ openCalls }) => openCalls),
       );
-      const [sums] = totals.map(viewTotal);
+      const [sums] = totals.map((total) => viewTotal(total));
       return {
         ...machinesAmong(live, isOfAll ? rows : []),
         checked_at: timeText(now),

@@ -18,7 +18,7 @@ export interface ScopedFilter {
 /** The filter of a request, limited to what its sender may see. Throws 400 beyond that. */
 export function usageFilter(query: FilterQuery, principal: Principal, now: number): ScopedFilter {
   const { accountId, isEmpty } = listScope(principal, query.account_id);
-  const { environment, model, dialect, target, status, outcome } = query;
+  const { environment, model, dialect, target, outcome, status, code } = query;
   if (target !== undefined) requireTargets("target", principal);
   const filter = {
     ...readRange(query, now),
@@ -27,8 +27,9 @@ export function usageFilter(query: FilterQuery, principal: Principal, now: numbe
     model,
     dialect,
     target,
-    status,
     outcome,
+    status,
+    code,
     applicationId: query.application_id,
     keyId: query.key_id,
     capacityClass: query.class,

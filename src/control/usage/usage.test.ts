@@ -88,12 +88,58 @@ describe("reports", () => {
     expect(refusal.param).toBe("step");
   });
 
+  test("sums are grouped and filtered by outcome and code", async () => {
+    const refused = { outcome: "failed", status: 429 } as const;
+    await insert(2, { ...refused, code: "rate_limit_exceeded" });
+    await insert(1, { ...refused, code: "budget_exceeded" });
+    await insert(3);
+    const by = "outcome,code";
+    for (const since of ["1h", "3d"]) {
+      const { data } = await admin.run(totalsSchema, "getUsageTotals", { query: { by, since } });
+      expect(data.map(({ group, calls }) => [group["outcome"], group["code"], calls])).toEqual([
+        ["completed", null, 3],
+        ["failed", "rate_limit_exceeded", 2],
+        ["failed", "budget_exceeded", 1],
+      ]);
+      const query = { by, since, code: "budget_exceeded", outcome: "failed", step: "day" };
+      const series = await admin.run(seriesSchema, "getUsageSeries", { query });
+      expect(series.data.map(({ calls }) => calls)).toEqual([1]);
+    }
+    const query = { code: "rate_limit_exceeded" };
+    const calls = await admin.run(listOf(callRowSchema), "listCalls", { query });
+    expect(calls.data).toHaveLength(2);
+    expect((await download({ query })).trimEnd().split("\r\n")).toHaveLength(3);
+  });
+
+  test("groups have names beside ids, also of keys without one and of what was removed", async () => {
+    const { id: applicationId, accountId } = await admin.application("Shop", "search");
+    const { key } = await admin.issue(applicationId);
+    const { key: named } = await admin.issue(applicationId, { name: "=nightly" });
+    const owners = { accountId, applicationId };
+    await insert(3, { ...owners, keyId: key.id });
+    await insert(2, { ...owners, keyId: named.id });
+    await insert(1, { accountId, applicationId: "app_gone", keyId: "key_gone" });
+    const query = { by: "account,application,key,model", since: "1h" };
+    const names = [
+      { account: "Shop", application: "search", key: "search" },
+      { account: "Shop", application: "search", key: "=nightly" },
+      { account: "Shop", application: null, key: null },
+    ];
+    const totals = await admin.run(totalsSchema, "getUsageTotals", { query });
+    expect(totals.data.map((total) => total.names)).toEqual(names);
+    const series = await admin.run(seriesSchema, "getUsageSeries", { query });
+    expect(series.data.map((point) => point.names)).toEqual(names);
+    const plain = await admin.run(totalsSchema, "getUsageTotals", { query: { by: "model" } });
+    expect(plain.data[0]?.names).toEqual({});
+  });
+
   test("invalid queries are refused with their field", async () => {
     for (const [query, param] of [
       [{ by: "model,colour" }, "by"],
       [{ since: "yesterday" }, "since"],
       [{ since: "1h", until: "2h" }, "since"],
       [{ status: "many" }, "status"],
+      [{ outcome: "lost" }, "outcome"],
       [{ class: "first" }, "class"],
       [{ limit: "1001" }, "limit"],
     ] as const) {

@@ -1,4 +1,4 @@
-import type { UsageStep } from "../../domain/usage/usage.ts";
+import { type NamedDimension, namedDimensions, type UsageStep } from "../../domain/usage/usage.ts";
 import type { Percentiles, UsageTotal } from "../../store/usage-reports.ts";
 import {
   callDetailSchema,
@@ -37,7 +37,7 @@ export function usageOperations(services: AdminServices): readonly Operation[] {
   ];
 }
 
-function totals({ reports, clock, platform }: AdminServices): Operation {
+function totals({ reports, clock, platform, store }: AdminServices): Operation {
   return defineOperation({
     ...reading,
     id: "getUsageTotals",
@@ -50,12 +50,14 @@ function totals({ reports, clock, platform }: AdminServices): Operation {
       const by = readDimensions(query.by, call.principal);
       const found = isEmpty ? [] : await reports.totals({ filter, by, limit: query.limit });
       if (found.length === 0) requireKnownNames(platform(), query);
-      return { ...rangeOf(filter), data: found.map(viewTotal) };
+      const namesOf = await readGroupNames(store, found);
+      const data = found.map((total) => viewTotal(total, namesOf(total)));
+      return { ...rangeOf(filter), data };
     },
   });
 }
 
-function series({ reports, clock, platform }: AdminServices): Operation {
+function series({ reports, clock, platform, store }: AdminServices): Operation {
   return defineOperation({
     ...reading,
     id: "getUsageSeries",
@@ -70,7 +72,10 @@ function series({ reports, clock, platform }: AdminServices): Operation {
       checkSteps(filter, step);
       const found = isEmpty ? [] : await reports.series({ filter, by, step, limit: query.limit });
       if (found.length === 0) requireKnownNames(platform(), query);
-      const data = found.map((point) => ({ at: timeText(point.at), ...viewTotal(point) }));
+      const namesOf = await readGroupNames(store, found);
+      const data = found.map((point) => {
+        return { at: timeText(point.at), ...viewTotal(point, namesOf(point)) };
+      });
       return { ...rangeOf(filter), step, data };
     },
   });
@@ -118,9 +123,30 @@ function getCall({ reports }: AdminServices): Operation {
   });
 }
 
-export function viewTotal(total: UsageTotal): UsageTotalView {
+type GroupNames = UsageTotalView["names"];
+
+/** Reads the names of all groups at once; the answer picks those of one. */
+async function readGroupNames(
+  store: Pick<AdminServices["store"], "names">,
+  totals: readonly UsageTotal[],
+): Promise<(total: UsageTotal) => GroupNames> {
+  const known = new Map<NamedDimension, ReadonlyMap<string, string>>();
+  for (const dimension of namedDimensions) {
+    const ids = new Set(totals.flatMap(({ group }) => group[dimension] ?? []).map(String));
+    if (ids.size > 0) known.set(dimension, await store.names(dimension, [...ids]));
+  }
+  return ({ group }) =>
+    Object.fromEntries(
+      [...known].map(([dimension, names]) => {
+        return [dimension, names.get(String(group[dimension])) ?? null];
+      }),
+    );
+}
+
+export function viewTotal(total: UsageTotal, names: GroupNames = {}): UsageTotalView {
   return viewAs(usageTotalSchema, total, {
     group: { ...total.group },
+    names,
     duration_ms: viewPercentiles(total.duration),
     first_event_ms: viewPercentiles(total.firstEvent),
   });

@@ -32,8 +32,10 @@ export const callDialects = ["chat", "responses", "messages", "embeddings"] as c
 /** The wire format of the caller's request. */
 export type CallDialect = (typeof callDialects)[number];
 
+export const callOutcomes = ["completed", "failed", "abandoned", "interrupted"] as const;
+
 /** How a call ended; `interrupted`: the gateway's process ended first. */
-export type CallOutcome = "completed" | "failed" | "abandoned" | "interrupted";
+export type CallOutcome = (typeof callOutcomes)[number];
 
 /** One row of the ledger: one call. */
 export interface UsageRecord {
@@ -122,10 +124,16 @@ export const usageDimensions = [
   "model",
   "dialect",
   "target",
+  "outcome",
   "status",
+  "code",
   "class",
 ] as const;
 export type UsageDimension = (typeof usageDimensions)[number];
+
+/** Those whose values are ids of what has a name. */
+export const namedDimensions = ["account", "application", "key"] as const;
+export type NamedDimension = (typeof namedDimensions)[number];
 
 /** Steps of reports. Sums are stored by hour and by day. */
 export const usageSteps = ["minute", "hour", "day"] as const;

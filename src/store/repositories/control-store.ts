@@ -1,3 +1,4 @@
+import type { NamedDimension } from "../../domain/usage/usage.ts";
 import type { AuditLink } from "../audit.ts";
 import type { Session, SignInLink } from "../entities.ts";
 import type {
@@ -15,6 +16,7 @@ import { Accounts } from "./control/accounts.ts";
 import { applicationSpec } from "./control/applications.ts";
 import { EntityTable } from "./entity-table.ts";
 import { dueIn } from "./control/due.ts";
+import { readNames } from "./control/names.ts";
 import { Keys } from "./control/keys.ts";
 import { secretsIn } from "./control/secrets.ts";
 import { Tokens } from "./control/tokens.ts";
@@ -66,6 +68,11 @@ export class ControlStore {
   /** The ends of the audit, without reading all of it, and whether it still contains `known`. */
   auditEnds(known?: AuditLink): Promise<AuditEnds> {
     return this.#connection.read((queries) => findAuditEnds(queries, known));
+  }
+
+  /** See `readNames`. */
+  names(dimension: NamedDimension, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.#connection.read((queries) => readNames(queries, dimension, ids));
   }
 
   /** Counts what is live at a time, by the pepper that protects it. */

@@ -12,13 +12,15 @@ export const dimensionColumns = {
   model: "model",
   dialect: "dialect",
   target: "target",
+  outcome: "outcome",
   status: "status",
+  code: "code",
   class: "capacity_class",
 } as const satisfies Readonly<Record<UsageDimension, string>>;
 
 /** The columns of a filter and their values. */
 export function filteredColumns(
-  filter: UsageFilter & Pick<CallFilter, "outcome">,
+  filter: UsageFilter,
 ): readonly (readonly [string, string | number])[] {
   const values: readonly (readonly [string, string | number | undefined])[] = [
     [dimensionColumns.environment, filter.environment],
@@ -28,9 +30,10 @@ export function filteredColumns(
     [dimensionColumns.model, filter.model],
     [dimensionColumns.dialect, filter.dialect],
     [dimensionColumns.target, filter.target],
+    [dimensionColumns.outcome, filter.outcome],
     [dimensionColumns.status, filter.status],
+    [dimensionColumns.code, filter.code],
     [dimensionColumns.class, filter.capacityClass],
-    ["outcome", filter.outcome],
   ];
   return values.flatMap(([column, value]) => (value === undefined ? [] : [[column, value]]));
 }
@@ -51,7 +54,7 @@ const isBilledTwice = sql<SqlBool>`may_be_billed_twice = 1`;
 
 /** The condition of a filter on sums, without its times. */
 export function sumConditions(
-  filter: UsageFilter & Pick<CallFilter, "outcome">,
+  filter: UsageFilter,
 ): readonly Expression<SqlBool>[] {
   const conditions = filteredColumns(filter).map(
     ([column, value]) => sql`${sql.ref(column)} = ${value}`,
