@@ -21,6 +21,7 @@ let others: {
   keyId: string;
   text: string;
   tokenId: string;
+  sessionId: string;
 };
 let holder: Principal;
 
@@ -46,8 +47,8 @@ beforeEach(async () => {
     code: null,
     explanation: { rule: "tokens_per_minute", summary: mark, keyId: key.id, accountId },
   });
-  const tokenId = await insertToken();
-  others = { accountId, applicationId, keyId: key.id, text, tokenId };
+  const ids = { accountId, applicationId, keyId: key.id };
+  others = { ...ids, text, tokenId: await insertToken(), sessionId: "session_other" };
 });
 afterEach(() => admin[Symbol.asyncDispose]());
 
@@ -81,13 +82,16 @@ async function insertToken(): Promise<string> {
   await admin.stores.control.change(async (transaction) => {
     await transaction.users.insert(user);
     await transaction.tokens.insert(token);
+    const times = { createdAt, lastSeenAt: createdAt, expiresAt: createdAt + 1e9 };
+    const session = { id: "session_other", userId: user.id, address: mark, ...times };
+    await transaction.sessions.insert(session);
   });
   return token.id;
 }
 
 /** Requests that aim at the second account, for each operation. */
 function attacks(): Record<string, FixtureRequest[]> {
-  const { accountId, applicationId, keyId, text, tokenId } = others;
+  const { accountId, applicationId, keyId, text, tokenId, sessionId } = others;
   const account = { id: accountId };
   const application = { id: applicationId };
   const keys = [{ id: keyId }, { id: text.slice(0, 15) }];
@@ -138,6 +142,8 @@ function attacks(): Record<string, FixtureRequest[]> {
     createToken: [{ body: { name: "mine" } }],
     listTokens: [{}, { query: { user_id: "user_other" } }],
     revokeToken: [{ id: tokenId }],
+    listSessions: [{}, { query: { user_id: "user_other" } }],
+    endSession: [{ id: sessionId }],
     getUsageTotals: usageQueries.map(({ query }) => ({
       query: { ...query, by: "account,application,key,outcome,code" },
     })),
@@ -221,9 +227,12 @@ test("no answer distinguishes an entity of another account from a missing one", 
 test("an auditor changes nothing by any operation, and an account's auditor sees that account", async () => {
   const before = await state();
   const changing = admin.operations.filter(({ method }) => method !== "GET");
-  for (const { id } of changing.filter((operation) => !operation.id.endsWith("Token"))) {
+  // An auditor has tokens and sessions of its own.
+  const isOwned = (id: string): boolean => id.endsWith("Token") || id === "endSession";
+  for (const { id } of changing.filter((operation) => operation.id !== "createToken")) {
     for (const request of attacks()[id] ?? []) {
-      expect(await attempt(id, { ...request, as: auditor })).toStartWith("refused with 403");
+      const outcome = await attempt(id, { ...request, as: auditor });
+      expect(outcome).toStartWith(`refused with ${isOwned(id) ? 404 : 403}`);
     }
   }
   expect(await state()).toEqual(before);
@@ -254,6 +263,7 @@ async function state(): Promise<string> {
     await view.keys.get(others.keyId),
     await view.secrets.ofKey(others.keyId),
     await view.tokens.get(others.tokenId),
+    await view.sessions.get(others.sessionId),
     (await view.users.list({}, { limit: 500 })).items,
     (await view.keys.list({ accountId: others.accountId }, { limit: 500 })).items.length,
     (await view.applications.list({ accountId: others.accountId }, { limit: 500 })).items.length,

@@ -13,13 +13,14 @@ import { poolOperations } from "./platform/pools.ts";
 import { refusalOperations } from "./platform/refusals.ts";
 import type { AdminServices } from "./services.ts";
 import { processOperations } from "./platform/processes.ts";
+import { sessionOperations, type SessionServices } from "./users/sessions.ts";
 import { tokenOperations } from "./users/tokens.ts";
 import { usageOperations } from "./usage/usage.ts";
 import { userOperations, type UserServices } from "./users/users.ts";
 
 /** All operations for signed-in principals, in the order of the reference page. */
 export function adminOperations(
-  services: AdminServices & Pick<UserServices, "passwords" | "publicUrl">,
+  services: AdminServices & UserServices & SessionServices,
 ): readonly Operation[] {
   return [
     ...accountOperations(services),
@@ -31,6 +32,7 @@ export function adminOperations(
     ...poolOperations(services),
     ...userOperations(services),
     ...tokenOperations(services),
+    ...sessionOperations(services),
     ...usageOperations(services),
     ...refusalOperations(services),
     ...auditOperations(services),

@@ -64,6 +64,8 @@ export interface Session {
   /** SHA-256 of the cookie's value, in hexadecimal digits. */
   readonly id: string;
   readonly userId: string;
+  /** Where it was started; undefined without a connection. */
+  readonly address: string | undefined;
   readonly createdAt: number;
   readonly lastSeenAt: number;
   /** Absolute expiry, regardless of activity. */

@@ -259,6 +259,22 @@ const access: Readonly<Record<string, RouteCase>> = {
     own: "200 200 200 200 403 200",
     other: "200 404 404 404 403 404",
   },
+  "GET /admin/v1/sessions": {
+    prepare: ({ principal, of, world }) => ({
+      path: `${p}/sessions?user_id=${of === world.own ? principal.userId : of.user}`,
+    }),
+    own: "200 200 200 200 200 200",
+    other: "200 404 404 404 404 404",
+  },
+  "DELETE /admin/v1/sessions/{id}": {
+    prepare: async ({ world, of, principal }) => {
+      const isOwn = of === world.own;
+      const session = isOwn ? principal.newOwnSession() : world.newSession(of.email);
+      return { path: `${p}/sessions/${await session}` };
+    },
+    own: "200 200 200 200 403 200",
+    other: "200 404 404 404 403 404",
+  },
   "GET /admin/v1/session": { prepare: at("/session"), own: read.own, other: undefined },
   "DELETE /admin/v1/session": {
     // A session of its own: the others are still needed.

@@ -48,6 +48,8 @@ export interface Principal {
   twin(): Promise<Credential>;
   /** Id of a new token of this principal's user. */
   newOwnToken(): Promise<string>;
+  /** Id of a new session of this principal's user. */
+  newOwnSession(): Promise<string>;
 }
 
 interface Member {
@@ -67,6 +69,8 @@ export interface World extends AsyncDisposable {
   newUser(role: Role, account?: string): Promise<Member>;
   /** Id of a new token of the account's user. */
   newTokenOf(of: Belongings): Promise<string>;
+  /** Id of a new session of the user with this address. */
+  newSession(email: string): Promise<string>;
   /** A token of a user who signs in for it. */
   newToken(
     session: Session,
@@ -134,6 +138,11 @@ export async function openWorld(more: Readonly<Record<string, string>> = {}): Pr
       const { token, secret } = JSON.parse(answer.text) as Made;
       return { id: token.id, text: secret };
     },
+    async newSession(email: string): Promise<string> {
+      const request = { method: "GET", path: "/admin/v1/session" };
+      const answer = await sendAs(adminUrl, request, await tools.signIn(email));
+      return (JSON.parse(answer.text) as Made).id;
+    },
   };
   const own = await furnish(gateway, tools, "plain");
   const other = await furnish(gateway, tools, marker);
@@ -149,7 +158,7 @@ export async function openWorld(more: Readonly<Record<string, string>> = {}): Pr
   };
 }
 
-type Tools = Pick<World, "make" | "signIn" | "newUser" | "newToken">;
+type Tools = Pick<World, "make" | "signIn" | "newUser" | "newToken" | "newSession">;
 
 /** An account with an application, keys, units of its pool, a user, a call and a refused call. */
 async function furnish(gateway: TestGateway, tools: Tools, name: string): Promise<Belongings> {
@@ -252,6 +261,7 @@ async function sessionPrincipal(
     bad,
     twin: async () => tools.signIn((await tools.newUser(role, account)).email),
     newOwnToken: async () => (await tools.newToken(good)).id,
+    newOwnSession: () => tools.newSession(user.email),
   };
 }
 
@@ -288,5 +298,6 @@ async function tokenPrincipal(
     bad,
     twin: async () => good,
     newOwnToken: async () => (await tools.newToken(session)).id,
+    newOwnSession: () => tools.newSession(user.email),
   };
 }

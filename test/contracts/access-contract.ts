@@ -163,7 +163,7 @@ export function accessContract(create: () => ControlStore | Promise<ControlStore
 }
 
 export function sessionOf(id: string, userId: string, expiresAt = 9_000): Session {
-  return { id, userId, createdAt: 1_000, lastSeenAt: 1_000, expiresAt };
+  return { id, userId, address: "192.0.2.1", createdAt: 1_000, lastSeenAt: 1_000, expiresAt };
 }
 
 function listUsers(

@@ -129,6 +129,7 @@ export class AdminFixture implements AsyncDisposable {
   readonly operations = adminOperations({
     ...this.services,
     passwords: cheapPasswords(),
+    settings: { sessionIdleMs: 1_800_000 },
     publicUrl: () => "https://console.example.com",
   });
   readonly runOperation = createRunOperation(this.services);

@@ -48,7 +48,9 @@ async function addEntities(to: ControlTransaction): Promise<void> {
     const user = `user_${index}`;
     await to.users.insert(userOf(user));
     await to.tokens.insert(tokenOf(`token_${index}`, user));
-    const times = { createdAt: 1, lastSeenAt: 2, expiresAt: 3 };
+    const times = { address: undefined, createdAt: 1, lastSeenAt: 2, expiresAt: 3 };
+    const link = { digest: `link_${index}`, purpose: "sign-in", expiresAt: 3 } as const;
+    await to.links.put({ userId: user, ...link });
     await to.sessions.insert({ id: `session_${index}`, userId: user, ...times });
     await to.audit.append(auditEntryOf(index));
     const body = index % 3 === 0 ? undefined : new Uint8Array(index).fill(index);

@@ -5,6 +5,7 @@ import { createRunOperation } from "../../src/control/operation/run-operation.ts
 import { cheapPasswords } from "./cheap-passwords.ts";
 import { signInRoutes } from "../../src/control/sign-in/routes.ts";
 import type { SignInRefusal } from "../../src/control/sign-in/services.ts";
+import { sessionOperations } from "../../src/control/users/sessions.ts";
 import { tokenOperations } from "../../src/control/users/tokens.ts";
 import { userOperations } from "../../src/control/users/users.ts";
 import type { AdminGate } from "../../src/edge/dispatch/dispatch-options.ts";
@@ -51,12 +52,14 @@ export class SignInHarness implements AsyncDisposable {
   readonly bootstrap: Bootstrap;
   readonly gate: AdminGate;
   readonly #dispatch: Dispatch;
+  readonly #settings: AdminSettings;
 
   constructor(options: SignInOptions = {}) {
     this.store = options.store ?? new ControlStore(this.connection);
     const { clock, store, passwords } = this;
     this.publicUrl = options.publicUrl ?? "https://console.example.com";
     const settings = { ...defaults, sso: options.sso, ...options.settings };
+    this.#settings = settings;
     this.bootstrap = new Bootstrap({
       store,
       clock,
@@ -100,14 +103,18 @@ export class SignInHarness implements AsyncDisposable {
     return user;
   }
 
-  /** Runs an operation of users or tokens; resolves to its answer. */
+  /** Runs an operation of users, tokens or sessions; resolves to its answer. */
   async run(operationId: string, request: FixtureRequest = {}): Promise<unknown> {
     const { store, clock, random, passwords } = this;
     const onKeysChanged = (): Promise<undefined> => Promise.resolve(undefined);
     const publicUrl = (): string => this.publicUrl;
     const parts = { store, clock, random, peppers: testPeppers(), passwords, onKeysChanged };
     const services = { ...parts, publicUrl };
-    const operations = [...userOperations(services), ...tokenOperations(services)];
+    const operations = [
+      ...userOperations(services),
+      ...tokenOperations(services),
+      ...sessionOperations({ ...services, settings: this.#settings }),
+    ];
     const operation = operations.find(({ id }) => id === operationId);
     if (operation === undefined) throw new Error(`there is no operation ${operationId}`);
     return (await runPermitted(createRunOperation(services), operation, requestOf(request))).body;

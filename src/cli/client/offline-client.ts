@@ -30,6 +30,7 @@ export async function createOfflineClient(config: Config, io: CommandIo): Promis
     adminOperations({
       ...services,
       passwords: new Passwords(),
+      settings: config.admin,
       publicUrl: () => config.admin.publicUrl ?? urlOf(config.listen.admin),
     }),
   );

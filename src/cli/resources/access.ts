@@ -111,3 +111,20 @@ export const tokens: ResourceSpec = {
     },
   ],
 };
+
+export const sessions: ResourceSpec = {
+  name: "sessions",
+  example: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+  about: "The browsers that are signed in to the control plane. Without a verb: the list.",
+  verbs: [
+    {
+      name: "list",
+      isDefault: true,
+      operation: "listSessions",
+      columns: ["id", "user", "address", "created_at", "last_seen_at", "expires_at"],
+      whenEmpty: "Nobody is signed in.",
+      examples: ["sessions", "sessions list --user ada@example.com"],
+    },
+    { name: "end", operation: "endSession", summary: "End a session", done: "has ended." },
+  ],
+};

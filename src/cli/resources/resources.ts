@@ -1,7 +1,7 @@
 import { explain } from "../explain/explain.ts";
 import { usage } from "../usage/usage.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
-import { tokens, users } from "./access.ts";
+import { sessions, tokens, users } from "./access.ts";
 import { accounts, applications } from "./accounts.ts";
 import { audit } from "./audit.ts";
 import { keys } from "./keys.ts";
@@ -18,6 +18,7 @@ export const resourceSpecs: readonly ResourceSpec[] = [
   peppers,
   users,
   tokens,
+  sessions,
   usage,
   environments,
   models,

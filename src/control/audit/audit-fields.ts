@@ -1,4 +1,4 @@
-import type { Account, Application, ManagementToken, User } from "../../store/entities.ts";
+import type { Account, Application, ManagementToken, Session, User } from "../../store/entities.ts";
 import type { AuditFields } from "../../store/audit.ts";
 import type { Key } from "../../domain/keys/key.ts";
 import type { AuditedChange } from "../operation/change.ts";
@@ -10,6 +10,7 @@ export interface Entities {
   readonly key: Key;
   readonly user: User;
   readonly token: ManagementToken;
+  readonly session: Session;
 }
 export type Kind = keyof Entities;
 
@@ -34,6 +35,7 @@ const kept: { readonly [Each in Kind]: (entity: Entities[Each]) => AuditFields }
     ...pick("user_id name public_id scopes expires_at revoked_at", token),
     made_with: token.parentId ?? null,
   }),
+  session: (session) => pick("address created_at last_seen_at expires_at", session),
 };
 
 function pick(names: string, entity: object): AuditFields {

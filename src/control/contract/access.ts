@@ -143,3 +143,23 @@ export const issuedTokenSchema = z
     secret: z.string().describe("The token. It is shown once and never stored."),
   })
   .meta({ id: "IssuedToken", description: "A new management token with its secret." });
+
+export const openSessionSchema = z
+  .object({
+    id: z.string(),
+    user_id: z.string(),
+    user: z.string().describe("Email address of the user."),
+    address: z.string().nullable().describe("Where it was started."),
+    created_at: timeSchema,
+    last_seen_at: timeSchema.describe("To the minute."),
+    expires_at: timeSchema.describe("When it ends at the latest."),
+  })
+  .meta({ id: "OpenSession", description: "A browser that is signed in." });
+export type OpenSessionView = z.infer<typeof openSessionSchema>;
+
+export const sessionQuerySchema = z.strictObject({
+  user_id: idSchema
+    .optional()
+    .describe("Sessions of this user; operators only. Default: your own; for operators, all."),
+  ...pageFields,
+});

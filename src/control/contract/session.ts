@@ -30,6 +30,7 @@ export const linkExchangeSchema = z
 
 export const sessionSchema = z
   .object({
+    id: z.string().nullable().describe("As in the list of sessions; null for tokens."),
     user: userSchema.nullable().describe("Null for local access."),
     csrf_token: z
       .string()

@@ -10,6 +10,8 @@ import { wrongState } from "./refusals.ts";
 export interface Change {
   readonly transaction: ControlTransaction;
   readonly now: number;
+  /** Where the request comes from; undefined without a connection. */
+  readonly address: string | undefined;
   readonly audit: (entry: AuditedChange) => Promise<unknown>;
   /** Marks keys, or their owners, as changed, so that this process reloads them at once. */
   readonly touchesKeys: () => void;
@@ -101,6 +103,7 @@ export function changeAs<Answer>(
     work({
       transaction,
       now,
+      address,
       audit: ({ before, after, ...entry }) =>
         transaction.audit.append({
           at: now,

@@ -86,6 +86,7 @@ async function show(services: SignInServices, call: AdminCall): Promise<Reply> {
   const user =
     userId === undefined ? undefined : await services.store.read((view) => view.users.get(userId));
   const answer: SessionView = {
+    id: null,
     user: user === undefined ? null : viewUser(user),
     csrf_token: null,
     expires_at: null,

@@ -16,6 +16,7 @@ import { invalidField, notPermitted } from "../operation/refusals.ts";
 import { type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { notFound } from "../operation/scope.ts";
+import { listedUser, readEmails, requireOwn } from "./own.ts";
 import type { AdminServices } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
 import type { ManagementToken, User } from "../../store/entities.ts";
@@ -33,7 +34,8 @@ export function tokenOperations(services: TokenServices): readonly Operation[] {
       reads: permissions.read,
       changes: { roles, scope: "write" },
       schema: tokenSchema,
-      find: findToken,
+      find: async (view, id, principal) =>
+        requireOwn(await view.tokens.get(id), principal, "token"),
       show: showTokens,
     },
     services,
@@ -91,9 +93,7 @@ function listTokens(tokens: TokenOperations): Operation {
     summary: "List management tokens, newest first",
     query: tokenQuerySchema,
     find({ view, principal, query, page }) {
-      const userId = isOperator(principal) ? query.user_id : principal.userId;
-      if (query.user_id !== undefined && query.user_id !== userId) throw notFound("user");
-      return view.tokens.list({ userId }, page);
+      return view.tokens.list({ userId: listedUser(principal, query.user_id) }, page);
     },
   });
 }
@@ -119,21 +119,6 @@ function revokeToken(tokens: TokenOperations): Operation {
   });
 }
 
-async function findToken(
-  { tokens }: ControlView,
-  id: string,
-  principal: Principal,
-): Promise<ManagementToken> {
-  const token = await tokens.get(id);
-  const isOwn = token?.userId === principal.userId;
-  if (token === undefined || !(isOwn || isOperator(principal))) throw notFound("token");
-  return token;
-}
-
-function isOperator({ role }: Principal): boolean {
-  return role === "operator";
-}
-
 function requireOwnScopes(principal: Principal, wanted: ReadonlySet<Scope>): void {
   if (wanted.isSubsetOf(new Set(principal.scopes))) return;
   const own = principal.scopes.join(", ");
@@ -146,7 +131,7 @@ async function requireUser(
   wanted: string | undefined,
 ): Promise<User> {
   const userId = wanted ?? principal.userId;
-  if (userId !== principal.userId && !isOperator(principal)) throw notFound("user");
+  if (userId !== principal.userId && principal.role !== "operator") throw notFound("user");
   if (userId === undefined) {
     throw invalidField("user_id", "name the token's user; local access has none");
   }
@@ -168,15 +153,12 @@ async function requireParent(
   return token;
 }
 
-/** Shows the tokens of one answer; reads each user once. */
-function showTokens({ users }: ControlView): (token: ManagementToken) => Promise<TokenView> {
-  const emails = new Map<string, string>();
+function showTokens(view: ControlView): (token: ManagementToken) => Promise<TokenView> {
+  const emailOf = readEmails(view);
   return async (token) => {
     const { userId, parentId, publicId } = token;
-    const user = emails.get(userId) ?? (await users.get(userId))?.email ?? "";
-    emails.set(userId, user);
     return viewAs(tokenSchema, token, {
-      user,
+      user: await emailOf(userId),
       made_with: parentId ?? null,
       hint: tokenHint(publicId),
     });

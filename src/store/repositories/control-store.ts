@@ -1,6 +1,6 @@
 import type { NamedDimension } from "../../domain/usage/usage.ts";
 import type { AuditLink } from "../audit.ts";
-import type { Session, SignInLink } from "../entities.ts";
+import type { SignInLink } from "../entities.ts";
 import type {
   AuditEnds,
   AuditExpectation,
@@ -19,6 +19,7 @@ import { dueIn } from "./control/due.ts";
 import { readNames } from "./control/names.ts";
 import { Keys } from "./control/keys.ts";
 import { secretsIn } from "./control/secrets.ts";
+import { Sessions } from "./control/sessions.ts";
 import { Tokens } from "./control/tokens.ts";
 import { Users } from "./control/users.ts";
 import { countPepperUse } from "./pepper-use.ts";
@@ -95,37 +96,11 @@ function tablesIn(queries: Queries) {
     secrets: secretsIn(queries),
     due: dueIn(queries),
     users: new Users(queries),
-    sessions: sessionsIn(queries),
+    sessions: new Sessions(queries),
     links: linksIn(queries),
     tokens: new Tokens(queries),
     audit: auditIn(queries),
     replies: repliesIn(queries),
-  };
-}
-
-function sessionsIn(queries: Queries) {
-  return {
-    get(id: string): Promise<Session | undefined> {
-      const query = queries.selectFrom("sessions").selectAll().where("id", "=", id);
-      return query.executeTakeFirst();
-    },
-
-    async insert(session: Session): Promise<void> {
-      await queries.insertInto("sessions").values(session).execute();
-    },
-
-    async seen(id: string, at: number): Promise<void> {
-      const update = queries.updateTable("sessions").set({ lastSeenAt: at });
-      await update.where("id", "=", id).where("lastSeenAt", "<", at).execute();
-    },
-
-    async delete(id: string): Promise<void> {
-      await queries.deleteFrom("sessions").where("id", "=", id).execute();
-    },
-
-    async deleteOf(userId: string): Promise<void> {
-      await queries.deleteFrom("sessions").where("userId", "=", userId).execute();
-    },
   };
 }
 

@@ -128,11 +128,14 @@ const entities = `
   CREATE TABLE sessions (
     id TEXT PRIMARY KEY,
     user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    -- Where it was started.
+    address TEXT,
     created_at INTEGER NOT NULL,
     last_seen_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL
   ) STRICT;
-  CREATE INDEX sessions_by_user ON sessions (user_id);
+  CREATE INDEX sessions_by_age ON sessions (created_at, id);
+  CREATE INDEX sessions_by_user ON sessions (user_id, created_at, id);
   CREATE INDEX sessions_by_end ON sessions (expires_at);
 
   -- Links that sign a user in once. A user has at most one.

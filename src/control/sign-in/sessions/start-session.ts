@@ -18,7 +18,7 @@ export interface StartedSession {
 
 /** Starts a session in the transaction of the change. The user must be enabled. */
 export async function startSession(
-  { transaction, now, audit }: Change,
+  { transaction, now, address, audit }: Change,
   { user, how }: Pick<StartedSession, "user"> & Pick<SignInRefusal, "how">,
   { settings, random }: Pick<SignInServices, "settings" | "random">,
 ): Promise<StartedSession> {
@@ -26,6 +26,7 @@ export async function startSession(
   const session: Session = {
     id: sha256(secret),
     userId: user.id,
+    address,
     createdAt: now,
     lastSeenAt: now,
     expiresAt: now + settings.sessionAbsoluteMs,
@@ -46,6 +47,7 @@ export function viewSession(
   { first }: Peppers,
 ): SessionView {
   return {
+    id: session.id,
     user: viewUser(user),
     csrf_token: csrfToken(secret, first),
     expires_at: timeText(session.expiresAt),
