@@ -36,3 +36,9 @@ const restartSettings: readonly (readonly [keyof Config, string])[] = [
   ["telemetry", "telemetry"],
   ["auth", "auth"],
 ];
+
+/** Whether a setting, named as in `formatPath`, takes effect only after a restart. */
+export function needsRestart(key: string): boolean {
+  if (key.startsWith("telemetry.otlp.")) return false;
+  return restartSettings.some(([, name]) => key === name || key.startsWith(`${name}.`));
+}

@@ -160,6 +160,7 @@ function attacks(): Record<string, FixtureRequest[]> {
     listEnvironments: [{}],
     listModels: [{}, { query: { environment: "production" } }],
     listPlans: [{}],
+    getConfiguration: [{}],
     getStatus: [{}],
     listProcesses: [{}],
     listTargets: [{}],

@@ -1,3 +1,4 @@
+import type { SettingInUse } from "../config/effective-settings.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { LimitScope, LimitState } from "../domain/limits/limit-scope.ts";
 import type { LiveFacts, WantedKeys } from "../domain/live-facts.ts";
@@ -25,6 +26,8 @@ export interface AdminServices {
   readonly peppers: Peppers;
   /** The current configuration, which a reload changes. */
   readonly platform: () => Platform;
+  /** The configuration that this process has loaded. */
+  readonly configuration: () => ConfigurationInUse;
   /** The processes of this machine; empty if none is running. */
   readonly processes: () => Promise<readonly ProcessStatus[]>;
   /** When a secret was last used, if that is not stored yet. */
@@ -42,6 +45,14 @@ export type RunServices = Pick<
   AdminServices,
   "store" | "clock" | "random" | "peppers" | "onKeysChanged"
 >;
+
+export interface ConfigurationInUse {
+  /** Of the file; undefined: the built-in demo. */
+  readonly path: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly loadedAt: number;
+  readonly settings: readonly SettingInUse[];
+}
 
 /** The part of the configuration that the control plane checks against. */
 export interface Platform {

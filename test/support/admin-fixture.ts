@@ -12,6 +12,7 @@ import {
 } from "../../src/control/operation/run-operation.ts";
 import type {
   AdminServices,
+  ConfigurationInUse,
   Platform,
   PlatformPool,
   KeysApplied,
@@ -118,6 +119,7 @@ export class AdminFixture implements AsyncDisposable {
     random: (target) => crypto.getRandomValues(target),
     peppers: testPeppers(),
     platform: () => this.platform,
+    configuration: () => this.configuration,
     processes: () => Promise.resolve(this.processes),
     lastUse: (publicId) => this.lastUses.get(publicId),
     onKeysChanged: () => {
@@ -134,6 +136,7 @@ export class AdminFixture implements AsyncDisposable {
   });
   readonly runOperation = createRunOperation(this.services);
   platform: Platform = testPlatform;
+  configuration: ConfigurationInUse = { path: undefined, loadedAt: 0, settings: [] };
 
   operation(id: string): Operation {
     const found = this.operations.find((operation) => operation.id === id);

@@ -1,5 +1,6 @@
 import type { Config } from "../../src/config/config.ts";
 import { issueDemoAccess } from "../../src/cli/serve/introduce-demo.ts";
+import { settingsInUse } from "../../src/config/effective-settings.ts";
 import type { RunningControl } from "../../src/process/control-client.ts";
 import { ControlPlane } from "../../src/process/control/control-plane.ts";
 import type { ProcessOverrides } from "../../src/process/call-server.ts";
@@ -133,6 +134,7 @@ function startControlSide(
       return error instanceof Error ? error.message : String(error);
     },
     reload: () => undefined,
+    settingsOf: (text, first) => settingsInUse(text, first, { env: {}, given: {} }),
     issueDemoAccess,
   });
   const running = { port, ended: new Promise<string>(() => undefined), terminate: () => undefined };

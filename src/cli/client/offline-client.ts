@@ -97,6 +97,7 @@ function servicesOf(
     random,
     peppers,
     platform: () => platformOf(config),
+    configuration: () => ({ path: undefined, loadedAt: clock.now(), settings: [] }),
     // Only a running gateway has refusals and processes, and the others poll the database.
     refusals: { find: async () => undefined, list: async () => [] },
     live: { machine: "", facts: async () => [], limits: async () => [] },

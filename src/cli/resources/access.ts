@@ -125,6 +125,11 @@ export const sessions: ResourceSpec = {
       whenEmpty: "Nobody is signed in.",
       examples: ["sessions", "sessions list --user ada@example.com"],
     },
-    { name: "end", operation: "endSession", summary: "End a session", done: "has ended." },
+    {
+      name: "end",
+      operation: "endSession",
+      summary: "End a session",
+      show: ({ io }) => io.report("The session has ended."),
+    },
   ],
 };

@@ -176,3 +176,20 @@ export const plans: ResourceSpec = {
 function limitOf(cell: string | number): string | number {
   return cell === "-" ? "custom" : cell;
 }
+
+export const configuration: ResourceSpec = {
+  name: "configuration",
+  about:
+    "The settings that the gateway uses, and where each comes from: a line of the file, the default, " +
+    "the environment or the command line. Secrets are hidden. `--json` also tells when a change takes " +
+    "effect, and whether one waits for a restart.",
+  verbs: [
+    {
+      name: "configuration",
+      operation: "getConfiguration",
+      columns: ["key", "value", "source", "line", "variables"],
+      whenEmpty: "Only a running gateway uses a configuration.",
+      examples: ["configuration"],
+    },
+  ],
+};

@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
+import { settingsInUse } from "../../config/effective-settings.ts";
 import { ConfigWatch } from "../../config/watch.ts";
 import { readServeArguments, withListeners, type ServeArguments } from "./serve-options.ts";
 import { parseServed, withDataDir } from "./load-settings.ts";
@@ -90,6 +91,11 @@ function open({ start, args, config, fileConfig, link, log }: Opened): void {
     pid: start.parentPid,
     explain: (error) => explainStart(error, config.dataDir),
     reload: () => file?.reload(),
+    settingsOf(latest, first) {
+      const { data, admin, "data-dir": dataDir } = args;
+      const given = { "listen.data": data, "listen.admin": admin, data_dir: dataDir };
+      return settingsInUse(latest, first, { env: start.variables, given });
+    },
     issueDemoAccess,
     onTick: () => watch.tick(),
     onStopped: () => {

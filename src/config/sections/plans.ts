@@ -78,7 +78,7 @@ export const defaultPlans = {
 };
 
 export const plansSchema = z
-  .preprocess(withDefaults, z.record(identifier("Name of the plan."), planSchema))
+  .preprocess(withDefaultPlans, z.record(identifier("Name of the plan."), planSchema))
   .prefault({})
   .describe(
     "Sets of limits, by name. The defaults, with requests and tokens per minute: `pilot` " +
@@ -89,7 +89,7 @@ export const plansSchema = z
   .transform(buildPlans);
 
 /** Adds the default plans, and to those that the file names what it does not write of them. */
-function withDefaults(plans: unknown): unknown {
+export function withDefaultPlans(plans: unknown): unknown {
   const written = objectOf(plans);
   if (written === undefined) return plans;
   const defaults = Object.entries(defaultPlans).map(

@@ -6,7 +6,10 @@ import { duration, flag, httpUrl, size, wholeNumber } from "../../settings/value
 const headersSchema = z
   .record(
     z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be the name of a header"),
-    z.string().regex(/^[\x20-\x7e]+$/, "must be printable ASCII without line ends"),
+    z
+      .string()
+      .regex(/^[\x20-\x7e]+$/, "must be printable ASCII without line ends")
+      .meta({ title: "secret" }),
   )
   .prefault({})
   .describe("Headers added to every request, such as a credential.");

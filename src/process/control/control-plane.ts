@@ -1,7 +1,8 @@
 import { mkdirSync } from "node:fs";
 import packageJson from "../../../package.json" with { type: "json" };
 import type { Config } from "../../config/config.ts";
-import type { AdminServices } from "../../control/services.ts";
+import type { SettingInUse } from "../../config/effective-settings.ts";
+import type { AdminServices, ConfigurationInUse } from "../../control/services.ts";
 import type { ProcessStatus } from "../../control/platform/process-status.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
@@ -27,12 +28,14 @@ type OfLeader = "link" | "clock" | "portUse" | "pid" | "passwords";
 export interface ControlPlaneOptions extends Pick<LeaderOptions, OfLeader> {
   readonly config: Config;
   /** The text of the configuration, and when it was loaded; undefined: of a test. */
-  readonly text: Omit<ConfigText, "path"> | undefined;
+  readonly text: ConfigText | undefined;
   readonly log: LogSink;
   readonly randomBytes: RandomBytes;
   readonly number: number;
   readonly explain: (error: unknown) => string;
   readonly reload: () => void;
+  /** The settings of a text of the configuration, and of the text at the start of the process. */
+  readonly settingsOf: (text: string, startText: string) => readonly SettingInUse[];
   readonly onTick?: () => void;
   readonly onStopped?: () => void;
   readonly issueDemoAccess: (admin: AdminServices, adminUrl: string) => Promise<DemoAccess>;
@@ -319,6 +322,13 @@ export class ControlPlane implements AsyncDisposable {
     };
   }
 
+  #configurationInUse(): ConfigurationInUse {
+    const { text: first, settingsOf } = this.#options;
+    const text = this.#text ?? "";
+    const settings = settingsOf(text, first?.startText ?? first?.text ?? text);
+    return { path: first?.path, loadedAt: this.#loadedAt, settings };
+  }
+
   #createRows(): ProcessRows {
     const { clock, randomBytes, link } = this.#options;
     return new ProcessRows({
@@ -362,6 +372,7 @@ export class ControlPlane implements AsyncDisposable {
       random: randomBytes,
       peppers: this.installation.peppers,
       platform: () => platformOf(this.#config),
+      configuration: () => this.#configurationInUse(),
       processes: () => this.#pages.statuses(),
       lastUse: (publicId) => lastUse.of(publicId),
       onKeysChanged: () => this.#rows.applied(),

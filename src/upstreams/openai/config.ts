@@ -37,7 +37,10 @@ const headersSchema = z
         (name) => !reservedHeaders.has(name.toLowerCase()),
         "must not be a header that Sluice sets itself",
       ),
-    z.string().regex(/^[\x20-\x7e\t]*$/, "must be printable ASCII without line ends"),
+    z
+      .string()
+      .regex(/^[\x20-\x7e\t]*$/, "must be printable ASCII without line ends")
+      .meta({ title: "secret" }),
   )
   .refine((headers) => hasDistinctNames(Object.keys(headers)), {
     error: "must not name a header twice; upper and lower case are the same",
@@ -62,7 +65,7 @@ export const fields = {
     .describe("Header of the credential: `authorization` (as Bearer) or `api-key` (Azure)."),
   headers: headersSchema,
   query: z
-    .record(text("Name."), z.string())
+    .record(text("Name."), z.string().meta({ title: "secret" }))
     .prefault({})
     .describe("Query parameters added to every request."),
   forward_fields: z

@@ -1,0 +1,185 @@
+import { isObject, isSameValue } from "../domain/json-object.ts";
+import type { ConfigPath } from "../settings/values.ts";
+import { needsRestart } from "./restart-settings.ts";
+import { formatPath } from "./problems/problem.ts";
+import { configInputSchema, isSchema, type JsonSchema } from "./schema.ts";
+import { withDefaultPlans } from "./sections/plans.ts";
+import { type Environment, expandPlaceholders } from "./text/interpolate.ts";
+import { parseYaml, type YamlTree } from "./text/yaml-tree.ts";
+
+/** A setting as an operator writes it. */
+interface EffectiveSetting {
+  /** Such as `environments[0].name`. */
+  readonly key: string;
+  /** With its unit; what may be a secret is masked. */
+  readonly value: unknown;
+  readonly source: "default" | "file" | "environment" | "command_line";
+  /** Of the file, from 1; undefined for what it does not set. */
+  readonly line: number | undefined;
+  /** Variables of the environment that the file names for it. */
+  readonly variables: readonly string[];
+  readonly about: string;
+}
+
+export interface SettingSources {
+  readonly env: Environment;
+  /** Values of the command line by their keys, which precede those of the file. */
+  readonly given: Readonly<Record<string, string | undefined>>;
+}
+
+export interface SettingInUse extends EffectiveSetting {
+  readonly takesEffect: "reload" | "restart";
+  /** Whether the file has another value, which waits for a restart. */
+  readonly isPending: boolean;
+}
+
+/**
+ * The settings in use by a process that began with `startText`, and has loaded `text` since: some
+ * change only with a restart.
+ */
+export function settingsInUse(
+  text: string,
+  startText: string,
+  sources: SettingSources,
+): readonly SettingInUse[] {
+  const latest = effectiveSettings(text, sources);
+  const first = startText === text ? latest : effectiveSettings(startText, sources);
+  const ofFile = new Map(latest.map((setting) => [setting.key, setting.value]));
+  const kept = first.filter(({ key }) => needsRestart(key));
+  return [...kept, ...latest.filter(({ key }) => !needsRestart(key))].map((setting) => {
+    const takesEffect = needsRestart(setting.key) ? "restart" : "reload";
+    const isPending = !isSameValue(setting.value, ofFile.get(setting.key));
+    return { ...setting, takesEffect, isPending };
+  });
+}
+
+const mask = "[redacted]";
+const longestText = 1_000;
+
+let schemaOfFile: JsonSchema | undefined;
+
+/**
+ * The settings of an accepted configuration, defaults included, in the order of the schema. Optional
+ * settings that nothing sets are left out.
+ */
+function effectiveSettings(text: string, sources: SettingSources): EffectiveSetting[] {
+  const yaml = parseYaml(text);
+  if (!yaml.ok) return [];
+  const { value } = yaml.tree;
+  const whole = { ...value, plans: withDefaultPlans(value["plans"] ?? {}) };
+  schemaOfFile ??= configInputSchema();
+  return [...leavesOf({ schema: schemaOfFile, value: whole, path: [] })].map((leaf) =>
+    describe(leaf, yaml.tree, sources),
+  );
+}
+
+interface Leaf {
+  readonly schema: JsonSchema;
+  /** As written, or the default. */
+  readonly value: unknown;
+  readonly path: ConfigPath;
+}
+
+function* leavesOf({ schema: general, value, path }: Leaf): Generator<Leaf> {
+  const schema = formOf(general, value);
+  const { properties, additionalProperties, items } = schema;
+  if (properties !== undefined && isObject(value)) {
+    for (const [key, part] of Object.entries(properties)) {
+      if (!isSchema(part)) continue;
+      const inner = value[key] ?? part.default;
+      if (inner !== undefined) yield* leavesOf({ schema: part, value: inner, path: [...path, key] });
+    }
+  } else if (isSchema(additionalProperties) && isObject(value)) {
+    for (const [key, inner] of Object.entries(value)) {
+      yield* leavesOf({ schema: additionalProperties, value: inner, path: [...path, key] });
+    }
+  } else if (isSchema(items) && Array.isArray(value) && value.some(isObject)) {
+    for (const [index, inner] of value.entries()) {
+      yield* leavesOf({ schema: items, value: inner, path: [...path, index] });
+    }
+  } else {
+    yield { schema, value, path };
+  }
+}
+
+/** The form of a map that its `kind` selects. */
+function formOf(schema: JsonSchema, value: unknown): JsonSchema {
+  const forms = schema.oneOf?.filter(isSchema) ?? [];
+  const kind = isObject(value) ? value["kind"] : undefined;
+  const chosen = forms.find(({ properties }) => {
+    const named = properties?.["kind"];
+    return isSchema(named) && named.const === kind;
+  });
+  return chosen ?? forms[0] ?? schema;
+}
+
+function describe(
+  { schema, value, path }: Leaf,
+  tree: YamlTree,
+  { env, given }: SettingSources,
+): EffectiveSetting {
+  const key = formatPath(path);
+  const about = schema.description ?? "";
+  const typed = given[key];
+  if (typed !== undefined) {
+    const value = shown(schema, typed);
+    return { key, value, source: "command_line", line: undefined, variables: [], about };
+  }
+  if (!isWritten(tree.value, path)) {
+    const line = undefined;
+    return { key, value: shown(schema, value), source: "default", line, variables: [], about };
+  }
+  const variables = variablesIn(value);
+  // A free text may be a secret that is kept out of the file.
+  const isExpanded = typeof value === "string" && hasLimitedForms(schema);
+  const used = isExpanded ? expandPlaceholders(value, env).text : value;
+  return {
+    key,
+    value: shown(schema, used),
+    source: variables.length > 0 ? "environment" : "file",
+    line: tree.locate(path).line,
+    variables,
+    about,
+  };
+}
+
+function isWritten(tree: unknown, path: ConfigPath): boolean {
+  let value = tree;
+  for (const step of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return false;
+    value = Object.getOwnPropertyDescriptor(value, step)?.value;
+  }
+  return value !== null;
+}
+
+function variablesIn(value: unknown): readonly string[] {
+  const found = JSON.stringify(value).matchAll(/(?<!\$)\$\{([A-Za-z_]\w*)/g);
+  return [...new Set([...found].map(([, name = ""]) => name))];
+}
+
+const limitedTitles: ReadonlySet<string> = new Set(["duration", "size", "address"]);
+
+/** Whether the value is a number, a flag, a choice or the like. */
+function hasLimitedForms({ title = "", type, enum: choices }: JsonSchema): boolean {
+  return (
+    limitedTitles.has(title) || type === "integer" || type === "boolean" || choices !== undefined
+  );
+}
+
+function shown(schema: JsonSchema, value: unknown): unknown {
+  if (schema.title === "secret") return mask;
+  if (Array.isArray(value)) {
+    const items = isSchema(schema.items) ? schema.items : {};
+    return value.map((item) => shown(items, item));
+  }
+  if (isObject(value)) {
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, shown({}, part)]));
+  }
+  return typeof value === "string" ? withoutCredentials(value).slice(0, longestText) : value;
+}
+
+/** Hides user, password and query of a URL. */
+function withoutCredentials(text: string): string {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
+  return text.replace(/:\/\/.*@/s, `://${mask}@`).replace(/\?.*$/s, `?${mask}`);
+}
