@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { parseConfig } from "./load.ts";
 import { type SettingInUse, settingsInUse } from "./effective-settings.ts";
 
-const env = { KEY: "canary-env-key", REGION: "canary-region", LIMIT: "20MiB", PORT: "9090" };
+const env = { KEY: "canary-env-key", REGION: "canary-region", LIMIT: "8MiB", PORT: "9090" };
 
 /** Every credential in it contains `canary`. */
 const file = `
@@ -66,11 +66,11 @@ test("each value comes from the file, a variable, the command line or the defaul
   expect(settings.get("upstreams.east.base_url")).toMatchObject({
     value: "http://models.example/v1",
     source: "file",
-    line: 16,
+    line: 17,
     takesEffect: "reload",
   });
   expect(settings.get("http.body_limit")).toMatchObject({
-    value: "20MiB",
+    value: "8MiB",
     source: "environment",
     line: 6,
     variables: ["LIMIT"],

@@ -87,7 +87,8 @@ function* leavesOf({ schema: general, value, path }: Leaf): Generator<Leaf> {
     for (const [key, part] of Object.entries(properties)) {
       if (!isSchema(part)) continue;
       const inner = value[key] ?? part.default;
-      if (inner !== undefined) yield* leavesOf({ schema: part, value: inner, path: [...path, key] });
+      if (inner === undefined) continue;
+      yield* leavesOf({ schema: part, value: inner, path: [...path, key] });
     }
   } else if (isSchema(additionalProperties) && isObject(value)) {
     for (const [key, inner] of Object.entries(value)) {

@@ -71,6 +71,11 @@ export function isLoopback(host: string): boolean {
 export const loopbackHosts: readonly string[] = ["localhost", "127.0.0.0/8", "::1"];
 const loopback = createHostList(loopbackHosts);
 
+/** The address of a listener. */
+export function addressUrl({ hostname, port }: { hostname: string; port: number }): string {
+  return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+}
+
 /** A trailing dot does not change the name. */
 function plainHost(host: string): string {
   return host.toLowerCase().replace(/^\[|\]$|\.$/g, "");

@@ -1,3 +1,4 @@
+import { addressUrl } from "../domain/network.ts";
 import { type HandleSent, segmentRoutes, type SentPath } from "./dispatch/request-target.ts";
 import { findListeningSocket } from "./listening-socket.ts";
 
@@ -90,7 +91,7 @@ export function listen(options: ListenOptions) {
   if (portUse === "successor") socket?.takeAll();
   return {
     /** Without a trailing slash. */
-    url: urlOf({ hostname, port: ownPort }),
+    url: addressUrl({ hostname, port: ownPort }),
     get pendingRequests(): number {
       return server.pendingRequests;
     },
@@ -128,10 +129,6 @@ function explained<Server>(
   try {
     return start();
   } catch (error) {
-    throw new Error(`cannot listen at ${urlOf(address)}`, { cause: error });
+    throw new Error(`cannot listen at ${addressUrl(address)}`, { cause: error });
   }
-}
-
-export function urlOf({ hostname, port }: Pick<ListenOptions, "hostname" | "port">): string {
-  return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
 }

@@ -103,8 +103,14 @@ test("each start of the demo prints a link that signs in once", async () => {
         body: JSON.stringify({ token }),
       });
     const responses = await Promise.all([exchange(), exchange(), exchange()]);
-    expect(responses.map(({ status }) => status).toSorted()).toEqual([200, 401, 401]);
-    const cookie = responses.find(({ ok }) => ok)?.headers.get("set-cookie")?.split(";")[0] ?? "";
+    expect(responses.map(({ status }) => status).filter((status) => status === 401)).toHaveLength(
+      2,
+    );
+    const cookie =
+      responses
+        .find(({ ok }) => ok)
+        ?.headers.get("set-cookie")
+        ?.split(";")[0] ?? "";
     const shown = await fetch(`${demo.adminUrl}/admin/v1/session`, { headers: { cookie } });
     expect(await shown.json()).toMatchObject({ user: { role: "operator" } });
     expect(demo.text()).not.toContain("one-time token");

@@ -91,7 +91,7 @@ test("what was called is in the totals, the series, the list and the export", as
   expect(await read("calls", "--outcome", "completed")).toMatchObject([{ id: idOf(called) }]);
   expect(await read("calls", "--outcome", "failed")).toEqual([]);
   const table = await folder.run("usage", "--since", "1h", "--application", "demo");
-  expect(table.output).toMatch(new RegExp(`\\n${id} +demo +pilot +embed-text-v2 +1 +0 `));
+  expect(table.output).toMatch(new RegExp(`\\n${id} +demo +embed-text-v2 +1 +0 `));
   const point = await folder.run("usage", "series", "--key", text.slice(0, 15), "--by", "model");
   expect(point.output).toContain("embed-text-v2");
   const csv = await folder.run("usage", "export", "--key", id);
@@ -131,6 +131,38 @@ test("tables of usage have names, a line for all groups, and say when groups are
   expect(named.output).toMatch(/\nacct_\w+ +Demo +app_\w+ +tables +4 /);
   expect(named.errors).toBe("");
   expect((await folder.run("usage", "--limit", "1001")).exitCode).toBe(2);
+});
+
+test("the configuration in use is shown, with its sources and without its secrets", async () => {
+  const { output } = await folder.run("configuration");
+  expect(output).toMatch(/\nupstreams\.\S+\.secret_access_key +\[redacted\] +file +\d+ /);
+  expect(output).toMatch(/\nlisten\.admin +127\.0\.0\.1:0 +command_line +- /);
+  expect(output).toMatch(/\nhttp\.idle_timeout +\S+ +default +- /);
+  const { processes } = await folder.json("configuration");
+  expect(processes).toHaveLength(1);
+});
+
+test("a user signs in with a link, and its session is listed and ended", async () => {
+  expect(
+    (await folder.run("users", "create", "guest@example.com", "--role", "auditor")).exitCode,
+  ).toBe(0);
+  const linked = await folder.run("users", "link", "guest@example.com");
+  const [, address = "", token = ""] =
+    /^(\S+)\/#new-password=(\w{43})\n$/.exec(linked.output) ?? [];
+  expect(address).toBe(gateway.adminUrl);
+  expect(linked.errors).toStartWith("Send it to guest@example.com. It works once, until 2");
+  const response = await fetch(`${gateway.adminUrl}/admin/v1/session/link`, {
+    method: "POST",
+    headers: { origin: gateway.adminUrl, "content-type": "application/json" },
+    body: JSON.stringify({ token, password: "eleven green kettles" }),
+  });
+  const { id } = (await response.json()) as { id: string };
+  const listed = await folder.json("sessions", "list", "--user", "guest@example.com");
+  expect(idsOf(listed)).toEqual([id]);
+  expect((await folder.run("sessions", "end", id)).errors).toBe("The session has ended.\n");
+  const cookie = response.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const after = await fetch(`${gateway.adminUrl}/admin/v1/session`, { headers: { cookie } });
+  expect(after.status).toBe(401);
 });
 
 test("an export stops without complaint when its reader has read enough", async () => {

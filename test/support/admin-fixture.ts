@@ -11,7 +11,6 @@ import {
   type RunOperation,
 } from "../../src/control/operation/run-operation.ts";
 import type {
-  AdminServices,
   ConfigurationInUse,
   Platform,
   PlatformPool,
@@ -100,7 +99,10 @@ export class AdminFixture implements AsyncDisposable {
   keyChanges = 0;
   keysApplied: KeysApplied | undefined;
   processRows: readonly ProcessRow[] = [];
-  readonly services: AdminServices = {
+  readonly services: Parameters<typeof adminOperations>[0] = {
+    passwords: cheapPasswords(),
+    settings: { sessionIdleMs: 1_800_000 },
+    publicUrl: () => "https://console.example.com",
     store: this.stores.control,
     reports: this.stores.reports,
     usage: this.stores.usage,
@@ -128,12 +130,7 @@ export class AdminFixture implements AsyncDisposable {
     },
     processRows: () => Promise.resolve(this.processRows),
   };
-  readonly operations = adminOperations({
-    ...this.services,
-    passwords: cheapPasswords(),
-    settings: { sessionIdleMs: 1_800_000 },
-    publicUrl: () => "https://console.example.com",
-  });
+  readonly operations = adminOperations(this.services);
   readonly runOperation = createRunOperation(this.services);
   platform: Platform = testPlatform;
   configuration: ConfigurationInUse = { path: undefined, loadedAt: 0, settings: [] };

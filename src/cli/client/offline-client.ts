@@ -5,7 +5,7 @@ import { localPrincipal } from "../../control/sign-in/services.ts";
 import type { AdminServices } from "../../control/services.ts";
 import { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { Config } from "../../config/config.ts";
-import { urlOf } from "../../edge/listen.ts";
+import { addressUrl } from "../../domain/network.ts";
 import { type DatabaseStores, openDatabaseStores } from "../../process/wiring/database-stores.ts";
 import { platformOf } from "../../process/control/admin-plane.ts";
 import { Installation } from "../../store/installation/installation.ts";
@@ -31,7 +31,7 @@ export async function createOfflineClient(config: Config, io: CommandIo): Promis
       ...services,
       passwords: new Passwords(),
       settings: config.admin,
-      publicUrl: () => config.admin.publicUrl ?? urlOf(config.listen.admin),
+      publicUrl: () => config.admin.publicUrl ?? addressUrl(config.listen.admin),
     }),
   );
   const ask = async (

@@ -70,8 +70,7 @@ export const users: ResourceSpec = {
   ],
 };
 
-const withoutPassword =
-  "Without a password it can only use single sign-on; see `users link`.";
+const withoutPassword = "Without a password it can only use single sign-on; see `users link`.";
 
 export const tokens: ResourceSpec = {
   name: "tokens",

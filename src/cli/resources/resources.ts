@@ -6,7 +6,15 @@ import { accounts, applications } from "./accounts.ts";
 import { audit } from "./audit.ts";
 import { keys } from "./keys.ts";
 import { overview, targets } from "./live.ts";
-import { configuration, environments, models, peppers, plans, pools, refusals } from "./platform.ts";
+import {
+  configuration,
+  environments,
+  models,
+  peppers,
+  plans,
+  pools,
+  refusals,
+} from "./platform.ts";
 import { processes } from "./processes.ts";
 import { status } from "./status.ts";
 

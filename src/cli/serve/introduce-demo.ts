@@ -33,8 +33,8 @@ export async function introduceDemo(
   if (key === undefined) io.print(explainMissingKey(values));
   else io.print(`  API key  ${key}   (shown only now)\n`);
   io.print(curlExample(dataUrl, key ?? "$SLUICE_KEY"));
+  if (link !== undefined) io.print(`  Console  ${link}   (signs in once, within 10 minutes)`);
   io.print(`  API      ${dataUrl}/v1
-${link === undefined ? "" : `  Console  ${link}   (signs in once, within 10 minutes)\n`}\
   Admin    ${adminUrl}/admin/v1/docs
   Metrics  ${adminUrl}/metrics
 `);
@@ -43,10 +43,7 @@ ${link === undefined ? "" : `  Console  ${link}   (signs in once, within 10 minu
 }
 
 /** `adminUrl`: of the admin listener. */
-export async function issueDemoAccess(
-  admin: AdminServices,
-  adminUrl: string,
-): Promise<DemoAccess> {
+export async function issueDemoAccess(admin: AdminServices, adminUrl: string): Promise<DemoAccess> {
   return { key: await issueDemoKey(admin), link: await issueDemoLink(admin, adminUrl) };
 }
 

@@ -76,8 +76,8 @@ test("of ten requests with one link at once, one is signed in", async () => {
         new TestBrowser(harness, "127.0.0.1").post(path, { token, ...body }),
       ),
     );
-    const statuses = responses.map(({ status }) => status).toSorted();
-    expect(statuses).toEqual([200, ...Array<number>(9).fill(401)]);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 401)).toHaveLength(9);
   }
 });
 

@@ -3,11 +3,7 @@ import { roles } from "../../domain/principal.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
 import type { Session } from "../../store/entities.ts";
 import { changeOf } from "../audit/audit-fields.ts";
-import {
-  openSessionSchema,
-  type OpenSessionView,
-  sessionQuerySchema,
-} from "../contract/access.ts";
+import { openSessionSchema, type OpenSessionView, sessionQuerySchema } from "../contract/access.ts";
 import { type Operation, permissions } from "../operation/operation.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import type { AdminServices } from "../services.ts";

@@ -112,7 +112,10 @@ function changeUser(users: ResourceOperations<"user", UserView>, hash: Hash): Op
   });
 }
 
-function createLink(users: ResourceOperations<"user", UserView>, services: UserServices): Operation {
+function createLink(
+  users: ResourceOperations<"user", UserView>,
+  services: UserServices,
+): Operation {
   return users.change({
     id: "createSignInLink",
     method: "POST",

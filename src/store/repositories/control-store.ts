@@ -1,6 +1,5 @@
 import type { NamedDimension } from "../../domain/usage/usage.ts";
 import type { AuditLink } from "../audit.ts";
-import type { SignInLink } from "../entities.ts";
 import type {
   AuditEnds,
   AuditExpectation,
@@ -16,6 +15,7 @@ import { Accounts } from "./control/accounts.ts";
 import { applicationSpec } from "./control/applications.ts";
 import { EntityTable } from "./entity-table.ts";
 import { dueIn } from "./control/due.ts";
+import { linksIn } from "./control/links.ts";
 import { readNames } from "./control/names.ts";
 import { Keys } from "./control/keys.ts";
 import { secretsIn } from "./control/secrets.ts";
@@ -101,34 +101,6 @@ function tablesIn(queries: Queries) {
     tokens: new Tokens(queries),
     audit: auditIn(queries),
     replies: repliesIn(queries),
-  };
-}
-
-function linksIn(queries: Queries) {
-  return {
-    get(digest: string): Promise<SignInLink | undefined> {
-      const query = queries.selectFrom("signInLinks").selectAll().where("digest", "=", digest);
-      return query.executeTakeFirst();
-    },
-
-    /** Ends an earlier link of the user. */
-    async put(link: SignInLink): Promise<void> {
-      await queries
-        .insertInto("signInLinks")
-        .values(link)
-        .onConflict((conflict) => conflict.column("userId").doUpdateSet(link))
-        .execute();
-    },
-
-    /** False when there is none, or another transaction has taken it. */
-    async take(digest: string): Promise<boolean> {
-      const removal = queries.deleteFrom("signInLinks").where("digest", "=", digest);
-      return (await removal.executeTakeFirst()).numDeletedRows === 1n;
-    },
-
-    async deleteOf(userId: string): Promise<void> {
-      await queries.deleteFrom("signInLinks").where("userId", "=", userId).execute();
-    },
   };
 }
 

@@ -1,4 +1,5 @@
 import { OtherSchema } from "../errors.ts";
+import { table as links } from "./control/links.ts";
 import { table as responses } from "./response-store.ts";
 import type { DatabaseFacts } from "../store.ts";
 
@@ -137,16 +138,6 @@ const entities = `
   CREATE INDEX sessions_by_age ON sessions (created_at, id);
   CREATE INDEX sessions_by_user ON sessions (user_id, created_at, id);
   CREATE INDEX sessions_by_end ON sessions (expires_at);
-
-  -- Links that sign a user in once. A user has at most one.
-  CREATE TABLE sign_in_links (
-    user_id TEXT PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
-    -- SHA-256 of the token in the link.
-    digest TEXT NOT NULL UNIQUE,
-    purpose TEXT NOT NULL,
-    expires_at INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX sign_in_links_by_end ON sign_in_links (expires_at);
 
   CREATE TABLE management_tokens (
     id TEXT PRIMARY KEY,
@@ -386,7 +377,9 @@ const owners = `
 `;
 
 /** All tables of both databases, in the words of SQLite, without triggers. Times are milliseconds since the epoch. */
-export const tables: string = [entities, audit, replies, responses, usage, owners].join("\n");
+export const tables: string = [entities, links, audit, replies, responses, usage, owners].join(
+  "\n",
+);
 
 /** The version of the schema of both databases: raise it with each change of a released schema. */
 export const schemaVersion = 1;

@@ -1,5 +1,12 @@
 import type { Kysely } from "kysely";
-import type { Account, Application, ManagementToken, Session, SignInLink, User } from "../entities.ts";
+import type {
+  Account,
+  Application,
+  ManagementToken,
+  Session,
+  SignInLink,
+  User,
+} from "../entities.ts";
 import type { AuditRecord } from "../audit.ts";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { Limits } from "../../domain/limits/plan.ts";

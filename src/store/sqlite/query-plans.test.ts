@@ -144,7 +144,7 @@ describe("plans of queries", () => {
     const limits = { audit: 1, keys: 1, access: 1, replies: 1 };
     const plans = await plansOf(connection, () => store.prune(limits, 100));
     const removals = plans.filter(({ sql }) => /delete from.* in \(\s*select/s.test(sql));
-    expect(removals).toHaveLength(8);
+    expect(removals).toHaveLength(9);
     // The newest records of removed keys are skipped one by one.
     const scanned = ["SCAN left_limit_scopes", "SCAN removed_keys", "SCALAR SUBQUERY 1"];
     for (const { steps } of removals) {

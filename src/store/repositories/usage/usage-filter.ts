@@ -53,9 +53,7 @@ export function callConditions(filter: CallFilter): readonly Expression<SqlBool>
 const isBilledTwice = sql<SqlBool>`may_be_billed_twice = 1`;
 
 /** The condition of a filter on sums, without its times. */
-export function sumConditions(
-  filter: UsageFilter,
-): readonly Expression<SqlBool>[] {
+export function sumConditions(filter: UsageFilter): readonly Expression<SqlBool>[] {
   const conditions = filteredColumns(filter).map(
     ([column, value]) => sql`${sql.ref(column)} = ${value}`,
   );
