@@ -7,8 +7,8 @@ import { withDefaultPlans } from "./sections/plans.ts";
 import { type Environment, expandPlaceholders } from "./text/interpolate.ts";
 import { parseYaml, type YamlTree } from "./text/yaml-tree.ts";
 
-/** A setting as an operator writes it. */
-interface EffectiveSetting {
+/** A setting in use, as an operator writes it. */
+export interface SettingInUse {
   /** Such as `environments[0].name`. */
   readonly key: string;
   /** With its unit; what may be a secret is masked. */
@@ -19,38 +19,34 @@ interface EffectiveSetting {
   /** Variables of the environment that the file names for it. */
   readonly variables: readonly string[];
   readonly about: string;
-}
-
-export interface SettingSources {
-  readonly env: Environment;
-  /** Values of the command line by their keys, which precede those of the file. */
-  readonly given: Readonly<Record<string, string | undefined>>;
-}
-
-export interface SettingInUse extends EffectiveSetting {
   readonly takesEffect: "reload" | "restart";
   /** Whether the file has another value, which waits for a restart. */
   readonly isPending: boolean;
 }
 
+interface SettingSources {
+  readonly env: Environment;
+  /** Values of the command line by their keys, which precede those of the file. */
+  readonly given: Readonly<Record<string, string | undefined>>;
+}
+
 /**
- * The settings in use by a process that began with `startText`, and has loaded `text` since: some
- * change only with a restart.
+ * The settings of a process that began with `startText`, and has loaded `text` since: some change
+ * only with a restart. Defaults are included, optional settings that nothing sets are not.
  */
 export function settingsInUse(
   text: string,
   startText: string,
   sources: SettingSources,
 ): readonly SettingInUse[] {
-  const latest = effectiveSettings(text, sources);
-  const first = startText === text ? latest : effectiveSettings(startText, sources);
-  const ofFile = new Map(latest.map((setting) => [setting.key, setting.value]));
-  const kept = first.filter(({ key }) => needsRestart(key));
-  return [...kept, ...latest.filter(({ key }) => !needsRestart(key))].map((setting) => {
-    const takesEffect = needsRestart(setting.key) ? "restart" : "reload";
-    const isPending = !isSameValue(setting.value, ofFile.get(setting.key));
-    return { ...setting, takesEffect, isPending };
-  });
+  const latest = settingsOf(text, sources);
+  const values = new Map(latest.map(({ key, value }) => [key, value]));
+  const kept = (startText === text ? latest : settingsOf(startText, sources))
+    .filter(({ takesEffect }) => takesEffect === "restart")
+    .map((setting) => {
+      return { ...setting, isPending: !isSameValue(setting.value, values.get(setting.key)) };
+    });
+  return [...kept, ...latest.filter(({ takesEffect }) => takesEffect === "reload")];
 }
 
 const mask = "[redacted]";
@@ -58,11 +54,7 @@ const longestText = 1_000;
 
 let schemaOfFile: JsonSchema | undefined;
 
-/**
- * The settings of an accepted configuration, defaults included, in the order of the schema. Optional
- * settings that nothing sets are left out.
- */
-function effectiveSettings(text: string, sources: SettingSources): EffectiveSetting[] {
+function settingsOf(text: string, sources: SettingSources): readonly SettingInUse[] {
   const yaml = parseYaml(text);
   if (!yaml.ok) return [];
   const { value } = yaml.tree;
@@ -118,29 +110,23 @@ function describe(
   { schema, value, path }: Leaf,
   tree: YamlTree,
   { env, given }: SettingSources,
-): EffectiveSetting {
+): SettingInUse {
   const key = formatPath(path);
-  const about = schema.description ?? "";
   const typed = given[key];
-  if (typed !== undefined) {
-    const value = shown(schema, typed);
-    return { key, value, source: "command_line", line: undefined, variables: [], about };
-  }
-  if (!isWritten(tree.value, path)) {
-    const line = undefined;
-    return { key, value: shown(schema, value), source: "default", line, variables: [], about };
-  }
-  const variables = variablesIn(value);
+  const isOfFile = typed === undefined && isWritten(tree.value, path);
+  const variables = isOfFile ? variablesIn(value) : [];
+  const ofFile = variables.length > 0 ? "environment" : "file";
   // A free text may be a secret that is kept out of the file.
-  const isExpanded = typeof value === "string" && hasLimitedForms(schema);
-  const used = isExpanded ? expandPlaceholders(value, env).text : value;
+  const isExpanded = isOfFile && typeof value === "string" && hasLimitedForms(schema);
   return {
     key,
-    value: shown(schema, used),
-    source: variables.length > 0 ? "environment" : "file",
-    line: tree.locate(path).line,
+    value: shown(schema, typed ?? (isExpanded ? expandPlaceholders(value, env).text : value)),
+    source: isOfFile ? ofFile : typed === undefined ? "default" : "command_line",
+    line: isOfFile ? tree.locate(path).line : undefined,
     variables,
-    about,
+    about: schema.description ?? "",
+    takesEffect: needsRestart(key) ? "restart" : "reload",
+    isPending: false,
   };
 }
 

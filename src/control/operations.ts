@@ -11,7 +11,7 @@ import { platformOperations } from "./platform/platform.ts";
 import { pepperOperations } from "./platform/peppers.ts";
 import { poolOperations } from "./platform/pools.ts";
 import { refusalOperations } from "./platform/refusals.ts";
-import { configurationOperations } from "./platform/configuration.ts";
+import { configurationOperation } from "./platform/configuration.ts";
 import type { AdminServices } from "./services.ts";
 import { processOperations } from "./platform/processes.ts";
 import { sessionOperations, type SessionServices } from "./users/sessions.ts";
@@ -41,6 +41,6 @@ export function adminOperations(
     ...processOperations(services),
     ...liveOperations(services),
     overviewOperation(services),
-    ...configurationOperations(services),
+    configurationOperation(services),
   ];
 }
