@@ -16,7 +16,6 @@ import { ChatFrames, type OpeningStream } from "./chat-frames.ts";
 import { type ApiSettings, type HandlerParts, readCall, servedHeaders } from "./read-call.ts";
 import type { JsonBody } from "./request/parse-json.ts";
 
-/** Metadata of an answer. */
 export interface AboutAnswer {
   readonly callId: string;
   /** Unix seconds. */
@@ -25,7 +24,6 @@ export interface AboutAnswer {
   readonly model: string;
 }
 
-/** Metadata of a stream. */
 export interface AboutStream extends AboutAnswer {
   /** The time in Unix seconds. */
   readonly now: () => number;
@@ -62,14 +60,13 @@ export interface ReadChat {
   openWriter(about: AboutStream): AnyStreamWriter;
 }
 
-/** Handles calls of an endpoint for chat. */
 export function createChatHandler(
   surface: ChatSurface,
   { services, settings, repeats }: HandlerParts,
 ): (call: KeyCall) => Promise<Reply> {
-  return async (plain) => {
-    const read = await readCall(plain);
-    const { call, bodyBytes, mark } = read;
+  return async (call) => {
+    const read = await readCall(call);
+    const { bodyBytes, mark } = read;
     const reading = surface.read(read, call);
     const asking = reading instanceof Promise ? await reading : reading;
     const { conversation: request } = asking;
@@ -96,7 +93,8 @@ interface ChatReply extends Pick<HandlerParts, "services"> {
   readonly settings: ApiSettings;
 }
 
-async function wholeReply({ asking, call, chat, services }: ChatReply): Promise<Reply> {
+async function wholeReply(reply: ChatReply): Promise<Reply> {
+  const { asking, call, chat, services } = reply;
   try {
     const started = await runChat(call, chat, services);
     const { answer, meter } = started;
@@ -107,7 +105,7 @@ async function wholeReply({ asking, call, chat, services }: ChatReply): Promise<
       usage: meter.usage,
     });
     const written = body instanceof Promise ? await body : body;
-    return jsonReply(written, headersOf(started, { asking, call, services }));
+    return jsonReply(written, headersOf(started, reply));
   } finally {
     call.answerMemory.release();
   }
@@ -177,14 +175,9 @@ function servedName({ attempt, call }: AnyStarted, { conversation }: ReadChat): 
   return modelNamed(call.environment, asked) === model ? asked : model.alias;
 }
 
-function headersOf(
-  started: AnyStarted,
-  { asking, call, services }: Pick<ChatReply, "asking" | "call" | "services">,
-): Record<string, string> {
-  const { limitHeaders } = call.dialect;
-  const headers = servedHeaders(started, call.snapshot.routing, asking.conversation.adjusted);
-  const limits = limitHeaders?.(started.admission.state, services.clock.now());
-  return limits === undefined ? headers : { ...headers, ...limits };
+function headersOf(started: AnyStarted, { asking, call, services }: ChatReply) {
+  const asRead = asking.conversation.adjusted;
+  return servedHeaders(started, call, { clock: services.clock, asRead });
 }
 
 function streamReply(

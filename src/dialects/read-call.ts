@@ -6,19 +6,19 @@ import type { CallServices } from "../call/services.ts";
 import type { StoredResponses } from "../idempotency/stored-responses.ts";
 import type { Repeats } from "../idempotency/repeatable-calls.ts";
 import { type AdjustedFields, nothingAdjusted } from "../domain/chat/answer.ts";
+import type { Clock } from "../domain/clock.ts";
 import { rateLimitHeaders } from "../domain/limits/headers.ts";
 import type { StartedCall } from "../call/run-call.ts";
 
-/** A call and its body, before a schema has read it. */
-interface ReadCall extends JsonBody {
-  readonly call: KeyCall;
+/** The body of a call, before a schema has read it. */
+interface ReadBody extends JsonBody {
   readonly bodyBytes: number;
   /** Undefined: the answer is not shared. */
   readonly mark: RepeatMark | undefined;
 }
 
 /** Throws `GatewayError`. */
-export async function readCall(call: KeyCall): Promise<ReadCall> {
+export async function readCall(call: KeyCall): Promise<ReadBody> {
   const bytes = await call.readBody();
   const bodyBytes = bytes.byteLength;
   const marking = readMark(call, bytes);
@@ -26,7 +26,7 @@ export async function readCall(call: KeyCall): Promise<ReadCall> {
   const parsing = parseJson(bytes);
   const { value, text } = parsing instanceof Promise ? await parsing : parsing;
   call.memory.takesMore(wideBytes(text, bodyBytes));
-  return { call, bodyBytes, mark, value, text };
+  return { bodyBytes, mark, value, text };
 }
 
 /** What a text takes beyond its bytes: beyond Latin-1, the runtime keeps two for each character. */
@@ -57,14 +57,17 @@ export interface HandlerParts {
 
 type Served = Pick<StartedCall<unknown>, "admission" | "attempt">;
 
-/**
- * Headers of an answer: limits, capacity class, target, and parameters that were adjusted; `asRead`
- * when the body was read, before those of the attempt.
- */
+interface ServedOptions {
+  readonly clock: Pick<Clock, "now">;
+  /** What reading the body adjusted, which comes before what the attempt did. */
+  readonly asRead?: AdjustedFields | undefined;
+}
+
+/** Headers of an answer: limits, capacity class, target, and parameters that were adjusted. */
 export function servedHeaders(
   { admission, attempt }: Served,
-  { showsTarget }: { readonly showsTarget: boolean },
-  asRead: AdjustedFields = nothingAdjusted,
+  { snapshot, dialect }: KeyCall,
+  { clock, asRead = nothingAdjusted }: ServedOptions,
 ): Record<string, string> {
   const { target, model } = attempt.candidate;
   const { adjusted } = attempt;
@@ -73,7 +76,9 @@ export function servedHeaders(
     ...rateLimitHeaders(admission.state),
     "x-sluice-served-by": admission.capacityClass,
     // The upstream's own model identifier is left out: it may name the operator's account there.
-    ...(showsTarget && { "x-sluice-target": `${target.upstream}; model=${model.alias}` }),
+    ...(snapshot.routing.showsTarget && {
+      "x-sluice-target": `${target.upstream}; model=${model.alias}`,
+    }),
     ...((adjusted.size > 0 || asRead.size > 0) && {
       "x-sluice-adjusted-parameters": writeAdjusted([...asRead, ...adjusted]),
     }),
@@ -81,6 +86,7 @@ export function servedHeaders(
       "x-sluice-queue-position": String(position),
       "x-sluice-queue-wait-ms": String(Math.round(waitedMs)),
     }),
+    ...dialect.limitHeaders?.(admission.state, clock.now()),
   };
 }
 

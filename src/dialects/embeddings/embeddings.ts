@@ -21,8 +21,8 @@ const mostWholeNumbers = 32 * 1024;
 export function createEmbeddings(parts: HandlerParts): (call: KeyCall) => Promise<Reply> {
   const { settings, repeats } = parts;
   const decode = createTokenDecoder();
-  return async (plain) => {
-    const { call, bodyBytes, mark, value } = await readCall(plain);
+  return async (call) => {
+    const { bodyBytes, mark, value } = await readCall(call);
     const request = parseEmbeddingRequest(value);
     const decodeTokens: EmbeddingCall["decodeTokens"] = (inputs) =>
       decode(inputs, settings().decodedLimitBytes);
@@ -47,7 +47,7 @@ async function reply(
   const { answerMemory: memory } = call;
   try {
     const started = await runEmbeddings(call, embedding, services);
-    const headers = servedHeaders(started, call.snapshot.routing);
+    const headers = servedHeaders(started, call, services);
     const text = textOf(started, embedding.request, memory);
     if (isKept || countNumbers(started.answer.vectors) <= mostWholeNumbers) {
       const body = await wholeOf(text);

@@ -19,16 +19,26 @@ export interface ChatTurns {
  * they are.
  */
 export function asChatTurns(turns: readonly Turn[]): ChatTurns {
-  const moved = new MovedContent();
+  let count = 0;
   const said = joined(turns).map((turn): Turn => {
     if (turn.role !== "user" || !turn.blocks.some(isResult)) return turn;
-    const results = turn.blocks
-      .filter(isResult)
-      .map((result) => ({ ...result, content: moved.from(asError(result)) }));
+    const moved: Block[] = [];
+    const results = turn.blocks.filter(isResult).map((result) => {
+      const content = asError(result).map((block): ResultContent => {
+        const what = nameOf(block);
+        if (what === undefined) return block;
+        count += 1;
+        const label = `tool ${what} ${count}`;
+        const { at } = block;
+        moved.push({ type: "text", text: `[${label}:]`, at }, block);
+        return { type: "text", text: `[This ${what} follows the tool results as ${label}.]`, at };
+      });
+      return { ...result, content };
+    });
     const others = turn.blocks.filter((block) => !isResult(block));
-    return { ...turn, blocks: [...results, ...moved.take(), ...others] };
+    return { ...turn, blocks: [...results, ...moved, ...others] };
   });
-  return { turns: said, hasMoved: moved.count > 0 };
+  return { turns: said, hasMoved: count > 0 };
 }
 
 /** Neighbours of the same role as one turn, in new lists. */
@@ -67,38 +77,8 @@ function asError({ content: sent, isError, at: path }: ToolResultBlock): readonl
   return content.with(at, { ...first, text: `Error: ${first.text}` });
 }
 
-/** Images and files on their way from results to the user's words. */
-class MovedContent {
-  #count = 0;
-  #waiting: Block[] = [];
-
-  /** Of the whole conversation. */
-  get count(): number {
-    return this.#count;
-  }
-
-  /** The content of a result with words in place of what is moved. */
-  from(content: readonly ResultContent[]): readonly ResultContent[] {
-    return content.map((block) => {
-      const what = kindOf(block);
-      if (what === undefined) return block;
-      this.#count += 1;
-      const label = `tool ${what} ${this.#count}`;
-      const { at } = block;
-      this.#waiting.push({ type: "text", text: `[${label}:]`, at }, block);
-      return { type: "text", text: `[This ${what} follows the tool results as ${label}.]`, at };
-    });
-  }
-
-  take(): readonly Block[] {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    return waiting;
-  }
-}
-
-/** Undefined: it stays. */
-function kindOf(block: ResultContent): "image" | "file" | undefined {
+/** What is moved is called so. Undefined: it stays. */
+function nameOf(block: ResultContent): "image" | "file" | undefined {
   if (block.type === "image") return "image";
   return block.type === "document" && block.text === undefined ? "file" : undefined;
 }
