@@ -11,25 +11,10 @@ import { type ChatCall, openChatStream, runChat } from "../call/chat/chat-call.t
 import { hasSettledWithin } from "../domain/waiting/wait.ts";
 import type { ResponseOwner } from "../idempotency/stored-responses.ts";
 import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
-import type { AnyStreamWriter } from "../wires/stream-writer.ts";
+import type { AnswerOptions, AnyStreamWriter, StreamOptions } from "../wires/stream-writer.ts";
 import { ChatFrames, type OpeningStream } from "./chat-frames.ts";
 import { type ApiSettings, type HandlerParts, readCall, servedHeaders } from "./read-call.ts";
 import type { JsonBody } from "./request/parse-json.ts";
-
-export interface AboutAnswer {
-  readonly callId: string;
-  /** Unix seconds. */
-  readonly created: number;
-  /** The name that the caller asked for, or the alias of the fallback that served. */
-  readonly model: string;
-}
-
-export interface AboutStream extends AboutAnswer {
-  /** The time in Unix seconds. */
-  readonly now: () => number;
-  /** The input in tokens as far as it is known: counted, or as admission estimated it. */
-  readonly inputTokens: () => number;
-}
 
 /** An endpoint for chat: how a dialect reads requests and writes answers. */
 export interface ChatSurface {
@@ -47,7 +32,7 @@ export interface ReadingCall extends ResponseOwner {
   readonly memory: Pick<KeyCall["memory"], "takesMore">;
 }
 
-/** A request that was read, and how its answer is written. */
+/** A request that was read, and how its answer is written; the id in `about` is the call's. */
 export interface ReadChat {
   readonly conversation: Conversation;
   /** Length of what a store added to the body, as JSON. */
@@ -55,9 +40,9 @@ export interface ReadChat {
   /** A whole answer, as JSON. */
   body(
     answer: ChatResult,
-    about: AboutAnswer & { readonly usage: TokenUsage },
+    about: AnswerOptions & { readonly usage: TokenUsage },
   ): object | Promise<object>;
-  openWriter(about: AboutStream): AnyStreamWriter;
+  openWriter(about: StreamOptions): AnyStreamWriter;
 }
 
 export function createChatHandler(
@@ -99,7 +84,7 @@ async function wholeReply(reply: ChatReply): Promise<Reply> {
     const started = await runChat(call, chat, services);
     const { answer, meter } = started;
     const body = asking.body(answer, {
-      callId: call.id,
+      id: call.id,
       created: Math.floor(services.clock.now() / 1000),
       model: servedName(started, asking),
       usage: meter.usage,
@@ -125,7 +110,7 @@ async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
   const started = isKnown ? await opening : undefined;
   const now = secondsOf(services.clock);
   const writer = asking.openWriter({
-    callId: call.id,
+    id: call.id,
     created: now(),
     now,
     model: started === undefined ? asking.conversation.model : servedName(started, asking),

@@ -18,12 +18,11 @@ export const chatCompletions: ChatSurface = {
     checkConversation(conversation);
     return {
       conversation,
-      body: (answer, about) =>
-        writeCompletion(answer, { ...about, id: completionId(about.callId) }),
+      body: (answer, about) => writeCompletion(answer, { ...about, id: completionId(about.id) }),
       openWriter: (about) =>
         new CompletionStreamWriter({
           ...about,
-          id: completionId(about.callId),
+          id: completionId(about.id),
           includeUsage: objectOf(body["stream_options"])?.["include_usage"] === true,
           wantsLogprobs: conversation.options.logprobs === true,
         }),

@@ -2,6 +2,23 @@ import type { ChatEvent } from "../domain/chat/answer.ts";
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
 
+/** What the writers of answers are told of their call. */
+export interface AnswerOptions {
+  /** Of the answer, in the form of its wire. */
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  /** The name that the caller asked for, or the alias of the fallback that served. */
+  readonly model: string;
+}
+
+export interface StreamOptions extends AnswerOptions {
+  /** The time in Unix seconds. */
+  readonly now: () => number;
+  /** The input in tokens as far as it is known: counted, or as admission estimated it. */
+  readonly inputTokens: () => number;
+}
+
 export type EventOf<Type extends ChatEvent["type"]> = Extract<ChatEvent, { readonly type: Type }>;
 
 /** Writes the frames of one streamed answer in the form of a wire: a method for each event. */

@@ -22,8 +22,8 @@ export const messages: ChatSurface = {
     const body = restoreInputs(checkMessagesRequest(value), text);
     return {
       conversation: conversationOf(body, headers),
-      body: (answer, about) => writeMessage(answer, { ...about, id: messageId(about.callId) }),
-      openWriter: (about) => new MessageStreamWriter({ ...about, id: messageId(about.callId) }),
+      body: (answer, about) => writeMessage(answer, { ...about, id: messageId(about.id) }),
+      openWriter: (about) => new MessageStreamWriter({ ...about, id: messageId(about.id) }),
     };
   },
 };

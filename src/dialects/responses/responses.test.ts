@@ -16,7 +16,7 @@ const usage = {
 };
 const digits = "0123456789abcdef0123456789abcdef";
 const about = {
-  callId: `req_${digits}`,
+  id: `req_${digits}`,
   created: 1_700_000_000,
   model: "alpha",
   now: () => 7,

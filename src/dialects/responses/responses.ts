@@ -7,17 +7,20 @@ import {
   type WholeInput,
   withStored,
 } from "./stored-input.ts";
-import type { AboutAnswer, ChatSurface, ReadChat, ReadingCall } from "../chat-handler.ts";
+import type { ChatSurface, ReadChat, ReadingCall } from "../chat-handler.ts";
 import type { CountSurface } from "../count-tokens.ts";
 import { textOf } from "../../domain/json-fields.ts";
 import type { HeldResponse, StoredResponses } from "../../idempotency/stored-responses.ts";
 import { groupedTools } from "../../wires/responses/output-items.ts";
 import { readResponsesRequest } from "../../wires/responses/read-request.ts";
-import { echoOf, type ResponseStore, writeResponse } from "../../wires/responses/write-answer.ts";
 import {
-  type ResponseStreamOptions,
-  ResponseStreamWriter,
-} from "../../wires/responses/write-stream.ts";
+  echoOf,
+  type ResponseOptions,
+  type ResponseStore,
+  writeResponse,
+} from "../../wires/responses/write-answer.ts";
+import { ResponseStreamWriter } from "../../wires/responses/write-stream.ts";
+import type { AnswerOptions } from "../../wires/stream-writer.ts";
 
 interface ResponsesParts {
   readonly responses: StoredResponses;
@@ -57,7 +60,7 @@ function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses)
     askedTier: textOf(body["service_tier"]) ?? "default",
     hasEncryptedReasoning: included.encryptedReasoning,
   };
-  const begin = ({ callId, created, model }: AboutAnswer): Omit<ResponseStreamOptions, "now"> => {
+  const begin = ({ id: callId, created, model }: AnswerOptions): ResponseOptions => {
     // An id that opens what is stored must not be in any log.
     const id = `resp_${isStored ? stored.newDigits() : callId.slice(4)}`;
     const text = isStored ? inputText(input) : undefined;
@@ -65,7 +68,7 @@ function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses)
     const encrypted = new Map<string, string>();
     const grouped = groupedTools(conversation.tools);
     const store = held && storeOf(held, encrypted);
-    return { ...shared, id, createdAt: created, model, grouped, encrypted, store };
+    return { ...shared, id, created, model, grouped, encrypted, store };
   };
   return {
     conversation,

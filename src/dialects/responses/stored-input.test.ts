@@ -32,7 +32,7 @@ test("an answer that cannot be written gives the room of its input back", async 
   const surface = createResponses({ responses: stored });
   const asking = await surface.read({ value, text: "" }, callOf());
   const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 };
-  const about = { callId: "req_1", created: 0, model: "m", usage: usage as never };
+  const about = { id: "req_1", created: 0, model: "m", usage: usage as never };
   const broken = {
     get choices(): never {
       throw new Error("broken");

@@ -8,20 +8,12 @@ import type {
   TokenDetails,
 } from "../../domain/chat/answer.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-
-export interface CompletionOptions {
-  /** `chatcmpl-...`, the same in every chunk. */
-  readonly id: string;
-  /** Unix seconds. */
-  readonly created: number;
-  /** The name of the model that the caller reads. */
-  readonly model: string;
-}
+import type { AnswerOptions } from "../stream-writer.ts";
 
 /** OpenAI's `chat.completion` object, fields in its order. */
 export function writeCompletion(
   result: ChatResult,
-  { id, created, model, usage }: CompletionOptions & { readonly usage: TokenUsage },
+  { id, created, model, usage }: AnswerOptions & { readonly usage: TokenUsage },
 ): object {
   return {
     id,

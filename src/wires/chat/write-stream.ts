@@ -1,16 +1,10 @@
 import type { ChunkExtra, ExtraFields, TokenDetails } from "../../domain/chat/answer.ts";
 import { writeJsonText } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import { type EventOf, StreamWriter } from "../stream-writer.ts";
-import {
-  type CompletionOptions,
-  contentFilterResults,
-  finishWord,
-  reasoningDetail,
-  writeUsage,
-} from "./write-answer.ts";
+import { type AnswerOptions, type EventOf, StreamWriter } from "../stream-writer.ts";
+import { contentFilterResults, finishWord, reasoningDetail, writeUsage } from "./write-answer.ts";
 
-export interface CompletionStreamOptions extends CompletionOptions {
+export interface CompletionStreamOptions extends AnswerOptions {
   readonly includeUsage: boolean;
   readonly wantsLogprobs: boolean;
 }

@@ -3,6 +3,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { type JsonObject, objectOf } from "../../domain/json-fields.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { objectsIn } from "../fields.ts";
+import type { AnswerOptions } from "../stream-writer.ts";
 import { type ItemOptions, outputItems } from "./output-items.ts";
 
 /** The fields of a response that repeat the request, in OpenAI's form. */
@@ -46,11 +47,7 @@ function toolsOf(tools: unknown): readonly JsonObject[] {
   });
 }
 
-export interface ResponseOptions extends ItemOptions {
-  /** Unix seconds. */
-  readonly createdAt: number;
-  /** The name of the model that the caller reads. */
-  readonly model: string;
+export interface ResponseOptions extends AnswerOptions, ItemOptions {
   /** The service tier that was asked for, until it is known which one serves. */
   readonly askedTier: string;
   /** The fields that repeat the request. */
@@ -88,7 +85,7 @@ export function writeResponse(
   const hasRefusal = choice?.blocks.some(({ type }) => type === "refusal") === true;
   const outcome = outcomeOf(choice?.finishReason, hasRefusal);
   const output = choice === undefined ? [] : outputItems(choice, outcome.status, options);
-  const { createdAt: completedAt, usage } = options;
+  const { created: completedAt, usage } = options;
   const state = { outcome, completedAt, output, usage, serviceTier };
   return { ...responseFields(options, state), ...options.echo };
 }
@@ -100,7 +97,7 @@ export function responseFields(options: ResponseOptions, state: ResponseState): 
   return {
     id: options.id,
     object: "response",
-    created_at: options.createdAt,
+    created_at: options.created,
     completed_at: status === "completed" ? (completedAt ?? null) : null,
     status,
     error: error === undefined ? null : responseError(error),

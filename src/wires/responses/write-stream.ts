@@ -5,7 +5,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { JsonObject } from "../../domain/json-fields.ts";
 import { writeJsonText } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import { type EventOf, ofFirstChoice, StreamWriter } from "../stream-writer.ts";
+import { type EventOf, ofFirstChoice, type StreamOptions, StreamWriter } from "../stream-writer.ts";
 import {
   callItem,
   type ItemKind,
@@ -24,10 +24,7 @@ import {
   type ResponseState,
 } from "./write-answer.ts";
 
-export interface ResponseStreamOptions extends ResponseOptions {
-  /** The time, in Unix seconds. */
-  readonly now: () => number;
-}
+export type ResponseStreamOptions = ResponseOptions & Pick<StreamOptions, "now">;
 
 /**
  * Writes events as those of `POST /v1/responses`. Every item and part is added and done, since the
