@@ -5,14 +5,14 @@ import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { MeteredStream } from "../call/metering/metered-stream.ts";
 import type { StartedCall } from "../call/run-call.ts";
 import type { AnswerFrames } from "../idempotency/answer.ts";
-import type { AnyStreamWriter } from "../wires/stream-writer.ts";
+import type { StreamWriter } from "../wires/stream-writer.ts";
 
 export type OpeningStream = Promise<StartedCall<MeteredStream>>;
 
 /** The frames of a streamed answer that may not have begun. A failure becomes one error frame. */
 export class ChatFrames implements AnswerFrames {
   ending: AnswerFrames["ending"];
-  readonly #writer: AnyStreamWriter;
+  readonly #writer: StreamWriter;
   readonly #call: Pick<KeyCall, "id" | "dialect">;
   readonly #reader = new WaitingReader();
   #stream: MeteredStream | undefined;
@@ -21,11 +21,7 @@ export class ChatFrames implements AnswerFrames {
   #last: string | Promise<string> | undefined;
   #isOver = false;
 
-  constructor(
-    opening: OpeningStream,
-    writer: AnyStreamWriter,
-    call: Pick<KeyCall, "id" | "dialect">,
-  ) {
+  constructor(opening: OpeningStream, writer: StreamWriter, call: Pick<KeyCall, "id" | "dialect">) {
     this.#writer = writer;
     this.#call = call;
     opening.then(
@@ -51,7 +47,7 @@ export class ChatFrames implements AnswerFrames {
       this.ending = "failed";
       const shown = toGatewayError(error);
       const { dialect, id } = this.#call;
-      return this.#writer.fail?.(shown) ?? dialect.errorFrame(shown, id);
+      return this.#writer.fail(shown) ?? dialect.errorFrame(shown, id);
     }
   }
 
@@ -65,7 +61,7 @@ export class ChatFrames implements AnswerFrames {
     this.#isOver = true;
     // The caller's signal ends an answer that has not begun; one that begins later is ended then.
     this.#stream?.cancel();
-    this.#writer.cancel?.();
+    this.#writer.cancel();
   }
 
   #opened(stream: MeteredStream): void {

@@ -11,7 +11,7 @@ import { type ChatCall, openChatStream, runChat } from "../call/chat/chat-call.t
 import { hasSettledWithin } from "../domain/waiting/wait.ts";
 import type { ResponseOwner } from "../idempotency/stored-responses.ts";
 import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
-import type { AnswerOptions, AnyStreamWriter, StreamOptions } from "../wires/stream-writer.ts";
+import type { AnswerOptions, StreamOptions, StreamWriter } from "../wires/stream-writer.ts";
 import { ChatFrames, type OpeningStream } from "./chat-frames.ts";
 import { type ApiSettings, type HandlerParts, readCall, servedHeaders } from "./read-call.ts";
 import type { JsonBody } from "./request/parse-json.ts";
@@ -42,7 +42,7 @@ export interface ReadChat {
     answer: ChatResult,
     about: AnswerOptions & { readonly usage: TokenUsage },
   ): object | Promise<object>;
-  openWriter(about: StreamOptions): AnyStreamWriter;
+  openWriter(about: StreamOptions): StreamWriter;
 }
 
 export function createChatHandler(
@@ -148,7 +148,7 @@ function inputOf(opening: OpeningStream): () => number {
   return () => tokens;
 }
 
-function keepAliveOf(writer: AnyStreamWriter | undefined): () => string {
+function keepAliveOf(writer: StreamWriter | undefined): () => string {
   return () => writer?.keepAlive() ?? keepAliveComment;
 }
 

@@ -26,6 +26,7 @@ export abstract class StreamWriter {
   /** Written and not taken. */
   protected frames = "";
   protected serviceTier: string | undefined;
+  protected hasRefusal = false;
   /** How the answer ended; undefined until it has. */
   protected finish: EventOf<"choice-finish"> | undefined;
 
@@ -88,6 +89,7 @@ export abstract class StreamWriter {
       case "text-delta":
         return this.text(event);
       case "refusal-delta":
+        this.hasRefusal = true;
         return this.refusal(event);
       case "reasoning-delta":
         return this.thought(event);
@@ -124,6 +126,3 @@ export function ofFirstChoice(events: readonly ChatEvent[]): readonly ChatEvent[
 function isFirst(event: ChatEvent): boolean {
   return !("choice" in event) || event.choice === 0;
 }
-
-export type AnyStreamWriter = Pick<StreamWriter, "write" | "end" | "keepAlive"> &
-  Partial<Pick<StreamWriter, "fail" | "cancel">>;

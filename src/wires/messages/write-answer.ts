@@ -1,20 +1,17 @@
 import type {
   AnswerBlock,
   AnswerText,
+  ChatChoice,
   ChatResult,
-  ExtraFields,
   FinishReason,
 } from "../../domain/chat/answer.ts";
 import { toolInput } from "../../domain/chat/tool-input.ts";
 import type { JsonObject } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
+import type { AnswerOptions } from "../stream-writer.ts";
 
-export interface MessageOptions {
-  /** `msg_...` */
-  readonly id: string;
-  /** The name of the model that the caller reads. */
-  readonly model: string;
-}
+/** The id is `msg_...`; the time is not told. */
+export type MessageOptions = Pick<AnswerOptions, "id" | "model">;
 
 /** The `message` object of a whole answer; of several choices, the first. */
 export function writeMessage(
@@ -23,9 +20,7 @@ export function writeMessage(
 ): object {
   const [choice] = choices;
   const blocks = joined(choice?.blocks ?? []);
-  const end = stopFields(choice?.finishReason ?? "stop", {
-    stopSequence: choice?.stopSequence,
-    stopDetails: choice?.stopDetails,
+  const end = stopFields(choice, {
     calls: blocks.some(({ type }) => type === "tool-call"),
     refuses: blocks.some(({ type }) => type === "refusal"),
   });
@@ -94,28 +89,29 @@ function inputOf(text: string): JsonObject {
   return text.trim() === "" ? {} : (toolInput(text) ?? { INVALID_JSON: text });
 }
 
-interface AnswerEnd {
-  readonly stopSequence: string | undefined;
-  readonly stopDetails: ExtraFields | undefined;
-  /** Whether there is a call of a tool. */
+/** What an answer has, beside its end: clients go by the blocks. */
+interface Content {
+  /** A call of a tool. */
   readonly calls: boolean;
-  /** Whether the model wrote a refusal instead of an answer. */
+  /** A refusal instead of an answer. */
   readonly refuses: boolean;
 }
 
-/** `stop_reason` and what belongs to it. Clients go by the blocks, so the reason does too. */
-export function stopFields(reason: FinishReason, end: AnswerEnd): object {
-  const word = stopWord(reason, end);
+type AnswerEnd = Pick<ChatChoice, "finishReason" | "stopSequence" | "stopDetails">;
+
+/** `stop_reason` and what belongs to it. */
+export function stopFields(end: AnswerEnd | undefined, content: Content): object {
+  const word = stopWord(end?.finishReason ?? "stop", content);
   return {
     stop_reason: word,
-    stop_sequence: word === "stop_sequence" ? (end.stopSequence ?? null) : null,
+    stop_sequence: word === "stop_sequence" ? (end?.stopSequence ?? null) : null,
     ...(word === "refusal" && {
-      stop_details: end.stopDetails ?? { type: "refusal", category: null, explanation: null },
+      stop_details: end?.stopDetails ?? { type: "refusal", category: null, explanation: null },
     }),
   };
 }
 
-function stopWord(reason: FinishReason, { calls, refuses }: AnswerEnd): string {
+function stopWord(reason: FinishReason, { calls, refuses }: Content): string {
   switch (reason) {
     case "stop":
     case "tool_calls":

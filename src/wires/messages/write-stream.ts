@@ -1,5 +1,6 @@
-import type { AnswerReasoning, ChatEvent, ExtraFields } from "../../domain/chat/answer.ts";
+import type { ChatEvent } from "../../domain/chat/answer.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
+import { type EventOf, ofFirstChoice, type StreamOptions, StreamWriter } from "../stream-writer.ts";
 import {
   CallBlock,
   frame,
@@ -16,62 +17,94 @@ import {
   writeUsage,
 } from "./write-answer.ts";
 
-export interface MessageStreamOptions extends MessageOptions {
-  /** The estimated input, for the start of an answer whose upstream counts at the end only. */
-  readonly inputTokens: () => number;
-}
+/** The input is told at the start of an answer, also where its upstream counts at the end only. */
+export type MessageStreamOptions = MessageOptions & Pick<StreamOptions, "inputTokens">;
 
 /**
  * Writes events as the frames of a Messages stream: blocks in the order in which the model began
  * them, one at a time, since clients do not expect two open ones. Reference: Anthropic's page on
  * streaming, and what its SDKs and Claude Code do with each gap.
  */
-export class MessageStreamWriter {
+export class MessageStreamWriter extends StreamWriter {
   readonly #options: MessageStreamOptions;
   /** The first is the block that is open, or opens next; the others wait for its end. */
   readonly #blocks: StreamBlock[] = [];
   #index = 0;
   #hasStarted = false;
   #usage: TokenUsage | undefined;
-  #serviceTier: string | undefined;
-  #finish: Extract<ChatEvent, { type: "choice-finish" }> | undefined;
   #calls = false;
-  #refuses = false;
 
   constructor(options: MessageStreamOptions) {
+    super();
     this.#options = options;
   }
 
-  write(events: readonly ChatEvent[]): string {
-    let frames = "";
+  override write(events: readonly ChatEvent[]): string {
     if (!this.#hasStarted) {
       for (const event of events) if (event.type === "usage-start") this.#usage = event.usage;
-      frames = this.#start();
+      this.#start();
     }
-    for (const event of events) frames += this.#writeEvent(event);
-    return frames;
+    return super.write(ofFirstChoice(events));
   }
 
   keepAlive(): string {
     return frame("ping", "");
   }
 
-  /** The end of a whole answer. */
   end(usage: TokenUsage): string {
     this.#usage ??= usage;
-    const start = this.#hasStarted ? "" : this.#start();
-    const ending = stopFields(this.#finish?.finishReason ?? "stop", {
-      stopSequence: this.#finish?.stopSequence,
-      stopDetails: this.#finish?.stopDetails,
-      calls: this.#calls,
-      refuses: this.#refuses,
-    });
-    const counts = { ...writeUsage(usage), ...tierField(this.#serviceTier) };
+    if (!this.#hasStarted) this.#start();
+    this.#flush(true);
+    const ending = stopFields(this.finish, { calls: this.#calls, refuses: this.hasRefusal });
+    const counts = { ...writeUsage(usage), ...tierField(this.serviceTier) };
     const fields = `,"delta":${JSON.stringify(ending)},"usage":${JSON.stringify(counts)}`;
-    return start + this.#flush(true) + frame("message_delta", fields) + frame("message_stop", "");
+    return this.take() + frame("message_delta", fields) + frame("message_stop", "");
   }
 
-  #start(): string {
+  protected text({ text, isStart, extra }: EventOf<"text-delta">): void {
+    if (text !== "") this.#say(text, isStart);
+    const last = this.#blocks.at(-1);
+    if (extra?.citation === undefined || !(last instanceof TextBlock)) return;
+    last.citations.push(extra.citation);
+    this.#append(last, "");
+  }
+
+  protected refusal({ text }: EventOf<"refusal-delta">): void {
+    if (text !== "") this.#say(text);
+  }
+
+  protected thought({ text }: EventOf<"reasoning-delta">): void {
+    if (text !== "") this.#append(this.#openThought() ?? this.#add(new ThoughtBlock()), text);
+  }
+
+  protected thoughtEnd({ content }: EventOf<"reasoning-block">): void {
+    const { text, opaque, isRedacted } = content;
+    if (isRedacted === true) this.#add(new RedactedBlock(opaque ?? ""));
+    else {
+      const open = this.#openThought();
+      if (open === undefined && text === "" && opaque === undefined) return;
+      (open ?? this.#add(new ThoughtBlock(text))).end(opaque);
+    }
+    this.#flush(false);
+  }
+
+  protected callStart({ call, id, kind, name }: EventOf<"tool-call-start">): void {
+    this.#calls = true;
+    this.#add(new CallBlock(call, { id, isText: kind === "custom", name }));
+    this.#flush(false);
+  }
+
+  /** What comes after the end of its JSON is dropped. */
+  protected callDelta({ call, arguments: text }: EventOf<"tool-call-delta">): void {
+    const block = this.#blocks.find((one) => one instanceof CallBlock && one.call === call);
+    if (block !== undefined) this.#append(block, text);
+  }
+
+  protected choiceEnd(): void {
+    this.#flush(true);
+  }
+
+  #start(): void {
     this.#hasStarted = true;
     const { id, model, inputTokens } = this.#options;
     const usage = this.#usage ?? { ...noUsage, inputTokens: inputTokens() };
@@ -85,84 +118,18 @@ export class MessageStreamWriter {
       stop_sequence: null,
       usage: writeUsage({ ...usage, outputTokens: 0, reasoningTokens: 0 }),
     };
-    return frame("message_start", `,"message":${JSON.stringify(message)}`);
+    this.frames += frame("message_start", `,"message":${JSON.stringify(message)}`);
   }
 
-  #writeEvent(event: ChatEvent): string {
-    // The requests of this wire ask for one choice.
-    if ("choice" in event && event.choice !== 0) return "";
-    switch (event.type) {
-      case "text-delta":
-        return this.#text(event.text, event.isStart) + this.#cite(event.extra?.citation);
-      case "refusal-delta":
-        this.#refuses = true;
-        return this.#text(event.text);
-      case "reasoning-delta":
-        return event.text === "" ? "" : this.#append(this.#thought(), event.text);
-      case "reasoning-block":
-        return this.#endThought(event.content);
-      case "tool-call-start":
-        return this.#call(event.call, event);
-      case "function-call-start":
-        return this.#call(onlyCall, { ...event, id: "", kind: "function" });
-      case "tool-call-delta":
-        return this.#appendToCall(event.call, event.arguments);
-      case "function-call-delta":
-        return this.#appendToCall(onlyCall, event.arguments);
-      case "choice-finish":
-        this.#finish = event;
-        return this.#flush(true);
-      case "answer-start":
-        this.#serviceTier = event.serviceTier;
-        return "";
-      case "usage-report":
-      case "usage-start":
-        return "";
-    }
-  }
-
-  #text(text: string, isStart?: true): string {
-    if (text === "") return "";
+  #say(text: string, isStart?: true): void {
     const last = this.#blocks.at(-1);
     const isSame = last instanceof TextBlock && isStart !== true;
-    return this.#append(isSame ? last : this.#add(new TextBlock()), text);
+    this.#append(isSame ? last : this.#add(new TextBlock()), text);
   }
 
-  #cite(citation: ExtraFields | undefined): string {
+  #openThought(): ThoughtBlock | undefined {
     const last = this.#blocks.at(-1);
-    if (citation === undefined || !(last instanceof TextBlock)) return "";
-    last.citations.push(citation);
-    return this.#append(last, "");
-  }
-
-  #thought(): StreamBlock {
-    const last = this.#blocks.at(-1);
-    return last instanceof ThoughtBlock && !last.isWhole ? last : this.#add(new ThoughtBlock());
-  }
-
-  #endThought({ text, opaque, isRedacted }: AnswerReasoning): string {
-    if (isRedacted === true) {
-      this.#add(new RedactedBlock(opaque ?? ""));
-      return this.#flush(false);
-    }
-    const last = this.#blocks.at(-1);
-    const isRunning = last instanceof ThoughtBlock && !last.isWhole;
-    if (!isRunning && text === "" && opaque === undefined) return "";
-    const thought = isRunning ? last : this.#add(new ThoughtBlock(text));
-    thought.end(opaque);
-    return this.#flush(false);
-  }
-
-  #call(call: number, { id, kind, name }: CallStart): string {
-    this.#calls = true;
-    this.#add(new CallBlock(call, { id, isText: kind === "custom", name }));
-    return this.#flush(false);
-  }
-
-  /** What comes after the end of its JSON is dropped. */
-  #appendToCall(call: number, text: string): string {
-    const block = this.#blocks.find((one) => one instanceof CallBlock && one.call === call);
-    return block === undefined ? "" : this.#append(block, text);
+    return last instanceof ThoughtBlock && !last.isWhole ? last : undefined;
   }
 
   #add<Block extends StreamBlock>(block: Block): Block {
@@ -170,36 +137,30 @@ export class MessageStreamWriter {
     return block;
   }
 
-  #append(block: StreamBlock, text: string): string {
+  #append(block: StreamBlock, text: string): void {
     block.append(text);
-    return block === this.#blocks[0] && this.#blocks.length === 1 && block.isOpen
-      ? block.takeDeltas()
-      : this.#flush(false);
+    const isAlone = block === this.#blocks[0] && this.#blocks.length === 1;
+    if (isAlone && block.isOpen) this.frames += block.takeDeltas();
+    else this.#flush(false);
   }
 
   /** Ends the blocks that are over and writes what is known of the next; all at the end. */
-  #flush(isEnd: boolean): string {
-    let frames = "";
+  #flush(isEnd: boolean): void {
     for (;;) {
       const [block] = this.#blocks;
-      if (block === undefined) return frames;
+      if (block === undefined) return;
       if (!block.isOpen) {
         const minted = mintedId(this.#options.id, this.#index);
-        frames += block.open(this.#index, minted);
+        this.frames += block.open(this.#index, minted);
         this.#index += 1;
       }
-      frames += block.takeDeltas();
-      if (!isEnd && !block.isOver(this.#blocks.length > 1)) return frames;
-      frames += block.close();
+      this.frames += block.takeDeltas();
+      if (!isEnd && !block.isOver(this.#blocks.length > 1)) return;
+      this.frames += block.close();
       this.#blocks.shift();
     }
   }
 }
-
-type CallStart = Pick<Extract<ChatEvent, { type: "tool-call-start" }>, "id" | "kind" | "name">;
-
-/** The deprecated call of `functions`, which has no number. */
-const onlyCall = -1;
 
 const noUsage: TokenUsage = {
   inputTokens: 0,

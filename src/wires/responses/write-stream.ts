@@ -44,7 +44,6 @@ export class ResponseStreamWriter extends StreamWriter {
   readonly #calls = new Map<number, OpenCall>();
   /** Whether there is an item beside thoughts. */
   #isAnswered = false;
-  #hasRefusal = false;
 
   constructor(options: ResponseStreamOptions) {
     super();
@@ -94,7 +93,6 @@ export class ResponseStreamWriter extends StreamWriter {
   }
 
   protected refusal({ text, logprobs }: EventOf<"refusal-delta">): void {
-    this.#hasRefusal = true;
     this.#append("refusal", text, logprobs);
   }
 
@@ -127,7 +125,7 @@ export class ResponseStreamWriter extends StreamWriter {
   }
 
   #outcome(): Outcome {
-    return outcomeOf(this.finish?.finishReason, this.#hasRefusal);
+    return outcomeOf(this.finish?.finishReason, this.hasRefusal);
   }
 
   #begin(): void {
