@@ -1,10 +1,6 @@
 import { type ComponentType, lazy } from "react";
 import type { Role } from "./api/contract.ts";
-
-export interface PageProps {
-  /** What the path names, such as a key; else empty. */
-  readonly id: string;
-}
+import type { PageProps } from "./parts/page.tsx";
 
 export interface PageEntry {
   /** As wouter has it; the server must know its first part: `src/control/console/console.ts`. */
@@ -34,6 +30,16 @@ export const pages: readonly PageEntry[] = [
     roles: everybody,
     Page: page(async () => (await import("./pages/keys/keys.tsx")).KeysPage),
     link: { name: "Keys", group: "Use", key: "k" },
+  },
+  {
+    path: "/keys/:id",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/keys/key.tsx")).KeyPage),
+  },
+  {
+    path: "/keys/:id/rotate",
+    roles: ["operator", "account_holder"],
+    Page: page(async () => (await import("./pages/keys/rotate-key.tsx")).RotateKeyPage),
   },
 ];
 

@@ -3,7 +3,9 @@ import type { z } from "zod";
 import type * as contract from "../../../src/control/contract.ts";
 
 export type {
+  CallRow,
   KeyStatus,
+  KeyUseView,
   KeyView,
   PlanView,
   SessionView,
@@ -31,6 +33,19 @@ export type Environments = Output<typeof contract.environmentsSchema>;
 export type Plans = Output<typeof contract.plansSchema>;
 export type Models = Output<typeof contract.modelsSchema>;
 export type Limits = Output<typeof contract.limitsSchema>;
+export type UsageTotals = Output<typeof contract.totalsSchema>;
+export type Pools = Output<typeof contract.poolsSchema>;
+export type Applied = NonNullable<ChangedKey["applied"]>;
+
+/** What the live stream has of each topic, by the id of the item. */
+export interface LiveItems {
+  readonly processes: Output<typeof contract.liveProcessSchema>;
+  readonly targets: Output<typeof contract.liveTargetSchema>;
+  readonly gates: Output<typeof contract.liveGateSchema>;
+  readonly keys: Output<typeof contract.keyUseSchema>;
+  readonly key: Output<typeof contract.keyLiveSchema>;
+}
+
 export type Removed = Output<typeof contract.removedSchema>;
 export type SignedOut = Output<typeof contract.signedOutSchema>;
 

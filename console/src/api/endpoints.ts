@@ -3,6 +3,7 @@ import type {
   AccountView,
   ApplicationChange,
   ApplicationView,
+  CallRow,
   ChangedApplication,
   ChangedKey,
   Credentials,
@@ -15,12 +16,14 @@ import type {
   NewKey,
   NewOperator,
   Plans,
+  Pools,
   Removed,
   RotatedKey,
   Rotation,
   SessionView,
   SignedOut,
   SignInOptionsView,
+  UsageTotals,
 } from "./contract.ts";
 
 /** Answers by path. A name in braces is filled from the parameters, the others are the query. */
@@ -30,7 +33,9 @@ export interface Reads {
   "/environments": Environments;
   "/plans": Plans;
   "/models": Models;
+  "/pools": Pools;
   "/keys/{id}": KeyView;
+  "/usage/totals": UsageTotals;
 }
 
 /** Items of lists, which come in pages, newest first. */
@@ -38,6 +43,7 @@ export interface Lists {
   "/accounts": AccountView;
   "/applications": ApplicationView;
   "/keys": KeyView;
+  "/usage/calls": CallRow;
 }
 
 interface Change<Body, Answer> {

@@ -1,7 +1,7 @@
 import { QueryClient, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { read, readList } from "./client.ts";
-import type { Listed } from "./contract.ts";
+import type { KeyView, Listed } from "./contract.ts";
 import type { Lists, Parameters, Reads } from "./endpoints.ts";
 import { ApiFailure } from "./failure.ts";
 
@@ -74,6 +74,10 @@ export function useCache() {
         value: Reads[Path],
       ): void {
         client.setQueryData([path, parameters], value);
+      },
+      writeKey(view: KeyView): void {
+        client.setQueryData(["/keys/{id}", { id: view.id }], view);
+        void client.invalidateQueries({ queryKey: ["/keys"] });
       },
       refresh: (path: keyof Reads | keyof Lists): void => {
         void client.invalidateQueries({ queryKey: [path] });

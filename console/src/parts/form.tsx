@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useEffect, useRef } from "react";
+import { type FormEvent, type ReactNode, useEffect, useMemo, useRef } from "react";
 import { Form as AriaForm } from "react-aria-components";
 import type { ApiFailure } from "../api/failure.ts";
 import { Button } from "./button.tsx";
@@ -32,7 +32,11 @@ export function Form(props: FormProps) {
     event.preventDefault();
     if (!isRunning) onSubmit();
   };
-  const errors = failure === undefined || field === "" ? {} : { [field]: failure.message };
+  // The same object until there is another failure: a new one would mark a mended field again.
+  const errors = useMemo(
+    () => (failure === undefined || field === "" ? {} : { [field]: failure.message }),
+    [failure, field],
+  );
   return (
     <AriaForm ref={form} className="form" onSubmit={send} validationErrors={errors}>
       {children}
@@ -41,7 +45,11 @@ export function Form(props: FormProps) {
         <Button type="submit" look={isDanger ? "danger" : "primary"} isBusy={isRunning}>
           {submit}
         </Button>
-        {onCancel !== undefined && <Button onPress={onCancel}>Cancel</Button>}
+        {onCancel !== undefined && (
+          <Button onPress={onCancel} autoFocus={isDanger}>
+            Cancel
+          </Button>
+        )}
       </div>
     </AriaForm>
   );

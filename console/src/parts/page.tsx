@@ -3,6 +3,12 @@ import type { ApiFailure } from "../api/failure.ts";
 import { ErrorNote, Note } from "./error-note.tsx";
 import { ago } from "./time.tsx";
 
+/** What the component of a page gets. */
+export interface PageProps {
+  /** What the path names, such as a key; else empty. */
+  readonly id: string;
+}
+
 let isFirst = true;
 
 /** A page: its one heading, which takes the focus after a navigation, and its actions. */

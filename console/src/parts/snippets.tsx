@@ -53,6 +53,20 @@ export function Snippets({
   );
 }
 
+/** A text to copy. */
+export function Snippet({ text, what }: { readonly text: string; readonly what: string }) {
+  return (
+    <div className="stack tight">
+      <pre tabIndex={0} aria-label={what}>
+        {text}
+      </pre>
+      <div>
+        <Copy text={text} what={what} look="plain" />
+      </div>
+    </div>
+  );
+}
+
 function snippet(language: Language, { url, model }: { url: string; model: string }): string {
   switch (language) {
     case "curl":

@@ -23,7 +23,7 @@ export interface TableProps<Row> {
 /** Rows on wide screens, cards on narrow ones. The first column names the row. */
 export function Table<Row>({ caption, columns, rows, idOf, openId }: TableProps<Row>) {
   return (
-    <div className="table-frame" role="region" aria-label={caption} tabIndex={0}>
+    <div className="table-frame" role="group" aria-label={caption} tabIndex={0}>
       <table className="table">
         <caption className="hidden">{caption}</caption>
         <thead>

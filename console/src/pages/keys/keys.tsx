@@ -1,7 +1,7 @@
 import { useState } from "react";
+import { Link } from "wouter";
 import type { IssuedKey, KeyView } from "../../api/contract.ts";
 import { useCache, useList } from "../../api/use-read.ts";
-import { Badge } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { Select } from "../../parts/field.tsx";
@@ -10,10 +10,12 @@ import { Loaded, Page } from "../../parts/page.tsx";
 import { Secret } from "../../parts/secret.tsx";
 import { type Column, More, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
+import { Views } from "../../parts/views.tsx";
 import { useMayChange } from "../../shell/role.ts";
-import { useUrl } from "../../url.ts";
+import { useHref, useUrl } from "../../url.ts";
+import { Applications } from "./applications.tsx";
 import { CreateKey } from "./create-key.tsx";
-import { keyName, lastUse, statusWords } from "./key-words.ts";
+import { keyName, KeyStatusBadge, lastUse } from "./key-words.tsx";
 
 const statuses = [
   { value: "", label: "All keys" },
@@ -21,8 +23,29 @@ const statuses = [
   { value: "inactive", label: "Inactive keys" },
 ];
 
+const views = [
+  { value: "", label: "Keys" },
+  { value: "applications", label: "Applications" },
+];
+
 /** Who can call, and with what? */
 export function KeysPage() {
+  const [{ view }] = useUrl({ view: "" });
+  const href = useHref();
+  return (
+    <Page title="Applications and keys" question="Who can call, and with what?">
+      <Views
+        label="Applications or keys"
+        views={views}
+        current={view}
+        href={(value) => href("/keys", value === "" ? {} : { view: value })}
+      />
+      {view === "applications" ? <Applications /> : <Keys />}
+    </Page>
+  );
+}
+
+function Keys() {
   const [url, change] = useUrl({ status: "", environment: "", account: "", application: "" });
   const mayChange = useMayChange();
   const cache = useCache();
@@ -47,12 +70,9 @@ export function KeysPage() {
   );
   const isFiltered = Object.values(url).some((value) => value !== "");
   return (
-    <Page
-      title="Applications and keys"
-      question="Who can call, and with what?"
-      actions={mayChange && create}
-    >
+    <>
       <div className="row">
+        {mayChange && create}
         <Select
           label="Status"
           isLabelHidden
@@ -93,12 +113,12 @@ export function KeysPage() {
           onStored={() => setIssued(undefined)}
         />
       )}
-    </Page>
+    </>
   );
 }
 
 const columns: readonly Column<KeyView>[] = [
-  { title: "Key", cell: (key) => keyName(key) },
+  { title: "Key", cell: (key) => <KeyLink view={key} /> },
   { title: "Application", cell: ({ application }) => application },
   { title: "Environment", cell: ({ environment }) => environment, isWideOnly: true },
   { title: "Plan", cell: ({ plan }) => plan, isWideOnly: true },
@@ -119,7 +139,7 @@ const columns: readonly Column<KeyView>[] = [
   { title: "Status", cell: (key) => <KeyStatusBadge status={key.status} /> },
 ];
 
-function KeyStatusBadge({ status }: Pick<KeyView, "status">) {
-  const [text, tone] = statusWords[status];
-  return <Badge tone={tone}>{text}</Badge>;
+function KeyLink({ view }: { readonly view: KeyView }) {
+  const href = useHref();
+  return <Link href={href(`/keys/${view.id}`)}>{keyName(view)}</Link>;
 }

@@ -1,8 +1,8 @@
 import type { KeyStatus, KeyView } from "../../api/contract.ts";
-import type { Tone } from "../../parts/badge.tsx";
+import { Badge, type Tone } from "../../parts/badge.tsx";
 
 /** How a status is said, and how it looks. */
-export const statusWords: Readonly<Record<KeyStatus, readonly [text: string, tone: Tone]>> = {
+const statusWords: Readonly<Record<KeyStatus, readonly [text: string, tone: Tone]>> = {
   active: ["active", "ok"],
   disabled: ["disabled", "warn"],
   application_disabled: ["application disabled", "warn"],
@@ -11,6 +11,11 @@ export const statusWords: Readonly<Record<KeyStatus, readonly [text: string, ton
   expired: ["expired", "bad"],
   revoked: ["revoked", "bad"],
 };
+
+export function KeyStatusBadge({ status }: Pick<KeyView, "status">) {
+  const [text, tone] = statusWords[status];
+  return <Badge tone={tone}>{text}</Badge>;
+}
 
 /** What people call it: its name, else the beginning of its newest secret. */
 export function keyName({ name, secrets, id }: KeyView): string {

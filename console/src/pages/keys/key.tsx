@@ -1,0 +1,313 @@
+import { useState } from "react";
+import type { Applied, KeyView, SecretView } from "../../api/contract.ts";
+import { useLive } from "../../api/live.ts";
+import { useChange } from "../../api/use-change.ts";
+import { useCache, useRead } from "../../api/use-read.ts";
+import { Badge } from "../../parts/badge.tsx";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Copy } from "../../parts/copy.tsx";
+import { ErrorNote, Note } from "../../parts/error-note.tsx";
+import { Count, LimitBar } from "../../parts/numbers.tsx";
+import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
+import { Receipt } from "../../parts/receipt.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { useMayChange } from "../../shell/role.ts";
+import { useHref } from "../../url.ts";
+import { EndSecret } from "./end-secret.tsx";
+import { KeySettings } from "./key-settings.tsx";
+import { keyName, KeyStatusBadge, limitsSource } from "./key-words.tsx";
+import { RevokeKey } from "./revoke-key.tsx";
+
+/** How is this key doing, and is it safe to change? */
+export function KeyPage({ id }: PageProps) {
+  const key = useRead("/keys/{id}", { id });
+  const [asking, setAsking] = useState<"revoke" | "settings">();
+  const [receipt, setReceipt] = useState<Applied>();
+  const close = (): void => setAsking(undefined);
+  return (
+    <Page
+      title={key.data === undefined ? "Key" : keyName(key.data)}
+      question="How is this key doing, and is it safe to change?"
+      actions={key.data && <Actions view={key.data} onRevoke={() => setAsking("revoke")} />}
+    >
+      <Loaded query={key}>
+        {(view) => (
+          <>
+            {view.status === "revoked" && <Revoked view={view} applied={receipt} />}
+            {view.status === "disabled" && <Disabled view={view} />}
+            <Facts view={view} />
+            <Now view={view} />
+            <Secrets view={view} />
+            <Settings view={view} onChange={() => setAsking("settings")} />
+            {asking === "settings" && <KeySettings view={view} onClose={close} />}
+            {asking === "revoke" && (
+              <RevokeKey
+                view={view}
+                onClose={close}
+                onRevoked={(applied) => {
+                  setReceipt(applied);
+                  close();
+                }}
+              />
+            )}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+interface ViewProps {
+  readonly view: KeyView;
+}
+
+function Actions({ view, onRevoke }: ViewProps & { readonly onRevoke: () => void }) {
+  const href = useHref();
+  const mayChange = useMayChange();
+  const cache = useCache();
+  const { run, isRunning, failure } = useChange("PATCH /keys/{id}");
+  if (!mayChange || view.status === "revoked") return null;
+  const disable = async (): Promise<void> => {
+    const answer = await run({ revision: view.revision, disabled: true }, { id: view.id });
+    if (answer.ok) cache.writeKey(answer.value);
+  };
+  return (
+    <>
+      {view.status !== "expired" && (
+        <ButtonLink href={href(`/keys/${view.id}/rotate`)} look="primary">
+          Rotate
+        </ButtonLink>
+      )}
+      {view.disabled_at === null && (
+        <Button isBusy={isRunning} onPress={disable}>
+          Disable
+        </Button>
+      )}
+      <Button onPress={onRevoke}>Revoke...</Button>
+      {failure !== undefined && <ErrorNote failure={failure} />}
+    </>
+  );
+}
+
+function Disabled({ view }: ViewProps) {
+  const cache = useCache();
+  const mayChange = useMayChange();
+  const { run, isRunning, failure } = useChange("PATCH /keys/{id}");
+  const enable = async (): Promise<void> => {
+    const answer = await run({ revision: view.revision, disabled: false }, { id: view.id });
+    if (answer.ok) cache.writeKey(answer.value);
+  };
+  return (
+    <Note tone="warn">
+      <p>
+        Its calls are refused since <Time at={view.disabled_at} />, when{" "}
+        {view.disabled_by === "operator" ? "an operator" : "an account holder"} disabled it. Nothing
+        else has changed.
+      </p>
+      {mayChange && (
+        <div>
+          <Button isBusy={isRunning} onPress={enable}>
+            Undo: enable it
+          </Button>
+        </div>
+      )}
+      {failure !== undefined && <ErrorNote failure={failure} />}
+    </Note>
+  );
+}
+
+function Revoked({ view, applied }: ViewProps & { readonly applied: Applied | undefined }) {
+  const [newer, setNewer] = useState<Applied>();
+  const { run, isRunning } = useChange("DELETE /keys/{id}");
+  const askAgain = async (): Promise<void> => {
+    const answer = await run(undefined, { id: view.id });
+    if (answer.ok) setNewer(answer.value.applied);
+  };
+  return (
+    <Receipt
+      applied={newer ?? applied}
+      done="refuse it"
+      hints={view.secrets.map(({ hint }) => hint)}
+      onAskAgain={askAgain}
+      isAsking={isRunning}
+    />
+  );
+}
+
+function Facts({ view }: ViewProps) {
+  return (
+    <dl className="facts card">
+      <dt>Status</dt>
+      <dd>
+        <KeyStatusBadge status={view.status} />
+      </dd>
+      <dt>Id</dt>
+      <dd className="row">
+        <code>{view.id}</code>
+        <Copy text={view.id} what="the key's id" />
+      </dd>
+      <dt>Application</dt>
+      <dd>
+        {view.application} in {view.environment}
+      </dd>
+      <dt>Plan</dt>
+      <dd>{view.plan}</dd>
+      <dt>Created</dt>
+      <dd>
+        <Time at={view.created_at} />
+      </dd>
+      <dt>Expires</dt>
+      <dd>
+        <Time at={view.expires_at} />
+      </dd>
+    </dl>
+  );
+}
+
+/** What it uses of its limits at this moment. */
+function Now({ view }: ViewProps) {
+  const live = useLive("key", view.id)?.get(view.id);
+  const limits = view.effective_limits;
+  const use = live?.use ?? undefined;
+  const setBy = (scope: "key" | "account"): string =>
+    scope === "account" ? "the account, which all its keys share" : limitsSource(view);
+  return (
+    <section className="stack tight" aria-label="Use of the limits">
+      <h2>In the last 60 seconds</h2>
+      {use === undefined ? (
+        <p className="muted">
+          {live === undefined
+            ? "Waiting for the gateways..."
+            : "No gateway accepts this key at the moment."}{" "}
+          {limits !== null && (
+            <>
+              Its limits are <Count value={limits.requests_per_minute} /> requests and{" "}
+              <Count value={limits.tokens_per_minute} /> tokens in any minute, set by{" "}
+              {limitsSource(view)}.
+            </>
+          )}
+        </p>
+      ) : (
+        <div className="grid">
+          <LimitBar
+            name="Requests"
+            used={use.requests.used}
+            limit={use.requests.limit}
+            setBy={setBy(use.requests.set_by)}
+          />
+          <LimitBar
+            name="Tokens"
+            used={use.tokens.used}
+            limit={use.tokens.limit}
+            setBy={setBy(use.tokens.set_by)}
+          />
+          {use.guarantee !== null && (
+            <LimitBar
+              name={`Guaranteed tokens in ${use.guarantee.seconds} s`}
+              used={use.guarantee.used}
+              limit={use.guarantee.limit}
+              setBy={`${view.provisioned_units} units of pool ${view.provisioned_pool ?? ""}`}
+            />
+          )}
+          <p>
+            <Count value={use.open_calls} /> open calls
+            <br />
+            <span className="muted small">on machine {live?.machine}</span>
+          </p>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Secrets({ view }: ViewProps) {
+  const live = useLive("key", view.id)?.get(view.id);
+  const mayChange = useMayChange();
+  const [ending, setEnding] = useState<SecretView>();
+  const count = view.secrets.filter(({ status }) => status === "live").length;
+  const lastUse = (secret: SecretView): string | null =>
+    live?.secrets.find((each) => each.public_id === secret.public_id)?.last_used_at ??
+    secret.last_used_at;
+  const columns: readonly Column<SecretView>[] = [
+    { title: "Secret", cell: ({ hint }) => <code>{hint}...</code> },
+    { title: "Created", cell: ({ created_at: at }) => <Time at={at} />, isWideOnly: true },
+    { title: "Last used", cell: (secret) => <Time at={lastUse(secret)} isRelative /> },
+    { title: "Ends", cell: ({ expires_at: at }) => <Time at={at} /> },
+    {
+      title: "Status",
+      cell: ({ status }) => <Badge tone={status === "live" ? "ok" : "plain"}>{status}</Badge>,
+    },
+    ...(mayChange && count > 1
+      ? [
+          {
+            title: "",
+            cell: (secret: SecretView) =>
+              secret.status === "live" && (
+                <Button look="quiet" onPress={() => setEnding(secret)}>
+                  End...
+                </Button>
+              ),
+          },
+        ]
+      : []),
+  ];
+  return (
+    <section className="stack tight" aria-label="Secrets">
+      <h2>Secrets</h2>
+      <p className="muted">What applications send. Two are live during a rotation.</p>
+      <Table
+        caption="Secrets"
+        columns={columns}
+        rows={view.secrets}
+        idOf={({ public_id: id }) => id}
+      />
+      {ending !== undefined && (
+        <EndSecret
+          view={view}
+          secret={ending}
+          lastUsedAt={lastUse(ending)}
+          onClose={() => setEnding(undefined)}
+        />
+      )}
+    </section>
+  );
+}
+
+function Settings({ view, onChange }: ViewProps & { readonly onChange: () => void }) {
+  const mayChange = useMayChange();
+  return (
+    <section className="stack tight" aria-label="Settings">
+      <div className="row spread">
+        <h2>Settings</h2>
+        {mayChange && view.status !== "revoked" && <Button onPress={onChange}>Change...</Button>}
+      </div>
+      <dl className="facts card">
+        <dt>Limits in any minute</dt>
+        <dd>
+          {view.effective_limits === null ? (
+            `Plan ${view.plan} is no longer configured.`
+          ) : (
+            <>
+              <Count value={view.effective_limits.requests_per_minute} unit="requests" />,{" "}
+              <Count value={view.effective_limits.tokens_per_minute} unit="tokens" />; set by{" "}
+              {limitsSource(view)}
+            </>
+          )}
+        </dd>
+        <dt>Provisioned units</dt>
+        <dd>
+          {view.provisioned_units === 0
+            ? "none"
+            : `${view.provisioned_units} of pool ${view.provisioned_pool ?? ""}`}
+        </dd>
+        <dt>Models</dt>
+        <dd>{view.allowed_models?.join(", ") ?? "all of the environment"}</dd>
+        <dt>Networks</dt>
+        <dd>{view.allowed_networks?.join(", ") ?? "any address"}</dd>
+        <dt>Note</dt>
+        <dd>{view.note === "" ? <span className="muted">none</span> : view.note}</dd>
+      </dl>
+    </section>
+  );
+}

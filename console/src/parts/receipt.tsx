@@ -1,0 +1,61 @@
+import type { Applied } from "../api/contract.ts";
+import { Button } from "./button.tsx";
+import { Note } from "./error-note.tsx";
+import { Snippet } from "./snippets.tsx";
+
+/** Which processes have a change of keys already, and what to do about the others. */
+export function Receipt({
+  applied,
+  done,
+  hints = [],
+  onAskAgain,
+  isAsking,
+}: {
+  /** Undefined: nobody can tell. */
+  readonly applied: Applied | undefined;
+  /** What those that have it do: "refuse it". */
+  readonly done: string;
+  /** First characters of the secrets that a proxy can refuse meanwhile. */
+  readonly hints?: readonly string[];
+  readonly onAskAgain?: () => unknown;
+  readonly isAsking?: boolean;
+}) {
+  if (applied === undefined) {
+    return (
+      <Note tone="accent">
+        <p>It is stored. Gateways {done} within a second, unless they are cut off.</p>
+      </Note>
+    );
+  }
+  const { processes, of, silent } = applied;
+  const isWhole = processes === of && silent === 0;
+  return (
+    <Note tone={isWhole ? "ok" : "warn"}>
+      <p>
+        <span aria-hidden="true">{isWhole ? "✓ " : "▲ "}</span>
+        {processes} of {of} gateways {done}.
+      </p>
+      {!isWhole && (
+        <>
+          <p>
+            {silent > 0 && `${silent} more gave no sign for 10 s. `}
+            Those that do not have the change may accept the key until auth.snapshot_max_age is over
+            (15 minutes by default). The page Targets names them. A proxy can refuse it meanwhile:
+          </p>
+          {hints.length > 0 && <Snippet text={proxyRule(hints)} what="the rule for nginx" />}
+          {onAskAgain !== undefined && (
+            <div>
+              <Button isBusy={isAsking === true} onPress={onAskAgain}>
+                Ask again
+              </Button>
+            </div>
+          )}
+        </>
+      )}
+    </Note>
+  );
+}
+
+function proxyRule(hints: readonly string[]): string {
+  return hints.map((hint) => `if ($http_authorization ~ "${hint}_") { return 401; }`).join("\n");
+}
