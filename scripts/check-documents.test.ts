@@ -113,6 +113,7 @@ test("docs/api.md has every route of the route table, and no other", () => {
       settings: () => settings,
       repeats,
       responses: responseWorld().stored,
+      readUse: () => Promise.reject(new Error("no request is served here")),
       whyNotReady,
       howDegraded,
     }).map((route) => ["data", route] as const),

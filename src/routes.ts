@@ -9,6 +9,7 @@ import {
   refuseEndpoint,
 } from "./dialects/messages/messages-dialect.ts";
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
+import { createKeyUsage, type ReadKeyUse } from "./dialects/key-usage.ts";
 import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
 import { createResponses, createResponseTokens } from "./dialects/responses/responses.ts";
@@ -21,6 +22,7 @@ import { createReadiness, health } from "./edge/shutdown.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 
 export interface DataRouteOptions extends HandlerParts {
+  readonly readUse: ReadKeyUse;
   /** Undefined when the process can serve. */
   readonly whyNotReady: () => string | undefined;
   /** What a gateway that can serve lacks; undefined: nothing. */
@@ -69,6 +71,7 @@ export function dataRoutes(options: DataRouteOptions): readonly Route[] {
     ...responseRoutes(options),
     { ...call, method: "POST", path: "/v1/embeddings", handle: createEmbeddings(options) },
     ...modelRoutes,
+    { ...listing, method: "GET", path: "/v1/usage", handle: createKeyUsage(options.readUse) },
     ...messageRoutes(options),
     { method: "GET", path: "/healthz", access: "public", handle: health },
     { method: "GET", path: "/readyz", access: "public", handle: readiness },

@@ -65,3 +65,23 @@ export interface WantedKeys {
 export type ReadLimits = (
   of: readonly (readonly LimitScope[])[],
 ) => readonly LimitState[] | Promise<readonly LimitState[]>;
+
+/** What a key uses of its limits now, and what it has used. */
+export interface KeyUse {
+  readonly windows: readonly (Pick<KeyWindow, "of" | "seconds"> & { readonly state: LimitState })[];
+  /** Undefined while the database is unavailable. */
+  readonly totals: KeyTotals | undefined;
+}
+
+/** The stored calls of a key, in days and months of UTC. */
+export type KeyTotals = Readonly<Record<"day" | "month", KeyTotal>>;
+
+export interface KeyTotal {
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  readonly calls: number;
+  readonly failedCalls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedInputTokens: number;
+}

@@ -3,6 +3,7 @@ import type { CallServices } from "../call/services.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
+import type { ReadKeyUse } from "../dialects/key-usage.ts";
 import { joinLacks } from "../control/platform/process-status.ts";
 import { sellableUnits } from "../domain/limits/capacity.ts";
 import type { LiveFacts, ReadLimits, WantedKeys } from "../domain/live-facts.ts";
@@ -28,7 +29,7 @@ import { howDegraded, keyPollMs, KeyRing } from "../keys/key-ring.ts";
 import { dataRoutes } from "../routes.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { StartProblem, ThreadLost } from "./thread-link.ts";
-import { readLiveFacts } from "./live-facts.ts";
+import { readKeyUse, readLiveFacts } from "./live-facts.ts";
 import { openLimits } from "./open-limits.ts";
 import { buildServices, followConfig, type BuiltServices } from "./wiring/build-services.ts";
 import {
@@ -357,9 +358,11 @@ export class CallServer implements AsyncDisposable {
       repeats: this.#repeatable,
       responses: this.#responses,
     };
+    const { totalsOf } = this.#options.control;
+    const readUse: ReadKeyUse = (call) => readKeyUse(call, this.readLimits, totalsOf);
     const whyNotReady = (): string | undefined => this.whyNotReady();
     const lack = (): string | undefined => howDegraded(this.#keyRing);
-    return new RouteTable(dataRoutes({ ...parts, whyNotReady, howDegraded: lack }));
+    return new RouteTable(dataRoutes({ ...parts, readUse, whyNotReady, howDegraded: lack }));
   }
 }
 

@@ -205,6 +205,7 @@ export class ControlClient {
         find: (wanted) => ask("responses.find", wanted),
         remove: (wanted) => ask("responses.remove", wanted),
       } satisfies ResponseStore,
+      totalsOf: (keyId: string) => ask("usage.of-key", keyId),
       /** Takes rows that do not fit into the spool. */
       usage: { insert: (records) => ask("usage.insert", records) } satisfies Pick<
         UsageStore,

@@ -1,6 +1,14 @@
 import { guaranteeOf, planScopes } from "../admission/plan-scopes.ts";
 import type { Caller } from "../domain/keys/key.ts";
-import type { KeyFacts, KeyWindow, LiveFacts, WantedKeys } from "../domain/live-facts.ts";
+import type {
+  KeyFacts,
+  KeyTotals,
+  KeyUse,
+  KeyWindow,
+  LiveFacts,
+  ReadLimits,
+  WantedKeys,
+} from "../domain/live-facts.ts";
 import type { Model } from "../domain/model.ts";
 import type { KeyRing } from "../keys/key-ring.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
@@ -45,6 +53,26 @@ export function readLiveFacts(
     targets: services.health.facts(),
     gates: services.capacity.facts(),
     keys: [...found.values()],
+  };
+}
+
+/** What a key uses now. `totals` reads what it has used. */
+export async function readKeyUse(
+  { caller, snapshot }: { readonly caller: Caller; readonly snapshot: Snapshot },
+  readLimits: ReadLimits,
+  totals: (keyId: string) => Promise<KeyTotals>,
+): Promise<KeyUse> {
+  const windows = windowsOf(caller, snapshot);
+  const [states, used] = await Promise.all([
+    readLimits(windows.map(({ scopes }) => scopes)),
+    totals(caller.key.id).catch(() => undefined),
+  ]);
+  return {
+    windows: states.flatMap((state, index) => {
+      const { of, seconds } = windows[index] ?? {};
+      return of === undefined || seconds === undefined ? [] : [{ of, seconds, state }];
+    }),
+    totals: used,
   };
 }
 

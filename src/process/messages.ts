@@ -2,7 +2,7 @@ import type { IssuedToken } from "../control/sign-in/bootstrap/bootstrap.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../control/platform/process-status.ts";
 import type { LimitScope, LimitState } from "../domain/limits/limit-scope.ts";
-import type { LiveFacts, WantedKeys } from "../domain/live-facts.ts";
+import type { KeyTotals, LiveFacts, WantedKeys } from "../domain/live-facts.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 import type { PortUse } from "../edge/listen.ts";
 import type { Progress } from "../ledger/spool/spool.ts";
@@ -101,6 +101,8 @@ export type ToControl = {
   readonly "responses.remove": { readonly ask: WantedResponses; readonly answer: boolean };
   /** Rows that do not fit into the spool. */
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
+  /** The totals of the key with this id, up to some seconds old. */
+  readonly "usage.of-key": { readonly ask: string; readonly answer: KeyTotals };
   readonly "usage.flush": { readonly ask: undefined; readonly answer: void };
   readonly reload: { readonly ask: undefined };
   readonly "demo.issue-access": { readonly ask: undefined; readonly answer: DemoAccess };

@@ -199,7 +199,8 @@ describe("paths and methods", () => {
     const response = await gateway.post("/v2/v1/messages", hello);
     expect((await errorOf(response)).message).toEndWith(
       "the endpoints are POST /v1/chat/completions, POST /v1/responses, " +
-        "POST /v1/responses/input_tokens, POST /v1/embeddings, GET /v1/models, POST /v1/messages " +
+        "POST /v1/responses/input_tokens, POST /v1/embeddings, GET /v1/models, GET /v1/usage, " +
+        "POST /v1/messages " +
         "and POST /v1/messages/count_tokens.",
     );
   });

@@ -18,6 +18,7 @@ import { StartProblem, type Handlers } from "../thread-link.ts";
 import { platformOf } from "./admin-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
 import { keepLastGood } from "../last-good.ts";
+import { createKeyTotals } from "./key-totals.ts";
 import { Leader, type LeaderOptions } from "./leader.ts";
 import { ProcessPages } from "./process-pages.ts";
 import { ProcessRows } from "./process-rows.ts";
@@ -310,6 +311,7 @@ export class ControlPlane implements AsyncDisposable {
       "responses.find": (wanted) => responses.find(wanted),
       "responses.remove": (wanted) => responses.remove(wanted),
       "usage.insert": (records) => (this.#leader?.jobs.usage ?? usage).insert(records),
+      "usage.of-key": createKeyTotals(this.storage.reports, this.#options.clock),
       "usage.flush": () => this.#leader?.jobs.ingest.flush(),
       reload,
       "demo.issue-access": () => issueDemoAccess(this.admin, this.adminUrl),

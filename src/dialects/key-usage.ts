@@ -1,0 +1,46 @@
+import type { KeyTotal, KeyUse } from "../domain/live-facts.ts";
+import type { KeyCall } from "../edge/dispatch/route.ts";
+import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
+
+export type ReadKeyUse = (call: Pick<KeyCall, "caller" | "snapshot">) => Promise<KeyUse>;
+
+/** `GET /v1/usage`: what the key of the request uses of its limits now, and has used lately. */
+export function createKeyUsage(read: ReadKeyUse): (call: KeyCall) => Promise<Reply> {
+  return async (call) => {
+    const { windows, totals } = await read(call);
+    const { id: key_id, application, plan } = call.caller.key;
+    const limits = windows.map(viewWindow);
+    const used = totals && { day: viewTotal(totals.day), month: viewTotal(totals.month) };
+    const body = { object: "usage", key_id, application, plan, limits, totals: used ?? null };
+    return jsonReply(body, { "cache-control": "no-store" });
+  };
+}
+
+function viewWindow({ of, seconds, state }: KeyUse["windows"][number]) {
+  const { limitRequests, remainingRequests, resetRequestsMs } = state;
+  const { limitTokens, remainingTokens, resetTokensMs } = state;
+  return {
+    scope: of,
+    window_seconds: seconds,
+    // A guarantee has no limit of requests.
+    requests:
+      limitRequests === Infinity ? null : useOf(limitRequests, remainingRequests, resetRequestsMs),
+    tokens: useOf(limitTokens, remainingTokens, resetTokensMs),
+  };
+}
+
+function useOf(limit: number, remaining: number, resetMs: number) {
+  return { limit, used: limit - remaining, remaining, reset_ms: Math.ceil(resetMs) };
+}
+
+/** Times in seconds, as in OpenAI's objects. */
+function viewTotal(total: KeyTotal) {
+  return {
+    since: total.since / 1000,
+    calls: total.calls,
+    failed_calls: total.failedCalls,
+    input_tokens: total.inputTokens,
+    cached_input_tokens: total.cachedInputTokens,
+    output_tokens: total.outputTokens,
+  };
+}
