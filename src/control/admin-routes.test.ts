@@ -34,6 +34,7 @@ async function send(method: string, path: string, sent: Sent = {}): Promise<Repl
     signal: request.signal,
     receivedAt: 0,
     parameter: "",
+    isStillSignedIn: async () => true,
     principal: operator,
     address: "192.0.2.1",
     parameters: sent.parameters ?? {},

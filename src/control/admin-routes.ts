@@ -4,7 +4,7 @@ import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 import { createReadiness, health } from "../edge/shutdown.ts";
 import { parseStrictJson } from "../edge/body/strict-json.ts";
 import { openApiDocument } from "./openapi/openapi.ts";
-import type { Operation } from "./operation/operation.ts";
+import type { Operation, OperationDescription } from "./operation/operation.ts";
 import { referencePage } from "./openapi/reference-page.ts";
 import {
   createRunOperation,
@@ -42,15 +42,29 @@ function metricsReply(body: string): Reply {
   return { status: 200, headers, body };
 }
 
-/** The routes of all operations, and of the two documents that describe them. */
+/** A request whose answer is no value, such as a stream. */
+export interface StreamRoute {
+  readonly description: OperationDescription;
+  readonly isPassive?: true;
+  readonly handle: (call: AdminCall, query: Readonly<Record<string, string>>) => Promise<Reply>;
+}
+
+/** The routes of all operations and streams, and of the two documents that describe them. */
 export function adminApiRoutes(
   services: RunServices,
   operations: readonly Operation[],
+  streams: readonly StreamRoute[] = [],
 ): readonly Route[] {
   const run = createRunOperation(services);
   return [
     ...operations.map((operation) => operationRoute(operation, run)),
-    ...documentRoutes(operations),
+    ...streams.map(({ description, isPassive, handle }): Route => {
+      const { method, path, roles, scope } = description;
+      const shape = { method, path, roles, scope, access: "principal" } as const;
+      const read = (call: AdminCall) => handle(call, readQuery(call.query));
+      return { ...shape, ...(isPassive && { isPassive }), handle: read };
+    }),
+    ...documentRoutes([...operations, ...streams.map(({ description }) => description)]),
   ];
 }
 
@@ -98,7 +112,7 @@ function toReply({ status, body, isReplayed }: OperationAnswer): Reply {
 }
 
 /** Generated on the first request, because it takes a fifth as long as a start. */
-function documentRoutes(operations: readonly Operation[]): readonly Route[] {
+function documentRoutes(operations: readonly OperationDescription[]): readonly Route[] {
   const described = [...signInDescriptions, ...operations];
   let document: Reply | undefined;
   let page: Reply | undefined;

@@ -46,7 +46,12 @@ function dispatchTo(handle: Handle, onHandled: (event: HandledRequest) => void =
     ),
     clock: new ManualClock(),
     newRequestId: () => "req_1",
-    gate: { identify: () => Promise.resolve(operator), checkHost() {}, checkAnonymous() {} },
+    gate: {
+      identify: () => Promise.resolve(operator),
+      isStill: () => Promise.resolve(true),
+      checkHost() {},
+      checkAnonymous() {},
+    },
     edge: () => ({
       cors: new CorsPolicy([]),
       bodyLimits: bodyLimitsOf({ bodyLimitBytes: 1, decompressedLimitBytes: 1 }),

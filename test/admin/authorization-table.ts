@@ -342,6 +342,12 @@ const watching: Readonly<Record<string, RouteCase>> = {
     prepare: ({ of }) => ({ path: `${p}/keys/${of.key}/live` }),
     ...read,
   },
+  // A stream would not end; what is in one, `test/live` knows. This lacks its key.
+  "GET /admin/v1/live": {
+    prepare: at("/live?topics=key"),
+    own: "400 400 400 400 400 400",
+    other: undefined,
+  },
   "GET /admin/v1/overview": { prepare: at("/overview"), own: read.own, other: undefined },
 };
 

@@ -113,8 +113,10 @@ const sections = {
 };
 
 /** `more` replaces sections of the configuration. */
-export async function openWorld(more: Readonly<Record<string, string>> = {}): Promise<World> {
-  const clock = new ManualClock();
+export async function openWorld(
+  more: Readonly<Record<string, string>> = {},
+  clock = new ManualClock(),
+): Promise<World> {
   const gateway = await startGateway({ sections: { ...sections, ...more }, overrides: { clock } });
   const { adminUrl } = gateway;
   let users = 0;

@@ -235,12 +235,18 @@ function fuzz(sections: () => Promise<Readonly<Record<string, string>>>): void {
     for (const operation of document) {
       for (const { name, schema } of operation.query) {
         const request = await prepare(operation);
-        const [path = ""] = request.path.split("?");
+        const [path = "", prepared = ""] = request.path.split("?");
+        const others = new URLSearchParams(prepared);
+        others.delete(name);
         const reader = readerOf(schema);
         for (const value of hostileTexts) {
           // Bytes that are no UTF-8 are read as the sign for such, as everywhere on the web.
           const text = value.isWellFormed() ? encodeURIComponent(value) : "%ed%a0%80";
-          const answer = await send(operation, request, `${path}?${name}=${text}`);
+          const answer = await send(
+            operation,
+            request,
+            `${path}?${others.toString()}&${name}=${text}`,
+          );
           const what = `${operation.route} with ${name}=${text.slice(0, 60)}:`;
           const isRight = reader.safeParse(value.toWellFormed()).success;
           const isSignOn = operation.route.includes("/sso/");

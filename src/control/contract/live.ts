@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { usageTotalSchema } from "./usage.ts";
-import { timeSchema } from "./values.ts";
+import { idSchema, timeSchema } from "./values.ts";
 
 const machineFields = {
   machine: z.string().describe("The machine whose processes this is about."),
@@ -157,3 +157,14 @@ export const overviewSchema = z
       .describe("Null without calls."),
   })
   .meta({ id: "Overview" });
+
+export const liveTopics = ["processes", "targets", "gates", "keys", "key"] as const;
+export type LiveTopic = (typeof liveTopics)[number];
+
+export const liveQuerySchema = z.strictObject({
+  topics: z
+    .string()
+    .max(100)
+    .describe(`Separated by commas: ${liveTopics.join(", ")}.`),
+  key_id: idSchema.optional().describe("For the topic `key`."),
+});

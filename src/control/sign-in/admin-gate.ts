@@ -52,7 +52,7 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
       const cookie = readCookie(request, "session", options.publicUrl());
       const credential = sha256(request.headers.get("authorization") ?? cookie ?? "");
       if (!known.has(credential)) lookups.count(addressGroup(address));
-      const found = await findPrincipal(request, options).catch((error: unknown) => {
+      const found = await findPrincipal(admin, options).catch((error: unknown) => {
         known.delete(credential);
         const refusal = fromStorageError(error);
         // Only failures count by address, so that they cannot lock out users who share the address.
@@ -67,6 +67,16 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
       if (accountId !== undefined) accounts.count(accountId);
       return found.principal;
     },
+    async isStill({ request }, { userId, role, accountId }) {
+      try {
+        const { principal } = await findPrincipal({ request, isPassive: true }, options);
+        const isSame = principal.role === role && principal.accountId === accountId;
+        return isSame && principal.userId === userId;
+      } catch (error) {
+        const refusal = fromStorageError(error);
+        return !(refusal instanceof GatewayError) || refusal.status >= 500;
+      }
+    },
     checkAnonymous({ request, address }) {
       countAddress(address);
       checkOrigin(request, options.publicUrl());
@@ -80,8 +90,14 @@ interface FoundPrincipal {
   readonly countedAs: string;
 }
 
-async function findPrincipal(request: Request, options: AdminGateOptions): Promise<FoundPrincipal> {
+interface Asking {
+  readonly request: Request;
+  readonly isPassive?: boolean | undefined;
+}
+
+async function findPrincipal(asking: Asking, options: AdminGateOptions): Promise<FoundPrincipal> {
   const { publicUrl, isLocalToken } = options;
+  const { request } = asking;
   checkOrigin(request, publicUrl());
   const authorization = request.headers.get("authorization");
   if (authorization !== null) {
@@ -94,7 +110,7 @@ async function findPrincipal(request: Request, options: AdminGateOptions): Promi
     throw notSignedIn("nothing", "neither a session nor a token was sent");
   }
   if (isUnsafe(request)) requireOrigin(request, publicUrl());
-  return findBySession(secret, request, options);
+  return findBySession(secret, asking, options);
 }
 
 async function findByToken(
@@ -125,7 +141,7 @@ async function findByToken(
 
 async function findBySession(
   secret: string,
-  request: Request,
+  { request, isPassive = false }: Asking,
   { store, clock, peppers, settings }: AdminGateOptions,
 ): Promise<FoundPrincipal> {
   const id = sessionId(secret);
@@ -140,7 +156,7 @@ async function findBySession(
     const expected = peppers.all.map((pepper) => csrfToken(secret, pepper));
     requireChangeByPage(request, expected);
   }
-  if (isSightingDue(session, now, settings.sessionIdleMs)) {
+  if (!isPassive && isSightingDue(session, now, settings.sessionIdleMs)) {
     await noteUse(store, (transaction) => transaction.sessions.seen(id, now));
   }
   return { principal: sessionPrincipal(enabled), countedAs: enabled.id };

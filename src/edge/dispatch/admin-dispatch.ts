@@ -60,11 +60,12 @@ async function answer(
     gate.checkAnonymous(call);
     return route.handle(call);
   }
-  const principal = await gate.identify(call);
+  const principal = await gate.identify({ ...call, isPassive: route.isPassive });
   // Refusals record it.
   context.accountId = principal.accountId;
   requirePermission(principal, route);
-  return route.handle({ ...call, principal });
+  const isStillSignedIn = (): Promise<boolean> => gate.isStill(call, principal);
+  return route.handle({ ...call, principal, isStillSignedIn });
 }
 
 /** Throws 403. */

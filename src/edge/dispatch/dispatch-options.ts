@@ -65,7 +65,10 @@ export interface EdgeSettings {
 }
 
 /** A request of the control plane before it is authenticated. */
-type AdminRequest = Pick<AnonymousAdminCall, "request" | "address">;
+type AdminRequest = Pick<AnonymousAdminCall, "request" | "address"> & {
+  /** Not a use of the session. */
+  readonly isPassive?: boolean | undefined;
+};
 
 /** Access to the control plane; implemented by `control/sign-in`. */
 export interface AdminGate {
@@ -76,6 +79,8 @@ export interface AdminGate {
    * missing CSRF token, 429 for too many requests.
    */
   identify(request: AdminRequest): Promise<Principal>;
+  /** Whether the request would still be of this principal. */
+  isStill(request: Pick<AdminRequest, "request">, principal: Principal): Promise<boolean>;
   /** For routes before sign-in: throws 403 for a wrong origin, 429 for too many requests. */
   checkAnonymous(request: AdminRequest): void;
 }

@@ -51,6 +51,10 @@ class HeaderGate implements AdminGate {
     });
   }
 
+  isStill(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
   checkHost(): void {}
 
   checkAnonymous({ request, address }: Parameters<AdminGate["checkAnonymous"]>[0]): void {

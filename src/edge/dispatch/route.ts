@@ -44,12 +44,14 @@ export interface AdminCall extends PublicCall {
   /** Values of the path's parameters by name, percent-decoded. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+  /** Whether the credential still stands for the same principal; does not count as its use. */
+  readonly isStillSignedIn: () => Promise<boolean>;
   /** Reads the body; only once, not on GET. Empty when none was sent. */
   readBody(): Promise<Uint8Array>;
 }
 
 /** A request without a principal, such as signing in. */
-export type AnonymousAdminCall = Omit<AdminCall, "principal">;
+export type AnonymousAdminCall = Omit<AdminCall, "principal" | "isStillSignedIn">;
 
 interface RouteShape {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
@@ -88,5 +90,7 @@ export type Route =
       readonly roles: readonly Role[];
       /** The scope that a token needs. */
       readonly scope: Scope;
+      /** It does not keep a session alive. */
+      readonly isPassive?: true;
       handle(call: AdminCall): Reply | Promise<Reply>;
     });

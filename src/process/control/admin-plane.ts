@@ -1,5 +1,7 @@
-import { adminApiRoutes } from "../../control/admin-routes.ts";
+import { adminApiRoutes, type StreamRoute } from "../../control/admin-routes.ts";
 import { consoleRoutes } from "../../control/console/console.ts";
+import { LiveHub } from "../../control/live/live-hub.ts";
+import { liveDescription, watchLive } from "../../control/live/live-route.ts";
 import { adminOperations } from "../../control/operations.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../control/services.ts";
 import { createAdminGate } from "../../control/sign-in/admin-gate.ts";
@@ -52,12 +54,20 @@ export function createAdminPlane(options: AdminPlaneOptions) {
     bootstrap,
     onSignInRefused: ({ requestId: id, ...refusal }) => events.signInRefused({ id, ...refusal }),
   } satisfies SignInServices;
+  const live = new LiveHub(services);
+  const streams = [
+    {
+      description: liveDescription,
+      isPassive: true,
+      handle: (call, query) => watchLive({ call, query }, live, services),
+    },
+  ] satisfies StreamRoute[];
   const routes = [
     ...consoleRoutes(dataDir),
-    ...adminApiRoutes(services, adminOperations({ ...services, ...signIn })),
+    ...adminApiRoutes(services, adminOperations({ ...services, ...signIn }), streams),
     ...signInRoutes(signIn),
   ];
-  return { gate, routes, local, bootstrap };
+  return { gate, routes, local, bootstrap, live };
 }
 
 /** The part of the configuration that the control plane uses. */

@@ -124,11 +124,13 @@ export class Leader {
 
   /** Ends the jobs; the listener serves on for a moment, until another process has one. */
   async leave(): Promise<void> {
+    this.#plane.live.close();
     await this.#options.jobs.stop();
     void this.#leaveListener();
   }
 
   async stop(): Promise<void> {
+    this.#plane.live.close();
     await this.#listener?.cut();
     await this.#options.jobs.stop();
     await this.#close();

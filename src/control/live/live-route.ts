@@ -1,0 +1,73 @@
+import type { AdminCall } from "../../edge/dispatch/route.ts";
+import type { Reply } from "../../edge/replies/error-reply.ts";
+import {
+  eventStream,
+  eventStreamHeaders,
+  keepAliveComment,
+} from "../../edge/replies/event-stream.ts";
+import { liveQuerySchema, liveTopics, type LiveTopic } from "../contract/live.ts";
+import { requireKey } from "../keys/key-view.ts";
+import { type OperationDescription, permissions } from "../operation/operation.ts";
+import { fromStorageError, invalidField, parseFields } from "../operation/refusals.ts";
+import { requireUnbound } from "../operation/scope.ts";
+import type { AdminServices } from "../services.ts";
+import type { LiveHub } from "./live-hub.ts";
+
+const keepAliveMs = 15_000;
+/** A reader that takes nothing for so long is cut off. */
+const writeTimeoutMs = 60_000;
+const ofAccounts: ReadonlySet<LiveTopic> = new Set(["keys", "key"]);
+
+export const liveDescription: OperationDescription = {
+  id: "watchLive",
+  method: "GET",
+  path: "/admin/v1/live",
+  resource: "Live",
+  summary: "Watch what is live, as server-sent events",
+  description:
+    "An event `full`, then each second a `change` if there is any: a JSON object with the items of each " +
+    "topic by id, null for one that is gone. An event `end` tells that the session is over. It does " +
+    "not count as use of the session. `keys` and `key` are for all, the other topics for who sees " +
+    "all accounts.",
+  ...permissions.read,
+  status: 200,
+  query: liveQuerySchema,
+  answer: liveQuerySchema,
+  downloads: ["text/event-stream"],
+};
+
+/** Throws 400, 403 and 404 as operations do, and 429 when too many watch. */
+export async function watchLive(
+  { call, query }: { readonly call: AdminCall; readonly query: unknown },
+  hub: LiveHub,
+  { store, clock }: AdminServices,
+): Promise<Reply> {
+  const { topics: named, key_id: keyId } = parseFields(liveQuerySchema, query);
+  const topics = readTopics(named);
+  if (topics.some((topic) => !ofAccounts.has(topic))) requireUnbound(call.principal);
+  if (topics.includes("key") !== (keyId !== undefined)) {
+    throw invalidField("key_id", "name a key for the topic `key`, and only for it");
+  }
+  if (keyId !== undefined) {
+    const found = store.read((view) => requireKey(view, keyId, call.principal));
+    await found.catch((error: unknown) => {
+      throw fromStorageError(error);
+    });
+  }
+  const body = eventStream(hub.watch({ call, topics, keyId }), {
+    clock,
+    keepAliveMs,
+    keepAlive: () => keepAliveComment,
+    beginsWithKeepAlive: true,
+    writeTimeoutMs,
+    onEnd: () => undefined,
+  });
+  return { status: 200, headers: eventStreamHeaders, body };
+}
+
+function readTopics(text: string): readonly LiveTopic[] {
+  const names = new Set(text.split(","));
+  const topics = liveTopics.filter((topic) => names.has(topic));
+  if (topics.length === names.size) return topics;
+  throw invalidField("topics", `use any of ${liveTopics.join(", ")}, separated by commas`);
+}
