@@ -213,3 +213,18 @@ test("a count is of what would be sent, with its betas and integers of 64 bits",
     expect(headers.get("anthropic-beta")).toBe("own-2026-01-01,context-management-2025-06-27");
   }
 });
+
+test("the mark of a last instruction stays with it", async () => {
+  const mark = { cache_control: { type: "ephemeral", ttl: "1h" } };
+  const messages = [
+    { role: "user", content: "hi" },
+    { role: "system", content: [{ type: "text", text: "Be kind.", ...mark }] },
+  ];
+  const marked = { type: "text", text: "<system>\nBe kind.\n</system>", ...mark };
+  for (const path of ["/v1/messages", "/v1/chat/completions"]) {
+    const { body } = await send(path, { model: "closed", max_tokens: 10, messages });
+    expect(body["messages"]).toEqual([
+      { role: "user", content: [{ type: "text", text: "hi" }, marked] },
+    ]);
+  }
+});

@@ -4,7 +4,7 @@ import {
   type ExtraFields,
   fieldOf,
 } from "../../domain/chat/conversation.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { unsupported } from "../../domain/errors/upstream-failure.ts";
 import { isObject } from "../../domain/json-fields.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import type { Call } from "../../snapshot/call.ts";
@@ -141,11 +141,9 @@ function checked<Exchange extends { readonly request: UpstreamRequest }>(
   const text = typeof body === "string" ? body : Buffer.from(body).toString();
   const sent = held.find(({ sign }) => text.includes(sign));
   if (sent === undefined) return exchange;
-  throw new UpstreamFailure({
-    kind: "unsupported",
-    message:
-      `Unsupported parameter: '${sent.at}' names what a provider holds, which accounts of this ` +
+  throw unsupported(
+    sent.at,
+    `Unsupported parameter: '${sent.at}' names what a provider holds, which accounts of this ` +
       "gateway would share. Send the content itself.",
-    param: sent.at,
-  });
+  );
 }

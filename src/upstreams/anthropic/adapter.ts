@@ -1,7 +1,6 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
-import { brokenAnswer } from "../../domain/errors/upstream-failure.ts";
-import { countOf, parseObject } from "../../domain/json-fields.ts";
-import type { AdapterServices, UpstreamAdapter, UpstreamRequest, WholeAnswer } from "../adapter.ts";
+import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
+import { decodeCount } from "../shared/answer-decoder.ts";
 import { unknownFinishReport } from "../shared/finish-words.ts";
 import {
   encodeMessages,
@@ -38,7 +37,10 @@ export function createAnthropicAdapter(
         countTokens(request: Conversation, identifier: string) {
           const model = modelAt(request.model, identifier);
           const body = encodeMessagesCount(request, model, api);
-          return { request: post(request, "/count_tokens", body), decode: decodeCount };
+          return {
+            request: post(request, "/count_tokens", body),
+            decode: (answer) => decodeCount(answer, "input_tokens"),
+          };
         },
       }),
       // The newest models recognise their thoughts in one account only.
@@ -91,12 +93,4 @@ function modelsOf({ models }: AnthropicSettings): (alias: string, id: string) =>
     ]),
   );
   return (alias, id) => made.get(alias)?.get(id) ?? modelOf(id);
-}
-
-/** Reads `{"input_tokens": n}`. */
-function decodeCount({ body }: WholeAnswer): number {
-  const count = countOf(parseObject(body)?.["input_tokens"]);
-  // Every input has tokens; a count of 0 would pass any limit.
-  if (count === undefined || count === 0) throw brokenAnswer("the answer has no count");
-  return count;
 }

@@ -15,13 +15,8 @@ import type {
   UpstreamRequest,
 } from "../adapter.ts";
 import { type OnUnknownFinish, unknownFinishReport } from "../shared/finish-words.ts";
-import {
-  asCountFailure,
-  asksForCount,
-  countPathOf,
-  decodeCountTokens,
-  encodeCountTokens,
-} from "./count-tokens.ts";
+import { asCountFailure, asksForCount, countPathOf, encodeCountTokens } from "./count-tokens.ts";
+import { decodeCount } from "../shared/answer-decoder.ts";
 import { createMessagesCodec } from "../shared/messages/messages-codec.ts";
 import { messagesRequest } from "./messages-request.ts";
 import { createReadMessagesFailure } from "../shared/messages/read-failure.ts";
@@ -126,7 +121,10 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
         const { model, countPath } = models.at(request.model, identifier);
         if (countPath === undefined) return undefined;
         const body = encodeCountTokens(request, model);
-        return { request: post(`${endpoint}${countPath}`, body), decode: decodeCountTokens };
+        return {
+          request: post(`${endpoint}${countPath}`, body),
+          decode: (answer) => decodeCount(answer, "inputTokens"),
+        };
       },
     }),
     origin,

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { chatOf, modelWith } from "../../../test/bedrock/checked-encode.ts";
 import { bedrockModelOf } from "./models/bedrock-model.ts";
-import { countPathOf, decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
+import { decodeCount } from "../shared/answer-decoder.ts";
+import { countPathOf, encodeCountTokens } from "./count-tokens.ts";
 
 test.each([
   [
@@ -25,9 +26,9 @@ test("tokens for a profile's ARN are counted at its foundation model", () => {
 
 test("a count is read, and anything else is a broken answer", () => {
   const answer = (text: string) => ({ headers: new Headers(), body: Buffer.from(text) });
-  expect(decodeCountTokens(answer('{"inputTokens":12}'))).toBe(12);
+  expect(decodeCount(answer('{"inputTokens":12}'), "inputTokens")).toBe(12);
   for (const text of ["", "{}", '{"inputTokens":-1}', '{"inputTokens":0}', "<html>"]) {
-    expect(() => decodeCountTokens(answer(text))).toThrow(UpstreamFailure);
+    expect(() => decodeCount(answer(text), "inputTokens")).toThrow(UpstreamFailure);
   }
 });
 

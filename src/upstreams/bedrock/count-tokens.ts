@@ -1,7 +1,6 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
-import { brokenAnswer, type UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import type { UpstreamRequest, WholeAnswer } from "../adapter.ts";
-import { countOf, parseObject } from "../../domain/json-fields.ts";
+import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamRequest } from "../adapter.ts";
 import type { BedrockModel } from "./models/bedrock-model.ts";
 import { encodeContent } from "./encode/encode-converse.ts";
 import { encodePathSegment } from "./endpoint.ts";
@@ -19,14 +18,6 @@ export function countPathOf(model: BedrockModel): string | undefined {
 /** The body of `POST /model/{id}/count-tokens`. Throws as `encodeConverse` does. */
 export function encodeCountTokens(request: Conversation, model: BedrockModel): string {
   return JSON.stringify({ input: { converse: encodeContent(request, model) } });
-}
-
-/** Reads `{"inputTokens": n}`. */
-export function decodeCountTokens({ body }: WholeAnswer): number {
-  const count = countOf(parseObject(body)?.["inputTokens"]);
-  // Every input has tokens; a count of 0 would pass any limit.
-  if (count === undefined || count === 0) throw brokenAnswer("the answer has no count");
-  return count;
 }
 
 /** Whether a request is one for a count. */

@@ -1,7 +1,7 @@
 import type { AdjustedFields } from "../../domain/chat/answer.ts";
 import { type Conversation, fieldOf } from "../../domain/chat/conversation.ts";
 import { isObject, type JsonObject, listOf } from "../../domain/json-fields.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { unsupported } from "../../domain/errors/upstream-failure.ts";
 
 /** Collects the fields of one request that are not sent as the caller wrote them. */
 export class Adjustments {
@@ -88,14 +88,4 @@ export function mergeFields(first: JsonObject, second: JsonObject): JsonObject {
  */
 export function isBlank(text: string): boolean {
   return !/\S/.test(text);
-}
-
-/** A request that this model does not support; another may. `param` is the caller's field. */
-export function unsupported(param: string, message: string): UpstreamFailure {
-  return new UpstreamFailure({ kind: "unsupported", param, message });
-}
-
-/** A request that is invalid as it was sent. `param` is the caller's field. */
-export function invalidRequest(param: string, message: string): UpstreamFailure {
-  return new UpstreamFailure({ kind: "invalid-request", param, message });
 }

@@ -1,6 +1,7 @@
 import type { ChatEvent } from "../../domain/chat/answer.ts";
 import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type { DecoderLimits, StreamDecoder } from "../adapter.ts";
+import { countOf, parseObject } from "../../domain/json-fields.ts";
+import type { DecoderLimits, StreamDecoder, WholeAnswer } from "../adapter.ts";
 import { WholeBody } from "./whole-body.ts";
 
 /**
@@ -88,4 +89,11 @@ export abstract class AnswerDecoder implements StreamDecoder<ChatEvent> {
 export function answerFailure(error: unknown): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error;
   return brokenAnswer("the upstream's answer is not the expected JSON", error);
+}
+
+/** The tokens in the one field of an answer. Every input has some; a count of 0 would pass any limit. */
+export function decodeCount({ body }: WholeAnswer, field: string): number {
+  const count = countOf(parseObject(body)?.[field]);
+  if (count === undefined || count === 0) throw brokenAnswer("the answer has no count");
+  return count;
 }

@@ -1,5 +1,6 @@
 import { type Conversation, fieldOf } from "../../domain/chat/conversation.ts";
-import { type Adjustments, isBlank, unsupported } from "./adjustments.ts";
+import { type Adjustments, isBlank } from "./adjustments.ts";
+import { unsupported } from "../../domain/errors/upstream-failure.ts";
 
 /** What these fields of a request depend on. */
 export interface InferenceModel {

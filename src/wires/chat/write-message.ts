@@ -11,7 +11,7 @@ import {
   type ToolResultBlock,
   type Turn,
 } from "../../domain/chat/conversation.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { unsupported } from "../../domain/errors/upstream-failure.ts";
 import { isResult } from "./as-chat-turns.ts";
 import { writeMark } from "./cache-marks.ts";
 import { callFieldsIn } from "./call-thoughts.ts";
@@ -309,11 +309,9 @@ function addText(message: Written, field: string, text: string): void {
 function refuseAddress({ data, url, at }: DocumentBlock, isOwn: boolean): void {
   const isAddress = data !== undefined && /^\s*(?!data:)[a-z][a-z0-9+.-]*:/i.test(data);
   if (url === undefined && !isAddress) return;
-  throw new UpstreamFailure({
-    kind: "unsupported",
-    message:
-      "Files are accepted only as data, not by address: " +
+  throw unsupported(
+    isOwn ? "file_data" : at,
+    "Files are accepted only as data, not by address: " +
       (isOwn ? "send file_data as a data URL." : "send the file itself."),
-    param: isOwn ? "file_data" : at,
-  });
+  );
 }

@@ -6,12 +6,11 @@ import type {
   ForeignBlock,
   ImageBlock,
   ReasoningBlock,
-  ToolCallBlock,
-  ToolResultBlock,
 } from "../../domain/chat/conversation.ts";
 import { imageFormatOf, parseDataUrl, soundBase64 } from "../../domain/chat/data-url.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { invalidRequest, unsupported } from "../../domain/errors/upstream-failure.ts";
 import { isObject, type JsonObject, objectOf, textOf } from "../../domain/json-fields.ts";
+import type { BlockWriter, SentCall, SentResult } from "../block-writer.ts";
 import { fieldNames, fieldsBeyond } from "../fields.ts";
 
 /** A block of a Messages request; it has a `type`. */
@@ -27,7 +26,7 @@ export interface BlockRules {
 }
 
 /** Writes the blocks of a conversation for the Messages API. */
-export class MessagesWriter {
+export class MessagesWriter implements BlockWriter<MessagesBlock> {
   readonly #rules: BlockRules;
 
   constructor(rules: BlockRules) {
@@ -55,6 +54,10 @@ export class MessagesWriter {
     return type === "image";
   }
 
+  isThought({ type }: MessagesBlock): boolean {
+    return type === "thinking" || type === "redacted_thinking";
+  }
+
   /** None for a blank text, which the API refuses. Throws `UpstreamFailure`. */
   input(block: Exclude<Block, ForeignBlock>): readonly MessagesBlock[] {
     switch (block.type) {
@@ -67,7 +70,10 @@ export class MessagesWriter {
       case "document":
         return this.#document(block).map((sent) => this.#with(block.extra, sent));
       case "audio":
-        throw refusal(block.at, "this model does not accept audio. Send a transcript.");
+        throw unsupported(
+          block.at,
+          `${block.at}: this model does not accept audio. Send a transcript.`,
+        );
       default:
         return [];
     }
@@ -92,7 +98,7 @@ export class MessagesWriter {
     return this.#with(from.extra, { type: "tool_use", id, name, input });
   }
 
-  result({ id, content, from }: SentResult): MessagesBlock {
+  result({ id, content, from }: SentResult<MessagesBlock>): MessagesBlock {
     return this.#with(from.extra, {
       type: "tool_result",
       tool_use_id: id,
@@ -104,7 +110,7 @@ export class MessagesWriter {
   /** A thought takes no mark. */
   mark(content: MessagesBlock[], mark: CacheMark): void {
     const last = content.at(-1);
-    if (last === undefined || isThoughtBlock(last)) return;
+    if (last === undefined || this.isThought(last)) return;
     content[content.length - 1] = { ...last, ...cacheControl(mark) };
   }
 
@@ -123,23 +129,26 @@ export class MessagesWriter {
 
   #image({ url, at }: ImageBlock): MessagesBlock {
     if (!this.#rules.images) {
-      throw refusal(at, "this model does not accept images. Remove the image.");
+      throw unsupported(at, `${at}: this model does not accept images. Remove the image.`);
     }
     if (/^https?:/i.test(url)) return { type: "image", source: { type: "url", url } };
     const data = parseDataUrl(url);
     const format = data && imageFormatOf(data);
     if (data === undefined || format === undefined) {
-      throw invalid(at, "the image is not a data URL with valid data of PNG, JPEG, GIF or WebP.");
+      throw invalidRequest(
+        at,
+        `${at}: the image is not a data URL with valid data of PNG, JPEG, GIF or WebP.`,
+      );
     }
     return { type: "image", source: base64(`image/${format}`, data.base64) };
   }
 
   #document({ data: sent, text, url, filename, context, at }: DocumentBlock) {
     if (!this.#rules.documents) {
-      throw refusal(at, "this model does not accept files. Send the text itself.");
+      throw unsupported(at, `${at}: this model does not accept files. Send the text itself.`);
     }
     if (url !== undefined) {
-      throw refusal(at, "addresses of files are not read here. Send the file itself.");
+      throw unsupported(at, `${at}: addresses of files are not read here. Send the file itself.`);
     }
     if (text !== undefined && !/\S/.test(text)) return [];
     const source = text === undefined ? this.#file(sent, filename, at) : plain(text);
@@ -152,17 +161,20 @@ export class MessagesWriter {
 
   #file(sent: string | undefined, filename: string | undefined, at: string): JsonObject {
     if (sent === undefined) {
-      throw refusal(at, "file ids are not supported. Send the file itself.");
+      throw unsupported(at, `${at}: file ids are not supported. Send the file itself.`);
     }
     const whole = /^data:/i.test(sent) ? parseDataUrl(sent) : undefined;
     const bytes = whole?.base64 ?? soundBase64(sent);
-    if (bytes === undefined) throw invalid(at, "the file is not valid base64 data.");
+    if (bytes === undefined) throw invalidRequest(at, `${at}: the file is not valid base64 data.`);
     const isPdf = bytes.startsWith("JVBERi0") || whole?.mediaType === "application/pdf";
     if (isPdf) return base64("application/pdf", bytes);
     if (isTextFile(whole?.mediaType ?? "", filename ?? "")) {
       return plain(Buffer.from(bytes, "base64").toString());
     }
-    throw invalid(at, "the file must be a PDF or text. Say so in its media type or filename.");
+    throw invalidRequest(
+      at,
+      `${at}: the file must be a PDF or text. Say so in its media type or filename.`,
+    );
   }
 }
 
@@ -175,20 +187,6 @@ function unmarked(part: unknown): unknown {
 }
 
 const marks = fieldNames("cache_control");
-
-/** A call as it is sent. */
-interface SentCall {
-  readonly id: string;
-  readonly name: string;
-  readonly input: JsonObject;
-  readonly from: ToolCallBlock;
-}
-
-interface SentResult {
-  readonly id: string;
-  readonly content: readonly MessagesBlock[];
-  readonly from: ToolResultBlock;
-}
 
 /** An object with those of the caller's other fields that are forwarded. Its own win. */
 export function withFields<Sent extends JsonObject>(
@@ -205,10 +203,6 @@ export function cacheControl({ ttl }: CacheMark): JsonObject {
   return { cache_control: { type: "ephemeral", ...(ttl === "1h" && { ttl }) } };
 }
 
-export function isThoughtBlock({ type }: MessagesBlock): boolean {
-  return type === "thinking" || type === "redacted_thinking";
-}
-
 function base64(mediaType: string, data: string): JsonObject {
   return { type: "base64", media_type: mediaType, data };
 }
@@ -221,12 +215,4 @@ function plain(data: string): JsonObject {
 function isTextFile(mediaType: string, filename: string): boolean {
   if (mediaType.startsWith("text/") || mediaType === "application/json") return true;
   return /\.(?:txt|md|markdown|csv|tsv|html?|json|xml|ya?ml|log)$/i.test(filename);
-}
-
-function refusal(at: string, what: string): UpstreamFailure {
-  return new UpstreamFailure({ kind: "unsupported", param: at, message: `${at}: ${what}` });
-}
-
-function invalid(at: string, what: string): UpstreamFailure {
-  return new UpstreamFailure({ kind: "invalid-request", param: at, message: `${at}: ${what}` });
 }

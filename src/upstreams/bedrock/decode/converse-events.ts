@@ -13,7 +13,10 @@ import {
 } from "../../../domain/json-fields.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { answerFailure } from "../../shared/answer-decoder.ts";
-import type { AnswerContext } from "../../shared/answers/answer-context.ts";
+import {
+  type AnswerContext,
+  withoutAnswerBesideCalls,
+} from "../../shared/answers/answer-context.ts";
 import { stopSequenceIn } from "../encode/stop-sequence.ts";
 import { AnswerEvents } from "../../shared/answers/answer-events.ts";
 import { ContentBlocks } from "../../shared/answers/content-blocks.ts";
@@ -39,7 +42,7 @@ export function converseEvents(
     if (content === undefined) {
       throw failureInAnswer(body, headers) ?? brokenAnswer("the upstream's answer has no content");
     }
-    const blocks = withoutAnswerBesideCalls(content, context.answerTool);
+    const blocks = withoutAnswerBesideCalls(content, context, calledTool);
     const events: ChatEvent[] = [];
     const answer = new AnswerEvents(context, onUnknownFinish);
     answer.writeTo(events);
@@ -50,16 +53,8 @@ export function converseEvents(
   }
 }
 
-/** A model that calls the caller's tools is not done, even if it also returns an answer. */
-function withoutAnswerBesideCalls(
-  content: readonly unknown[],
-  answerTool: string | undefined,
-): readonly unknown[] {
-  const nameOf = (block: unknown): string | undefined =>
-    textOf(objectOf(objectOf(block)?.["toolUse"])?.["name"]);
-  const names = content.map(nameOf).filter((name) => name !== undefined);
-  if (answerTool === undefined || names.every((name) => name === answerTool)) return content;
-  return content.filter((block) => nameOf(block) !== answerTool);
+function calledTool(block: unknown): unknown {
+  return objectOf(objectOf(block)?.["toolUse"])?.["name"];
 }
 
 /** A whole answer as text. */

@@ -14,8 +14,7 @@ import {
 } from "./wire.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { VectorAnswer } from "../../adapter.ts";
-import { unsupported } from "../../shared/adjustments.ts";
-import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
+import { brokenAnswer, unsupported } from "../../../domain/errors/upstream-failure.ts";
 import { isObject, listOf, objectOf } from "../../../domain/json-fields.ts";
 import type { ReadImage } from "../encode/content.ts";
 import type { InputType } from "../config/target-sections.ts";

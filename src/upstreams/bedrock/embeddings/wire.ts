@@ -7,11 +7,14 @@ import {
   isImageText,
 } from "../../../domain/chat/embedding.ts";
 import type { VectorAnswer } from "../../adapter.ts";
-import { invalidRequest, unsupported } from "../../shared/adjustments.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 import { type InputType, inputTypes } from "../config/target-sections.ts";
 import { type ImageRules, type ReadImage, readImage } from "../encode/content.ts";
-import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
+import {
+  brokenAnswer,
+  invalidRequest,
+  unsupported,
+} from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { countOf, type JsonObject, parseObject, vectorAt } from "../../../domain/json-fields.ts";
 import { failureInAnswer } from "../read-failure.ts";

@@ -1,5 +1,5 @@
 import type { CacheMark, Conversation, ReasoningBlock } from "../../../domain/chat/conversation.ts";
-import type { BlockWriter, SentCall, SentResult } from "../../shared/turns/block-writer.ts";
+import type { BlockWriter, SentCall, SentResult } from "../../../wires/block-writer.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { cachePointFor } from "./cache-points.ts";
 import { AttachmentLimits, DocumentNames, encodeInput, type InputContext } from "./content.ts";
@@ -31,6 +31,10 @@ export class ConverseWriter implements BlockWriter<ContentBlock> {
 
   isResult(sent: ContentBlock): boolean {
     return "toolResult" in sent;
+  }
+
+  isThought(sent: ContentBlock): boolean {
+    return "reasoningContent" in sent;
   }
 
   isImage(sent: ContentBlock): boolean {

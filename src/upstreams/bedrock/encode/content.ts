@@ -4,7 +4,8 @@ import type {
   ImageBlock as UrlImage,
   Wire,
 } from "../../../domain/chat/conversation.ts";
-import { invalidRequest, isBlank, unsupported } from "../../shared/adjustments.ts";
+import { isBlank } from "../../shared/adjustments.ts";
+import { invalidRequest, unsupported } from "../../../domain/errors/upstream-failure.ts";
 import {
   type ContentBlock,
   type DocumentBlock,

@@ -1,7 +1,7 @@
 import type { ImageFormat } from "../../../domain/chat/data-url.ts";
 import documentFormats from "./document-formats.json" with { type: "json" };
 import type { InferenceConfig } from "../../shared/inference.ts";
-import type { WireTurn } from "../../shared/turns/block-writer.ts";
+import type { WireTurn } from "../../../wires/block-writer.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
 
 /**

@@ -15,6 +15,7 @@ import type {
   ToolConfig,
 } from "./converse-body.ts";
 import { type EncodedTurns, encodeTurns } from "../../shared/turns/turn-encoder.ts";
+import { lacksThoughts, withoutThoughts } from "../../shared/turns/turns.ts";
 import { encodeInference, maxTokensOf, stopsOf } from "../../shared/inference.ts";
 import { encodeTools } from "../tools/encode-tools.ts";
 import { planTools, type ToolPlan } from "../../shared/tools/plan-tools.ts";
@@ -31,7 +32,6 @@ import {
   planReasoning,
   type ReasoningPlan,
   thoughtCountPaths,
-  withoutThoughts,
 } from "../thinking/plan-reasoning.ts";
 import { asksForStop, stopPaths } from "./stop-sequence.ts";
 import { ToolNames } from "../../shared/tools/tool-names.ts";
@@ -62,6 +62,7 @@ export function encodeConverse(
     isForced: plan.isForced,
     maxTokens,
     turns: conversation.turns,
+    lacksThoughts: lacksThoughts(conversation.turns, parts.writer),
   });
   const { isThinking, isUncapped } = reasoning;
   reportThinking(request, reasoning, adjustments);
@@ -131,6 +132,7 @@ interface Parts {
   /** The tools' part of `additionalModelRequestFields`. */
   readonly fields: JsonObject;
   readonly conversation: EncodedTurns<ContentBlock>;
+  readonly writer: ConverseWriter;
 }
 
 function encodeParts(request: Conversation, model: BedrockModel, adjustments: Adjustments): Parts {
@@ -139,8 +141,9 @@ function encodeParts(request: Conversation, model: BedrockModel, adjustments: Ad
   // Before the history, so that a clash changes the names in the history, not the offered ones.
   const plan = planTools(request, model.capabilities, { names, format, adjustments });
   const tools = encodeTools(plan, model, names);
+  const writer = new ConverseWriter(request, model);
   const conversation = encodeTurns(request, {
-    writer: new ConverseWriter(request, model),
+    writer,
     rules: model.capabilities,
     isRepaired: model.settings.conversation === "repair",
     names,
@@ -155,17 +158,17 @@ function encodeParts(request: Conversation, model: BedrockModel, adjustments: Ad
   }
   limitCachePoints(listsOf(prompt));
   const config = tools.config && { ...tools.config, tools: prompt.tools };
-  return { format, names, plan, config, fields: tools.fields, conversation };
+  return { format, names, plan, config, fields: tools.fields, conversation, writer };
 }
 
 type ConverseContent = Pick<ConverseBody, "messages" | "system" | "toolConfig">;
 
 function contentOf(
-  { conversation: { system, turns }, config }: Parts,
+  { conversation: { system, turns }, config, writer }: Parts,
   { keepsThoughts }: { readonly keepsThoughts: boolean },
 ): ConverseContent {
   return {
-    messages: keepsThoughts ? turns : withoutThoughts(turns),
+    messages: keepsThoughts ? turns : withoutThoughts(turns, writer),
     ...(system.length > 0 && { system }),
     ...(config !== undefined && { toolConfig: config }),
   };

@@ -8,11 +8,12 @@ import {
   planAdaptive,
   planBudget,
   planConfigured,
+  type ThinkingCircumstances,
   type ThinkingPlan,
   type ThinkingWish,
   thinkingWish,
 } from "../../shared/claude/thinking.ts";
-import type { ContentBlock, Turn } from "../encode/converse-body.ts";
+import type { Turn } from "../encode/converse-body.ts";
 import { knownFamilies } from "../models/facts.ts";
 import facts from "../models/facts.json" with { type: "json" };
 
@@ -23,16 +24,15 @@ import facts from "../models/facts.json" with { type: "json" };
 export function planReasoning(
   request: Conversation,
   model: BedrockModel,
-  { isForced, maxTokens, turns }: ReasoningCircumstances,
+  { isForced, turns, ...rest }: ReasoningCircumstances,
 ): ReasoningPlan {
   const { capabilities, settings } = model;
   if (capabilities.reasoning === "nova-effort") return planNovaEffort(request, model, turns);
   const wish = thinkingWish(request);
   const configured = objectOf(settings.additionalFields["thinking"]);
   const circumstances = {
-    maxTokens,
+    ...rest,
     mayThink: !isForced && turns.at(-1)?.role === "user",
-    lacksThoughts: lacksThoughts(turns),
   };
   if (configured !== undefined) return planConfigured(configured, capabilities, circumstances);
   switch (capabilities.reasoning) {
@@ -55,12 +55,6 @@ function planField(effort: string): ReasoningPlan {
   return { fields: { reasoning_effort: effort }, isThinking: false, effort };
 }
 
-function lacksThoughts(turns: readonly Turn[]): boolean {
-  const last = turns.at(-1);
-  const hasResults = last?.content[0] !== undefined && "toolResult" in last.content[0];
-  return hasResults && !beginsWithThoughts(turns.at(-2));
-}
-
 /** What an effort of the caller's is in the model's own terms; undefined if it has none. */
 function effortIn(efforts: Readonly<Record<string, string>>, effort: string): string | undefined {
   return Object.hasOwn(efforts, effort) ? efforts[effort] : undefined;
@@ -72,10 +66,9 @@ export interface ReasoningPlan extends ThinkingPlan {
   readonly isUncapped?: true;
 }
 
-interface ReasoningCircumstances {
+interface ReasoningCircumstances extends Omit<ThinkingCircumstances, "mayThink"> {
   /** Whether the model must call a tool. */
   readonly isForced: boolean;
-  readonly maxTokens: number;
   readonly turns: readonly Turn[];
 }
 
@@ -123,24 +116,6 @@ function isCapped(request: Conversation, { capabilities, settings }: BedrockMode
 }
 
 const longestOfNova = knownFamilies.capabilitiesOf("nova-2").maxOutputTokens ?? 0;
-
-/** The turns for a model that does not think in this request, which accepts no thoughts either. */
-export function withoutThoughts(turns: readonly Turn[]): readonly Turn[] {
-  return turns.map((turn) =>
-    turn.content.some(isThought)
-      ? { ...turn, content: turn.content.filter((block) => !isThought(block)) }
-      : turn,
-  );
-}
-
-function beginsWithThoughts(turn: Turn | undefined): boolean {
-  const first = turn?.content[0];
-  return first !== undefined && isThought(first);
-}
-
-function isThought(block: ContentBlock): boolean {
-  return "reasoningContent" in block;
-}
 
 /**
  * Fields requested from Claude's own answer, because Converse's `TokenUsage` counts thoughts only

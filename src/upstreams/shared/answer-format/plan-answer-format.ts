@@ -4,7 +4,8 @@ import {
   fieldOf,
 } from "../../../domain/chat/conversation.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
-import { type Adjustments, invalidRequest, isBlank } from "../adjustments.ts";
+import { type Adjustments, isBlank } from "../adjustments.ts";
+import { invalidRequest } from "../../../domain/errors/upstream-failure.ts";
 import { providerSchema } from "./provider-schema.ts";
 import { type Offer, readOffers } from "../tools/tool-offers.ts";
 

@@ -28,3 +28,17 @@ export const textToolField = "input";
 
 /** Describes what is wrong with a whole answer, without quoting it; undefined if nothing is. */
 export type AnswerCheck = (text: string) => UpstreamFailureDetails | undefined;
+
+/**
+ * The content of a whole answer. A model that calls the caller's tools is not done, even if it also
+ * returns an answer.
+ */
+export function withoutAnswerBesideCalls(
+  content: readonly unknown[],
+  { answerTool }: AnswerContext,
+  calledTool: (block: unknown) => unknown,
+): readonly unknown[] {
+  const names = content.map(calledTool).filter((name) => name !== undefined);
+  if (answerTool === undefined || names.every((name) => name === answerTool)) return content;
+  return content.filter((block) => calledTool(block) !== answerTool);
+}

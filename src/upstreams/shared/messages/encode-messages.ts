@@ -1,11 +1,7 @@
 import type { AdjustedFields } from "../../../domain/chat/answer.ts";
 import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
-import {
-  isThoughtBlock,
-  type MessagesBlock,
-  MessagesWriter,
-} from "../../../wires/messages/write-blocks.ts";
+import { type MessagesBlock, MessagesWriter } from "../../../wires/messages/write-blocks.ts";
 import {
   type MessagesTool,
   writeMessagesContent,
@@ -24,6 +20,7 @@ import {
   planAdaptive,
   planBudget,
   reportThinking,
+  type ThinkingCircumstances,
   type ThinkingFacts,
   type ThinkingPlan,
   thinkingWish,
@@ -32,8 +29,8 @@ import { encodeInference, type InferenceModel, maxTokensOf, stopsOf } from "../i
 import { planTools, type ToolPlan, type ToolRules } from "../tools/plan-tools.ts";
 import { ToolNames } from "../tools/tool-names.ts";
 import { type Choice, type Offer, usesFunctions } from "../tools/tool-offers.ts";
-import type { WireTurn } from "../turns/block-writer.ts";
 import { encodeTurns, type TurnRules } from "../turns/turn-encoder.ts";
+import { lacksThoughts, withoutThoughts } from "../turns/turns.ts";
 
 /** A model of Claude behind a Messages API. */
 export interface MessagesModel extends InferenceModel, FormatModel {
@@ -155,13 +152,14 @@ function encodeParts(
   const tools = offers.map((offer) =>
     toolOf(offer, names, capabilities.jsonSchema && api.strictTools),
   );
+  const writer = new MessagesWriter({
+    isOwn: request.wire === "messages",
+    forwarded,
+    images: capabilities.images,
+    documents: capabilities.documents,
+  });
   const { system, turns } = encodeTurns<MessagesBlock>(request, {
-    writer: new MessagesWriter({
-      isOwn: request.wire === "messages",
-      forwarded,
-      images: capabilities.images,
-      documents: capabilities.documents,
-    }),
+    writer,
     rules: capabilities,
     isRepaired: settings.conversation === "repair",
     names,
@@ -170,11 +168,15 @@ function encodeParts(
     adjustments,
   });
   const maxTokens = maxTokensOf(request, model, adjustments);
-  const thinking = planThinking(request, capabilities, { turns, maxTokens, plan });
+  const thinking = planThinking(request, capabilities, {
+    maxTokens,
+    mayThink: !plan.isForced && turns.at(-1)?.role === "user",
+    lacksThoughts: lacksThoughts(turns, writer),
+  });
   const content = writeMessagesContent(request, {
     model: model.identifier,
     system,
-    messages: thinking.isThinking ? [...turns] : turns.map(withoutThoughts),
+    messages: thinking.isThinking ? turns : withoutThoughts(turns, writer),
     tools,
     toolChoice: tools.length === 0 ? undefined : choiceOf(plan, names),
     thinking: thinking.fields,
@@ -220,15 +222,9 @@ function choiceOf(plan: ToolPlan, names: ToolNames): JsonObject | undefined {
 function planThinking(
   request: Conversation,
   facts: MessagesCapabilities,
-  { turns, maxTokens, plan }: Pick<Parts, "maxTokens" | "plan"> & { readonly turns: Turns },
+  circumstances: ThinkingCircumstances,
 ): ThinkingPlan {
   const wish = thinkingWish(request);
-  const last = turns.at(-1);
-  const circumstances = {
-    maxTokens,
-    mayThink: !plan.isForced && last?.role === "user",
-    lacksThoughts: last?.content[0]?.["type"] === "tool_result" && !beginsWithThought(turns.at(-2)),
-  };
   switch (facts.reasoning) {
     case "thinking-budget":
       return planBudget(wish, circumstances);
@@ -237,18 +233,6 @@ function planThinking(
     default:
       return noThinking;
   }
-}
-
-type Turns = readonly WireTurn<MessagesBlock>[];
-
-function beginsWithThought(turn: Turns[number] | undefined): boolean {
-  const [first] = turn?.content ?? [];
-  return first !== undefined && isThoughtBlock(first);
-}
-
-/** For a model that does not think in this request. */
-function withoutThoughts({ role, content }: WireTurn<MessagesBlock>): WireTurn<MessagesBlock> {
-  return { role, content: content.filter((block) => !isThoughtBlock(block)) };
 }
 
 function schemaOf(format: AnswerFormat): JsonObject | undefined {

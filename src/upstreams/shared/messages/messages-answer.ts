@@ -12,7 +12,7 @@ import {
   textOf,
 } from "../../../domain/json-fields.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import type { AnswerContext } from "../answers/answer-context.ts";
+import { type AnswerContext, withoutAnswerBesideCalls } from "../answers/answer-context.ts";
 import { AnswerEvents } from "../answers/answer-events.ts";
 import { ContentBlocks } from "../answers/content-blocks.ts";
 import type { OnUnknownFinish } from "../finish-words.ts";
@@ -87,7 +87,7 @@ export class MessagesAnswer {
     if (content === undefined) throw brokenAnswer("the upstream's answer has no content");
     this.#isStartTold = true;
     this.#readUsage(body["usage"]);
-    withoutAnswerBesideCalls(content, this.#context.answerTool).forEach((block, index) => {
+    withoutAnswerBesideCalls(content, this.#context, calledTool).forEach((block, index) => {
       if (!isObject(block)) return;
       this.#startBlock(index, block);
       this.#endBlock(index);
@@ -257,26 +257,12 @@ function refuseError(body: JsonObject): void {
   throw new UpstreamFailure(classifyMessagesError(undefined, error ?? {}));
 }
 
-/** A model that calls the caller's tools is not done, even if it also returns an answer. */
-function withoutAnswerBesideCalls(
-  content: readonly unknown[],
-  answerTool: string | undefined,
-): readonly unknown[] {
-  const callOf = (block: unknown): unknown =>
-    isObject(block) && block["type"] === "tool_use" ? block["name"] : undefined;
-  const names = content.map(callOf).filter((name) => name !== undefined);
-  if (answerTool === undefined || names.every((name) => name === answerTool)) return content;
-  return content.filter((block) => callOf(block) !== answerTool);
+function calledTool(block: unknown): unknown {
+  return isObject(block) && block["type"] === "tool_use" ? block["name"] : undefined;
 }
 
 /** The counts of `usage`, which are sums so far. Absent ones are not there. */
-interface Counts {
-  readonly uncached?: number;
-  readonly read?: number;
-  readonly written?: number;
-  readonly output?: number;
-  readonly thinking?: number;
-}
+type Counts = Partial<Record<"uncached" | "read" | "written" | "output" | "thinking", number>>;
 
 function countsIn(value: unknown): Counts {
   const usage = objectOf(value);

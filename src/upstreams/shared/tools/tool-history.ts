@@ -5,8 +5,8 @@ import {
   type ToolCallBlock,
   type ToolResultBlock,
 } from "../../../domain/chat/conversation.ts";
-import type { BlockWriter } from "../turns/block-writer.ts";
-import { invalidRequest } from "../adjustments.ts";
+import type { BlockWriter } from "../../../wires/block-writer.ts";
+import { invalidRequest } from "../../../domain/errors/upstream-failure.ts";
 import { ToolIds, type ToolNames } from "./tool-names.ts";
 import { inputOf } from "./tool-arguments.ts";
 import { textToolField } from "../answers/answer-context.ts";

@@ -8,7 +8,7 @@ import {
 } from "../../../domain/chat/conversation.ts";
 import type { JsonObject } from "../../../domain/json-fields.ts";
 import { textToolField } from "../answers/answer-context.ts";
-import { invalidRequest } from "../adjustments.ts";
+import { invalidRequest } from "../../../domain/errors/upstream-failure.ts";
 
 /** A tool that the model may call. */
 export interface Offer {

@@ -8,10 +8,11 @@ import {
   type ToolResultBlock,
   type Turn,
 } from "../../../domain/chat/conversation.ts";
-import { type Adjustments, isBlank, unsupported } from "../adjustments.ts";
+import { type Adjustments, isBlank } from "../adjustments.ts";
+import { unsupported } from "../../../domain/errors/upstream-failure.ts";
 import { ToolHistory } from "../tools/tool-history.ts";
 import type { ToolNames } from "../tools/tool-names.ts";
-import type { BlockWriter, WireTurn } from "./block-writer.ts";
+import type { BlockWriter, WireTurn } from "../../../wires/block-writer.ts";
 import { finishTurns, repairTurns, Turns, withFirstWords } from "./turns.ts";
 
 export interface EncodedTurns<Sent> {

@@ -1,5 +1,5 @@
-import { invalidRequest, unsupported } from "../adjustments.ts";
-import type { BlockWriter, WireTurn } from "./block-writer.ts";
+import { invalidRequest, unsupported } from "../../../domain/errors/upstream-failure.ts";
+import type { BlockWriter, WireTurn } from "../../../wires/block-writer.ts";
 
 /**
  * The turns of a conversation in the provider's form: user and assistant alternate, and none is
@@ -55,8 +55,30 @@ export class Turns<Sent> {
   }
 }
 
+/** Whether the last turn has results of calls without the thoughts before the calls. */
+export function lacksThoughts<Sent>(
+  turns: readonly WireTurn<Sent>[],
+  writer: BlockWriter<Sent>,
+): boolean {
+  const last = turns.at(-1);
+  const [calls] = turns.at(-2)?.content ?? [];
+  if (last === undefined || !holdsResults(last, writer)) return false;
+  return calls === undefined || !writer.isThought(calls);
+}
+
+/** The turns for a model that does not think in this request, which accepts no thoughts either. */
+export function withoutThoughts<Sent>(
+  turns: readonly WireTurn<Sent>[],
+  writer: BlockWriter<Sent>,
+): readonly WireTurn<Sent>[] {
+  return turns.map(({ role, content }) => ({
+    role,
+    content: content.filter((block) => !writer.isThought(block)),
+  }));
+}
+
 /** Whether a turn answers tool calls: results come before anything else in it. */
-export function holdsResults<Sent>(
+function holdsResults<Sent>(
   { content }: WireTurn<Sent>,
   writer: Pick<BlockWriter<Sent>, "isResult">,
 ): boolean {

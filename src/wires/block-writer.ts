@@ -5,8 +5,8 @@ import type {
   ReasoningBlock,
   ToolCallBlock,
   ToolResultBlock,
-} from "../../../domain/chat/conversation.ts";
-import type { JsonObject } from "../../../domain/json-fields.ts";
+} from "../domain/chat/conversation.ts";
+import type { JsonObject } from "../domain/json-fields.ts";
 
 /** A turn as providers take it: user and assistant alternate. */
 export interface WireTurn<Sent> {
@@ -23,6 +23,7 @@ export interface BlockWriter<Sent> {
   trimEnd(sent: Sent): Sent;
   isResult(sent: Sent): boolean;
   isImage(sent: Sent): boolean;
+  isThought(sent: Sent): boolean;
   /** None for a blank text. Throws `UpstreamFailure` for what the model does not take. */
   input(block: Exclude<Block, ForeignBlock>): readonly Sent[];
   /** Undefined if the wire does not know the block. */
