@@ -1,29 +1,38 @@
 import type { ExtraFields } from "../../domain/chat/answer.ts";
 import { isWholeInput } from "../../domain/chat/tool-input.ts";
 import { writeJsonText } from "../../domain/json-object.ts";
+import type { EventOf } from "../stream-writer.ts";
 
 /** An event of a Messages stream; `fields` is JSON behind its type. */
 export function frame(type: string, fields: string): string {
   return `event: ${type}\ndata: {"type":"${type}"${fields}}\n\n`;
 }
 
-/** A block of the stream. */
-export abstract class StreamBlock {
+/** A block of the stream. By itself it has nothing but its start. */
+export class StreamBlock {
   isOpen = false;
+  /** Nothing can come for it any more. */
+  isWhole = false;
   protected waiting = "";
-  #head = "";
-  #index = 0;
+  readonly #index: number;
+  readonly #content: string;
+  readonly #head: string;
+
+  /** `content`: the block as its start has it, as JSON. */
+  constructor(index: number, content: string) {
+    this.#index = index;
+    this.#content = content;
+    this.#head = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":`;
+  }
 
   append(text: string): void {
     this.waiting += text;
   }
 
-  open(index: number, minted: string): string {
+  open(): string {
     this.isOpen = true;
-    this.#index = index;
-    this.#head = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":`;
-    const content = `,"index":${index},"content_block":${this.content(minted)}`;
-    return frame("content_block_start", content) + this.first();
+    const fields = `,"index":${this.#index},"content_block":${this.#content}`;
+    return frame("content_block_start", fields) + this.first();
   }
 
   takeDeltas(): string {
@@ -37,9 +46,9 @@ export abstract class StreamBlock {
     return this.last() + frame("content_block_stop", `,"index":${this.#index}`);
   }
 
-  /** Whether nothing can come for it any more; `hasNext`: another block has begun. */
+  /** `hasNext`: another block has begun. */
   isOver(hasNext: boolean): boolean {
-    return hasNext;
+    return hasNext || this.isWhole;
   }
 
   /** A delta of a type with a field, whose value is JSON. */
@@ -51,18 +60,22 @@ export abstract class StreamBlock {
     return "";
   }
 
-  protected last(): string {
+  protected delta(_text: string): string {
     return "";
   }
 
-  /** The block as its start has it, as JSON. */
-  protected abstract content(minted: string): string;
-  protected abstract delta(text: string): string;
+  protected last(): string {
+    return "";
+  }
 }
 
 export class TextBlock extends StreamBlock {
   /** Those that are not written yet. */
   readonly citations: ExtraFields[] = [];
+
+  constructor(index: number) {
+    super(index, '{"type":"text","text":""}');
+  }
 
   override takeDeltas(): string {
     let deltas = super.takeDeltas();
@@ -72,23 +85,17 @@ export class TextBlock extends StreamBlock {
     return deltas;
   }
 
-  protected content(): string {
-    return '{"type":"text","text":""}';
-  }
-
-  protected delta(text: string): string {
+  protected override delta(text: string): string {
     return this.write("text_delta", "text", writeJsonText(text));
   }
 }
 
 export class ThoughtBlock extends StreamBlock {
-  isWhole = false;
   #signature: string | undefined;
   #hasText = false;
 
-  constructor(text = "") {
-    super();
-    this.waiting = text;
+  constructor(index: number) {
+    super(index, '{"type":"thinking","thinking":"","signature":""}');
   }
 
   end(signature: string | undefined): void {
@@ -96,15 +103,7 @@ export class ThoughtBlock extends StreamBlock {
     this.#signature = signature;
   }
 
-  override isOver(hasNext: boolean): boolean {
-    return hasNext || this.isWhole;
-  }
-
-  protected content(): string {
-    return '{"type":"thinking","thinking":"","signature":""}';
-  }
-
-  protected delta(text: string): string {
+  protected override delta(text: string): string {
     this.#hasText = true;
     return this.write("thinking_delta", "thinking", writeJsonText(text));
   }
@@ -117,46 +116,20 @@ export class ThoughtBlock extends StreamBlock {
   }
 }
 
-export class RedactedBlock extends StreamBlock {
-  readonly #data: string;
-
-  constructor(data: string) {
-    super();
-    this.#data = data;
-  }
-
-  override isOver(): boolean {
-    return true;
-  }
-
-  protected content(): string {
-    return `{"type":"redacted_thinking","data":${JSON.stringify(this.#data)}}`;
-  }
-
-  protected delta(): string {
-    return "";
-  }
-}
-
-interface CallAbout {
-  /** Empty: the upstream gave none. */
-  readonly id: string;
-  /** Whether the tool takes text. */
-  readonly isText: boolean;
-  readonly name: string;
-}
-
 /** A call. The text of a tool that takes no JSON stands in the field `input` of an object. */
 export class CallBlock extends StreamBlock {
   readonly call: number;
-  readonly #about: CallAbout;
+  readonly #isText: boolean;
   #json = "";
   #checkedLength = 0;
 
-  constructor(call: number, about: CallAbout) {
-    super();
+  constructor(
+    index: number,
+    { call, id, kind, name }: Pick<EventOf<"tool-call-start">, "call" | "id" | "kind" | "name">,
+  ) {
+    super(index, JSON.stringify({ type: "tool_use", id, name, input: {} }));
     this.call = call;
-    this.#about = about;
+    this.#isText = kind === "custom";
   }
 
   override append(text: string): void {
@@ -166,28 +139,22 @@ export class CallBlock extends StreamBlock {
 
   /** The next block may begin once the input is whole: parts of several calls may alternate. */
   override isOver(hasNext: boolean): boolean {
-    if (!hasNext || this.#about.isText || this.#json.length === this.#checkedLength) return false;
+    if (!hasNext || this.#isText || this.#json.length === this.#checkedLength) return false;
     this.#checkedLength = this.#json.length;
     return isWholeInput(this.#json.trimEnd());
   }
 
-  protected content(minted: string): string {
-    const { id, name } = this.#about;
-    const sent = JSON.stringify(id === "" ? minted : id);
-    return `{"type":"tool_use","id":${sent},"name":${JSON.stringify(name)},"input":{}}`;
-  }
-
   protected override first(): string {
-    return this.#part(this.#about.isText ? '{"input":"' : "");
+    return this.#part(this.#isText ? '{"input":"' : "");
   }
 
-  protected delta(text: string): string {
-    return this.#part(this.#about.isText ? JSON.stringify(text).slice(1, -1) : text);
+  protected override delta(text: string): string {
+    return this.#part(this.#isText ? JSON.stringify(text).slice(1, -1) : text);
   }
 
   /** Clients parse what the parts make together. */
   protected override last(): string {
-    if (this.#about.isText) return this.#part('"}');
+    if (this.#isText) return this.#part('"}');
     return this.#json.trim() === "" ? this.#part("{}") : "";
   }
 

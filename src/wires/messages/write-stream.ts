@@ -1,14 +1,7 @@
 import type { ChatEvent } from "../../domain/chat/answer.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { type EventOf, ofFirstChoice, type StreamOptions, StreamWriter } from "../stream-writer.ts";
-import {
-  CallBlock,
-  frame,
-  RedactedBlock,
-  type StreamBlock,
-  TextBlock,
-  ThoughtBlock,
-} from "./stream-blocks.ts";
+import { CallBlock, frame, StreamBlock, TextBlock, ThoughtBlock } from "./stream-blocks.ts";
 import {
   type MessageOptions,
   mintedId,
@@ -29,7 +22,8 @@ export class MessageStreamWriter extends StreamWriter {
   readonly #options: MessageStreamOptions;
   /** The first is the block that is open, or opens next; the others wait for its end. */
   readonly #blocks: StreamBlock[] = [];
-  #index = 0;
+  /** Of blocks. */
+  #count = 0;
   #hasStarted = false;
   #usage: TokenUsage | undefined;
   #calls = false;
@@ -74,23 +68,29 @@ export class MessageStreamWriter extends StreamWriter {
   }
 
   protected thought({ text }: EventOf<"reasoning-delta">): void {
-    if (text !== "") this.#append(this.#openThought() ?? this.#add(new ThoughtBlock()), text);
+    if (text !== "") this.#append(this.#openThought() ?? this.#addThought(), text);
   }
 
   protected thoughtEnd({ content }: EventOf<"reasoning-block">): void {
     const { text, opaque, isRedacted } = content;
-    if (isRedacted === true) this.#add(new RedactedBlock(opaque ?? ""));
-    else {
+    if (isRedacted === true) {
+      const content = { type: "redacted_thinking", data: opaque ?? "" };
+      this.#add(new StreamBlock(this.#next(), JSON.stringify(content))).isWhole = true;
+    } else {
       const open = this.#openThought();
       if (open === undefined && text === "" && opaque === undefined) return;
-      (open ?? this.#add(new ThoughtBlock(text))).end(opaque);
+      const thought = open ?? this.#addThought();
+      if (open === undefined) thought.append(text);
+      thought.end(opaque);
     }
     this.#flush(false);
   }
 
-  protected callStart({ call, id, kind, name }: EventOf<"tool-call-start">): void {
+  protected callStart(event: EventOf<"tool-call-start">): void {
     this.#calls = true;
-    this.#add(new CallBlock(call, { id, isText: kind === "custom", name }));
+    const index = this.#next();
+    const id = event.id === "" ? mintedId(this.#options.id, index) : event.id;
+    this.#add(new CallBlock(index, { ...event, id }));
     this.#flush(false);
   }
 
@@ -124,12 +124,22 @@ export class MessageStreamWriter extends StreamWriter {
   #say(text: string, isStart?: true): void {
     const last = this.#blocks.at(-1);
     const isSame = last instanceof TextBlock && isStart !== true;
-    this.#append(isSame ? last : this.#add(new TextBlock()), text);
+    this.#append(isSame ? last : this.#add(new TextBlock(this.#next())), text);
+  }
+
+  #addThought(): ThoughtBlock {
+    return this.#add(new ThoughtBlock(this.#next()));
   }
 
   #openThought(): ThoughtBlock | undefined {
     const last = this.#blocks.at(-1);
     return last instanceof ThoughtBlock && !last.isWhole ? last : undefined;
+  }
+
+  /** The index of a new block. */
+  #next(): number {
+    this.#count += 1;
+    return this.#count - 1;
   }
 
   #add<Block extends StreamBlock>(block: Block): Block {
@@ -149,12 +159,7 @@ export class MessageStreamWriter extends StreamWriter {
     for (;;) {
       const [block] = this.#blocks;
       if (block === undefined) return;
-      if (!block.isOpen) {
-        const minted = mintedId(this.#options.id, this.#index);
-        this.frames += block.open(this.#index, minted);
-        this.#index += 1;
-      }
-      this.frames += block.takeDeltas();
+      this.frames += (block.isOpen ? "" : block.open()) + block.takeDeltas();
       if (!isEnd && !block.isOver(this.#blocks.length > 1)) return;
       this.frames += block.close();
       this.#blocks.shift();
