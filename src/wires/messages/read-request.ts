@@ -7,10 +7,7 @@ import {
   type CacheMark,
   type Conversation,
   type DocumentBlock,
-  type ResultContent,
-  type ImageBlock,
   type Options,
-  type TextBlock,
   type Thinking,
   type Tool,
   type ToolChoice,
@@ -199,15 +196,25 @@ function readContent(content: unknown, at: string): readonly Block[] {
   return objectsIn(content).flatMap((block, index) => readBlock(block, `${at}[${index}]`));
 }
 
+/** None of what says nothing; a document is followed by the images of its content. */
 function readBlock(block: JsonObject, at: string): readonly Block[] {
   const cacheMark = readMark(block);
+  const extra = fieldsBeyond(block, blockFields);
+  const { content } = block;
   switch (block["type"]) {
+    case "text":
+      return [{ type: "text", text: textOf(block["text"]) ?? "", cacheMark, extra, at }];
+    case "image": {
+      const url = urlOf(objectOf(block["source"]) ?? {});
+      return [{ type: "image", url, cacheMark, extra, at }];
+    }
+    case "document":
+      return readDocument(block, { cacheMark, extra, at });
     case "thinking": {
       const opaque = nonEmpty(block["signature"]);
       const text = textOf(block["thinking"]) ?? "";
       // A thought may have nothing to read, but a signature.
       if (text === "" && opaque === undefined) return [];
-      const extra = fieldsBeyond(block, thinkingFields);
       return [{ type: "reasoning", text, opaque, extra, at }];
     }
     case "redacted_thinking": {
@@ -216,113 +223,69 @@ function readBlock(block: JsonObject, at: string): readonly Block[] {
       return [{ type: "reasoning", text: "", opaque, isRedacted: true, at }];
     }
     case "tool_use": {
-      const extra = fieldsBeyond(block, callFields);
+      const id = textOf(block["id"]) ?? "";
+      const name = textOf(block["name"]) ?? "";
+      const input = JSON.stringify(block["input"] ?? {});
+      const call = { id, kind: "function", name, arguments: input } as const;
+      return [{ type: "tool-call", ...call, cacheMark, extra, at }];
+    }
+    case "tool_result":
       return [
         {
-          type: "tool-call",
-          id: textOf(block["id"]) ?? "",
-          kind: "function",
-          name: textOf(block["name"]) ?? "",
-          arguments: JSON.stringify(block["input"] ?? {}),
+          type: "tool-result",
+          callId: textOf(block["tool_use_id"]) ?? "",
+          content: readContent(content, `${at}.content`).filter(isResultContent).filter(isFilled),
+          isPlain: typeof content === "string" ? true : undefined,
+          isError: block["is_error"] === true ? true : undefined,
           cacheMark,
           extra,
           at,
         },
       ];
-    }
-    case "tool_result": {
-      const sent = block["content"];
-      return [
-        {
-          type: "tool-result",
-          callId: textOf(block["tool_use_id"]) ?? "",
-          content: readContent(sent, `${at}.content`).filter(isResultContent).filter(isFilled),
-          isPlain: typeof sent === "string" ? true : undefined,
-          isError: block["is_error"] === true ? true : undefined,
-          cacheMark,
-          extra: fieldsBeyond(block, resultFields),
-          at,
-        },
-      ];
-    }
-    default:
-      return readMaterial(block, at);
-  }
-}
-
-const thinkingFields = fieldNames("type thinking signature");
-const callFields = fieldNames("type id name input cache_control");
-const resultFields = fieldNames("type tool_use_id content is_error cache_control");
-
-/** The blocks that stand in turns and in results of tools. */
-function readMaterial(block: JsonObject, at: string): readonly ResultContent[] {
-  switch (block["type"]) {
-    case "text":
-      return [readText(block, at)];
-    case "image":
-      return [readImage(block, at)];
-    case "document":
-      return readDocument(block, at);
     case "search_result": {
-      const texts = objectsIn(block["content"]).map(({ text }) => textOf(text) ?? "");
+      const texts = objectsIn(content).map(({ text }) => textOf(text) ?? "");
       const about = [block["title"], block["source"]].flatMap((line) => nonEmpty(line) ?? []);
       const text = [...about, ...texts].join("\n");
-      return [{ type: "foreign", value: block, text, cacheMark: readMark(block), at }];
+      return [{ type: "foreign", value: block, text, cacheMark, at }];
     }
     default: {
       // A summary of the turns before it, which are not sent again.
-      const text = block["type"] === "compaction" ? textOf(block["content"]) : undefined;
-      return [{ type: "foreign", value: block, text, cacheMark: readMark(block), at }];
+      const text = block["type"] === "compaction" ? textOf(content) : undefined;
+      return [{ type: "foreign", value: block, text, cacheMark, at }];
     }
   }
 }
 
-function readText(block: JsonObject, at: string): TextBlock {
-  const extra = fieldsBeyond(block, textFields);
-  return { type: "text", text: textOf(block["text"]) ?? "", cacheMark: readMark(block), extra, at };
-}
-
-const textFields = fieldNames("type text cache_control");
-
-function readImage(block: JsonObject, at: string): ImageBlock {
-  const source = objectOf(block["source"]) ?? {};
-  const extra = fieldsBeyond(block, sourceFields);
-  return { type: "image", url: urlOf(source), cacheMark: readMark(block), extra, at };
-}
-
-const sourceFields = fieldNames("type source cache_control");
+const blockFields = fieldNames(
+  "type cache_control text source title context thinking signature data id name input " +
+    "tool_use_id content is_error",
+);
 
 function urlOf(source: JsonObject): string {
   if (source["type"] === "url") return textOf(source["url"]) ?? "";
   return `data:${textOf(source["media_type"]) ?? ""};base64,${textOf(source["data"]) ?? ""}`;
 }
 
-/** Images in the content of a document follow it. */
-function readDocument(block: JsonObject, at: string): readonly (DocumentBlock | ImageBlock)[] {
+type Beside = Pick<DocumentBlock, "cacheMark" | "extra" | "at">;
+
+function readDocument(block: JsonObject, { cacheMark, extra, at }: Beside): readonly Block[] {
   const source = objectOf(block["source"]) ?? {};
-  const about = {
-    type: "document" as const,
-    filename: nonEmpty(block["title"]),
-    context: nonEmpty(block["context"]),
-    extra: fieldsBeyond(block, documentFields),
-    at,
-  };
-  const cacheMark = readMark(block);
+  const filename = nonEmpty(block["title"]);
+  const context = nonEmpty(block["context"]);
+  const about = { type: "document", filename, context, cacheMark, extra, at } as const;
   switch (source["type"]) {
     case "text":
-      return [{ ...about, text: textOf(source["data"]) ?? "", cacheMark }];
+      return [{ ...about, text: textOf(source["data"]) ?? "" }];
     case "content": {
       const blocks = readContent(source["content"], `${at}.source.content`);
       const texts = blocks.flatMap((part) => (part.type === "text" ? part.text : []));
       const images = blocks.filter((part) => part.type === "image");
-      return [{ ...about, text: texts.join("\n"), cacheMark }, ...images];
+      return [{ ...about, text: texts.join("\n") }, ...images];
     }
     default:
-      return [{ ...about, data: urlOf(source), cacheMark }];
+      return [{ ...about, data: urlOf(source) }];
   }
 }
-
-const documentFields = fieldNames("type source cache_control title context");
 
 function readMark(holder: JsonObject): CacheMark | undefined {
   const control = holder["cache_control"];
