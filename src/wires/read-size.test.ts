@@ -20,7 +20,7 @@ test("items of responses, joined to one turn", () => {
   const tools = [
     { type: "namespace", name: "n", tools: Array.from({ length: count }, () => tool) },
   ];
-  const { conversation } = readResponsesRequest({ model: "m", input: [item, item], tools });
+  const conversation = readResponsesRequest({ model: "m", input: [item, item], tools });
   expect(conversation.turns.length).toBe(1);
   expect(textsOf(conversation.turns)).toBe(2 * count);
   expect(conversation.tools.length).toBe(count);

@@ -217,9 +217,7 @@ test("what Responses callers send is written as a valid chat request", () => {
   fc.assert(
     fc.property(responsesBody, (sent) => {
       const body: unknown = JSON.parse(JSON.stringify(sent));
-      const conversation = conversationOf(
-        () => readResponsesRequest(checkResponsesRequest(body)).conversation,
-      );
+      const conversation = conversationOf(() => readResponsesRequest(checkResponsesRequest(body)));
       if (conversation === undefined) return;
       count += 1;
       expectChat(conversation);

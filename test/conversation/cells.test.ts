@@ -21,7 +21,7 @@ function read(dialect: Dialect, sent: JsonObject): Conversation {
     case "chat":
       return readChatRequest({ model: "m", messages: [hi], ...sent });
     case "responses":
-      return readResponsesRequest({ model: "m", input: [hi], ...sent }).conversation;
+      return readResponsesRequest({ model: "m", input: [hi], ...sent });
     case "messages":
       return readMessagesRequest({ model: "m", max_tokens: 99, messages: [hi], ...sent });
   }

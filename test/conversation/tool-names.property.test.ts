@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { callItem, groupedTools } from "../../src/wires/responses/output-items.ts";
+import type { Conversation } from "../../src/domain/chat/conversation.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { JsonObject } from "../../src/domain/json-object.ts";
 import { readResponsesRequest } from "../../src/wires/responses/read-request.ts";
@@ -48,9 +49,9 @@ test("a call of a tool in a group finds that tool again, or its name is refused"
     fc.property(offers, (tools) => {
       const names = namesIn(tools);
       fc.pre(names.length > 0);
-      let read: ReturnType<typeof readResponsesRequest>;
+      let conversation: Conversation;
       try {
-        read = readResponsesRequest({
+        conversation = readResponsesRequest({
           model: "m",
           input: [{ role: "user", content: "hi" }],
           tools,
@@ -62,7 +63,6 @@ test("a call of a tool in a group finds that tool again, or its name is refused"
         refused += 1;
         return;
       }
-      const { conversation } = read;
       const grouped = groupedTools(conversation.tools);
       const options = { id: "", grouped, hasEncryptedReasoning: false, encrypted: new Map() };
       for (const [kind, send] of Object.entries(kinds)) {

@@ -47,24 +47,17 @@ export function refuseEndpoint({ request }: KeyCall): never {
   });
 }
 
-function conversationOf(body: JsonObject, headers: Pick<Headers, "get">): Conversation {
-  const conversation = requireContent(readMessagesRequest(body));
-  return { ...conversation, betas: betasIn(headers.get("anthropic-beta")) };
-}
-
-function betasIn(header: string | null): readonly string[] | undefined {
-  if (header === null) return undefined;
-  return header.split(",").flatMap((beta) => beta.trim() || []);
-}
-
 /** Throws 400 for a conversation without anything to answer. */
-function requireContent(conversation: Conversation): Conversation {
-  const { turns } = conversation;
-  if (turns.some(({ role }) => role === "user" || role === "assistant")) return conversation;
-  throw new GatewayError("empty_array", {
-    message: "At least one message with content is required.",
-    param: "messages",
-  });
+function conversationOf(body: JsonObject, headers: Pick<Headers, "get">): Conversation {
+  const conversation = readMessagesRequest(body);
+  if (!conversation.turns.some(({ role }) => role === "user" || role === "assistant")) {
+    throw new GatewayError("empty_array", {
+      message: "At least one message with content is required.",
+      param: "messages",
+    });
+  }
+  const betas = headers.get("anthropic-beta")?.split(",");
+  return { ...conversation, betas: betas?.flatMap((beta) => beta.trim() || []) };
 }
 
 /** Claude Code looks for the prefix. */

@@ -12,7 +12,7 @@ import type { CountSurface } from "../count-tokens.ts";
 import { textOf } from "../../domain/json-fields.ts";
 import type { HeldResponse, StoredResponses } from "../../idempotency/stored-responses.ts";
 import { groupedTools } from "../../wires/responses/output-items.ts";
-import { readResponsesRequest } from "../../wires/responses/read-request.ts";
+import { includes, readResponsesRequest } from "../../wires/responses/read-request.ts";
 import {
   echoOf,
   type ResponseOptions,
@@ -51,14 +51,14 @@ export function createResponseTokens(parts: ResponsesParts): CountSurface {
 
 function readChat(input: WholeInput, call: ReadingCall, stored: StoredResponses): ReadChat {
   const { body, earlier, storedBytes } = input;
-  const { conversation, included } = readResponsesRequest(body, earlier);
+  const conversation = readResponsesRequest(body, earlier);
   requireInput(conversation);
   checkConversation(conversation);
   const isStored = body["store"] !== false && stored.stores(call);
   const shared = {
     echo: echoOf(body),
     askedTier: textOf(body["service_tier"]) ?? "default",
-    hasEncryptedReasoning: included.encryptedReasoning,
+    hasEncryptedReasoning: includes(body, "reasoning.encrypted_content"),
   };
   const begin = ({ id: callId, created, model }: AnswerOptions): ResponseOptions => {
     // An id that opens what is stored must not be in any log.

@@ -43,18 +43,15 @@ function choiceBody(choice: ChatChoice): object {
 
 /** OpenAI's word for the end of an answer; other wires tell more. */
 export function finishWord(reason: FinishReason): string {
-  switch (reason) {
-    case "stop_sequence":
-    case "pause":
-      return "stop";
-    case "window_full":
-      return "length";
-    case "refusal":
-      return "content_filter";
-    default:
-      return reason;
-  }
+  return finishWords[reason] ?? reason;
 }
+
+const finishWords: Readonly<Partial<Record<FinishReason, string>>> = {
+  stop_sequence: "stop",
+  pause: "stop",
+  window_full: "length",
+  refusal: "content_filter",
+};
 
 /** Azure OpenAI's field for results of filters. OpenAI has none: it is there after one acted. */
 export function contentFilterResults({ action }: GuardrailOutcome): object {

@@ -3,7 +3,7 @@ import { readResponsesRequest } from "./read-request.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
 function read(fields: Readonly<Record<string, unknown>>) {
-  return readResponsesRequest({ model: "m", input: "hi", ...fields }).conversation;
+  return readResponsesRequest({ model: "m", input: "hi", ...fields });
 }
 
 function turnsOf(input: unknown) {

@@ -11,17 +11,6 @@ import { readFormat } from "../openai-format.ts";
 import { readItems } from "./read-items.ts";
 import { readToolChoice, readTools } from "./read-tools.ts";
 
-/** Values of `include` on which the gateway acts. */
-export interface Included {
-  readonly encryptedReasoning: boolean;
-  readonly logprobs: boolean;
-}
-
-export interface ReadResponsesRequest {
-  readonly conversation: Conversation;
-  readonly included: Included;
-}
-
 /**
  * Reads a body of `POST /v1/responses`. The body must be checked, have lost its null fields, and
  * have no references to stored items; `earlier` are the items of the response that it continues.
@@ -31,27 +20,28 @@ export interface ReadResponsesRequest {
 export function readResponsesRequest(
   body: JsonObject,
   earlier: readonly unknown[] = [],
-): ReadResponsesRequest {
+): Conversation {
   const { turns, toolItems } = readItems(body["input"], earlier);
   const { tools, adjusted } = readTools(body, toolItems);
-  const included = readIncluded(body["include"]);
   return {
-    conversation: {
-      wire: "responses",
-      model: textOf(body["model"]) ?? "",
-      isStreamed: body["stream"] === true,
-      turns: [...readInstructions(body["instructions"]), ...turns],
-      tools,
-      toolChoice: readToolChoice(body["tool_choice"], tools),
-      format: readFormat(objectOf(body["text"])?.["format"]),
-      caps: readCaps(body),
-      options: readOptions(body, included),
-      thinking: readThinking(objectOf(body["reasoning"])),
-      extra: fieldsBeyond(body, rootFields) ?? {},
-      adjusted,
-    },
-    included,
+    wire: "responses",
+    model: textOf(body["model"]) ?? "",
+    isStreamed: body["stream"] === true,
+    turns: [...readInstructions(body["instructions"]), ...turns],
+    tools,
+    toolChoice: readToolChoice(body["tool_choice"], tools),
+    format: readFormat(objectOf(body["text"])?.["format"]),
+    caps: readCaps(body),
+    options: readOptions(body),
+    thinking: readThinking(objectOf(body["reasoning"])),
+    extra: fieldsBeyond(body, rootFields) ?? {},
+    adjusted,
   };
+}
+
+/** Whether the caller asked for something in `include`. */
+export function includes({ include }: JsonObject, value: string): boolean {
+  return Array.isArray(include) && include.includes(value);
 }
 
 /** Fields that have a name in a conversation, and those that concern the answer alone. */
@@ -71,23 +61,15 @@ function readInstructions(instructions: unknown): readonly Turn[] {
   ];
 }
 
-function readIncluded(include: unknown): Included {
-  const names: readonly unknown[] = Array.isArray(include) ? include : [];
-  return {
-    encryptedReasoning: names.includes("reasoning.encrypted_content"),
-    logprobs: names.includes("message.output_text.logprobs"),
-  };
-}
-
 function readCaps(body: JsonObject): readonly OutputCap[] {
   const field = "max_output_tokens";
   const tokens = numberOf(body[field]);
   return tokens === undefined ? [] : [{ field, tokens }];
 }
 
-function readOptions(body: JsonObject, { logprobs }: Included): Options {
+function readOptions(body: JsonObject): Options {
   const topLogprobs = numberOf(body["top_logprobs"]);
-  const wantsLogprobs = logprobs || (topLogprobs ?? 0) > 0;
+  const wantsLogprobs = includes(body, "message.output_text.logprobs") || (topLogprobs ?? 0) > 0;
   return {
     temperature: numberOf(body["temperature"]),
     topP: numberOf(body["top_p"]),

@@ -27,7 +27,7 @@ export function readTools(body: JsonObject, toolItems: readonly ToolItem[]): Off
     { definitions: body["tools"], at: "tools" },
     ...toolItems.map(({ item, at }) => ({ definitions: item["tools"], at: `${at}.tools` })),
   ];
-  let firstDropped: { readonly type: string; readonly at: string } | undefined;
+  let firstDropped: string | undefined;
   for (const { definitions, at: list } of offers) {
     objectsIn(definitions).forEach((definition, index) => {
       const at = `${list}[${index}]`;
@@ -37,13 +37,13 @@ export function readTools(body: JsonObject, toolItems: readonly ToolItem[]): Off
         return;
       }
       if (isKind(type)) return tools.push(readTool(definition, type, { at }));
-      firstDropped ??= { type, at };
+      firstDropped ??= at;
       return dropped.set(`tools.${hostedTypes[type] === true ? type : "unknown"}`, "dropped");
     });
   }
   checkFlatNames(tools);
   if (firstDropped !== undefined && tools.length === 0 && body["tool_choice"] !== "none") {
-    throw hostedTool(`${firstDropped.at}.type`);
+    throw hostedTool(`${firstDropped}.type`);
   }
   return { tools, adjusted: dropped.size === 0 ? undefined : dropped };
 }

@@ -138,22 +138,14 @@ export interface Outcome {
 
 /** `hasRefusal`: the answer says in words that the model declined. */
 export function outcomeOf(reason: FinishReason | undefined, hasRefusal: boolean): Outcome {
-  switch (reason) {
-    case "length":
-    case "window_full":
-      return { status: "incomplete", reason: "max_output_tokens" };
-    case "content_filter":
-      return { status: "incomplete", reason: "content_filter" };
-    case "refusal":
-      return hasRefusal
-        ? { status: "completed" }
-        : { status: "incomplete", reason: "content_filter" };
-    case "stop":
-    case "stop_sequence":
-    case "tool_calls":
-    case "function_call":
-    case "pause":
-    case undefined:
-      return { status: "completed" };
-  }
+  const isWhole = reason === undefined || (reason === "refusal" && hasRefusal);
+  const cause = isWhole ? undefined : earlyEnds[reason];
+  return cause === undefined ? { status: "completed" } : { status: "incomplete", reason: cause };
 }
+
+const earlyEnds: Readonly<Partial<Record<FinishReason, Outcome["reason"]>>> = {
+  length: "max_output_tokens",
+  window_full: "max_output_tokens",
+  content_filter: "content_filter",
+  refusal: "content_filter",
+};
