@@ -73,6 +73,8 @@ export interface PlatformPool extends Pool {
 export interface PlatformEnvironment {
   readonly name: string;
   readonly hosts: readonly string[];
+  /** Undefined while only the system knows the port. */
+  readonly baseUrl?: string | undefined;
   readonly models: readonly PlatformModel[];
 }
 

@@ -27,6 +27,18 @@ async function call(key: string): Promise<number> {
   return response.status;
 }
 
+/** The example for curl, with the key in the variable that it names. */
+async function runsAsShown({ page }: Visit, key: string): Promise<void> {
+  const shown = page.getByLabel("Example in curl");
+  await shown.getByText(world.gateway.dataUrl).waitFor();
+  const command = (await shown.textContent()) ?? "";
+  const child = Bun.spawn(["sh", "-c", command], {
+    env: { PATH: process.env["PATH"] ?? "", SLUICE_KEY: key },
+    stderr: "ignore",
+  });
+  expect(await new Response(child.stdout).text()).toEndWith("data: [DONE]\n\n");
+}
+
 async function openDialog({ page }: Visit): Promise<void> {
   await page.getByRole("button", { name: "Create key" }).click();
   await page.getByRole("dialog", { name: "Create a key" }).waitFor();
@@ -52,6 +64,7 @@ test("a key is created, shown once, copied, and works", async () => {
   await page.getByRole("button", { name: "Copy API key" }).click();
   await page.getByText("Copied").first().waitFor();
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe(text);
+  await runsAsShown(visit, text);
   // Neither Esc nor "back" loses it.
   await page.keyboard.press("Escape");
   await page.getByText("Have you stored it?").waitFor();

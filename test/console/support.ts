@@ -3,8 +3,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { demoCredentials, startSimulator } from "../../simulator/simulator.ts";
+import { demoConfigText } from "../../src/config/demo.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { type ServingProcess, startServing } from "../support/sluice-process.ts";
+import { quietPort } from "../support/free-port.ts";
 import { testWhere } from "../support/requirement.ts";
 import { until } from "../support/until.ts";
 
@@ -12,7 +15,6 @@ const chromiumPath = "/usr/bin/chromium";
 export const testInBrowser = testWhere(await Bun.file(chromiumPath).exists(), "no Chromium");
 
 export const operator = { email: "olga@example.com", password: "correct horse battery" };
-const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
 /** The demo in processes of its own, an operator, and a browser. */
 export interface ConsoleWorld extends AsyncDisposable {
@@ -42,18 +44,37 @@ export interface VisitOptions {
 }
 
 export interface StartOptions {
-  /** Options of `serve` beside folder and addresses. */
-  readonly options?: readonly string[];
+  /** The section `admin` of a configuration, by the port of the admin listener; else the demo runs. */
+  readonly admin?: (port: number) => object;
   /** The demo has no operator yet. */
   readonly isNew?: boolean;
 }
 
 export async function startConsole({
-  options = [],
+  admin: section,
   isNew = false,
 }: StartOptions = {}): Promise<ConsoleWorld> {
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-console-"));
-  const gateway = await startServing(["--data-dir", dataDir, ...anyPort, ...options]);
+  const port = quietPort();
+  const listen = { listenData: `127.0.0.1:${quietPort()}`, listenAdmin: `127.0.0.1:${port}` };
+  const simulator = section === undefined ? undefined : startSimulator();
+  const options = [
+    "--data-dir",
+    dataDir,
+    "--data",
+    listen.listenData,
+    "--admin",
+    listen.listenAdmin,
+  ];
+  if (section !== undefined && simulator !== undefined) {
+    const provider = { endpoint: simulator.origin, region: "us-east-1", ...demoCredentials };
+    const text = demoConfigText({ simulator: provider, dataDir, ...listen });
+    const config = { ...JSON.parse(text), admin: section(port), telemetry: { log_level: "info" } };
+    const path = join(dataDir, "sluice.yaml");
+    await Bun.write(path, JSON.stringify(config));
+    options.push("--config", path);
+  }
+  const gateway = await startServing(options);
   const browser = await chromium.launch({
     executablePath: chromiumPath,
     args: ["--no-sandbox", "--host-resolver-rules=MAP console.test 127.0.0.1"],
@@ -79,7 +100,7 @@ export async function startConsole({
     visits.push(made.page.context());
     return made;
   };
-  await until(() => /^ {2}API key/m.test(gateway.text()));
+  await until(() => section !== undefined || /^ {2}API key/m.test(gateway.text()));
   const [, demoKey = ""] = /API key {2}(\S+)/.exec(gateway.text()) ?? [];
   if (!isNew) await admin("POST", "/users", { ...operator, role: "operator" });
   return {
@@ -98,6 +119,7 @@ export async function startConsole({
     async [Symbol.asyncDispose]() {
       await browser.close();
       await gateway[Symbol.asyncDispose]();
+      await simulator?.[Symbol.asyncDispose]();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
@@ -181,9 +203,12 @@ async function openVisit({ browser, gateway, ...wanted }: VisitParts): Promise<V
   };
 }
 
-/** The browser itself writes a line for each answer that is an error. */
+/** The browser itself writes a line for each answer that is an error, and some on plain HTTP. */
 function isExpected(line: string): boolean {
-  return line.includes("Failed to load resource: the server responded with a status of 4");
+  return (
+    line.includes("Failed to load resource: the server responded with a status of 4") ||
+    line.includes("The Cross-Origin-Opener-Policy header has been ignored")
+  );
 }
 
 const noteViolations = `

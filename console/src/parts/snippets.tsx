@@ -1,8 +1,8 @@
 import "./secret.css";
 import { useState } from "react";
+import { useRead } from "../api/use-read.ts";
 import { Button } from "./button.tsx";
 import { Copy } from "./copy.tsx";
-import { useBaseUrl } from "./base-url.ts";
 
 const languages = ["curl", "TypeScript", "Python"] as const;
 type Language = (typeof languages)[number];
@@ -51,6 +51,15 @@ export function Snippets({
       </div>
     </div>
   );
+}
+
+/** Where callers of an environment reach the API. */
+export function useBaseUrl(environment: string): string {
+  const { data } = useRead("/environments");
+  const found = data?.data.find(({ name }) => name === environment);
+  const url = found?.base_url ?? "https://YOUR-SLUICE/v1";
+  // A gateway that listens at all addresses is also at that of this page.
+  return url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, `//${window.location.hostname}`);
 }
 
 /** A text to copy. */

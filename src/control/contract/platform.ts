@@ -19,6 +19,13 @@ export const environmentsSchema = z.object({
       .object({
         name: z.string(),
         hosts: z.array(z.string()).describe("Host names that callers use; `*`: any other."),
+        base_url: z
+          .string()
+          .nullable()
+          .describe(
+            "Base URL for clients: `https` at its own host, else the address of `listen.data`. " +
+              "Null if the system has chosen the port.",
+          ),
         models: z.array(z.string()).describe("Aliases."),
       })
       .meta({

@@ -23,9 +23,10 @@ export function platformOperations({ platform }: AdminServices): readonly Operat
       summary: "List environments",
       answer: environmentsSchema,
       run: () => ({
-        data: platform().environments.map(({ name, hosts, models }) => ({
+        data: platform().environments.map(({ name, hosts, baseUrl, models }) => ({
           name,
           hosts: [...hosts],
+          base_url: baseUrl ?? null,
           models: models.map(({ alias }) => alias),
         })),
       }),

@@ -10,9 +10,9 @@ import { LocalAccess } from "../../control/sign-in/bootstrap/local-access.ts";
 import { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { SignInServices } from "../../control/sign-in/services.ts";
 import { signInRoutes } from "../../control/sign-in/routes.ts";
-import type { Config } from "../../config/config.ts";
+import type { Config, ListenAddress } from "../../config/config.ts";
 import type { Pool } from "../../domain/limits/capacity.ts";
-import { createHostList, loopbackHosts } from "../../domain/network.ts";
+import { addressUrl, createHostList, isLoopback, loopbackHosts } from "../../domain/network.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
 export interface AdminPlaneOptions extends Pick<BootstrapOptions, "onBootstrapToken"> {
@@ -75,16 +75,28 @@ export function platformOf({
   environments,
   plans,
   pools,
-}: Pick<Config, "environments" | "plans" | "pools">): Platform {
+  listen,
+}: Pick<Config, "environments" | "plans" | "pools" | "listen">): Platform {
   return {
     plans,
     pools: new Map([...pools].map(([name, pool]) => [name, platformPool(pool, environments)])),
     environments: environments.map(({ name, hosts, models }) => ({
       name,
       hosts,
+      baseUrl: baseUrlOf(hosts, listen.data),
       models: [...models.values()],
     })),
   };
+}
+
+/** Where clients reach an environment: a host of its own is behind a proxy with TLS. */
+function baseUrlOf(
+  hosts: readonly string[],
+  { hostname, port }: ListenAddress,
+): string | undefined {
+  const host = hosts.find((name) => !name.includes("*"));
+  if (host !== undefined && !isLoopback(host)) return `https://${host}/v1`;
+  return port === 0 ? undefined : `${addressUrl({ hostname: host ?? hostname, port })}/v1`;
 }
 
 function platformPool(pool: Pool, environments: Config["environments"]): PlatformPool {
