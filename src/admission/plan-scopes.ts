@@ -43,7 +43,7 @@ const asideNames = { listing: "models", count: "counts" } as const;
 
 /** What the requests of a scope ask for; undefined for calls. */
 export function asideOf(scopeId: string): string | undefined {
-  if (scopeId.startsWith(asideScopeId("listing", ""))) return "the list of models";
+  if (scopeId.startsWith(asideScopeId("listing", ""))) return "lists and usage";
   return scopeId.startsWith(asideScopeId("count", "")) ? "counts of tokens" : undefined;
 }
 

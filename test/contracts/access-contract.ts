@@ -83,6 +83,44 @@ export function accessContract(create: () => ControlStore | Promise<ControlStore
       expect(await store.read((view) => view.sessions.get("other"))).toBeDefined();
     });
 
+    test("open sessions are listed, newest first, of one user or of all", async () => {
+      await store.change(async (to) => {
+        await to.sessions.insert({ ...sessionOf("old", "user_a"), createdAt: 900 });
+        await to.sessions.insert(sessionOf("new", "user_a"));
+        await to.sessions.insert(sessionOf("over", "user_a", 2_000));
+        await to.sessions.insert({ ...sessionOf("idle", "user_a"), lastSeenAt: 500 });
+        await to.sessions.insert({ ...sessionOf("other", "user_b"), address: undefined });
+      });
+      const open = { now: 2_000, usedSince: 500 };
+      const list = async (userId?: string): Promise<readonly string[]> => {
+        const page = await store.read((view) => view.sessions.list({ userId, open }, { limit: 9 }));
+        return page.items.map(({ id }) => id);
+      };
+      expect(await list("user_a")).toEqual(["new", "old"]);
+      expect(await list()).toEqual(["other", "new", "old"]);
+    });
+
+    test("a link is taken once, is replaced by the next one, and ends with its user", async () => {
+      const linkOf = (digest: string, userId = "user_a") =>
+        ({ userId, digest, purpose: "sign-in", expiresAt: 9_000 }) as const;
+      const put = (digest: string): Promise<void> =>
+        store.change((to) => to.links.put(linkOf(digest)));
+      const find = (digest: string) => store.read((view) => view.links.get(digest));
+      const take = (): Promise<boolean> => store.change((to) => to.links.take("second"));
+      await put("first");
+      expect(await find("first")).toEqual(linkOf("first"));
+      await put("second");
+      expect(await find("first")).toBeUndefined();
+      const takes = await Promise.all(Array.from({ length: 8 }, take));
+      expect(takes.filter(Boolean)).toHaveLength(1);
+      await put("third");
+      await store.change((to) => to.links.deleteOf("user_a"));
+      expect(await find("third")).toBeUndefined();
+      await store.change((to) => to.links.put(linkOf("fourth", "user_b")));
+      await store.change((to) => to.users.delete("user_b"));
+      expect(await find("fourth")).toBeUndefined();
+    });
+
     test("a token comes back as it was given, by id and by public id", async () => {
       const token = tokenOf("tok_a", "user_a", { scopes: ["read"] });
       await store.change((to) => to.tokens.insert(token));

@@ -39,6 +39,7 @@ export function controlStoreContract(
     controlRetentionContract(create);
     soldUnitsContract(create);
     dueContract(create);
+    nameContract(create);
   });
 }
 
@@ -240,6 +241,25 @@ function entityContract(create: () => ControlStore | Promise<ControlStore>): voi
       const orphan = keyOf("key_d", applicationOf("app_none"));
       expect(store.change((to) => to.keys.insert(orphan))).rejects.toThrow("does not fit");
     });
+  });
+}
+
+function nameContract(create: () => ControlStore | Promise<ControlStore>): void {
+  test("names are found by id; a key without one has that of its application", async () => {
+    const store = await create();
+    const application = applicationOf("app_a", { accountId: "acct_a", name: "search" });
+    await store.change(async (to) => {
+      await to.accounts.insert(accountOf("acct_a", { name: "Shop" }));
+      await to.applications.insert(application);
+      await to.keys.insert(keyOf("key_a", application, { name: "nightly" }));
+      await to.keys.insert(keyOf("key_b", application, { name: "" }));
+    });
+    const ids = ["acct_a", "app_a", "key_a", "key_b", "gone"];
+    const read = async (kind: Parameters<typeof store.names>[0]) =>
+      Object.fromEntries(await store.names(kind, ids));
+    expect(await read("account")).toEqual({ acct_a: "Shop" });
+    expect(await read("application")).toEqual({ app_a: "search" });
+    expect(await read("key")).toEqual({ key_a: "nightly", key_b: "search" });
   });
 }
 

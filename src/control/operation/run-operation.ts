@@ -166,7 +166,7 @@ function replay(reply: StoredReply, { names: all, services }: NamedRequest): Ope
     throw new GatewayError("reply_not_shown_again", {
       message:
         "This request succeeded, but the secret in its response can no longer be shown. " +
-        "Rotate the key with a new Idempotency-Key.",
+        "Make another one, with a new Idempotency-Key.",
     });
   }
   const text = openReply(reply.body, { names, purpose });
