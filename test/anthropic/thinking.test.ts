@@ -79,6 +79,7 @@ describe.each(models)("%s", (model) => {
       const messages: Message[] = [{ role: "user", content: "Weather and trains in Rome?" }];
       const base = { model, max_tokens: 8_000, system: "Be brief.", tools, thinking };
       let signatures = 0;
+      let called = 0;
       for (let round = 0; round < rounds; round += 1) {
         // Marks move with the last turn, and change nothing that is signed.
         const marked = messages.map((message, index) =>
@@ -97,8 +98,11 @@ describe.each(models)("%s", (model) => {
         }));
         const more = [{ type: "text", text: `Weather and trains again, ${round}?` }];
         messages.push({ role: "user", content: calls.length > 0 ? content : more });
+        if (round === 20) messages.push({ role: "system", content: "Be kind." });
+        called += calls.length;
       }
       expect(signatures).toBe(rounds);
+      expect(called).toBeGreaterThan(rounds / 2);
     },
   );
 
@@ -114,6 +118,8 @@ describe.each(models)("%s", (model) => {
         if (round === 20) messages.push({ role: "system", content: "Be kind." });
         await chatRound(model, messages, stream);
       }
+      const results = messages.filter(({ role }) => role === "tool");
+      expect(results.length).toBeGreaterThan(rounds / 2);
     },
   );
 
@@ -142,7 +148,7 @@ async function chatRound(model: string, messages: Message[], stream: boolean): P
   for (const { id } of calls) {
     messages.push({ role: "tool", content: "next: trains", tool_call_id: id });
   }
-  if (calls.length === 0) messages.push({ role: "user", content: "More" });
+  if (calls.length === 0) messages.push({ role: "user", content: "Weather and trains again?" });
 }
 
 interface ChatMessage extends Message {
