@@ -238,6 +238,15 @@ describe("a scripted agent", () => {
     expect(textOf(ask(text, { tools: many }))).toBe("hello there");
   });
 
+  test("reads a script that its agent has quoted, and says which tool is absent", () => {
+    const quoted = JSON.stringify(`${script.text} "now"`);
+    const asking = (text: string): Prompt => ask("", { tools, turns: [turn("user", text)] });
+    const [call] = events(asking(quoted)).filter((event) => event.kind === "call");
+    expect(call).toMatchObject({ name: "get_weather" });
+    const absent = 'steps: [{"tool":"get_time"}] end of steps';
+    expect(textOf(asking(absent))).toContain("calls get_time; the agent offers get_weather");
+  });
+
   test("answers as ever without tools or steps", () => {
     expect(textOf(ask(script.text))).not.toBe("First.");
     const over = after(said, turn("tool", "rain"), said, turn("user", "Tell me a story"));

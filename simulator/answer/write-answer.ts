@@ -121,8 +121,11 @@ function* writeStep(
   { tools }: Prompt,
   random: Random,
 ): Generator<ContentEvent, void, void> {
-  for (const piece of tokenize(text ?? "")) yield { kind: "text", piece, tokens: 1 };
   const tool = tools.find((each) => each.name === name || each.name.endsWith(`__${name}`));
+  const offered = tools.map((each) => each.name).join(", ");
+  const isAbsent = name !== undefined && tool === undefined;
+  const said = isAbsent ? `The script calls ${name}; the agent offers ${offered}.` : (text ?? "");
+  for (const piece of tokenize(said)) yield { kind: "text", piece, tokens: 1 };
   if (tool === undefined) return;
   const written = typeof input === "string" ? input : JSON.stringify(input ?? {});
   yield* writeCalls([{ tool, input: written }], random);
@@ -292,7 +295,7 @@ function nextStep({ turns, tools }: Prompt): Step | undefined {
   const [, json = ""] = steps.exec(turns[at]?.text ?? "") ?? [];
   if (json === "") return undefined;
   const answered = turns.slice(at + 1).filter(({ role }) => role === "assistant").length;
-  const list: unknown = JSON.parse(json);
+  const list = parseSteps(json);
   const step: unknown = Array.isArray(list) ? list[answered] : undefined;
   if (!isRecord(step)) return undefined;
   const { tool, input, text } = step;
@@ -301,6 +304,15 @@ function nextStep({ turns, tools }: Prompt): Step | undefined {
     ...(typeof tool === "string" && { tool }),
     ...(typeof text === "string" && { text }),
   };
+}
+
+/** Some agents quote the words of their command line, and escape the quotes inside. */
+function parseSteps(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return JSON.parse(json.replaceAll(/\\(["\\])/g, "$1"));
+  }
 }
 
 const steps = /steps: (\[[\s\S]*\]) end of steps/;

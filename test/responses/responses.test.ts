@@ -112,6 +112,20 @@ for (const kind of chatKinds) {
       expect(next.answer).toMatchObject({ status: "completed", output: [{ type: "message" }] });
     });
 
+    test("a result is taken after words that were said meanwhile", async () => {
+      const tools = [weather];
+      const input = [{ role: "user", content: "What is the weather in Paris?" }];
+      const { answer } = await whole({ input, tools, tool_choice: "required" });
+      const [call] = answer["output"] as readonly JsonObject[];
+      const output = { type: "function_call_output", call_id: call?.["call_id"], output: "Sunny" };
+      for (const role of ["user", "developer"]) {
+        const meanwhile = { role, content: "echo: Be brief." };
+        const next = { previous_response_id: answer["id"], input: [meanwhile, output] };
+        const { response } = await whole({ ...next, tools });
+        expect(response.status).toBe(200);
+      }
+    });
+
     test("a custom tool is called with text, also as events", async () => {
       const tools = [{ type: "custom", name: "shout", description: "Shouts a text." }];
       const input = "Shout hello.";

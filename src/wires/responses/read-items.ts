@@ -41,7 +41,7 @@ export function readItems(input: unknown, earlier: readonly unknown[]): ReadInpu
   } else if (Array.isArray(input)) {
     input.forEach((item: unknown, index) => read(item, `input[${index}]`));
   }
-  return { turns, toolItems };
+  return { turns: outputsAfterCalls(turns), toolItems };
 }
 
 type OpenTurn = Turn & { readonly blocks: Block[] };
@@ -53,6 +53,35 @@ function addTurn(turns: OpenTurn[], turn: Turn): void {
     // One by one: as arguments of a call, very many would overflow the stack.
     for (const block of turn.blocks) last.blocks.push(block);
   } else turns.push({ ...turn, blocks: [...turn.blocks] });
+}
+
+/**
+ * OpenAI takes messages between a call and its outputs, as clients send them whose users speak
+ * meanwhile. Other wires have the outputs directly after the call, so such messages come later.
+ */
+function outputsAfterCalls(turns: readonly Turn[]): readonly Turn[] {
+  const ordered: Turn[] = [];
+  const unanswered = new Set<string | undefined>();
+  let between: Turn[] = [];
+  const endBetween = (): void => {
+    for (const turn of between) ordered.push(turn);
+    between = [];
+  };
+  for (const turn of turns) {
+    const [first] = turn.blocks;
+    if (turn.role === "assistant") {
+      endBetween();
+      ordered.push(turn);
+      unanswered.clear();
+      for (const block of turn.blocks) if (block.type === "tool-call") unanswered.add(block.id);
+    } else if (first?.type === "tool-result") {
+      ordered.push(turn);
+      unanswered.delete(first.callId);
+      if (unanswered.size === 0) endBetween();
+    } else (unanswered.size === 0 ? ordered : between).push(turn);
+  }
+  endBetween();
+  return ordered;
 }
 
 /** `before`: the role of the turn before it. */

@@ -128,6 +128,25 @@ describe("items", () => {
     expect(turns[0]?.blocks.map(({ type }) => type)).toEqual(["tool-call", "foreign"]);
   });
 
+  test("words between a call and its outputs come after these, as other wires want it", () => {
+    const call = (id: string) => ({
+      type: "function_call",
+      call_id: id,
+      name: "read",
+      arguments: "{}",
+    });
+    const output = (id: string) => ({ type: "function_call_output", call_id: id, output: "x" });
+    const say = (role: string, content: string) => ({ role, content });
+    const placesOf = (...items: object[]) => turnsOf(items).map(({ at }) => at.slice(6, -1));
+    const answered = [call("c1"), say("user", "a"), output("c1"), say("user", "b")];
+    expect(placesOf(...answered)).toEqual(["0", "2", "1", "3"]);
+    const both = [call("c1"), call("c2"), output("c1"), say("developer", "a"), output("c2")];
+    expect(placesOf(...both, say("assistant", "b"))).toEqual(["0", "2", "4", "3", "5"]);
+    const interrupted = [call("c1"), say("user", "stop"), say("assistant", "b"), output("c1")];
+    expect(placesOf(...interrupted, say("user", "c"))).toEqual(["0", "1", "2", "3", "4"]);
+    expect(placesOf(call("c1"), say("user", "stop"))).toEqual(["0", "1"]);
+  });
+
   test("messages of agents are marked as such", () => {
     const [turn] = turnsOf([
       { type: "agent_message", author: "root", content: [{ type: "input_text", text: "do it" }] },
