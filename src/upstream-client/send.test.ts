@@ -76,7 +76,7 @@ function answerOf(body: Uint8Array, headers: Readonly<Record<string, string>>): 
     take: () => undefined,
     whenReady: () => undefined,
   };
-  const watchdog = new Watchdog({ ...options, onStop: () => undefined });
+  const watchdog = new Watchdog(options);
   return new UpstreamAnswer({ response, watchdog, sent: { url: "", headers: {} } }, options);
 }
 

@@ -13,7 +13,7 @@ import { decodedResponse } from "./decoded-response.ts";
 import { ClientError } from "./http/request-head.ts";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
-import { oneTurnBytes, whenKnown, whyEnded } from "../domain/waiting/wait.ts";
+import { oneTurnBytes, whyEnded } from "../domain/waiting/wait.ts";
 import { errorCode } from "../domain/system-files.ts";
 import { ProtocolError } from "./http/answer/response-head.ts";
 
@@ -56,7 +56,7 @@ export async function send(
   const { upstream, places } = options;
   if (options.callerSignal.aborted) throw whyEnded(options.callerSignal);
   if (!places.tryOpen()) await waitForPlace(options);
-  const watchdog = watchdogOf(options);
+  const watchdog = new Watchdog(options);
   try {
     const authorizing = upstream.adapter.authorize(request, watchdog);
     const authorized = authorizing instanceof Promise ? await authorizing : authorizing;
@@ -79,17 +79,6 @@ export async function send(
     watchdog.abort();
     throw explain(error, { watchdog, callerSignal: options.callerSignal });
   }
-}
-
-/** A function of its own: closures of an asynchronous one would keep the body of its request. */
-function watchdogOf(options: SendOptions): Watchdog {
-  return new Watchdog({
-    onStop: () => options.places.close(),
-    timeouts: options.timeouts,
-    endsAt: options.endsAt,
-    clock: options.clock,
-    callerSignal: options.callerSignal,
-  });
 }
 
 /** Other requests of the attempt hold its places, which become free one by one. */
@@ -160,18 +149,29 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     limitBytes: number,
     memory?: Pick<AnswerMemory, "reserve">,
   ): Uint8Array | Promise<Uint8Array> {
+    const arrived = this.#takeArrived(limitBytes);
+    if (arrived === undefined) return this.#readAllOfRest(limitBytes, memory);
+    const { byteLength } = arrived;
+    const waiting = byteLength > oneTurnBytes ? memory?.reserve(byteLength) : undefined;
+    return waiting === undefined ? arrived : waiting.then(() => arrived);
+  }
+
+  async #readAllOfRest(
+    limitBytes: number,
+    memory: Pick<AnswerMemory, "reserve"> | undefined,
+  ): Promise<Uint8Array> {
     const length = this.headers.get("content-length");
     // The length of a compressed answer says little of what it takes.
     const isPlain = this.headers.get("content-encoding") === null;
     const mostBytes = length === null || !isPlain ? limitBytes : Number(length);
     const pieces: Uint8Array[] = [];
     let size = 0;
-    const reading = this.readPieces(limitBytes, (piece) => {
+    await this.#readRest(limitBytes, (piece) => {
       pieces.push(piece);
       size += piece.byteLength;
       return size > oneTurnBytes ? memory?.reserve(mostBytes) : undefined;
     });
-    return whenKnown(reading, () => joinChunks(pieces, size));
+    return joinChunks(pieces, size);
   }
 
   /**
@@ -180,14 +180,25 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
    * `read` throws.
    */
   readPieces(limitBytes: number, read: ReadPiece): void | Promise<void> {
+    const arrived = this.#takeArrived(limitBytes);
+    if (arrived === undefined) return this.#readRest(limitBytes, read);
+    try {
+      return read(arrived);
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
+  /** The whole body, if it came with the headers. */
+  #takeArrived(limitBytes: number): Uint8Array | undefined {
     try {
       const declared = Number(this.headers.get("content-length") ?? Number.NaN);
       if (declared > limitBytes) throw answerTooLarge(`more than ${limitBytes} bytes`);
       const arrived = this.#response.arrived();
-      if (arrived === undefined) return this.#readRest(limitBytes, read);
+      if (arrived === undefined) return undefined;
       if (arrived.byteLength > limitBytes) throw answerTooLarge(`more than ${limitBytes} bytes`);
       this.#watchdog.stop();
-      return read(arrived);
+      return arrived;
     } catch (error) {
       throw this.#fail(error);
     }

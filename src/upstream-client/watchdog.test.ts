@@ -14,7 +14,7 @@ function watch(times = timeouts) {
     endsAt: clock.monotonic() + times.totalMs,
     clock,
     callerSignal: new AbortController().signal,
-    onStop: () => stops.push(time.now),
+    places: { close: () => stops.push(time.now) },
   });
   const passTo = (untilMs: number): void => {
     time.schedule(() => undefined, untilMs - time.now);
@@ -127,7 +127,7 @@ describe("a watchdog", () => {
     expect(stops).toEqual([10_000]);
   });
 
-  test("calls onStop once and cancels its timer", () => {
+  test("closes its place once and cancels its timer", () => {
     const { watchdog, passTo, stops } = watch();
     watchdog.stop();
     watchdog.abort();

@@ -11,8 +11,8 @@ export interface WatchdogOptions {
   readonly clock: Clock;
   /** Aborts the attempt when the caller disconnects. */
   readonly callerSignal: EndSignal;
-  /** Called once, when the attempt is over. */
-  readonly onStop: () => void;
+  /** The one of the attempt's request is closed once, when the attempt is over. */
+  readonly places: { close(): void };
 }
 
 /**
@@ -103,7 +103,7 @@ export class Watchdog implements RequestProgress {
     this.#isStopped = true;
     this.#cancelTimer();
     this.#options.callerSignal.removeEventListener("abort", this.#onCallerLeft);
-    this.#options.onStop();
+    this.#options.places.close();
   }
 
   /** Ends the attempt and aborts its request. */

@@ -131,7 +131,7 @@ export async function attemptStream(
   return { first, rest };
 }
 
-/** Outside `attemptStream`, whose closures would keep the request in memory (see `watchdogOf`). */
+/** Outside `attemptStream`: closures of an asynchronous function would keep the body of its request. */
 function malformedReporter({ call, candidate, services }: AttemptContext) {
   return (count: number): void => services.onMalformedEvents(call, candidate, count);
 }

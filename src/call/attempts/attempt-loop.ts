@@ -53,10 +53,7 @@ class AttemptLoop<Answer> {
     const { candidates, leftOut } = found;
     plan.meter.path.considered(candidates, leftOut);
     probeDue(found, plan);
-    this.#turns = new CandidateTurns(candidates, {
-      ...plan,
-      list: () => candidatesOf(plan).candidates,
-    });
+    this.#turns = new CandidateTurns(candidates, plan);
   }
 
   async run(): Promise<Answered<Answer>> {

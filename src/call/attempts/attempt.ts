@@ -136,6 +136,7 @@ export class Attempt implements AttemptContext, NotedAttempt {
   /** The answer, or its first event, was decoded. */
   answered(): void {
     this.#answeredAt = this.services.clock.monotonic();
+    this.meter.answering();
     this.#watch.answered();
   }
 

@@ -18,7 +18,7 @@ import type { Attempt, AttemptContext } from "./attempt.ts";
 interface CandidateSearch {
   readonly call: Call;
   readonly admission: Admission;
-  readonly work: Pick<CallWork<unknown>, "check" | "continues">;
+  readonly work: Pick<CallWork<unknown>, "check" | "isTagged" | "continues">;
   readonly services: Pick<CallServices, "health" | "prober" | "random" | "tags">;
 }
 
@@ -123,7 +123,7 @@ function findTargets(model: Model, search: CandidateSearch): readonly FoundTarge
     found.push({ model, target, upstream, view });
   }
   // There is no choice to make otherwise.
-  if (found.length < 2 || work.continues === undefined) return found;
+  if (found.length < 2 || work.isTagged !== true) return found;
   return found.map((each) => {
     const continues = work.continues?.(each, call, services) === true;
     return continues ? { ...each, continues } : each;
@@ -189,6 +189,8 @@ export interface CallWork<Answer> {
   check(model: Model): void;
   /** The exact number of input tokens, if it can be counted without an answer. */
   countInput?(model: Model, context: CountContext): Promise<number | undefined>;
+  /** Whether the conversation has parts that only who wrote them understands. */
+  readonly isTagged?: boolean;
   /** Whether the destination wrote the newest part of the conversation that only it understands. */
   continues?(destination: Destination, call: Call, services: Pick<CallServices, "tags">): boolean;
   /** Resolves once the answer, or its first event, is decoded. */

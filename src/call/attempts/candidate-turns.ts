@@ -18,7 +18,7 @@ import type { Call } from "../../snapshot/call.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Meter } from "../metering/meter.ts";
 import type { CallServices } from "../services.ts";
-import type { CallWork } from "./call-candidates.ts";
+import { type CallWork, candidatesOf } from "./call-candidates.ts";
 
 /** A promise only where another process gives places, or has the budget of retries. */
 type Beginning = Attempt | undefined | Promise<Attempt | undefined>;
@@ -73,17 +73,27 @@ export class CandidateTurns {
    * alternative to one in service.
    */
   hasOther(failed?: Candidate): boolean {
-    const isFit = this.betterThan(failed);
-    return this.#candidates.some(
-      (other) =>
-        !this.#tried.has(other.target.id) && other.target.id !== failed?.target.id && isFit(other),
-    );
+    const hasToBeReady = this.#isReady(failed);
+    for (const { target, isReady } of this.#candidates) {
+      if (target.id === failed?.target.id || this.#tried.has(target.id)) continue;
+      if (isReady || !hasToBeReady) return true;
+    }
+    return false;
   }
 
   /** Filters the candidates to try at once after a failed one. */
   betterThan(failed: Candidate | undefined): (candidate: Candidate) => boolean {
-    const current = this.#candidates.find(({ target }) => target.id === failed?.target.id);
-    return current?.isReady === true ? ({ isReady }) => isReady : () => true;
+    const hasToBeReady = this.#isReady(failed);
+    return ({ isReady }) => isReady || !hasToBeReady;
+  }
+
+  /** Whether the candidate is in service by now. */
+  #isReady(candidate: Candidate | undefined): boolean {
+    if (candidate === undefined) return false;
+    for (const { target, isReady } of this.#candidates) {
+      if (target.id === candidate.target.id) return isReady;
+    }
+    return false;
   }
 
   /** Whether another target is in service, tried or not. */
@@ -96,7 +106,7 @@ export class CandidateTurns {
   }
 
   refresh(): void {
-    this.#candidates = this.#plan.list().filter(({ target, model }) => {
+    this.#candidates = candidatesOf(this.#plan).candidates.filter(({ target, model }) => {
       return !this.#leftOut.has(target.id) && model.contextWindow > this.#tooSmallWindow;
     });
   }
@@ -122,7 +132,9 @@ export class CandidateTurns {
 
   /** The first attempt: lists again if targets filled up in between, and waits if all are busy. */
   first(): Attempt | Promise<Attempt> {
-    return whenKnown(this.next(), (attempt) => attempt ?? this.#firstLater());
+    const beginning = this.next();
+    if (beginning instanceof Attempt) return beginning;
+    return whenKnown(beginning, (attempt) => attempt ?? this.#firstLater());
   }
 
   async #firstLater(): Promise<Attempt> {
@@ -189,11 +201,13 @@ export class CandidateTurns {
       if (terms.isWanted()) throw whyEnded(signal);
       return undefined;
     }
-    for (const [index, candidate] of candidates.entries()) {
+    let index = 0;
+    for (const candidate of candidates) {
       const refused = entered.refused[index];
       if (refused !== undefined) this.#noteBusy(candidate, refused);
       if (refused !== undefined || index === at) this.#tried.add(candidate.target.id);
       if (place !== undefined && index === at) return this.#attempt(candidate, place, terms);
+      index += 1;
     }
     return undefined;
   }
@@ -303,11 +317,9 @@ function queueTimeoutMs(call: Call, capacityClass: CapacityClass): number {
 
 /** The call that takes turns, and what it needs for them. */
 interface TurnsOptions {
-  /** Lists the current candidates, best first. */
-  readonly list: () => readonly Candidate[];
   readonly call: Call;
   readonly admission: Admission;
-  readonly work: Pick<CallWork<unknown>, "isStreamed">;
+  readonly work: Pick<CallWork<unknown>, "check" | "isTagged" | "continues" | "isStreamed">;
   readonly meter: Meter;
   readonly services: CallServices;
 }

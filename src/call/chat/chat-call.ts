@@ -10,7 +10,8 @@ import type { ChatCodec } from "../../upstreams/adapter.ts";
 import type { Attempt } from "../attempts/attempt.ts";
 import { CallImages } from "../images/call-images.ts";
 import type { Call } from "../../snapshot/call.ts";
-import type { Candidate } from "../../routing/candidates.ts";
+import type { Candidate, Destination } from "../../routing/candidates.ts";
+import type { Model } from "../../domain/model.ts";
 import {
   checkAnswerSize,
   checkContextWindow,
@@ -25,7 +26,7 @@ import {
   inputReadings,
 } from "./choices.ts";
 import { countInput } from "../count-input.ts";
-import { heldStateIn } from "../opaque/held-state.ts";
+import { heldStateIn, type NamedState } from "../opaque/held-state.ts";
 import { hasTags } from "../opaque/opaque-values.ts";
 import { callerCodec, opaqueValuesOf } from "../opaque/caller-codec.ts";
 import { beginHooks, changedByHooks } from "../hooks.ts";
@@ -34,10 +35,15 @@ import {
   MeteredStream,
   type MeteredStreamOptions,
 } from "../metering/metered-stream.ts";
-import { measureChatInput, repeatedInput } from "../../admission/estimate/estimate.ts";
+import {
+  type InputSize,
+  measureChatInput,
+  type OutputExpectation,
+  repeatedInput,
+} from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import type { CallServices } from "../services.ts";
-import type { CallWork } from "../attempts/call-candidates.ts";
+import type { CallWork, CountContext } from "../attempts/call-candidates.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 
 export interface ChatCall {
@@ -55,10 +61,7 @@ export async function runChat(
   const call = beginHooks(arriving, services.onHookFailed);
   const chat = call.hooks === undefined ? read : await throughHooks(call, read, services);
   using images = new CallImages(chat.request);
-  const progress = new ChoiceProgress(choiceCount(chat.request));
-  const ask = (attempt: ChatAttempt): Promise<ChatResult> => attemptChat(attempt, progress);
-  const { chatAnswerValues: mostValues } = call.snapshot.settings;
-  const work = workOf({ chat, images, whole: { progress, mostValues } }, ask);
+  const work = new WholeChat(chat, images, call.snapshot.settings.chatAnswerValues);
   const started = await runCall(call, work, services);
   const { answer, meter } = started;
   for (const choice of answer.choices) {
@@ -80,7 +83,7 @@ export async function openChatStream(
   const call = beginHooks(arriving, services.onHookFailed);
   const chat = call.hooks === undefined ? read : await throughHooks(call, read, services);
   using images = new CallImages(chat.request);
-  const work = workOf({ chat, images, whole: undefined }, openAnswer);
+  const work = new StreamedChat(chat, images);
   const started = await runCall(call, work, services);
   const { model } = started.admission;
   const answer = new MeteredStream({
@@ -146,72 +149,136 @@ async function openAnswer(asked: ChatAttempt): Promise<OpenAnswer> {
   }
 }
 
-interface ChatWork {
-  readonly chat: ChatCall;
-  readonly images: CallImages;
-  /** Undefined for a stream. */
-  readonly whole: WholeAnswer | undefined;
+/** A chat request and how it is sent to a target. */
+abstract class ChatWork<Answer> implements CallWork<Answer> {
+  readonly kind = "chat";
+  abstract readonly isStreamed: boolean;
+  readonly #chat: ChatCall;
+  readonly #images: CallImages;
+  readonly #size: InputSize;
+  readonly #held: readonly NamedState[];
+  readonly #texts: ReadTexts;
+  #counted: { readonly alias: string; readonly tokens: number } | undefined;
+
+  constructor(chat: ChatCall, images: CallImages) {
+    const { request, bodyBytes } = chat;
+    this.#chat = chat;
+    this.#images = images;
+    this.#size = measureChatInput(request, bodyBytes);
+    this.#held = heldStateIn(request);
+    this.#texts = new ReadTexts(textsOf(request));
+  }
+
+  /** Sends a prepared request. */
+  protected abstract ask(asked: ChatAttempt): Promise<Answer>;
+
+  abstract unanswered(): number;
+
+  protected checkAnswer(): void {}
+
+  get request(): Conversation {
+    return this.#chat.request;
+  }
+
+  get alias(): string {
+    return this.request.model;
+  }
+
+  get dialect(): Conversation["wire"] {
+    return this.request.wire;
+  }
+
+  get inputs(): number {
+    return choiceCount(this.request);
+  }
+
+  get isTagged(): boolean {
+    return hasTags(this.request);
+  }
+
+  continues(destination: Destination, call: Call, { tags }: Pick<CallServices, "tags">): boolean {
+    return opaqueValuesOf(destination, call, tags).wroteNewest(this.request);
+  }
+
+  measure(model: Model, call: Pick<Call, "snapshot" | "environment">): InputSize {
+    return repeatedInput(this.#size, inputReadings(this.request, model, call));
+  }
+
+  async countInput(model: Model, context: CountContext): Promise<number | undefined> {
+    const { request } = this;
+    const tokens = await countInput(request, model, context);
+    if (tokens === undefined) return undefined;
+    this.#counted = { alias: model.alias, tokens };
+    return tokens * inputReadings(request, model, context.call);
+  }
+
+  expectedOutput(model: Model): OutputExpectation {
+    return expectedOutput(this.request, model);
+  }
+
+  check(model: Model): void {
+    const { request } = this;
+    checkOutputCap(request, model);
+    this.checkAnswer();
+    const { alias, contextWindow } = model;
+    const length =
+      this.#counted?.alias === alias
+        ? { tokens: this.#counted.tokens, isCounted: true }
+        : { tokens: this.#texts.sumFor(contextWindow), isCounted: false };
+    checkContextWindow(length, model, fieldOf(request, "turns"));
+  }
+
+  attempt(attempt: Attempt): Promise<Answer> {
+    const { candidate, call, services } = attempt;
+    const terms = { call, tags: services.tags, held: this.#held };
+    const codec = callerCodec(chatCodec(candidate), candidate, terms);
+    const preparing = this.#images.requestFor(codec, attempt);
+    return preparing instanceof Promise
+      ? preparing.then((prepared) => this.#askFor(prepared, codec, attempt))
+      : this.#askFor(preparing, codec, attempt);
+  }
+
+  #askFor(prepared: Conversation, codec: ChatCodec, attempt: Attempt): Promise<Answer> {
+    const request = capped(withHiddenNames(prepared, attempt), attempt);
+    return this.ask({ request, codec, attempt });
+  }
 }
 
-interface WholeAnswer {
-  readonly progress: ChoiceProgress;
+class WholeChat extends ChatWork<ChatResult> {
+  readonly isStreamed = false;
+  readonly #progress: ChoiceProgress;
   /** `answers.chat_values` */
-  readonly mostValues: number;
+  readonly #mostValues: number;
+
+  constructor(chat: ChatCall, images: CallImages, mostValues: number) {
+    super(chat, images);
+    this.#progress = new ChoiceProgress(this.inputs);
+    this.#mostValues = mostValues;
+  }
+
+  protected override checkAnswer(): void {
+    checkAnswerSize(this.request, this.#mostValues);
+  }
+
+  unanswered(): number {
+    return this.#progress.unanswered();
+  }
+
+  protected ask(asked: ChatAttempt): Promise<ChatResult> {
+    return attemptChat(asked, this.#progress);
+  }
 }
 
-/** `ask` sends the request to a target. */
-function workOf<Answer>(
-  { chat: { request, bodyBytes }, images, whole }: ChatWork,
-  ask: (attempt: ChatAttempt) => Promise<Answer>,
-): CallWork<Answer> {
-  const size = measureChatInput(request, bodyBytes);
-  const held = heldStateIn(request);
-  const texts = new ReadTexts(request.turns.flatMap(({ blocks }) => blocks.flatMap(textsIn)));
-  let counted: { readonly alias: string; readonly tokens: number } | undefined;
-  return {
-    alias: request.model,
-    kind: "chat",
-    dialect: request.wire,
-    ...(hasTags(request) && {
-      continues: (destination, call, { tags }) =>
-        opaqueValuesOf(destination, call, tags).wroteNewest(request),
-    }),
-    isStreamed: whole === undefined,
-    measure: (model, call) => repeatedInput(size, inputReadings(request, model, call)),
-    async countInput(model, context) {
-      const tokens = await countInput(request, model, context);
-      if (tokens === undefined) return undefined;
-      counted = { alias: model.alias, tokens };
-      return tokens * inputReadings(request, model, context.call);
-    },
-    expectedOutput: (model) => expectedOutput(request, model),
-    inputs: choiceCount(request),
-    unanswered: () => whole?.progress.unanswered() ?? 1,
-    check(model) {
-      checkOutputCap(request, model);
-      if (whole !== undefined) checkAnswerSize(request, whole.mostValues);
-      const { alias, contextWindow } = model;
-      const length =
-        counted?.alias === alias
-          ? { tokens: counted.tokens, isCounted: true }
-          : { tokens: texts.sumFor(contextWindow), isCounted: false };
-      checkContextWindow(length, model, fieldOf(request, "turns"));
-    },
-    async attempt(attempt) {
-      const { candidate, call, services } = attempt;
-      const codec = callerCodec(chatCodec(candidate), candidate, {
-        call,
-        tags: services.tags,
-        held,
-      });
-      const preparing = images.requestFor(codec, attempt);
-      const prepared = preparing instanceof Promise ? await preparing : preparing;
-      const named = withHiddenNames(prepared, attempt);
-      const answer = await ask({ request: capped(named, attempt), codec, attempt });
-      attempt.meter.answering();
-      return answer;
-    },
-  };
+class StreamedChat extends ChatWork<OpenAnswer> {
+  readonly isStreamed = true;
+
+  unanswered(): number {
+    return 1;
+  }
+
+  protected ask(asked: ChatAttempt): Promise<OpenAnswer> {
+    return openAnswer(asked);
+  }
 }
 
 function withHiddenNames(request: Conversation, attempt: Attempt): Conversation {
@@ -221,10 +288,15 @@ function withHiddenNames(request: Conversation, attempt: Attempt): Conversation 
   return options === request.options ? request : { ...request, options };
 }
 
-/** Text that the model certainly reads; names, tools and attachments come on top. */
-function textsIn(block: Block): readonly string[] {
-  if (block.type === "tool-result") return block.content.flatMap(textsIn);
-  return block.type === "text" ? [block.text] : [];
+/** Texts that the model certainly reads; names, tools and attachments come on top. */
+function textsOf({ turns }: Conversation): readonly string[] {
+  const texts: string[] = [];
+  const add = (block: Block): void => {
+    if (block.type === "text") texts.push(block.text);
+    else if (block.type === "tool-result") block.content.forEach(add);
+  };
+  for (const { blocks } of turns) for (const block of blocks) add(block);
+  return texts;
 }
 
 function chatCodec({ upstream }: Candidate): ChatCodec {

@@ -78,7 +78,6 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
       // Of the target: the caller may have used another name.
       const ofTarget = { ...named, model: model.alias };
       await sendMissing({ request: ofTarget, inputs, progress, codec, attempt });
-      attempt.meter.answering();
       return { vectors: progress.all, usage: progress.usage };
     },
   };

@@ -13,13 +13,17 @@ export function joinChunks(chunks: readonly Uint8Array[], size: number): Uint8Ar
   return joined;
 }
 
+/** Freeing fewer bytes costs more than the collector takes for them. */
+const leastReleased = 16 * 1024;
+
 /**
- * Frees the memory of bytes at once instead of leaving it to the collector. Nobody may read them
+ * Frees the memory of long bytes at once instead of leaving it to the collector. Nobody may read them
  * afterwards. Has no effect on a part of a larger buffer.
  */
 export function releaseBytes(bytes: ArrayBufferView): void {
+  if (bytes.byteLength < leastReleased) return;
   const { buffer } = bytes;
-  if (bytes.byteLength === 0 || !(buffer instanceof ArrayBuffer)) return;
+  if (!(buffer instanceof ArrayBuffer)) return;
   if (buffer.byteLength !== bytes.byteLength) return;
   buffer.transfer(0);
 }

@@ -6,6 +6,8 @@ export const replacement = "\ufffd";
 
 /** Half of a pair is in JSON only as an escape, so that most bodies need no second look. */
 export function mayHoldHalves(json: Uint8Array): boolean {
+  // Most short bodies have no escape at all.
+  if (!json.includes(0x5c)) return false;
   const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
   if (!bytes.includes("\\u")) return false;
   return bytes.includes("\\ud") || bytes.includes("\\uD");

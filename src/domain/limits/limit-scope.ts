@@ -55,11 +55,12 @@ export type RequestKind = "call" | "listing" | "count";
 export function minuteScopes(
   id: string,
   { requestsPerMinute, tokensPerMinute }: Limits,
-  { overrunFactor, ...terms }: ScopeTerms = {},
+  { overrunFactor, owner, isClosedAlone }: ScopeTerms = {},
 ): [LimitScope, LimitScope] {
+  const window = "minute";
   return [
-    { id, unit: "requests", window: "minute", limit: requestsPerMinute, ...terms },
-    { id, unit: "tokens", window: "minute", limit: tokensPerMinute, overrunFactor, ...terms },
+    { id, unit: "requests", window, limit: requestsPerMinute, owner, isClosedAlone },
+    { id, unit: "tokens", window, limit: tokensPerMinute, owner, isClosedAlone, overrunFactor },
   ];
 }
 

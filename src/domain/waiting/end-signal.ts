@@ -37,8 +37,9 @@ export class EndSource implements EndSignal {
   }
 
   removeEventListener(_: "abort", listener: () => void): void {
-    const index = this.#listeners.indexOf(listener);
-    if (index !== -1) this.#listeners.splice(index, 1);
+    const index = this.#listeners.lastIndexOf(listener);
+    if (index === this.#listeners.length - 1) this.#listeners.pop();
+    else if (index !== -1) this.#listeners.splice(index, 1);
   }
 
   /** The same as a signal of the runtime, made when first needed. */

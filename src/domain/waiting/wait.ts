@@ -76,9 +76,19 @@ export function hasSettledWithin(
   });
 }
 
-/** Resolves in the next turn: between parts of long work, so that others are served meanwhile. */
+let turn: Promise<void> | undefined;
+
+/**
+ * Resolves in the next turn: between parts of long work, so that others are served meanwhile. Shared by
+ * all that wait in one turn, as each call does for its body.
+ */
 export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return (turn ??= new Promise((resolve) => {
+    setImmediate(() => {
+      turn = undefined;
+      resolve();
+    });
+  }));
 }
 
 /** Data up to this size is processed in one turn, which takes about a millisecond. */

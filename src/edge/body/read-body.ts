@@ -40,7 +40,27 @@ export async function readBody(
   const isEncoded = encoding !== "identity";
   const wireBytes = length ?? limits.bodyLimitBytes;
   const mostBytes = isEncoded ? mostBytesOf(wireBytes, limits) : parsedFactor * wireBytes;
-  const body = await readBytes(request, limits, { length, reserve: () => hold.reserve(mostBytes) });
+  let body: Uint8Array;
+  // It goes on in a later turn of the event loop than the one in which the body ended: bytes in the
+  // same packet as its end are parsed by the runtime after that turn. A second request, trailers or
+  // an empty line make it close the connection, and a call without a reader must not start.
+  if (length === undefined || length > smallBytes) {
+    body = await readPieces(request, limits, { length, hold, mostBytes });
+    await nextTurn();
+  } else {
+    // The runtime reads a whole body fastest, but does not report progress. Looking at `body` would
+    // make a stream of it.
+    const whole = request.bytes();
+    // A failure is reported below.
+    whole.catch(ignore);
+    await nextTurn();
+    // Most bodies come with their head, and need no deadline.
+    if (Bun.peek.status(whole) === "fulfilled") body = await whole;
+    else {
+      body = await withDeadline(() => whole, request, limits);
+      await nextTurn();
+    }
+  }
   request.signal.throwIfAborted();
   if (isEncoded) return readEncoded({ body, encoding }, limits, hold);
   hold.becomes(parsedFactor * body.byteLength);
@@ -81,7 +101,10 @@ function mostBytesOf(wireBytes: number, limits: BodyLimits): number {
   return expandedBytes + Math.max(expandedBytes * (parsedFactor - 1), wireBytes);
 }
 
+function ignore(): void {}
+
 function requireJson(contentType: string | null): void {
+  if (contentType === "application/json") return;
   const mediaType = contentType?.split(";", 1)[0]?.trim().toLowerCase();
   if (mediaType === "application/json") return;
   const sent = (contentType ?? "").slice(0, 100);
@@ -121,53 +144,24 @@ function memoryFull(what: string, headers: Readonly<Record<string, string>>): Ga
 
 interface Reading {
   readonly length: number | undefined;
-  /** Takes memory for the whole body. */
-  reserve(): void | Promise<void>;
-}
-
-/**
- * Resolves in a later turn of the event loop than the one in which the body ended: bytes in the same
- * packet as its end are parsed by the runtime after that turn. A second request, trailers or an
- * empty line make it close the connection, and a call without a reader must not start.
- */
-async function readBytes(
-  request: Request,
-  limits: BodyLimits,
-  reading: Reading,
-): Promise<Uint8Array> {
-  const { length } = reading;
-  if (length === undefined || length > smallBytes) {
-    const body = await readPieces(request, limits, reading);
-    await nextTurn();
-    return body;
-  }
-  // The runtime reads a whole body fastest, but does not report progress. Looking at `body` would
-  // make a stream of it.
-  const whole = request.bytes();
-  // A failure is reported below.
-  whole.catch(() => undefined);
-  await nextTurn();
-  // Most bodies come with their head, and need no deadline.
-  if (Bun.peek.status(whole) === "fulfilled") return whole;
-  const body = await withDeadline(() => whole, request, limits);
-  await nextTurn();
-  return body;
+  /** Takes memory for the most bytes that the body may need. */
+  readonly hold: Pick<MemoryHold, "reserve">;
+  readonly mostBytes: number;
 }
 
 async function readPieces(
   request: Request,
   limits: BodyLimits,
-  reading: Reading,
+  { length, hold, mostBytes }: Reading,
 ): Promise<Uint8Array> {
   const { body } = request;
-  const { length } = reading;
   if (body === null) return new Uint8Array(0);
   const { bodyLimitBytes: limitBytes } = limits;
   // A second call of `reserve` does nothing.
-  if (length !== undefined) await reading.reserve();
+  if (length !== undefined) await hold.reserve(mostBytes);
   const read = (restartAfter: RestartDeadline): Promise<Uint8Array> =>
     readChunks(body, limitBytes, (size) =>
-      size > smallBytes ? restartAfter(reading.reserve()) : undefined,
+      size > smallBytes ? restartAfter(hold.reserve(mostBytes)) : undefined,
     );
   return withDeadline(read, request, limits);
 }

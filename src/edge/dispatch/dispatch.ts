@@ -6,6 +6,7 @@ import type { HandledRequest } from "../../domain/handled-request.ts";
 import type { DispatchOptions, Surface } from "./dispatch-options.ts";
 import { hasLeft } from "../replies/route-refusal.ts";
 import { type Dialect, errorReply, type Reply, toGatewayError } from "../replies/error-reply.ts";
+import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { handleWithKey } from "./handle-with-key.ts";
 import type { ListenOptions } from "../listen.ts";
 import { refusalOf } from "../replies/refusal-of.ts";
@@ -78,13 +79,12 @@ function finish(reply: Reply, context: RequestContext): Response | Promise<Respo
   if (context.isIdleTimerPaused && !isStreamed) {
     context.connections.resumeIdleTimer(context.request);
   }
-  const { request, id, route, caller, accountId, error, edge, repeatedOf, shared } = context;
+  const { request, id, route, error, edge, repeatedOf, shared } = context;
   const { options } = shared;
   const { status } = reply;
   const durationMs = options.clock.monotonic() - context.receivedAt;
   context.durationMs = durationMs;
-  const refused = { id, at: options.clock.now(), callerStatus: status, route, caller, accountId };
-  const refusal = error && context.isExplained ? refusalOf({ ...refused, error }) : undefined;
+  const refusal = error && context.isExplained ? refusalIn(context, status, error) : undefined;
   const { method } = request;
   const access = accessOf(context);
   options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf, access });
@@ -93,6 +93,12 @@ function finish(reply: Reply, context: RequestContext): Response | Promise<Respo
   const discarding = isClosing && shared.lingering.discardRest(request, edge.bodyLimits);
   if (!(discarding instanceof Promise)) return toResponse(secured, context, isClosing);
   return discarding.then(() => toResponse(secured, context, isClosing));
+}
+
+function refusalIn(context: RequestContext, callerStatus: number, error: GatewayError) {
+  const { id, route, caller, accountId, shared } = context;
+  const at = shared.options.clock.now();
+  return refusalOf({ id, at, callerStatus, route, caller, accountId, error });
 }
 
 /** Undefined for calls, which are reported at their end, and for requests outside the API. */

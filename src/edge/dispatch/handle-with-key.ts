@@ -12,7 +12,7 @@ import { draining, unknownHost } from "../replies/route-refusal.ts";
 import type { PreparedRefusal, Reply } from "../replies/error-reply.ts";
 import { closingUnread } from "../replies/to-response.ts";
 import type { RequestContext } from "./request-context.ts";
-import type { ArrivingRequest, KeyCall, KeyRoute } from "./route.ts";
+import type { ArrivingRequest, KeyRoute } from "./route.ts";
 import type { Overload } from "../replies/repeated-refusals.ts";
 
 /** A request for a route that needs a key. */
@@ -27,7 +27,6 @@ export interface KeyedRequest {
 export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   const { context, surface, host } = keyed;
   if (context.shared.options.shutdown.isRefusing) throw draining();
-  const { overload } = surface.access;
   const snapshot = surface.access.snapshot();
   const environment = environmentAt(snapshot, host);
   if (environment === undefined) throw unknownHost(host);
@@ -42,39 +41,38 @@ export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
     return repeat(prepared, "address", keyed);
   }
   context.caller = caller;
-  const known = { caller, environment, snapshot };
-  return countThen(keyed, known, (counted) => {
-    if (overload?.refusesUnread(caller.key) === true) return shed(keyed, overload);
-    return serve(keyed, known, counted);
-  });
+  return countThenServe(keyed, { caller, environment, snapshot });
 }
 
 /** Counts a request, then continues; a repeated refusal within a second is the prepared one. */
-function countThen(
-  keyed: KeyedRequest,
-  known: ArrivingRequest,
-  then: (counted: CountedRequest | undefined) => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
+function countThenServe(keyed: KeyedRequest, known: ArrivingRequest): Reply | Promise<Reply> {
   const { context, route, surface } = keyed;
   const { count } = surface.access;
-  if (count === undefined) return then(undefined);
-  const { counts: kind } = route;
-  const { caller } = known;
-  const prepared = surface.refusals.ofKey(kind, caller, context.receivedAt);
+  if (count === undefined) return serve(keyed, known, undefined);
+  const prepared = surface.refusals.ofKey(route.counts, known.caller, context.receivedAt);
   if (prepared !== undefined) return repeat(prepared, "key", keyed);
-  const keepRefusal = (error: unknown): never => {
-    if (error instanceof GatewayError && error.status === 429) {
-      surface.refusals.keepOfKey({ kind, caller }, error, context.receivedAt);
-    }
-    throw error;
-  };
   let counted: ReturnType<CountArrival>;
   try {
-    counted = count(kind, known);
+    counted = count(route.counts, known);
   } catch (error) {
-    return keepRefusal(error);
+    return refuseOnCount(error, keyed, known);
   }
-  return counted instanceof Promise ? counted.then(then, keepRefusal) : then(counted);
+  if (!(counted instanceof Promise)) return serve(keyed, known, counted);
+  return counted.then(
+    (late) => serve(keyed, known, late),
+    (error: unknown) => refuseOnCount(error, keyed, known),
+  );
+}
+
+function refuseOnCount(
+  error: unknown,
+  { context, route, surface }: KeyedRequest,
+  { caller }: ArrivingRequest,
+): never {
+  if (error instanceof GatewayError && error.status === 429) {
+    surface.refusals.keepOfKey({ kind: route.counts, caller }, error, context.receivedAt);
+  }
+  throw error;
 }
 
 function repeat(
@@ -98,10 +96,13 @@ function refuse({ error, reply }: PreparedRefusal, { context, surface }: KeyedRe
 }
 
 function serve(
-  { context, route, parameter }: KeyedRequest,
-  { caller, environment, snapshot }: Known,
+  keyed: KeyedRequest,
+  { caller, environment, snapshot }: ArrivingRequest,
   counted: CountedRequest | undefined,
 ): Reply | Promise<Reply> {
+  const { context, route, surface, parameter } = keyed;
+  const { overload } = surface.access;
+  if (overload?.refusesUnread(caller.key) === true) return shed(keyed, overload);
   const { id, request, receivedAt } = context;
   const { headers } = request;
   const { sampling } = snapshot.settings;
@@ -129,5 +130,3 @@ function serve(
     streamEnded: (end) => context.streamEnded(end),
   });
 }
-
-type Known = Pick<KeyCall, "caller" | "environment" | "snapshot">;

@@ -9,6 +9,7 @@ import {
   type ProbeResult,
   type TargetChange,
   TargetState,
+  type WatchedAttempt,
 } from "./target-state.ts";
 import { type TargetView, unknownTarget } from "../target-view.ts";
 
@@ -63,22 +64,18 @@ export class TargetHealth {
    */
   tryBegin(target: Target, terms: AttemptTerms): AttemptWatch | undefined {
     const state = this.#stateOf(target.id);
-    const { clock } = this.#options;
-    const attempt = state.tryBegin(clock.monotonic(), terms);
-    if (attempt === undefined) return undefined;
-    let isUnderWay = true;
-    return {
-      answered: () => {
-        if (!isUnderWay || attempt.isAnswered) return;
-        this.#notify(target.id, state, state.answered(attempt, clock.monotonic()));
-      },
-      ended: (outcome) => {
-        if (!isUnderWay) return;
-        isUnderWay = false;
-        this.#notify(target.id, state, state.ended(attempt, outcome, this.#moment()));
-      },
-      overdueAfterMs: state.overdueAfterMs(attempt),
-    };
+    const attempt = state.tryBegin(this.#options.clock.monotonic(), terms);
+    return attempt && new TargetWatch(this, { id: target.id, state, attempt });
+  }
+
+  /** Use it by way of an `AttemptWatch`. */
+  answered({ id, state, attempt }: Watched): void {
+    this.#notify(id, state, state.answered(attempt, this.#options.clock.monotonic()));
+  }
+
+  /** As `answered`. */
+  ended({ id, state, attempt }: Watched, outcome: ObservedEnd): void {
+    this.#notify(id, state, state.ended(attempt, outcome, this.#moment()));
   }
 
   /** The places of a target; one is taken before an attempt begins. */
@@ -135,5 +132,35 @@ export class TargetHealth {
       if (notice === undefined) this.#options.onReturned({ target, key });
       else this.#options.onOut({ target, key, ...notice });
     }
+  }
+}
+
+interface Watched {
+  /** Of the target. */
+  readonly id: string;
+  readonly state: TargetState;
+  readonly attempt: WatchedAttempt;
+}
+
+class TargetWatch implements AttemptWatch {
+  readonly overdueAfterMs: number;
+  readonly #health: TargetHealth;
+  readonly #watched: Watched;
+  #isUnderWay = true;
+
+  constructor(health: TargetHealth, watched: Watched) {
+    this.#health = health;
+    this.#watched = watched;
+    this.overdueAfterMs = watched.state.overdueAfterMs(watched.attempt);
+  }
+
+  answered(): void {
+    if (this.#isUnderWay && !this.#watched.attempt.isAnswered) this.#health.answered(this.#watched);
+  }
+
+  ended(outcome: ObservedEnd): void {
+    if (!this.#isUnderWay) return;
+    this.#isUnderWay = false;
+    this.#health.ended(this.#watched, outcome);
   }
 }

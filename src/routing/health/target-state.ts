@@ -40,7 +40,7 @@ export interface Moment {
   readonly settings: OutSettings;
 }
 
-interface WatchedAttempt extends KeyOf {
+export interface WatchedAttempt extends KeyOf {
   readonly isStreamed: boolean;
   readonly beganMs: number;
   /** The periods in which it began, for all keys and for its own. */

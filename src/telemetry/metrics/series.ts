@@ -7,13 +7,12 @@ interface MetricOptions extends Omit<MetricFamily, "series"> {
 /** What a series has counted. */
 type Readings = Pick<MetricSeries, "value" | "counts">;
 
-/** A metric of at most five labels: its series by their values. */
+/** A metric: its series by the values of its labels, in the order of their names. */
 export class Metric<Series extends Readings> {
   readonly #about: Omit<MetricFamily, "series">;
   readonly #labelNames: readonly string[];
   readonly #create: () => Series;
-  /** By each label: a call counts in a dozen series, and a joined key would cost far more. */
-  readonly #byLabels = new Map<string, ByLabel<ByLabel<ByLabel<ByLabel<Series>>>>>();
+  readonly #root = new Branch<Series>();
   readonly #all: (readonly [labels: MetricSeries["labels"], series: Series])[] = [];
 
   constructor({ labelNames, ...about }: MetricOptions, create: () => Series) {
@@ -24,15 +23,13 @@ export class Metric<Series extends Readings> {
     if (labelNames.length === 0) this.of();
   }
 
-  /** Label values are in the order of the names. */
+  /** By each label: a call counts in a dozen series, and a joined key would cost far more. */
   of(...labels: readonly string[]): Series {
-    const one = labels[0] ?? "";
-    const two = labels[1] ?? "";
-    const three = labels[2] ?? "";
-    const four = labels[3] ?? "";
-    const five = labels[4] ?? "";
-    const known = this.#byLabels.get(one)?.get(two)?.get(three)?.get(four)?.get(five);
-    return known ?? this.#begin([one, two, three, four, five]);
+    let branch: Branch<Series> | undefined = this.#root;
+    for (let index = 0; index < labels.length; index += 1) {
+      branch = branch?.below.get(labels[index] ?? "");
+    }
+    return branch?.series ?? this.#begin(labels);
   }
 
   collect(): MetricFamily {
@@ -42,22 +39,26 @@ export class Metric<Series extends Readings> {
     return { ...this.#about, series };
   }
 
-  #begin(values: readonly [string, string, string, string, string]): Series {
+  #begin(values: readonly string[]): Series {
     const series = this.#create();
     const labels = this.#labelNames.map((name, index) => [name, values[index] ?? ""]);
     this.#all.push([Object.fromEntries(labels), series]);
-    const [one, two, three, four, five] = values;
-    below(below(below(below(this.#byLabels, one), two), three), four).set(five, series);
+    let branch = this.#root;
+    for (const value of values) {
+      const below = branch.below.get(value) ?? new Branch<Series>();
+      branch.below.set(value, below);
+      branch = below;
+    }
+    branch.series = series;
     return series;
   }
 }
 
-type ByLabel<Value> = Map<string, Value>;
-
-function below<Value>(all: Map<string, Map<string, Value>>, name: string): Map<string, Value> {
-  const known = all.get(name) ?? new Map<string, Value>();
-  all.set(name, known);
-  return known;
+/** The series whose first labels have these values. */
+class Branch<Series> {
+  /** That without further labels. */
+  series: Series | undefined;
+  readonly below = new Map<string, Branch<Series>>();
 }
 
 /** A series of a counter. */

@@ -1,3 +1,4 @@
+import type { TransportRequest } from "../transport.ts";
 import type { ConnectionSettings, Proxies, Proxy } from "../../domain/upstream-settings.ts";
 
 /** Where requests to one server go, and how. */
@@ -20,6 +21,13 @@ export interface Address {
   readonly host: string;
   /** The target of the request line. */
   readonly target: string;
+  /** The fields of its last request: most have the same ones. */
+  written?: WrittenFields;
+}
+
+/** The lines of a head that do not depend on the body. */
+interface WrittenFields extends Pick<TransportRequest, "method" | "headers"> {
+  readonly text: string;
 }
 
 /** Upstreams have a few addresses for each of their models. */

@@ -23,8 +23,21 @@ const invalidTarget = /[^\x21-\x7e]/;
 /** The head of a request: ASCII only. Throws `ClientError` for invalid parts. */
 export function writeRequestHead(
   { method, headers }: TransportRequest,
-  { host, target, origin: { proxy, isSecure } }: Address,
+  address: Address,
   bodyBytes: number,
+): string {
+  let { written } = address;
+  if (written?.headers !== headers || written.method !== method) {
+    written = { method, headers, text: writeFields(method, headers, address) };
+    address.written = written;
+  }
+  return `${written.text}content-length: ${bodyBytes}\r\n\r\n`;
+}
+
+function writeFields(
+  method: string,
+  headers: TransportRequest["headers"],
+  { host, target, origin: { proxy, isSecure } }: Address,
 ): string {
   if (invalidTarget.test(target)) throw new ClientError("InvalidRequest", "connecting");
   let head = `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n`;
@@ -46,7 +59,7 @@ export function writeRequestHead(
   if (!isSecure && proxy?.authorization !== undefined) {
     head += `proxy-authorization: ${proxy.authorization}\r\n`;
   }
-  return `${head}content-length: ${bodyBytes}\r\n\r\n`;
+  return head;
 }
 
 /** How far a request came before its connection failed. */

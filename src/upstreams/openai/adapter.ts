@@ -28,6 +28,8 @@ export function createOpenAiAdapter(
 ): UpstreamAdapter {
   const post = requestTo(settings);
   const own = { ...credential(settings), ...settings.headers };
+  // One object for most requests, whose head is then written once.
+  const authorized = { ...jsonHeaders, ...own };
   const rules = { ...settings, fields: forwardedFields(settings.forwardFields) };
   const ask = (conversation: Conversation, model: string): AskedChat => {
     const { body, adjusted } = writeChatRequest(conversation, model, rules);
@@ -66,7 +68,10 @@ export function createOpenAiAdapter(
     provider: "openai",
     traceHeaders,
     requestIdHeader,
-    authorize: (request) => ({ ...request, headers: { ...request.headers, ...own } }),
+    authorize: (request) => {
+      const { headers } = request;
+      return { ...request, headers: headers === jsonHeaders ? authorized : { ...headers, ...own } };
+    },
     readFailure: createReadFailure(clock),
   };
 }
@@ -76,24 +81,27 @@ type AskedChat = Pick<EncodedRequest<unknown>, "request" | "adjusted">;
 function requestTo(settings: OpenAiSettings): (path: string, body: string) => UpstreamRequest {
   const query = new URLSearchParams(settings.query).toString();
   const suffix = query === "" ? "" : `?${query}`;
-  const headers = {
-    "content-type": "application/json",
-    accept: "application/json, text/event-stream",
-    "accept-encoding": "identity",
-  };
   return (path, body) => ({
     url: `${settings.baseUrl}${path}${suffix}`,
     method: "POST",
-    headers,
+    headers: jsonHeaders,
     body,
   });
 }
+
+const jsonHeaders: UpstreamRequest["headers"] = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+  "accept-encoding": "identity",
+};
 
 function credential({ apiKey, apiKeyHeader }: OpenAiSettings): Readonly<Record<string, string>> {
   if (apiKey === undefined) return {};
   const value = apiKey.reveal();
   return apiKeyHeader === "api-key" ? { "api-key": value } : { authorization: `Bearer ${value}` };
 }
+
+const utf8 = new TextDecoder();
 
 /**
  * Reads the answer to a request for a whole one: a `chat.completion`, or a stream in its place.
@@ -104,6 +112,6 @@ function decodeChat(body: Uint8Array, services: AnswerServices): ChatResult {
     return collectStream((limits) => new ChatStreamDecoder(services, limits), body);
   }
   const events: ChatEvent[] = [];
-  new AnswerReader(services).readWhole(new TextDecoder().decode(body), events);
+  new AnswerReader(services).readWhole(utf8.decode(body), events);
   return collectAnswer(events);
 }
