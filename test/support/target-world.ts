@@ -41,7 +41,7 @@ export function start() {
       if (isHeld) limit.giveBack(key);
       isHeld = false;
     };
-    return { ...watch, ended };
+    return { answered: () => watch.answered(), ended, overdueAfterMs: watch.overdueAfterMs };
   };
   /** As the last resort, so times out do not matter. */
   const begin = (key = "k", account = key): AttemptWatch => {

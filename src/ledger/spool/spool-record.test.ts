@@ -62,7 +62,7 @@ function anyRecord(random: () => number, id: number): UsageRecord {
 }
 
 function isOneLine(line: string): boolean {
-  return line.indexOf("\n") === line.length - 1;
+  return !line.includes("\n");
 }
 
 test("any record is one line, and is read as it was recorded", () => {

@@ -19,19 +19,19 @@ export interface Delivered {
   readonly at: number;
 }
 
-/** The line that opens a call, with its end. */
+/** The line that opens a call. Lines are written without their end. */
 export function writeOpen(call: OpenedCall): string {
-  return `{"open":${JSON.stringify(call)}}\n`;
+  return JSON.stringify({ open: call });
 }
 
 export function writeCheckpoint(id: string, { outputTokens, at }: Delivered): string {
-  return `{"checkpoint":${JSON.stringify({ id, outputTokens, at })}}\n`;
+  return JSON.stringify({ checkpoint: { id, outputTokens, at } });
 }
 
 export function writeClose(record: UsageRecord): string {
   const { routing } = record;
   const kept = routing === undefined ? record : { ...record, routing: keptRouting(routing) };
-  return `{"close":${JSON.stringify(kept)}}\n`;
+  return JSON.stringify({ close: kept });
 }
 
 const openStart = '{"open":{"id":"';

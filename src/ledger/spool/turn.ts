@@ -19,16 +19,17 @@ export interface TurnRecords {
 
 /** The most bytes that a unit of a text takes. */
 const bytesPerUnit = 3;
-/** A turn with more text is written in several parts, far below what readers take. */
+const lineFeed = 0x0a;
+/** A turn with more bytes is written in several parts, far below what readers take. */
 const longestTurn = 256 * 1024;
 
 /** The records of one turn of the event loop, until they are written at its end. */
 export class Turn {
   readonly #atTurnEnd: AtTurnEnd;
   readonly #write: () => void;
-  /** The lines of its records. */
-  #text = "";
+  /** Room for the header, then the lines of its records. */
   #frame = Buffer.alloc(64 * 1024);
+  #end = headerBytes;
   #opened: CallEntry[] = [];
   #ended: CallEntry[] = [];
   #written: PromiseWithResolvers<RecordFailure> | undefined;
@@ -44,9 +45,9 @@ export class Turn {
     this.#write = write;
   }
 
-  /** The length of its text, which is in bytes but for names in other scripts. */
+  /** The bytes of its lines. */
   get length(): number {
-    return this.#text.length;
+    return this.#end - headerBytes;
   }
 
   /** Ended calls that are not written yet. */
@@ -60,18 +61,18 @@ export class Turn {
   add(entry: CallEntry): Promise<RecordFailure> {
     const { call, delivered, record } = entry;
     if (record !== undefined) {
-      this.#text += writeClose(record);
+      this.#append(writeClose(record));
       this.#ended.push(entry);
     } else if (call !== undefined) {
-      this.#text += writeOpen(call);
+      this.#append(writeOpen(call));
       this.#opened.push(entry);
-      if (delivered !== undefined) this.#text += writeCheckpoint(call.id, delivered);
+      if (delivered !== undefined) this.#append(writeCheckpoint(call.id, delivered));
     }
     return this.#awaitEnd();
   }
 
   checkpoint(callId: string, delivered: Delivered): void {
-    this.#text += writeCheckpoint(callId, delivered);
+    this.#append(writeCheckpoint(callId, delivered));
     void this.#awaitEnd();
   }
 
@@ -79,24 +80,30 @@ export class Turn {
   take(): TurnRecords | undefined {
     const written = this.#written;
     if (written === undefined) return undefined;
-    const [text, opened, ended] = [this.#text, this.#opened, this.#ended];
-    this.#text = "";
+    const [frame, opened, ended] = [this.#frame.subarray(0, this.#end), this.#opened, this.#ended];
+    this.#end = headerBytes;
     this.#opened = [];
     this.#ended = [];
     this.#written = undefined;
-    return { frame: this.#frameOf(text), opened, ended, resolve: written.resolve };
+    return { frame: sealFrame(frame), opened, ended, resolve: written.resolve };
   }
 
-  #frameOf(text: string): Uint8Array {
-    const most = headerBytes + text.length * bytesPerUnit;
-    if (most > this.#frame.length) this.#frame = Buffer.alloc(most);
-    const end = headerBytes + this.#frame.write(text, headerBytes);
-    return sealFrame(this.#frame.subarray(0, end));
+  /** Encodes each line at once: a text of all of them would be one more copy. */
+  #append(line: string): void {
+    const most = this.#end + line.length * bytesPerUnit + 1;
+    if (most > this.#frame.length) {
+      const grown = Buffer.alloc(2 * most);
+      this.#frame.copy(grown, 0, 0, this.#end);
+      this.#frame = grown;
+    }
+    this.#end += this.#frame.write(line, this.#end);
+    this.#frame[this.#end] = lineFeed;
+    this.#end += 1;
   }
 
   #awaitEnd(): Promise<RecordFailure> {
     const { promise } = (this.#written ??= Promise.withResolvers());
-    if (this.#text.length > longestTurn) {
+    if (this.length > longestTurn) {
       this.#write();
     } else if (!this.#isEndAwaited) {
       this.#isEndAwaited = true;

@@ -107,15 +107,24 @@ export class ResponseReader {
     const chunked = this.#chunked;
     if (chunked !== undefined) {
       const { from, to, restAt } = chunked.decode(bytes, start);
-      if (to > from) this.#receiver?.onBody(bytes.subarray(from, to));
+      if (to > from) this.#receiver?.onBody(partOf(bytes, from, to));
       if (chunked.isOver) this.#phase = "over";
       return restAt;
     }
     const end = Math.min(bytes.length, start + this.#remaining);
     this.#remaining -= end - start;
     if (this.#remaining === 0) this.#phase = "over";
-    const isAll = start === 0 && end === bytes.length;
-    this.#receiver?.onBody(isAll ? bytes : bytes.subarray(start, end));
+    this.#receiver?.onBody(partOf(bytes, start, end));
     return end;
   }
+}
+
+/** The runtime keeps so few bytes in the memory of objects; a view of them would move them out. */
+const mostInner = 1000;
+
+function partOf(bytes: Buffer, start: number, end: number): Uint8Array {
+  if (start === 0 && end === bytes.length) return bytes;
+  // A buffer's own `slice` is a view, too.
+  const isInner = bytes.length <= mostInner;
+  return isInner ? Uint8Array.prototype.slice.call(bytes, start, end) : bytes.subarray(start, end);
 }
