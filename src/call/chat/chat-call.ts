@@ -61,7 +61,8 @@ export async function runChat(
   const call = beginHooks(arriving, services.onHookFailed);
   const chat = call.hooks === undefined ? read : await throughHooks(call, read, services);
   using images = new CallImages(chat.request);
-  const work = new WholeChat(chat, images, call.snapshot.settings.chatAnswerValues);
+  const { chatAnswerValues: mostValues } = call.snapshot.settings;
+  const work = new ChatWork({ chat, images, mostValues, ask: attemptChat });
   const started = await runCall(call, work, services);
   const { answer, meter } = started;
   for (const choice of answer.choices) {
@@ -83,7 +84,7 @@ export async function openChatStream(
   const call = beginHooks(arriving, services.onHookFailed);
   const chat = call.hooks === undefined ? read : await throughHooks(call, read, services);
   using images = new CallImages(chat.request);
-  const work = new StreamedChat(chat, images);
+  const work = new ChatWork({ chat, images, mostValues: undefined, ask: openAnswer });
   const started = await runCall(call, work, services);
   const { model } = started.admission;
   const answer = new MeteredStream({
@@ -149,135 +150,96 @@ async function openAnswer(asked: ChatAttempt): Promise<OpenAnswer> {
   }
 }
 
+interface ChatWorkOptions<Answer> {
+  readonly chat: ChatCall;
+  readonly images: CallImages;
+  /** `answers.chat_values` of a whole answer; undefined for a stream. */
+  readonly mostValues: number | undefined;
+  /** Sends a prepared request. `progress` is of a whole answer. */
+  readonly ask: (asked: ChatAttempt, progress: ChoiceProgress) => Promise<Answer>;
+}
+
 /** A chat request and how it is sent to a target. */
-abstract class ChatWork<Answer> implements CallWork<Answer> {
+class ChatWork<Answer> implements CallWork<Answer> {
   readonly kind = "chat";
-  abstract readonly isStreamed: boolean;
-  readonly #chat: ChatCall;
-  readonly #images: CallImages;
+  readonly alias: string;
+  readonly dialect: Conversation["wire"];
+  readonly inputs: number;
+  readonly isStreamed: boolean;
+  readonly #options: ChatWorkOptions<Answer>;
+  readonly #request: Conversation;
   readonly #size: InputSize;
   readonly #held: readonly NamedState[];
   readonly #texts: ReadTexts;
+  readonly #progress: ChoiceProgress;
   #counted: { readonly alias: string; readonly tokens: number } | undefined;
 
-  constructor(chat: ChatCall, images: CallImages) {
-    const { request, bodyBytes } = chat;
-    this.#chat = chat;
-    this.#images = images;
+  constructor(options: ChatWorkOptions<Answer>) {
+    const { request, bodyBytes } = options.chat;
+    this.alias = request.model;
+    this.dialect = request.wire;
+    this.inputs = choiceCount(request);
+    this.isStreamed = options.mostValues === undefined;
+    this.#options = options;
+    this.#request = request;
     this.#size = measureChatInput(request, bodyBytes);
     this.#held = heldStateIn(request);
     this.#texts = new ReadTexts(textsOf(request));
-  }
-
-  /** Sends a prepared request. */
-  protected abstract ask(asked: ChatAttempt): Promise<Answer>;
-
-  abstract unanswered(): number;
-
-  protected checkAnswer(): void {}
-
-  get request(): Conversation {
-    return this.#chat.request;
-  }
-
-  get alias(): string {
-    return this.request.model;
-  }
-
-  get dialect(): Conversation["wire"] {
-    return this.request.wire;
-  }
-
-  get inputs(): number {
-    return choiceCount(this.request);
+    this.#progress = new ChoiceProgress(this.inputs);
   }
 
   get isTagged(): boolean {
-    return hasTags(this.request);
+    return hasTags(this.#request);
   }
 
   continues(destination: Destination, call: Call, { tags }: Pick<CallServices, "tags">): boolean {
-    return opaqueValuesOf(destination, call, tags).wroteNewest(this.request);
+    return opaqueValuesOf(destination, call, tags).wroteNewest(this.#request);
   }
 
   measure(model: Model, call: Pick<Call, "snapshot" | "environment">): InputSize {
-    return repeatedInput(this.#size, inputReadings(this.request, model, call));
+    return repeatedInput(this.#size, inputReadings(this.#request, model, call));
   }
 
   async countInput(model: Model, context: CountContext): Promise<number | undefined> {
-    const { request } = this;
-    const tokens = await countInput(request, model, context);
+    const tokens = await countInput(this.#request, model, context);
     if (tokens === undefined) return undefined;
     this.#counted = { alias: model.alias, tokens };
-    return tokens * inputReadings(request, model, context.call);
+    return tokens * inputReadings(this.#request, model, context.call);
   }
 
   expectedOutput(model: Model): OutputExpectation {
-    return expectedOutput(this.request, model);
+    return expectedOutput(this.#request, model);
+  }
+
+  unanswered(): number {
+    return this.isStreamed ? 1 : this.#progress.unanswered();
   }
 
   check(model: Model): void {
-    const { request } = this;
-    checkOutputCap(request, model);
-    this.checkAnswer();
+    const { mostValues } = this.#options;
+    checkOutputCap(this.#request, model);
+    if (mostValues !== undefined) checkAnswerSize(this.#request, mostValues);
     const { alias, contextWindow } = model;
     const length =
       this.#counted?.alias === alias
         ? { tokens: this.#counted.tokens, isCounted: true }
         : { tokens: this.#texts.sumFor(contextWindow), isCounted: false };
-    checkContextWindow(length, model, fieldOf(request, "turns"));
+    checkContextWindow(length, model, fieldOf(this.#request, "turns"));
   }
 
   attempt(attempt: Attempt): Promise<Answer> {
     const { candidate, call, services } = attempt;
     const terms = { call, tags: services.tags, held: this.#held };
     const codec = callerCodec(chatCodec(candidate), candidate, terms);
-    const preparing = this.#images.requestFor(codec, attempt);
+    const preparing = this.#options.images.requestFor(codec, attempt);
     return preparing instanceof Promise
-      ? preparing.then((prepared) => this.#askFor(prepared, codec, attempt))
-      : this.#askFor(preparing, codec, attempt);
+      ? preparing.then((prepared) => this.#ask(prepared, codec, attempt))
+      : this.#ask(preparing, codec, attempt);
   }
 
-  #askFor(prepared: Conversation, codec: ChatCodec, attempt: Attempt): Promise<Answer> {
+  #ask(prepared: Conversation, codec: ChatCodec, attempt: Attempt): Promise<Answer> {
     const request = capped(withHiddenNames(prepared, attempt), attempt);
-    return this.ask({ request, codec, attempt });
-  }
-}
-
-class WholeChat extends ChatWork<ChatResult> {
-  readonly isStreamed = false;
-  readonly #progress: ChoiceProgress;
-  /** `answers.chat_values` */
-  readonly #mostValues: number;
-
-  constructor(chat: ChatCall, images: CallImages, mostValues: number) {
-    super(chat, images);
-    this.#progress = new ChoiceProgress(this.inputs);
-    this.#mostValues = mostValues;
-  }
-
-  protected override checkAnswer(): void {
-    checkAnswerSize(this.request, this.#mostValues);
-  }
-
-  unanswered(): number {
-    return this.#progress.unanswered();
-  }
-
-  protected ask(asked: ChatAttempt): Promise<ChatResult> {
-    return attemptChat(asked, this.#progress);
-  }
-}
-
-class StreamedChat extends ChatWork<OpenAnswer> {
-  readonly isStreamed = true;
-
-  unanswered(): number {
-    return 1;
-  }
-
-  protected ask(asked: ChatAttempt): Promise<OpenAnswer> {
-    return openAnswer(asked);
+    return this.#options.ask({ request, codec, attempt }, this.#progress);
   }
 }
 
