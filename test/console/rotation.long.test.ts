@@ -77,9 +77,7 @@ test("a key is rotated under traffic without a failed call, over a reload of the
   await page.getByText("Nobody has used the new secret yet.").waitFor();
   await visit.expectAccessible();
   traffic.deploy(next);
-  // Processes tell each other of a use within two seconds.
-  await Bun.sleep(3_000);
-  await page.reload();
+  // Without a reload: by the live stream.
   await page.getByText(/The old secret was used/).waitFor();
   // It was used a moment ago, so the end is not the first choice, and asks.
   await page.getByRole("button", { name: "End the old secret..." }).click();
@@ -111,6 +109,26 @@ test("a key in use is revoked only after its name was typed, and the receipt nam
   await page.getByText("1 of 1 gateways refuse it.").waitFor();
   expect(await call(key.text)).toBe(401);
   await visit.expectAccessible();
+  await visit.expectClean();
+});
+
+test("the page shows what a key uses of its limits, to the token", async () => {
+  const { data } = await world.admin("GET", "/applications");
+  const limits = { requests_per_minute: 20, tokens_per_minute: 10_000 };
+  const body = { application_id: data[0].id, plan: "enterprise", name: "measured", limits };
+  const { key, api_key: text } = await world.admin("POST", "/keys", body);
+  await using visit = await world.signedIn(operator);
+  const { page } = visit;
+  await page.goto(`${visit.url}/keys/${key.id}`);
+  await page.getByText("0 of 20 (0%)").waitFor();
+  for (let count = 0; count < 19; count += 1) expect(await call(String(text))).toBe(200);
+  await page.getByText("19 of 20 (95%)").waitFor();
+  const { use } = await world.admin("GET", `/keys/${key.id}/live`);
+  await page.getByText(`${use.tokens.used} of 10,000`).waitFor();
+  expect(use.tokens.used).toBeGreaterThan(0);
+  await visit.expectAccessible();
+  const streams = visit.apiRequests().filter((request) => request.includes("/live?"));
+  expect(streams).toEqual([`GET /admin/v1/live?topics=key&key_id=${key.id}`]);
   await visit.expectClean();
 });
 

@@ -15,3 +15,8 @@ export function useRole(): Role {
 export function useMayChange(): boolean {
   return useRole() !== "auditor";
 }
+
+/** Whether the user sees all accounts, so that names of accounts mean something. */
+export function useSeesAll(): boolean {
+  return useUser()?.account_id === null;
+}

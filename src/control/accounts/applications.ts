@@ -2,7 +2,7 @@ import type { Application } from "../../store/entities.ts";
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { ControlTransaction } from "../../store/repositories/control-store.ts";
+import type { ControlTransaction, ControlView } from "../../store/repositories/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
 import {
@@ -31,7 +31,7 @@ export function applicationOperations(services: AdminServices): readonly Operati
       changedSchema: changedApplicationSchema,
       find: async (view, id, principal) =>
         requireVisible(await view.applications.get(id), principal, "application"),
-      show: () => (application) => viewAs(applicationSchema, application),
+      show: showApplications,
     },
     services,
   );
@@ -103,6 +103,17 @@ export async function insertApplication(
   await transaction.applications.insert(application);
   await audit(changeOf("application", "create", { after: application }));
   return application;
+}
+
+/** Looks up the account of each once. */
+function showApplications({ accounts }: Pick<ControlView, "accounts">) {
+  const names = new Map<string, string>();
+  return async (application: Application) => {
+    const { accountId: id } = application;
+    const account = names.get(id) ?? (await accounts.get(id))?.name ?? "";
+    names.set(id, account);
+    return viewAs(applicationSchema, application, { account });
+  };
 }
 
 function ownerOf(wanted: string | undefined, principal: Principal): string {

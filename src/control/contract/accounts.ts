@@ -93,6 +93,7 @@ export const applicationSchema = z
   .object({
     id: z.string().meta({ examples: ["app_4Gt8nK2vRm6Yc1Zd"] }),
     account_id: z.string(),
+    account: z.string().describe("Name of the account."),
     environment: z.string(),
     name: z.string(),
     note: z.string(),

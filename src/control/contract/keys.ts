@@ -43,6 +43,7 @@ export const keySchema = z
   .object({
     id: z.string().meta({ examples: ["key_7Hd2pV9sXq4LmB6J"] }),
     account_id: z.string(),
+    account: z.string().describe("Name of the account."),
     application_id: z.string(),
     application: z.string().describe("Name of the application."),
     environment: z.string(),

@@ -20,16 +20,17 @@ export function showKeys(
   view: ControlView,
   services: ViewServices,
 ): (key: Key) => Promise<KeyView> {
-  const owners = ownerStates(view);
+  const owners = ownersOf(view);
   return async (key) => {
     const now = services.clock.now();
     const own = keyStatus(key, now);
+    const { account, state } = await owners(key);
     const secrets = newestFirst(await view.secrets.ofKey(key.id));
     const hasSecret = secrets.some((secret) => isLive(secret, now));
-    const status =
-      own === "active" ? ((await owners(key)) ?? (hasSecret ? own : "no_secret")) : own;
+    const status = own === "active" ? (state ?? (hasSecret ? own : "no_secret")) : own;
     const isOver = own === "revoked" || own === "expired";
     return viewAs(keySchema, key, {
+      account,
       effective_limits: apiForm(key.limits ?? services.platform().plans.get(key.plan)?.limits),
       status,
       secrets: secrets.map((secret) =>
@@ -43,19 +44,29 @@ export function showKeys(
   };
 }
 
-/** Checks whether the application or account of a key is disabled; looks each up once. */
-function ownerStates({ applications, accounts }: ControlView) {
-  const known = new Map<string, Promise<OwnerState | undefined>>();
-  const read = async ({ applicationId, accountId }: Key): Promise<OwnerState | undefined> => {
+interface Owners {
+  readonly account: string;
+  /** Undefined while neither is disabled. */
+  readonly state: OwnerState | undefined;
+}
+
+/** The account's name, and whether it or the application is disabled; looks each up once. */
+function ownersOf({ applications, accounts }: ControlView): (key: Key) => Promise<Owners> {
+  const known = new Map<string, Promise<Owners>>();
+  const read = async ({ applicationId, accountId }: Key): Promise<Owners> => {
     const application = await applications.get(applicationId);
-    if (application?.disabledAt !== undefined) return "application_disabled";
     const account = await accounts.get(accountId);
-    return account?.disabledAt === undefined ? undefined : "account_disabled";
+    const name = account?.name ?? "";
+    if (application?.disabledAt !== undefined) {
+      return { account: name, state: "application_disabled" };
+    }
+    const state = account?.disabledAt === undefined ? undefined : "account_disabled";
+    return { account: name, state };
   };
   return (key: Key) => {
-    const state = known.get(key.applicationId) ?? read(key);
-    known.set(key.applicationId, state);
-    return state;
+    const owners = known.get(key.applicationId) ?? read(key);
+    known.set(key.applicationId, owners);
+    return owners;
   };
 }
 

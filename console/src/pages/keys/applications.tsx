@@ -11,7 +11,7 @@ import { Form } from "../../parts/form.tsx";
 import { Loaded } from "../../parts/page.tsx";
 import { type Column, More, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { useMayChange } from "../../shell/role.ts";
+import { useMayChange, useSeesAll } from "../../shell/role.ts";
 import { useHref, useUrl } from "../../url.ts";
 import { ApplicationFields } from "./create-key.tsx";
 
@@ -20,11 +20,13 @@ export function Applications() {
   const [url] = useUrl({ environment: "", account: "" });
   const href = useHref();
   const mayChange = useMayChange();
+  const ofAll = useSeesAll();
   const [isCreating, setCreating] = useState(false);
   const [changing, setChanging] = useState<ApplicationView>();
   const list = useList("/applications", { environment: url.environment, account_id: url.account });
   const columns: readonly Column<ApplicationView>[] = [
     { title: "Application", cell: ({ name }) => name },
+    ...(ofAll ? [{ title: "Account", cell: ({ account }: ApplicationView) => account }] : []),
     { title: "Environment", cell: ({ environment }) => environment },
     { title: "Created", cell: ({ created_at: at }) => <Time at={at} />, isWideOnly: true },
     { title: "Status", cell: (view) => <ApplicationStatus view={view} /> },

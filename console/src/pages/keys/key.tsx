@@ -149,7 +149,7 @@ function Facts({ view }: ViewProps) {
       </dd>
       <dt>Application</dt>
       <dd>
-        {view.application} in {view.environment}
+        {view.application} of {view.account}, in {view.environment}
       </dd>
       <dt>Plan</dt>
       <dd>{view.plan}</dd>

@@ -11,7 +11,7 @@ import { Secret } from "../../parts/secret.tsx";
 import { type Column, More, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Views } from "../../parts/views.tsx";
-import { useMayChange } from "../../shell/role.ts";
+import { useMayChange, useSeesAll } from "../../shell/role.ts";
 import { useHref, useUrl } from "../../url.ts";
 import { Applications } from "./applications.tsx";
 import { CreateKey } from "./create-key.tsx";
@@ -48,6 +48,7 @@ export function KeysPage() {
 function Keys() {
   const [url, change] = useUrl({ status: "", environment: "", account: "", application: "" });
   const mayChange = useMayChange();
+  const ofAll = useSeesAll();
   const cache = useCache();
   const [isCreating, setCreating] = useState(false);
   const [issued, setIssued] = useState<IssuedKey>();
@@ -98,7 +99,12 @@ function Keys() {
               command="sluice keys create --application APPLICATION --plan PLAN"
             />
           ) : (
-            <Table caption="Keys" columns={columns} rows={rows} idOf={({ id }) => id} />
+            <Table
+              caption="Keys"
+              columns={columns.filter(({ title }) => ofAll || title !== "Account")}
+              rows={rows}
+              idOf={({ id }) => id}
+            />
           )
         }
       </Loaded>
@@ -120,6 +126,7 @@ function Keys() {
 const columns: readonly Column<KeyView>[] = [
   { title: "Key", cell: (key) => <KeyLink view={key} /> },
   { title: "Application", cell: ({ application }) => application },
+  { title: "Account", cell: ({ account }) => account, isWideOnly: true },
   { title: "Environment", cell: ({ environment }) => environment, isWideOnly: true },
   { title: "Plan", cell: ({ plan }) => plan, isWideOnly: true },
   {

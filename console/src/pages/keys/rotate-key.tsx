@@ -109,23 +109,22 @@ function Stage({ view, isDone, applied, onCreated, onDone }: StageProps) {
       </>
     );
   }
+  const isUnused = newest.last_used_at === null;
   return (
     <>
-      <Steps steps={steps} current={newest.last_used_at === null ? 1 : 2} />
+      <Steps steps={steps} current={isUnused ? 1 : 2} />
       {applied !== undefined && <Receipt applied={applied} done="accept the new secret" />}
+      {isUnused && <Deploy view={view} />}
       <Watch view={view} newest={newest} previous={previous} onDone={onDone} />
-      {newest.last_used_at === null && (
-        <>
-          <Deploy view={view} />
-          <Card title="The new secret was lost">
-            <p>
-              It has not been used, so another takes its place. The old one keeps its end. Gateways
-              tell each other of a use within two seconds, so do not create one right after a
-              deployment.
-            </p>
-            <Create view={view} onCreated={onCreated} isAgain />
-          </Card>
-        </>
+      {isUnused && (
+        <Card title="The new secret was lost">
+          <p>
+            It has not been used, so another takes its place. The old one keeps its end. Gateways
+            tell each other of a use within two seconds, so do not create one right after a
+            deployment.
+          </p>
+          <Create view={view} onCreated={onCreated} isAgain />
+        </Card>
       )}
     </>
   );
