@@ -37,11 +37,7 @@ const responseFormat = tagged("type", {
 
 const audio = object({
   required: {
-    voice: textOrObject({
-      text: text(),
-      object: object({ required: { id: text() } }),
-      expected: "one of a string or object",
-    }),
+    voice: textOrObject(text(), object({ required: { id: text() } }), "one of a string or object"),
     format: oneOf(["wav", "aac", "mp3", "flac", "opus", "pcm16"]),
   },
 });

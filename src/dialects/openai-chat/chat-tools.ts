@@ -72,8 +72,8 @@ export const toolChoice = toolChoiceOr(
   }),
 );
 
-export const functionCall: Check = textOrObject({
-  text: oneOf(["none", "auto"]),
-  object: named,
-  expected: "one of one of 'none' or 'auto' or object",
-});
+export const functionCall = textOrObject(
+  oneOf(["none", "auto"]),
+  named,
+  "one of one of 'none' or 'auto' or object",
+);

@@ -73,40 +73,31 @@ interface Range {
 }
 
 export function decimal(range: Range): Check {
-  const isWithin = within("decimal", range);
-  return (value) => (typeof value === "number" ? isWithin(value) : wrongType("a decimal", value));
+  return number("decimal", range);
 }
 
 /** Whole numbers; JSON does not distinguish 1.0 from 1. */
 export function integer(range: Range = {}): Check {
-  const isWithin = within("integer", range);
-  return (value) =>
-    typeof value === "number" && Number.isInteger(value)
-      ? isWithin(value)
-      : wrongType("an integer", value);
+  return number("integer", range);
 }
 
-function within(
-  kind: "integer" | "decimal",
-  range: Range,
-): (value: number) => Violation | undefined {
+const words = { integer: "an integer", decimal: "a decimal" } as const;
+
+function number(kind: "integer" | "decimal", range: Range): Check {
   const { minimum = -Infinity, maximum = Infinity } = range;
+  const invalid = (bound: "below_min" | "above_max", what: string, value: number): Violation =>
+    new Violation(
+      `${kind}_${bound}_value`,
+      (path) => `Invalid '${path}': ${kind} ${what}, but got ${value} instead.`,
+    );
   return (value) => {
+    if (typeof value !== "number") return wrongType(words[kind], value);
+    if (kind === "integer" && !Number.isInteger(value)) return wrongType(words[kind], value);
     if (value < minimum) {
-      return new Violation(
-        `${kind}_below_min_value`,
-        (path) =>
-          `Invalid '${path}': ${kind} below minimum value. ` +
-          `Expected a value >= ${minimum}, but got ${value} instead.`,
-      );
+      return invalid("below_min", `below minimum value. Expected a value >= ${minimum}`, value);
     }
     if (value > maximum) {
-      return new Violation(
-        `${kind}_above_max_value`,
-        (path) =>
-          `Invalid '${path}': ${kind} above maximum value. ` +
-          `Expected a value <= ${maximum}, but got ${value} instead.`,
-      );
+      return invalid("above_max", `above maximum value. Expected a value <= ${maximum}`, value);
     }
     return undefined;
   };
@@ -212,24 +203,18 @@ export function list(item: Check, rules: ListRules): Check {
 /** A string or a list: two forms of the same field. */
 export function textOrList(item: Check, rules: ListRules): Check {
   const items = list(item, rules);
+  const expected = `one of a string or array of ${rules.of}`;
   return (value) => {
     if (typeof value === "string") return undefined;
-    if (Array.isArray(value)) return items(value);
-    return wrongType(`one of a string or array of ${rules.of}`, value);
+    return Array.isArray(value) ? items(value) : wrongType(expected, value);
   };
 }
 
-interface TextOrObjectRules {
-  readonly text: Check;
-  readonly object: Check;
-  /** Name of the two forms in a refusal. */
-  readonly expected: string;
-}
-
-export function textOrObject(rules: TextOrObjectRules): Check {
+/** `expected`: the name of the two forms in a refusal. */
+export function textOrObject(textForm: Check, objectForm: Check, expected: string): Check {
   return (value) => {
-    if (typeof value === "string") return rules.text(value);
-    return isObject(value) ? rules.object(value) : wrongType(rules.expected, value);
+    if (typeof value === "string") return textForm(value);
+    return isObject(value) ? objectForm(value) : wrongType(expected, value);
   };
 }
 

@@ -52,11 +52,8 @@ export const grammar = object({
 
 /** A choice among tools: a word, or an object. The doubled "one of" is OpenAI's. */
 export function toolChoiceOr(choice: Check): Check {
-  return textOrObject({
-    text: oneOf(["none", "auto", "required"]),
-    object: choice,
-    expected: "one of one of 'none', 'auto', or 'required' or object",
-  });
+  const words = oneOf(["none", "auto", "required"]);
+  return textOrObject(words, choice, "one of one of 'none', 'auto', or 'required' or object");
 }
 
 const imageUrlPattern = /^(?:https?:|data:)/i;
