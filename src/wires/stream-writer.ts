@@ -30,9 +30,18 @@ export abstract class StreamWriter {
   /** How the answer ended; undefined until it has. */
   protected finish: EventOf<"choice-finish"> | undefined;
 
+  readonly #hasChoices: boolean;
+
+  /** Without choices: only the first is written, because no request of the wire asks for more. */
+  constructor(has: { readonly choices: boolean }) {
+    this.#hasChoices = has.choices;
+  }
+
   /** The frames of events; empty if they have none. */
   write(events: readonly ChatEvent[]): string {
-    for (const event of events) this.#add(event);
+    for (const event of events) {
+      if (this.#hasChoices || !("choice" in event) || event.choice === 0) this.#add(event);
+    }
     return this.take();
   }
 
@@ -117,12 +126,3 @@ export abstract class StreamWriter {
 
 /** Less than the number of any other call. */
 const onlyCall = -1;
-
-/** The events of the first choice, for wires that know one: no request of theirs asks for more. */
-export function ofFirstChoice(events: readonly ChatEvent[]): readonly ChatEvent[] {
-  return events.every(isFirst) ? events : events.filter(isFirst);
-}
-
-function isFirst(event: ChatEvent): boolean {
-  return !("choice" in event) || event.choice === 0;
-}

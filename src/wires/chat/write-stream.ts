@@ -28,7 +28,7 @@ export class CompletionStreamWriter extends StreamWriter {
   #lateExtra: ExtraFields | undefined;
 
   constructor(options: CompletionStreamOptions) {
-    super();
+    super({ choices: true });
     this.#options = options;
     this.#head = this.#makeHead(undefined, undefined);
     this.#tail = options.includeUsage ? ',"usage":null}\n\n' : "}\n\n";

@@ -1,6 +1,6 @@
 import type { ChatEvent } from "../../domain/chat/answer.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import { type EventOf, ofFirstChoice, type StreamOptions, StreamWriter } from "../stream-writer.ts";
+import { type EventOf, type StreamOptions, StreamWriter } from "../stream-writer.ts";
 import { CallBlock, frame, StreamBlock, TextBlock, ThoughtBlock } from "./stream-blocks.ts";
 import {
   type MessageOptions,
@@ -29,7 +29,7 @@ export class MessageStreamWriter extends StreamWriter {
   #calls = false;
 
   constructor(options: MessageStreamOptions) {
-    super();
+    super({ choices: false });
     this.#options = options;
   }
 
@@ -38,7 +38,7 @@ export class MessageStreamWriter extends StreamWriter {
       for (const event of events) if (event.type === "usage-start") this.#usage = event.usage;
       this.#start();
     }
-    return super.write(ofFirstChoice(events));
+    return super.write(events);
   }
 
   keepAlive(): string {

@@ -5,7 +5,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { JsonObject } from "../../domain/json-fields.ts";
 import { writeJsonText } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import { type EventOf, ofFirstChoice, type StreamOptions, StreamWriter } from "../stream-writer.ts";
+import { type EventOf, type StreamOptions, StreamWriter } from "../stream-writer.ts";
 import {
   callItem,
   type ItemKind,
@@ -46,14 +46,14 @@ export class ResponseStreamWriter extends StreamWriter {
   #isAnswered = false;
 
   constructor(options: ResponseStreamOptions) {
-    super();
+    super({ choices: false });
     this.#options = options;
     this.#echo = JSON.stringify(options.echo).slice(1, -1);
   }
 
   override write(events: readonly ChatEvent[]): string {
     this.#begin();
-    return super.write(ofFirstChoice(events));
+    return super.write(events);
   }
 
   /** Helpers of OpenAI's clients throw on any event before the first of a response. */
@@ -138,7 +138,7 @@ export class ResponseStreamWriter extends StreamWriter {
   #append(kind: Part["kind"], text: string, logprobs: readonly unknown[] = []): void {
     const part = this.#openPart(kind);
     for (const each of logprobs) part.logprobs.push(each);
-    this.#grow(part, text, kind === "text" ? `,"logprobs":${JSON.stringify(logprobs)}` : "");
+    this.#grow(part, text, logprobsField(kind, logprobs));
   }
 
   /** The part of the kind that grows: a new one, if there is none. */
@@ -219,7 +219,7 @@ export class ResponseStreamWriter extends StreamWriter {
 
   #partDone(part: OpenPart): void {
     const { kind, logprobs } = part;
-    this.#textDone(part, kind === "text" ? `,"logprobs":${JSON.stringify(logprobs)}` : "");
+    this.#textDone(part, logprobsField(kind, logprobs));
     this.#partEvent("done", part);
   }
 
@@ -285,6 +285,12 @@ const texts = {
   function: { name: "function_call_arguments", field: "arguments" },
   custom: { name: "custom_tool_call_input", field: "input" },
 } as const satisfies Record<Part["kind"] | ToolKind, object>;
+
+/** Only texts have the field. */
+function logprobsField(kind: Part["kind"], logprobs: readonly unknown[]): string {
+  if (kind !== "text") return "";
+  return logprobs.length === 0 ? ',"logprobs":[]' : `,"logprobs":${JSON.stringify(logprobs)}`;
+}
 
 interface ItemPlace {
   readonly id: string;
