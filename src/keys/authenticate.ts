@@ -14,20 +14,26 @@ import {
   type SentKey,
 } from "./key-refusal.ts";
 import type { KeyRing } from "./key-ring.ts";
+import type { LiveSecret } from "./key-table.ts";
 
-export interface AuthenticateOptions {
-  /** What callers are told a key is sent in. */
-  readonly form: CredentialForm;
-  readonly peppers: Peppers;
+/** What a key must be besides known. */
+export interface KeyRules {
   readonly clock: Pick<Clock, "now">;
-  readonly secrets: Pick<KeyRing, "find" | "findEnded" | "isStale" | "ageMs">;
+  readonly secrets: Pick<KeyRing, "ageMs">;
   /** How long known keys stay valid while the store is unavailable. */
   readonly snapshotMaxAgeMs: number;
   readonly plans: () => ReadonlyMap<string, Plan>;
+  readonly onPlanMissing: (keyId: string, plan: string) => void;
+}
+
+export interface AuthenticateOptions extends KeyRules {
+  /** What callers are told a key is sent in. */
+  readonly form: CredentialForm;
+  readonly peppers: Peppers;
+  readonly secrets: Pick<KeyRing, "find" | "findEnded" | "isStale" | "ageMs">;
   readonly onUsed: (publicId: string, at: number) => void;
   /** Called when a secret matched under an older pepper. */
   readonly onOutdated: (secret: RenewedSecret) => void;
-  readonly onPlanMissing: (keyId: string, plan: string) => void;
 }
 
 /** `text` is the credential; reads the network address only when the key is bound to networks. */
@@ -46,7 +52,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
   const { form, secrets, clock, peppers, onUsed, onOutdated } = options;
   return (text, environment, address) => {
     const publicId = readPublicId(text);
-    const sent: SentKey = { text, form, publicId, environment: environment.name };
+    const sent: Arrival = { text, form, publicId, environment: environment.name, address };
     if (publicId === undefined) {
       throw invalidKey({ rule: text === "" ? "key_missing" : "key_malformed" }, sent);
     }
@@ -59,25 +65,62 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
       if (stored === undefined && secrets.isStale) throw snapshotStale(sent);
       throw invalidKey({ rule: stored === undefined ? "key_unknown" : "key_mismatch" }, sent);
     }
-    const { key } = stored;
-    const now = clock.now();
-    const fault = faultOf(stored, now);
-    if (fault !== undefined) throw invalidKey(fault, sent, key);
-    if (key.environment !== environment.name) {
-      throw invalidKey({ rule: "other_environment" }, sent, key);
-    }
-    if (secrets.ageMs > options.snapshotMaxAgeMs) throw snapshotStale(sent, key);
-    if (stored.networks?.has(address()) === false) throw networkNotAllowed(sent, key, address());
-    const limits = key.limits ?? options.plans().get(key.plan)?.limits;
-    if (limits === undefined) {
-      options.onPlanMissing(key.id, key.plan);
-      throw planMissing(sent, key);
-    }
-    onUsed(publicId, now);
+    const caller = callerOf(stored, sent, options);
+    onUsed(publicId, clock.now());
     if (pepper !== peppers.first) {
       onOutdated({ publicId, stored: stored.secret.digest, renewed: peppers.digest(text) });
     }
-    return { key, publicId, limits, accountLimits: stored.accountLimits };
+    return caller;
+  };
+}
+
+interface Arrival extends SentKey {
+  readonly address: () => string;
+}
+
+/** Throws what callers get whose key does not work here and now. */
+function callerOf(
+  stored: LiveSecret,
+  sent: Arrival,
+  { secrets, clock, snapshotMaxAgeMs, plans, onPlanMissing }: KeyRules,
+): Caller {
+  const { key, secret, accountLimits, networks } = stored;
+  const fault = faultOf(stored, clock.now());
+  if (fault !== undefined) throw invalidKey(fault, sent, key);
+  if (key.environment !== sent.environment) {
+    throw invalidKey({ rule: "other_environment" }, sent, key);
+  }
+  if (secrets.ageMs > snapshotMaxAgeMs) throw snapshotStale(sent, key);
+  if (networks?.has(sent.address()) === false) throw networkNotAllowed(sent, key, sent.address());
+  const limits = key.limits ?? plans().get(key.plan)?.limits;
+  if (limits === undefined) {
+    onPlanMissing(key.id, key.plan);
+    throw planMissing(sent, key);
+  }
+  return { key, publicId: secret.publicId, limits, accountLimits };
+}
+
+export interface TicketOptions extends KeyRules {
+  readonly form: CredentialForm;
+  readonly secrets: Pick<KeyRing, "longestOf" | "isStale" | "ageMs">;
+  /** Whether a text is the ticket, which only the control thread has. */
+  readonly isTicket: (text: string) => boolean;
+}
+
+/**
+ * For the playground: the credential is the ticket, the id of a key and the address of the user, with
+ * spaces between. All rules of the key apply but that for its secret.
+ */
+export function createTicketAuthenticate(options: TicketOptions): Authenticate {
+  const { form, secrets, isTicket } = options;
+  return (text, environment) => {
+    const [ticket = "", keyId = "", from = ""] = text.split(" ");
+    const address = (): string => from;
+    // No part of the text is told to anybody.
+    const sent = { text: "", form, publicId: undefined, environment: environment.name, address };
+    const stored = isTicket(ticket) ? secrets.longestOf(keyId) : undefined;
+    if (stored === undefined) throw invalidKey({ rule: "key_unknown" }, sent);
+    return { ...callerOf(stored, sent, options), via: "playground" };
   };
 }
 

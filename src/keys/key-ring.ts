@@ -60,10 +60,16 @@ export class KeyRing {
     return this.#table.publicIdsOf(keyId) !== undefined;
   }
 
+  /** The secret of a key that works longest; undefined: it has none. */
+  longestOf(keyId: string): LiveSecret | undefined {
+    const secrets = (this.#table.publicIdsOf(keyId) ?? []).flatMap((id) => this.find(id) ?? []);
+    const endOf = ({ secret }: LiveSecret): number => secret.expiresAt ?? Infinity;
+    return secrets.toSorted((one, other) => endOf(other) - endOf(one))[0];
+  }
+
   /** The key whose limits a live key has; undefined: the key is not known. */
   limitScopeOf(keyId: string): string | undefined {
-    const [publicId = ""] = this.#table.publicIdsOf(keyId) ?? [];
-    return this.find(publicId)?.key.limitScope;
+    return this.longestOf(keyId)?.key.limitScope;
   }
 
   /** Units of a pool that live keys hold, as far as this process knows. */

@@ -24,7 +24,7 @@ import type { Listener, PortUse } from "../edge/listen.ts";
 import { draining } from "../edge/replies/route-refusal.ts";
 import { RepeatableCalls } from "../idempotency/repeatable-calls.ts";
 import { StoredResponses } from "../idempotency/stored-responses.ts";
-import { createAuthenticate } from "../keys/authenticate.ts";
+import { createAuthenticate, type KeyRules } from "../keys/authenticate.ts";
 import { howDegraded, keyPollMs, KeyRing } from "../keys/key-ring.ts";
 import { dataRoutes } from "../routes.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
@@ -41,6 +41,8 @@ import {
   type SnapshotParts,
 } from "./wiring/build-snapshot.ts";
 import { startListener } from "./wiring/start-listener.ts";
+import { serveTickets } from "./ticket-socket.ts";
+import { whyNoKeys, whyNoTarget } from "./why-not-ready.ts";
 
 /** Replacements for tests, and additions of the command line. */
 export interface ProcessOverrides {
@@ -93,6 +95,7 @@ export class CallServer implements AsyncDisposable {
   #edge: EdgeSettings;
   #snapshot: Snapshot;
   #listener: Listener | undefined;
+  #tickets: Disposable | undefined;
 
   constructor(options: CallServerOptions) {
     const { config, control, clock, telemetry, peppers, randomBytes } = options;
@@ -205,6 +208,24 @@ export class CallServer implements AsyncDisposable {
     this.#services.overload.start();
   }
 
+  /** This process leads: its control thread calls as keys, with the ticket of this digest. */
+  serveTickets(digest: string): void {
+    const { number = 1, telemetry } = this.#options;
+    this.#tickets?.[Symbol.dispose]();
+    try {
+      this.#tickets = serveTickets({
+        place: { dataDir: this.#config.dataDir, number },
+        digest,
+        keys: this.#keyRing,
+        rules: this.#keyRules,
+        routes: this.#routes(),
+        plan: this.#plan,
+      });
+    } catch (error) {
+      telemetry.events.siblingsFailed(error);
+    }
+  }
+
   async reloadKeys(): Promise<number> {
     await this.#keyRing.reload();
     return this.#keyRing.epoch;
@@ -237,6 +258,7 @@ export class CallServer implements AsyncDisposable {
     this.#services.overload.stop();
     // Open calls are ended and aborted, which settles them.
     this.endCalls();
+    this.#tickets?.[Symbol.dispose]();
     await this.#listener?.cut();
     await shutdown.settle(() => this.#running.size);
     await this.#repeatable.close();
@@ -313,40 +335,47 @@ export class CallServer implements AsyncDisposable {
   }
 
   #listen(): Listener {
-    const { telemetry, clock, shutdown } = this.#options;
-    const { overload, count } = this.#services;
+    const plan = this.#plan;
     return startListener({
+      ...plan,
+      keyed: { ...plan.keyed, authenticate: this.#createAuthenticate() },
       address: this.#config.listen.data,
       routes: this.#routes(),
-      edge: () => this.#edge,
-      keyed: {
-        snapshot: () => this.#snapshot,
-        authenticate: this.#createAuthenticate(),
-        count,
-        overload,
-      },
       idleTimeoutMs: this.#config.http.idleTimeoutMs,
-      events: telemetry.events,
-      refusals: this.#options.refusals,
-      clock,
       portUse: this.#options.portUse,
-      shutdown,
     });
   }
 
+  /** What all listeners for calls have in common. */
+  get #plan() {
+    const { telemetry, clock, shutdown, refusals } = this.#options;
+    const { overload, count } = this.#services;
+    const keyed = { snapshot: () => this.#snapshot, count, overload };
+    const { events } = telemetry;
+    return { edge: () => this.#edge, keyed, events, refusals, clock, shutdown };
+  }
+
+  get #keyRules(): KeyRules {
+    const { clock, telemetry } = this.#options;
+    return {
+      clock,
+      secrets: this.#keyRing,
+      snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
+      plans: () => this.#snapshot.plans,
+      onPlanMissing: (keyId, plan) => telemetry.events.planMissing(keyId, plan),
+    };
+  }
+
   #createAuthenticate(): KeyedAccess["authenticate"] {
-    const { control, peppers, clock, telemetry } = this.#options;
+    const { control, peppers } = this.#options;
     return (form) =>
       createAuthenticate({
+        ...this.#keyRules,
         form,
         peppers,
-        clock,
         secrets: this.#keyRing,
-        snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
-        plans: () => this.#snapshot.plans,
         onUsed: (publicId, at) => control.noteUse(publicId, at),
         onOutdated: (secret) => control.renewDigest(secret),
-        onPlanMissing: (keyId, plan) => telemetry.events.planMissing(keyId, plan),
       });
   }
 
@@ -364,33 +393,4 @@ export class CallServer implements AsyncDisposable {
     const lack = (): string | undefined => howDegraded(this.#keyRing);
     return new RouteTable(dataRoutes({ ...parts, readUse, whyNotReady, howDegraded: lack }));
   }
-}
-
-/** Why a process has no keys, which it needs to serve; undefined: it has them. */
-function whyNoKeys(keys: Pick<KeyRing, "isLoaded" | "isStale">): string | undefined {
-  if (keys.isLoaded) return undefined;
-  return `keys are not loaded yet${keys.isStale ? ": the database does not answer" : ""}`;
-}
-
-type Targets = Pick<Snapshot, "environmentsByHost" | "defaultEnvironment" | "upstreams">;
-
-/** Why no call can be served: no target of any model has a credential. The log has the causes. */
-function whyNoTarget({
-  environmentsByHost,
-  defaultEnvironment,
-  upstreams,
-}: Targets): string | undefined {
-  const lacking = new Set<string>();
-  for (const environment of [defaultEnvironment, ...environmentsByHost.values()]) {
-    for (const { targets } of environment?.models.values() ?? []) {
-      for (const { upstream } of targets) {
-        if (lacking.has(upstream)) continue;
-        if (upstreams.get(upstream)?.adapter.whyNoCredential?.() === undefined) return undefined;
-        lacking.add(upstream);
-      }
-    }
-  }
-  if (lacking.size === 0) return undefined;
-  const names = [...lacking].join(", ");
-  return `no target of any model has credentials (${names}): run \`sluice doctor\``;
 }

@@ -76,8 +76,9 @@ export class GatewayProcess implements AsyncDisposable {
         "limits.read": (of) => this.#calls?.readLimits(of) ?? [],
         "metrics.read": () => telemetry.metrics.collect(),
         refusals: ({ filter, limit }) => this.#refusals.list(filter, limit),
-        leads: ({ adminUrl }) => {
+        leads: ({ adminUrl, ticketDigest }) => {
           this.#adminUrl = adminUrl;
+          this.#calls?.serveTickets(ticketDigest);
         },
         bootstrap: (token) => options.onBootstrapToken?.(token),
         log: (line) => this.#log.write(line),

@@ -131,7 +131,8 @@ export type ToMain = {
     readonly ask: { readonly filter: RefusalFilter; readonly limit: number };
     readonly answer: readonly Refusal[];
   };
-  readonly leads: { readonly ask: { readonly adminUrl: string } };
+  /** `ticketDigest`: of what only the control thread has, with which it calls as a key. */
+  readonly leads: { readonly ask: { readonly adminUrl: string; readonly ticketDigest: string } };
   readonly bootstrap: { readonly ask: IssuedToken };
   readonly log: { readonly ask: string };
 };

@@ -351,9 +351,34 @@ const watching: Readonly<Record<string, RouteCase>> = {
   "GET /admin/v1/overview": { prepare: at("/overview"), own: read.own, other: undefined },
 };
 
+const message = { model: "plain-model", messages: [{ role: "user", content: "Hello" }] };
+const called = { own: "200 200 403 403 403 200", other: "200 404 403 403 403 404" };
+const playgroundOf =
+  (api: string, body: object): Prepare =>
+  async (asked) => ({ path: `${p}/playground/${api}?key_id=${await newKey(asked)}`, body });
+
+const playground: Readonly<Record<string, RouteCase>> = {
+  "POST /admin/v1/playground/chat/completions": {
+    prepare: playgroundOf("chat/completions", message),
+    ...called,
+  },
+  "POST /admin/v1/playground/embeddings": {
+    prepare: playgroundOf("embeddings", { model: "embedding-model", input: "Hello" }),
+    ...called,
+  },
+  "POST /admin/v1/playground/responses": {
+    prepare: playgroundOf("responses", { model: "plain-model", input: "Hello" }),
+    ...called,
+  },
+  "POST /admin/v1/playground/messages": {
+    prepare: playgroundOf("messages", { ...message, max_tokens: 5 }),
+    ...called,
+  },
+};
+
 /** Every route that wants to know who asks. */
 export const guarded: ReadonlyMap<string, RouteCase> = new Map(
-  Object.entries({ ...accounts, ...keys, ...pools, ...access, ...watching }),
+  Object.entries({ ...accounts, ...keys, ...pools, ...access, ...watching, ...playground }),
 );
 
 /** Of pages, which run the console's own scripts, and of files. */

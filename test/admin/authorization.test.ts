@@ -15,6 +15,7 @@ beforeAll(async () => {
   const { routes: control } = createAdminPlane({
     config,
     pid: process.pid,
+    number: 1,
     services: app.admin,
     events: app.events,
     publicUrl: () => "",

@@ -333,6 +333,7 @@ export class Meter {
       isStreamed,
       inputTokens: this.#tokens.inputTokens,
       reservedTokens: admission.reservedTokens,
+      via: call.caller.via,
     };
   }
 
@@ -372,6 +373,7 @@ export class Meter {
       routing,
       mayBeBilledTwice: routing !== undefined && this.path.mayBeBilledTwice,
       reservedTokens: admission?.reservedTokens,
+      via: call.caller.via,
     };
   }
 }

@@ -25,7 +25,7 @@ export function formatCall(call: ReplyRecord): string {
     ["Application", `${of("application")} in ${of("environment")}`],
     ["Account", of("account_id")],
     ["Model", of("model")],
-    ["Dialect", of("dialect")],
+    ["Dialect", `${of("dialect")}${call["via"] === "playground" ? ", from the playground" : ""}`],
     ["Target", `${of("target")} (${of("class")}), attempts: ${of("attempts")}`],
     [
       "Input",

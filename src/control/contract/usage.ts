@@ -151,6 +151,10 @@ export const callRowSchema = z
     may_be_billed_twice: z
       .boolean()
       .describe("Whether the provider may also bill an attempt that did not answer."),
+    via: z
+      .enum(["playground"])
+      .nullable()
+      .describe("`playground`: a user of the console made it. Null: an application did."),
   })
   .meta({ id: "CallRow", description: "One call: one row of the ledger." });
 export type CallRow = z.infer<typeof callRowSchema>;

@@ -59,10 +59,11 @@ function describePermission({ roles, scope }: OperationDescription): string {
 }
 
 function headerParameters(operation: OperationDescription): readonly JsonObject[] {
-  const { method, isSignIn, roles } = operation;
+  const { method, isSignIn, downloads, roles } = operation;
+  const isRepeatable = isSignIn !== true && downloads === undefined;
   if (method === "GET") return [];
   return [
-    ...(isSignIn === true ? [] : [{ $ref: "#/components/parameters/idempotencyKey" }]),
+    ...(!isRepeatable ? [] : [{ $ref: "#/components/parameters/idempotencyKey" }]),
     ...(roles.length === 0 ? [] : [{ $ref: "#/components/parameters/csrfToken" }]),
   ];
 }
@@ -102,7 +103,9 @@ function describeAnswer(
   const content =
     downloads === undefined
       ? { "application/json": { schema: jsonSchema(answer, schemas) } }
-      : Object.fromEntries(downloads.map((type) => [type, { schema: { type: "string" } }]));
+      : Object.fromEntries(
+          downloads.map((type) => [type, { schema: isJson(type) ? {} : { type: "string" } }]),
+        );
   const secret = hasSecret === true ? "Contains a secret that is shown only once." : "";
   return {
     description: `${status === 201 ? "It is made." : "Done."}${secret}`,
@@ -111,8 +114,10 @@ function describeAnswer(
   };
 }
 
-function answerHeaders({ method, isSignIn }: OperationDescription): JsonObject {
-  if (isSignIn === true || method === "GET") return {};
+const isJson = (type: string): boolean => type === "application/json";
+
+function answerHeaders({ method, isSignIn, downloads }: OperationDescription): JsonObject {
+  if (isSignIn === true || downloads !== undefined || method === "GET") return {};
   return { headers: { "idempotent-replayed": headerRef("idempotentReplayed") } };
 }
 

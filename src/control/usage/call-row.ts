@@ -19,6 +19,7 @@ export function viewCall(record: UsageRecord, reader: Reader): CallRow {
     class: record.capacityClass,
     cache_write_tokens: cacheWriteTokens ?? 0,
     may_be_billed_twice: mayBeBilledTwice ?? false,
+    via: record.via ?? null,
   });
 }
 

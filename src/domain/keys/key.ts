@@ -1,4 +1,5 @@
 import type { Limits } from "../limits/plan.ts";
+import type { CallOrigin } from "../usage/usage.ts";
 import type { Role } from "../principal.ts";
 
 /** A key: limits, usage and a plan belong to it. It has one or two live secrets. */
@@ -59,4 +60,6 @@ export interface Caller {
   readonly limits: Limits;
   /** Limits on all keys of the account together; undefined: no limit. */
   readonly accountLimits?: Limits | undefined;
+  /** Undefined: it sent a secret. */
+  readonly via?: CallOrigin | undefined;
 }

@@ -37,6 +37,9 @@ export const callOutcomes = ["completed", "failed", "abandoned", "interrupted"] 
 /** How a call ended; `interrupted`: the gateway's process ended first. */
 export type CallOutcome = (typeof callOutcomes)[number];
 
+/** How a call came that no application made. */
+export type CallOrigin = "playground";
+
 /** One row of the ledger: one call. */
 export interface UsageRecord {
   readonly id: string;
@@ -75,6 +78,8 @@ export interface UsageRecord {
   readonly mayBeBilledTwice?: boolean | undefined;
   /** Tokens that admission reserved; undefined for a refused call and in old rows. */
   readonly reservedTokens?: number | undefined;
+  /** Undefined: an application made it, with a secret of the key. */
+  readonly via?: CallOrigin | undefined;
 }
 
 /** A running call: what is known before it is sent to an upstream. */
@@ -92,6 +97,7 @@ export interface OpenedCall extends Pick<
   | "capacityClass"
   | "isStreamed"
   | "reservedTokens"
+  | "via"
 > {
   /** The reserved estimate, billed if the process dies during the call. */
   readonly inputTokens: number;

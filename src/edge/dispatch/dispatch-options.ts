@@ -18,7 +18,7 @@ import type { Principal } from "../../domain/principal.ts";
 export interface DispatchOptions {
   readonly routes: RouteTable;
   readonly clock: Clock;
-  readonly newRequestId: () => string;
+  readonly newRequestId: (request: Request) => string;
   /** Required for routes that need a key. */
   readonly keyed?: KeyedAccess | undefined;
   /** Required for routes of the control plane. */

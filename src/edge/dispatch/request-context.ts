@@ -69,7 +69,7 @@ export class RequestContext implements RequestOrigin, CallMemory, AnswerMemory {
     const { options, isAdmin } = shared;
     this.shared = shared;
     this.receivedAt = options.clock.monotonic();
-    this.id = options.newRequestId();
+    this.id = options.newRequestId(request);
     const edge = options.edge();
     this.edge = isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge;
     this.request = request;

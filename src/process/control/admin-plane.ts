@@ -2,6 +2,7 @@ import { adminApiRoutes, type StreamRoute } from "../../control/admin-routes.ts"
 import { consoleRoutes } from "../../control/console/console.ts";
 import { LiveHub } from "../../control/live/live-hub.ts";
 import { liveDescription, watchLive } from "../../control/live/live-route.ts";
+import { playgroundRoutes } from "../../control/playground/playground.ts";
 import { adminOperations } from "../../control/operations.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../control/services.ts";
 import { createAdminGate } from "../../control/sign-in/admin-gate.ts";
@@ -14,12 +15,15 @@ import type { Config, ListenAddress } from "../../config/config.ts";
 import type { Pool } from "../../domain/limits/capacity.ts";
 import { addressUrl, createHostList, isLoopback, loopbackHosts } from "../../domain/network.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
+import { createTickets } from "./tickets.ts";
 
 export interface AdminPlaneOptions extends Pick<BootstrapOptions, "onBootstrapToken"> {
   readonly config: Pick<Config, "dataDir" | "admin" | "listen">;
   readonly services: AdminServices;
   /** The process whose end ends the gateway. */
   readonly pid: number;
+  /** Of this process among those of the machine. */
+  readonly number: number;
   readonly events: Pick<TelemetryEvents, "signInRefused">;
   readonly passwords?: Passwords | undefined;
   /** Where browsers reach the listener. */
@@ -29,7 +33,7 @@ export interface AdminPlaneOptions extends Pick<BootstrapOptions, "onBootstrapTo
 /** Access control and routes of the admin listener, its local token, and the first operator's. */
 export function createAdminPlane(options: AdminPlaneOptions) {
   const { config, services, pid, events, passwords = new Passwords() } = options;
-  const { onBootstrapToken, publicUrl } = options;
+  const { onBootstrapToken, publicUrl, number } = options;
   const { store, clock, random } = services;
   const { dataDir, admin: settings, listen } = config;
   const { hostname } = listen.admin;
@@ -55,19 +59,19 @@ export function createAdminPlane(options: AdminPlaneOptions) {
     onSignInRefused: ({ requestId: id, ...refusal }) => events.signInRefused({ id, ...refusal }),
   } satisfies SignInServices;
   const live = new LiveHub(services);
-  const streams = [
-    {
-      description: liveDescription,
-      isPassive: true,
-      handle: (call, query) => watchLive({ call, query }, live, services),
-    },
-  ] satisfies StreamRoute[];
+  const tickets = createTickets({ dataDir, number, random });
+  const watch: StreamRoute = {
+    description: liveDescription,
+    isPassive: true,
+    handle: (call, query) => watchLive({ call, query }, live, services),
+  };
+  const streams = [watch, ...playgroundRoutes(services, tickets.callAsKey)];
   const routes = [
     ...consoleRoutes(dataDir),
     ...adminApiRoutes(services, adminOperations({ ...services, ...signIn }), streams),
     ...signInRoutes(signIn),
   ];
-  return { gate, routes, local, bootstrap, live };
+  return { gate, routes, local, bootstrap, live, ticketDigest: tickets.digest };
 }
 
 /** The part of the configuration that the control plane uses. */

@@ -24,7 +24,7 @@ import { ProcessPages } from "./process-pages.ts";
 import { ProcessRows } from "./process-rows.ts";
 import { RecentSecrets } from "./recent-secrets.ts";
 
-type OfLeader = "link" | "clock" | "portUse" | "pid" | "passwords";
+type OfLeader = "link" | "clock" | "portUse" | "pid" | "number" | "passwords";
 
 export interface ControlPlaneOptions extends Pick<LeaderOptions, OfLeader> {
   readonly config: Config;
@@ -32,7 +32,6 @@ export interface ControlPlaneOptions extends Pick<LeaderOptions, OfLeader> {
   readonly text: ConfigText | undefined;
   readonly log: LogSink;
   readonly randomBytes: RandomBytes;
-  readonly number: number;
   readonly explain: (error: unknown) => string;
   readonly reload: () => void;
   /** The settings of a text of the configuration, and of the text at the start of the process. */
@@ -250,7 +249,7 @@ export class ControlPlane implements AsyncDisposable {
     }
     this.#leader = leader;
     this.#keepLastGood();
-    this.#options.link.tell("leads", { adminUrl: leader.url });
+    this.#options.link.tell("leads", { adminUrl: leader.url, ticketDigest: leader.ticketDigest });
   }
 
   #keepLastGood(): void {

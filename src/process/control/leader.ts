@@ -24,6 +24,7 @@ export interface LeaderOptions {
   readonly portUse: PortUse;
   /** The process whose end ends the gateway. */
   readonly pid: number;
+  readonly number: number;
   readonly passwords?: Passwords | undefined;
   readonly config: Config;
   readonly telemetry: Telemetry;
@@ -68,6 +69,10 @@ export class Leader {
 
   get url(): string {
     return this.#listener?.url ?? "";
+  }
+
+  get ticketDigest(): string {
+    return this.#plane.ticketDigest;
   }
 
   get jobs(): LeaderJobs {

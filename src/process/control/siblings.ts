@@ -20,6 +20,11 @@ const longestPath = 103;
 const nameOf = ({ number }: SiblingPlace): string => `${number}-${process.pid}.sock`;
 const folderOf = (dataDir: string): string => join(dataDir, "processes");
 
+/** Where a process takes calls of its control thread. Siblings do not ask there. */
+export function callsSocketOf(place: SiblingPlace): string {
+  return join(folderOf(place.dataDir), nameOf(place).replace(/sock$/, "calls"));
+}
+
 /**
  * Serves JSON to the other gateway processes of the machine, over HTTP on a Unix socket that only
  * this user may open. Throws an error that says what to do.
@@ -56,14 +61,17 @@ export function serveSiblings(place: SiblingPlace, pages: SiblingPages): Disposa
  */
 export async function askSiblings(place: SiblingPlace, path: string): Promise<readonly unknown[]> {
   const folder = folderOf(place.dataDir);
+  for (const name of namesIn(folder)) {
+    // Its process was killed; the next one has sockets of its own.
+    const [, pid] = /(\d+)\.(?:sock|calls)$/.exec(name) ?? [];
+    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(folder, name), { force: true });
+  }
   const others = namesIn(folder).filter((name) => name.endsWith(".sock") && name !== nameOf(place));
   const answers = await Promise.all(others.map((name) => ask(join(folder, name), path)));
   return answers.filter((answer) => answer !== undefined);
 }
 
 async function ask(socket: string, path: string): Promise<unknown> {
-  // Its process was killed; the next one has a socket of its own.
-  if (!isRunning(Number(/(\d+)\.sock$/.exec(socket)?.[1]))) rmSync(socket, { force: true });
   try {
     const signal = AbortSignal.timeout(answerTimeoutMs);
     const response = await fetch(`http://process${path}`, { unix: socket, signal });

@@ -1,10 +1,12 @@
+import { rmSync } from "node:fs";
 import type { ListenAddress } from "../../config/config.ts";
 import { createDispatch } from "../../edge/dispatch/dispatch.ts";
 import type { DispatchOptions } from "../../edge/dispatch/dispatch-options.ts";
 import { errorReply, toGatewayError } from "../../edge/replies/error-reply.ts";
-import { listen, type Listener, type PortUse } from "../../edge/listen.ts";
+import { type Connections, listen, type Listener, type PortUse } from "../../edge/listen.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import { newRequestId } from "../program.ts";
+import { serveUnix } from "../unix-server.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
 export interface ListenerPlan extends Omit<DispatchOptions, "onHandled" | "newRequestId"> {
@@ -16,20 +18,68 @@ export interface ListenerPlan extends Omit<DispatchOptions, "onHandled" | "newRe
 }
 
 /** Opens a listener with its routes. Throws if the address is taken. */
-export function startListener(options: ListenerPlan): Listener {
-  const { address, idleTimeoutMs, portUse, events, refusals, ...plan } = options;
-  const nextId = (): string => newRequestId(plan.clock);
+export function startListener({
+  address,
+  idleTimeoutMs,
+  portUse,
+  ...plan
+}: ListenerPlan): Listener {
+  const paths = plan.routes.plainPaths;
+  const handlers = handlersOf(plan, () => newRequestId(plan.clock));
+  return listen({ ...address, paths, idleTimeoutMs, portUse, ...handlers });
+}
+
+export type UnixPlan = Omit<ListenerPlan, "address" | "idleTimeoutMs" | "portUse">;
+
+/**
+ * Serves the same on a Unix socket that only this user may open. Who calls there names the request.
+ * Throws when it cannot listen.
+ */
+export function startUnixListener(path: string, plan: UnixPlan): Disposable {
+  const { handle } = handlersOf(plan, ({ headers }) => {
+    const named = headers.get("x-request-id") ?? "";
+    return /^req_[0-9a-f]{32}$/.test(named) ? named : newRequestId(plan.clock);
+  });
+  const server = serveUnix({
+    path,
+    isUntimed: true,
+    fetch(request) {
+      const { pathname } = new URL(request.url);
+      const sent = { segments: pathname.slice(1).split("/"), frequent: pathname };
+      return handle(request, connections, sent);
+    },
+  });
+  const leave = (): void => undefined;
+  const connections: Connections = {
+    keepAliveHint: "timeout=1",
+    pauseIdleTimer: leave,
+    resumeIdleTimer: leave,
+    extendIdleTimer: leave,
+    cutSoon: (request) => server.timeout(request, 1),
+    peerAddress: () => undefined,
+  };
+  return {
+    [Symbol.dispose]() {
+      void server.stop(true);
+      rmSync(path, { force: true });
+    },
+  };
+}
+
+function handlersOf(
+  { events, refusals, ...plan }: UnixPlan,
+  nextId: DispatchOptions["newRequestId"],
+) {
   const onHandled: DispatchOptions["onHandled"] = (event) => {
     events.requestHandled(event);
     if (event.refusal !== undefined) refusals.record(event.refusal);
   };
   const handle = createDispatch({ ...plan, newRequestId: nextId, onHandled });
   const onError = (error: unknown): Response => {
-    const id = nextId();
+    const id = newRequestId(plan.clock);
     events.unhandled(id, error);
     const { status, headers, body } = errorReply(toGatewayError(error));
     return new Response(body, { status, headers: { ...headers, "x-request-id": id } });
   };
-  const paths = plan.routes.plainPaths;
-  return listen({ ...address, paths, idleTimeoutMs, portUse, handle, onError });
+  return { handle, onError };
 }

@@ -270,7 +270,9 @@ const usage = `
     duration_ms REAL NOT NULL,
     -- JSON of domain/usage/call-routing.ts; NULL for one target, one attempt, answered.
     routing TEXT,
-    may_be_billed_twice INT NOT NULL
+    may_be_billed_twice INT NOT NULL,
+    -- 'playground'; NULL: an application made it.
+    via TEXT
   ) STRICT;
   -- Lists by model, application and the rest go by time, over the days and hours with such calls.
   CREATE INDEX usage_by_time ON usage (started_at);

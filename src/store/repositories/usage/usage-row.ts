@@ -32,6 +32,7 @@ export const callColumns = {
   routing: "text",
   may_be_billed_twice: "bigint",
   reserved_tokens: "bigint",
+  via: "text",
 } as const satisfies ColumnTypes;
 
 const columns = Object.entries(callColumns).map(([name, type]) => ({
