@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { operator, startConsole, testInBrowser as test } from "./support.ts";
 
 test("the first operator is created with the printed token, which a second use does not do", async () => {
-  await using world = await startConsole({ isNew: true });
+  await using world = await startConsole({ admin: () => ({}), isNew: true });
   const token = /one-time token (\S+)/.exec(world.gateway.text())?.[1] ?? "";
   expect(token).not.toBe("");
   await using visit = await world.visit();

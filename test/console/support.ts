@@ -46,7 +46,7 @@ export interface VisitOptions {
 export interface StartOptions {
   /** The section `admin` of a configuration, by the port of the admin listener; else the demo runs. */
   readonly admin?: (port: number) => object;
-  /** The demo has no operator yet. */
+  /** Nobody is made an operator, so that a configuration has none. */
   readonly isNew?: boolean;
 }
 
