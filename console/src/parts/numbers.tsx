@@ -69,20 +69,20 @@ export interface TokenCounts {
 export function Tokens({ counts }: { readonly counts: TokenCounts }) {
   const { input_tokens: input, cached_input_tokens: cached, cache_write_tokens: written } = counts;
   const parts = [
-    { name: "fresh input", value: input - cached - written },
-    { name: "cache read", value: cached },
-    { name: "cache write", value: written },
-    { name: "output", value: counts.output_tokens },
+    { name: "fresh input", value: input - cached - written, fill: "var(--series-1)" },
+    { name: "cache read", value: cached, fill: "var(--series-6)" },
+    { name: "cache write", value: written, fill: "var(--series-2)" },
+    { name: "output", value: counts.output_tokens, fill: "var(--series-3)" },
   ];
   const sum = Math.max(1, input + counts.output_tokens);
   const text = parts.map(({ name, value }) => `${exactText(value)} ${name}`).join(", ");
   return (
     <div className="tokens">
       <svg className="tokens-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-        {parts.map(({ name, value }, index) => {
+        {parts.map(({ name, value, fill }, index) => {
           const before = parts.slice(0, index).reduce((total, part) => total + part.value, 0);
           const [x, width] = [(before / sum) * 100, (value / sum) * 100];
-          return <rect key={name} className={`part-${index + 1}`} x={x} width={width} height="6" />;
+          return <rect key={name} style={{ fill }} x={x} width={width} height="6" />;
         })}
       </svg>
       <span className="small">{text}</span>

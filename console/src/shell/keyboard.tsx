@@ -3,6 +3,7 @@ import { useLocation } from "wouter";
 import { type PageEntry, pagesFor } from "../pages.tsx";
 import { Button } from "../parts/button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { type Fact, Facts } from "../parts/facts.tsx";
 import { useHref } from "../url.ts";
 import { useRole } from "./role.ts";
 
@@ -51,21 +52,13 @@ function Help({
 }) {
   return (
     <Dialog title="Keys" onClose={onClose}>
-      <dl className="facts">
-        <dt>
-          <kbd>/</kbd>
-        </dt>
-        <dd>Find an id</dd>
-        <dt>
-          <kbd>?</kbd>
-        </dt>
-        <dd>This help</dd>
-        {entries.map(({ link }) =>
-          link === undefined ? null : (
-            <Shortcut key={link.key} letter={link.key} name={link.name} />
-          ),
-        )}
-      </dl>
+      <Facts
+        facts={[
+          ["Find an id", <kbd key="find">/</kbd>],
+          ["This help", <kbd key="help">?</kbd>],
+          ...entries.flatMap(({ link }): Fact[] => (link ? [[link.name, keysOf(link.key)]] : [])),
+        ]}
+      />
       <div>
         <Button onPress={onClose} autoFocus>
           Close
@@ -75,13 +68,10 @@ function Help({
   );
 }
 
-function Shortcut({ letter, name }: { readonly letter: string; readonly name: string }) {
+function keysOf(letter: string) {
   return (
     <>
-      <dt>
-        <kbd>g</kbd> <kbd>{letter}</kbd>
-      </dt>
-      <dd>{name}</dd>
+      <kbd>g</kbd> <kbd>{letter}</kbd>
     </>
   );
 }

@@ -7,7 +7,8 @@ import { Badge } from "../../parts/badge.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import { ErrorNote, Note } from "../../parts/error-note.tsx";
-import { Count, LimitBar } from "../../parts/numbers.tsx";
+import { Count, exactText, LimitBar } from "../../parts/numbers.tsx";
+import { Facts } from "../../parts/facts.tsx";
 import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
 import { Receipt } from "../../parts/receipt.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -36,7 +37,7 @@ export function KeyPage({ id }: PageProps) {
           <>
             {view.status === "revoked" && <Revoked view={view} applied={receipt} />}
             {view.status === "disabled" && <Disabled view={view} />}
-            <Facts view={view} />
+            <About view={view} />
             <Now view={view} />
             <Secrets view={view} />
             <Settings view={view} onChange={() => setAsking("settings")} />
@@ -135,40 +136,30 @@ function Revoked({ view, applied }: ViewProps & { readonly applied: Applied | un
   );
 }
 
-function Facts({ view }: ViewProps) {
+function About({ view }: ViewProps) {
+  const id = (
+    <span className="row">
+      <code>{view.id}</code>
+      <Copy text={view.id} what="the key's id" />
+    </span>
+  );
   return (
-    <dl className="facts card">
-      <dt>Status</dt>
-      <dd>
-        <KeyStatusBadge status={view.status} />
-      </dd>
-      <dt>Id</dt>
-      <dd className="row">
-        <code>{view.id}</code>
-        <Copy text={view.id} what="the key's id" />
-      </dd>
-      <dt>Application</dt>
-      <dd>
-        {view.application} of {view.account}, in {view.environment}
-      </dd>
-      <dt>Plan</dt>
-      <dd>{view.plan}</dd>
-      <dt>Created</dt>
-      <dd>
-        <Time at={view.created_at} />
-      </dd>
-      <dt>Expires</dt>
-      <dd>
-        <Time at={view.expires_at} />
-      </dd>
-    </dl>
+    <Facts
+      facts={[
+        ["Status", <KeyStatusBadge key="status" status={view.status} />],
+        ["Id", id],
+        ["Application", `${view.application} of ${view.account}, in ${view.environment}`],
+        ["Plan", view.plan],
+        ["Created", <Time key="created" at={view.created_at} />],
+        ["Expires", <Time key="expires" at={view.expires_at} />],
+      ]}
+    />
   );
 }
 
 /** What it uses of its limits at this moment. */
 function Now({ view }: ViewProps) {
   const live = useLive("key", view.id)?.get(view.id);
-  const limits = view.effective_limits;
   const use = live?.use ?? undefined;
   const setBy = (scope: "key" | "account"): string =>
     scope === "account" ? "the account, which all its keys share" : limitsSource(view);
@@ -180,13 +171,7 @@ function Now({ view }: ViewProps) {
           {live === undefined
             ? "Waiting for the gateways..."
             : "No gateway accepts this key at the moment."}{" "}
-          {limits !== null && (
-            <>
-              Its limits are <Count value={limits.requests_per_minute} /> requests and{" "}
-              <Count value={limits.tokens_per_minute} /> tokens in any minute, set by{" "}
-              {limitsSource(view)}.
-            </>
-          )}
+          Its limits in any minute: {limitsText(view)}.
         </p>
       ) : (
         <div className="grid">
@@ -282,32 +267,26 @@ function Settings({ view, onChange }: ViewProps & { readonly onChange: () => voi
         <h2>Settings</h2>
         {mayChange && view.status !== "revoked" && <Button onPress={onChange}>Change...</Button>}
       </div>
-      <dl className="facts card">
-        <dt>Limits in any minute</dt>
-        <dd>
-          {view.effective_limits === null ? (
-            `Plan ${view.plan} is no longer configured.`
-          ) : (
-            <>
-              <Count value={view.effective_limits.requests_per_minute} unit="requests" />,{" "}
-              <Count value={view.effective_limits.tokens_per_minute} unit="tokens" />; set by{" "}
-              {limitsSource(view)}
-            </>
-          )}
-        </dd>
-        <dt>Provisioned units</dt>
-        <dd>
-          {view.provisioned_units === 0
-            ? "none"
-            : `${view.provisioned_units} of pool ${view.provisioned_pool ?? ""}`}
-        </dd>
-        <dt>Models</dt>
-        <dd>{view.allowed_models?.join(", ") ?? "all of the environment"}</dd>
-        <dt>Networks</dt>
-        <dd>{view.allowed_networks?.join(", ") ?? "any address"}</dd>
-        <dt>Note</dt>
-        <dd>{view.note === "" ? <span className="muted">none</span> : view.note}</dd>
-      </dl>
+      <Facts
+        facts={[
+          ["Limits in any minute", limitsText(view)],
+          ["Provisioned units", unitsText(view)],
+          ["Models", view.allowed_models?.join(", ") ?? "all of the environment"],
+          ["Networks", view.allowed_networks?.join(", ") ?? "any address"],
+          ["Note", view.note === "" ? "none" : view.note],
+        ]}
+      />
     </section>
   );
+}
+
+function limitsText(view: KeyView): string {
+  const limits = view.effective_limits;
+  if (limits === null) return `Plan ${view.plan} is no longer configured.`;
+  const { requests_per_minute: requests, tokens_per_minute: tokens } = limits;
+  return `${exactText(requests)} requests, ${exactText(tokens)} tokens; set by ${limitsSource(view)}`;
+}
+
+function unitsText({ provisioned_units: units, provisioned_pool: pool }: KeyView): string {
+  return units === 0 ? "none" : `${exactText(units)} of pool ${pool ?? ""}`;
 }
