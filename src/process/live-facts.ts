@@ -24,7 +24,7 @@ export interface LiveParts extends Pick<
 }
 
 /** Keys that one answer tells of, the latest used first. */
-const mostKeys = 1_000;
+const mostKeys = 500;
 const minuteSeconds = 60;
 
 /** Reads what the parts of this process hold already; nothing is counted for it. */

@@ -88,11 +88,13 @@ test("an answer is passed on as it comes", async () => {
   const leaving = new AbortController();
   const response = await play(key, chat({ stream: true }), { signal: leaving.signal });
   expect(response.headers.get("content-type")).toContain("text/event-stream");
-  const body = response.body ?? new ReadableStream<Uint8Array>();
-  const reader = body.getReader();
+  const reader = (response.body ?? new ReadableStream()).getReader();
   let text = "";
   // The upstream sends no more than half of it, and the connection stays open.
-  while (!text.includes("one")) text += new TextDecoder().decode((await reader.read()).value);
+  while (!text.includes("one")) {
+    const { value } = await reader.read();
+    text += new TextDecoder().decode(value as Uint8Array);
+  }
   expect(text).not.toContain("[DONE]");
   expect(gateway.simulator.openCalls).toBe(1);
   leaving.abort();

@@ -145,7 +145,7 @@ function needsOfLimits(keys: readonly KeyUseView[]): readonly NeedView[] {
 /** What ends soon, and what leaked and was not replaced. */
 async function needsOfKeys(
   { due, audit, keys, secrets }: ControlView,
-  { accountId, userId }: Principal,
+  { accountId, userId, role }: Principal,
   now: number,
 ): Promise<readonly NeedView[]> {
   const soon = { now, before: now + soonMs, limit: mostOfAKind, accountId };
@@ -153,7 +153,7 @@ async function needsOfKeys(
     ...(await due.keysDue(soon)).map((key) =>
       need("key_expires", key, "It expires. Move its expiry if it is still needed."),
     ),
-    ...(await due.tokensDue(soon, accountId === undefined ? undefined : userId)).map((token) =>
+    ...(await due.tokensDue(soon, role === "operator" ? undefined : userId)).map((token) =>
       need("token_expires", token, "It expires. Create another one in time."),
     ),
     ...(await due.rotationsDue(soon)).map((key) => {

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { AdminFixture, type FixtureRequest } from "../../../test/support/admin-fixture.ts";
+import { tokenOf, userOf } from "../../../test/contracts/control-fixtures.ts";
+import type { LiveFacts } from "../../domain/live-facts.ts";
+import { overviewSchema } from "../contract/live.ts";
+
+let admin: AdminFixture;
+beforeEach(() => {
+  admin = new AdminFixture();
+});
+afterEach(() => admin[Symbol.asyncDispose]());
+
+async function needs(request: FixtureRequest = {}) {
+  return (await admin.run(overviewSchema, "getOverview", request)).needs;
+}
+
+const facts: LiveFacts = {
+  process: 2,
+  openCalls: 0,
+  loadBound: 9,
+  spoolBytes: 0,
+  spoolLimitBytes: 1_000,
+  targets: [],
+  gates: [],
+  keys: [],
+};
+
+test("nothing needs anybody at first", async () => {
+  expect(await needs()).toEqual([]);
+});
+
+test("a spool above 80 % is told with its process", async () => {
+  for (const [spoolBytes, count] of [
+    [800, 0],
+    [801, 1],
+  ] as const) {
+    admin.services.live.facts = async () => [{ ...facts, spoolBytes }];
+    const found = await needs();
+    expect(found).toHaveLength(count);
+    if (count === 0) continue;
+    expect(found).toMatchObject([
+      { kind: "process_spool_filling", severity: "bad", subject: { id: "2", name: "process 2" } },
+    ]);
+  }
+});
+
+test("tokens that expire are told to their users, and to operators", async () => {
+  const expiresAt = admin.clock.now() + 1_000;
+  await admin.stores.control.change(async (to) => {
+    for (const id of ["user_a", "user_b"]) {
+      await to.users.insert(userOf(id, { role: "auditor" }));
+      await to.tokens.insert(tokenOf(`of_${id}`, id, { expiresAt, publicId: id }));
+    }
+  });
+  const seenBy = async (role: "operator" | "auditor") => {
+    const as = {
+      kind: "session",
+      userId: "user_a",
+      name: "a",
+      role,
+      accountId: undefined,
+      scopes: ["read"],
+    } as const;
+    return (await needs({ as })).map(({ kind, subject }) => [kind, subject.id]);
+  };
+  expect(await seenBy("auditor")).toEqual([["token_expires", "of_user_a"]]);
+  expect((await seenBy("operator")).map(([, id]) => id)).toEqual(["of_user_a", "of_user_b"]);
+});
