@@ -56,10 +56,11 @@ export async function runCall<Answer>(
   try {
     checkModels(model, { call, work });
     const request = { call, model, estimate, output };
-    const admission = await admit(
+    const admitting = admit(
       canEverFit(request) ? request : await counted(request, work, { call, meter, services }),
       services,
     );
+    const admission = admitting instanceof Promise ? await admitting : admitting;
     const failure = await meter.admitted(admission);
     if (failure !== undefined) throw ledgerFull(failure);
     if (services.overload.refusesAdmitted(call.caller.key, admission.capacityClass)) {

@@ -72,22 +72,23 @@ export function servedHeaders(
   const { target, model } = attempt.candidate;
   const { adjusted } = attempt;
   const { waitedMs, position } = attempt.place;
-  return {
-    ...rateLimitHeaders(admission.state),
-    "x-sluice-served-by": admission.capacityClass,
-    // The upstream's own model identifier is left out: it may name the operator's account there.
-    ...(snapshot.routing.showsTarget && {
-      "x-sluice-target": `${target.upstream}; model=${model.alias}`,
-    }),
-    ...((adjusted.size > 0 || asRead.size > 0) && {
-      "x-sluice-adjusted-parameters": writeAdjusted([...asRead, ...adjusted]),
-    }),
-    ...(position !== undefined && {
-      "x-sluice-queue-position": String(position),
-      "x-sluice-queue-wait-ms": String(Math.round(waitedMs)),
-    }),
-    ...dialect.limitHeaders?.(admission.state, clock.now()),
-  };
+  const headers = rateLimitHeaders(admission.state);
+  headers["x-sluice-served-by"] = admission.capacityClass;
+  // The upstream's own model identifier is left out: it may name the operator's account there.
+  if (snapshot.routing.showsTarget) {
+    headers["x-sluice-target"] = `${target.upstream}; model=${model.alias}`;
+  }
+  if (adjusted.size > 0 || asRead.size > 0) {
+    headers["x-sluice-adjusted-parameters"] = writeAdjusted([...asRead, ...adjusted]);
+  }
+  if (position !== undefined) {
+    headers["x-sluice-queue-position"] = String(position);
+    headers["x-sluice-queue-wait-ms"] = String(Math.round(waitedMs));
+  }
+  const { limitHeaders } = dialect;
+  return limitHeaders === undefined
+    ? headers
+    : Object.assign(headers, limitHeaders(admission.state, clock.now()));
 }
 
 /** `frequency_penalty=dropped, temperature=1`: a dictionary of RFC 9651. */

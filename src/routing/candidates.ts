@@ -66,7 +66,8 @@ function candidateOf({ model, target, upstream, view }: FoundTarget, why: string
 
 /** Those in service. */
 function inOrder(targets: readonly FoundTarget[], random: () => number): readonly FoundTarget[] {
-  const ready = targets.filter(({ view }) => !view.isOut);
+  const isAnyOut = targets.some(({ view }) => view.isOut);
+  const ready = isAnyOut ? targets.filter(({ view }) => !view.isOut) : targets;
   if (ready.length < 2) return ready;
   const keyed = ready.map((found) => ({ found, key: drawKey(found.target.weight, random) }));
   keyed.sort(

@@ -33,7 +33,7 @@ export class Watchdog implements RequestProgress {
   #connectFrom: number | undefined;
   /** Whether a reader waits for the next chunk. */
   #isAwaited = false;
-  #cancelTimer: () => void = () => undefined;
+  #cancelTimer: (() => void) | undefined;
   #failure: UpstreamFailure | undefined;
   #isStopped = false;
   #isAborted = false;
@@ -67,7 +67,7 @@ export class Watchdog implements RequestProgress {
   connecting(): void {
     if (this.#isStopped || this.#connectFrom !== undefined) return;
     this.#connectFrom = this.#options.clock.monotonic();
-    this.#cancelTimer();
+    this.#cancelTimer?.();
     this.#arm();
   }
 
@@ -86,7 +86,7 @@ export class Watchdog implements RequestProgress {
     if (this.#isAnswering || this.#isStopped) return;
     this.#isAnswering = true;
     // The idle timeout may be shorter than what is left of the first-byte timeout.
-    this.#cancelTimer();
+    this.#cancelTimer?.();
     this.#arm();
   }
 
@@ -101,7 +101,7 @@ export class Watchdog implements RequestProgress {
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
-    this.#cancelTimer();
+    this.#cancelTimer?.();
     this.#options.callerSignal.removeEventListener("abort", this.#onCallerLeft);
     this.#options.places.close();
   }

@@ -153,8 +153,8 @@ interface Learned {
   readonly ratio: QuantileEstimator;
   /** Tokens of an answer without a cap; only few answers have more. */
   readonly output: QuantileEstimator;
-  /** Monotonic. */
-  readonly at: number;
+  /** When it was learned last. Monotonic. */
+  at: number;
 }
 
 /**
@@ -218,21 +218,26 @@ export class TokenEstimator {
   /** The values of the subject, which becomes the most recent one of its account. */
   #keep(subject: Subject): Learned {
     this.#accounts.advance(subject.nowMs);
-    const known = this.#learnedOf(subject) ?? this.#newLearned();
-    const learned = { ...known, at: subject.nowMs };
+    const learned = this.#learnedOf(subject) ?? this.#newLearned(subject.nowMs);
+    learned.at = subject.nowMs;
     const account = this.#accounts.touch(subject.accountId) ?? new Map<string, Learned>();
     const name = nameOf(subject);
     account.delete(name);
     account.set(name, learned);
     this.#accounts.set(subject.accountId, account);
-    const [oldest] = account.keys();
-    if (account.size > mostLearnedPerAccount && oldest !== undefined) account.delete(oldest);
+    if (account.size > mostLearnedPerAccount) {
+      for (const oldest of account.keys()) {
+        account.delete(oldest);
+        break;
+      }
+    }
     return learned;
   }
 
-  #newLearned(): Omit<Learned, "at"> {
+  #newLearned(at: number): Learned {
     const start = Math.max(1, this.#defaultOutputTokens);
     return {
+      at,
       ratio: new QuantileEstimator(ratioOptions),
       output: new QuantileEstimator({ quantile: 0.95, start, minimum: 1, maximum: 1e7 }),
     };

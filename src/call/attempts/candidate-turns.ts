@@ -35,13 +35,13 @@ export class CandidateTurns {
   /** Those of the beginning. */
   readonly #all: readonly Candidate[];
   #candidates: readonly Candidate[];
-  /** Targets that were tried, or found busy, since the last reset. */
-  readonly #tried = new Set<string>();
-  readonly #triesAt = new Map<string, number>();
-  readonly #leftOut = new Set<string>();
+  /** Targets that were tried, or found busy, since the last reset. Lists, as there are a few. */
+  #tried: string[] = [];
+  /** The targets of its attempts. */
+  readonly #begun: string[] = [];
+  readonly #leftOut: string[] = [];
   /** The largest context window that was too small. */
   #tooSmallWindow = 0;
-  #attempts = 0;
   /** The pool that will have a free place first. */
   #busy: BusyPool | undefined;
 
@@ -56,7 +56,7 @@ export class CandidateTurns {
 
   /** Attempts of this call at all candidates. */
   get attempts(): number {
-    return this.#attempts;
+    return this.#begun.length;
   }
 
   /** Number of targets when the call began. */
@@ -65,7 +65,9 @@ export class CandidateTurns {
   }
 
   triesAt({ target }: Candidate): number {
-    return this.#triesAt.get(target.id) ?? 0;
+    let tries = 0;
+    for (const id of this.#begun) if (id === target.id) tries += 1;
+    return tries;
   }
 
   /**
@@ -75,7 +77,7 @@ export class CandidateTurns {
   hasOther(failed?: Candidate): boolean {
     const hasToBeReady = this.#isReady(failed);
     for (const { target, isReady } of this.#candidates) {
-      if (target.id === failed?.target.id || this.#tried.has(target.id)) continue;
+      if (target.id === failed?.target.id || this.#tried.includes(target.id)) continue;
       if (isReady || !hasToBeReady) return true;
     }
     return false;
@@ -107,12 +109,12 @@ export class CandidateTurns {
 
   refresh(): void {
     this.#candidates = candidatesOf(this.#plan).candidates.filter(({ target, model }) => {
-      return !this.#leftOut.has(target.id) && model.contextWindow > this.#tooSmallWindow;
+      return !this.#leftOut.includes(target.id) && model.contextWindow > this.#tooSmallWindow;
     });
   }
 
   leaveOut({ target }: Candidate): void {
-    this.#leftOut.add(target.id);
+    this.#leftOut.push(target.id);
     this.refresh();
   }
 
@@ -124,9 +126,9 @@ export class CandidateTurns {
 
   /** Resets all turns after a wait, except of targets that still refuse. */
   resetTurns(waitedFor: Candidate | undefined): void {
-    this.#tried.clear();
+    this.#tried = [];
     for (const { target, isRefusing } of this.#candidates) {
-      if (isRefusing && target.id !== waitedFor?.target.id) this.#tried.add(target.id);
+      if (isRefusing && target.id !== waitedFor?.target.id) this.#tried.push(target.id);
     }
   }
 
@@ -143,20 +145,20 @@ export class CandidateTurns {
 
   #relisted(): Beginning {
     this.refresh();
-    this.#tried.clear();
+    this.#tried = [];
     return this.next();
   }
 
   /** Begins at the first candidate that has its turn left and a free place. */
   next(terms: Terms = anyTerms): Beginning {
     const fit = this.#candidates.filter(
-      (candidate) => !this.#tried.has(candidate.target.id) && terms.isFit(candidate),
+      (candidate) => !this.#tried.includes(candidate.target.id) && terms.isFit(candidate),
     );
     const beginning = this.#nextOf(fit, terms);
     if (!terms.keepsTurn) return beginning;
     return whenKnown(beginning, (attempt) => {
       if (attempt !== undefined) return attempt;
-      for (const { target } of fit) this.#tried.delete(target.id);
+      this.#tried = this.#tried.filter((id) => !fit.some(({ target }) => target.id === id));
       return undefined;
     });
   }
@@ -205,7 +207,7 @@ export class CandidateTurns {
     for (const candidate of candidates) {
       const refused = entered.refused[index];
       if (refused !== undefined) this.#noteBusy(candidate, refused);
-      if (refused !== undefined || index === at) this.#tried.add(candidate.target.id);
+      if (refused !== undefined || index === at) this.#tried.push(candidate.target.id);
       if (place !== undefined && index === at) return this.#attempt(candidate, place, terms);
       index += 1;
     }
@@ -236,9 +238,8 @@ export class CandidateTurns {
   }
 
   #running(candidate: Candidate, place: Place, watch: AttemptWatch): Attempt {
-    const attempt = new Attempt(this.#plan, { candidate, place, watch, number: this.#attempts });
-    this.#attempts += 1;
-    this.#triesAt.set(candidate.target.id, this.triesAt(candidate) + 1);
+    const attempt = new Attempt(this.#plan, { candidate, place, watch, number: this.attempts });
+    this.#begun.push(candidate.target.id);
     this.#plan.meter.path.began(attempt);
     return attempt;
   }
@@ -263,7 +264,7 @@ export class CandidateTurns {
     if (isPaid) return true;
     const { retries } = this.#plan.services.budget;
     const { id } = candidate.target;
-    const isExtra = this.triesAt(candidate) > 0 || (this.#attempts > 0 && !candidate.isReady);
+    const isExtra = this.triesAt(candidate) > 0 || (this.attempts > 0 && !candidate.isReady);
     if (!isExtra) {
       retries.began(id);
       return true;

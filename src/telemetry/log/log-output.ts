@@ -109,9 +109,10 @@ type OnEnd = (error: unknown, lostLines: number) => void;
 interface Batch {
   /** A file descriptor. */
   readonly file: number;
-  /** Lines are text until they are written; one encoding of all of them is the cheapest. */
-  content: string | Uint8Array;
+  readonly content: Buffer;
+  /** How many bytes of it are used. */
   bytes: number;
+  readonly takesLines: boolean;
   readonly onEnd: OnEnd;
 }
 
@@ -143,6 +144,8 @@ export class OutputQueue {
   readonly #clock: Pick<Clock, "schedule">;
   readonly #batches: Batch[] = [];
   readonly #batchBytes = new Map<number, number>();
+  /** The memory of a batch that was written, for the next one. */
+  #spare: Buffer | undefined;
   /** Files whose last line may be cut, by this process or by another one that writes there. */
   readonly #torn = new Set<number>();
   #waitingBytes = 0;
@@ -165,25 +168,31 @@ export class OutputQueue {
   append(file: number, line: string, onEnd: OnEnd): void {
     const bytes = Buffer.byteLength(line) + 1;
     const last = this.#batches[this.#batches.length - 1];
-    const isOfLast = last?.file === file && last.onEnd === onEnd;
+    const isOfLast = last?.file === file && last.onEnd === onEnd && last.takesLines;
     // Less than the most, as the end of a line that was cut short may come before it.
-    if (
-      isOfLast &&
-      typeof last.content === "string" &&
-      last.bytes + bytes < this.#mostBytes(file)
-    ) {
-      last.content += `${line}\n`;
-      last.bytes += bytes;
-    } else {
-      this.#batches.push({ file, content: `${line}\n`, bytes, onEnd });
-    }
+    const hasRoom = isOfLast && last.bytes + bytes < last.content.length;
+    const batch = hasRoom ? last : this.#newBatch(file, bytes, onEnd);
+    batch.content.write(line, batch.bytes);
+    batch.bytes += bytes;
+    batch.content[batch.bytes - 1] = lineEnd;
     this.#start(bytes);
+  }
+
+  #newBatch(file: number, leastBytes: number, onEnd: OnEnd): Batch {
+    const bytes = Math.max(leastBytes, this.#mostBytes(file));
+    const content = this.#spare?.length === bytes ? this.#spare : Buffer.allocUnsafeSlow(bytes);
+    this.#spare = undefined;
+    const batch = { file, content, bytes: 0, takesLines: true, onEnd };
+    this.#batches.push(batch);
+    return batch;
   }
 
   /** Writes bytes by themselves. */
   push(file: number, content: Uint8Array, onEnd: OnEnd): void {
-    this.#batches.push({ file, content, bytes: content.length, onEnd });
-    this.#start(content.length);
+    const { buffer, byteOffset, byteLength: bytes } = content;
+    const batch = { content: Buffer.from(buffer, byteOffset, bytes), bytes, takesLines: false };
+    this.#batches.push({ file, onEnd, ...batch });
+    this.#start(bytes);
   }
 
   /** Resolves when the queue is empty. */
@@ -228,9 +237,9 @@ export class OutputQueue {
     return most;
   }
 
-  async #writeBatch({ file, content, bytes, onEnd }: Batch): Promise<void> {
+  async #writeBatch({ file, content, bytes, takesLines, onEnd }: Batch): Promise<void> {
     const repair = Buffer.from(this.#torn.delete(file) ? "\n" : "");
-    const text = typeof content === "string" ? Buffer.from(content) : content;
+    const text = content.subarray(0, bytes);
     const whole = repair.length === 0 ? text : Buffer.concat([repair, text]);
     let written = 0;
     let failure: unknown;
@@ -246,6 +255,7 @@ export class OutputQueue {
     if (failure !== undefined) this.#torn.add(file);
     const lost = whole.subarray(Math.max(written, repair.length));
     onEnd(failure, lost.filter((byte) => byte === lineEnd).length);
+    if (takesLines) this.#spare = content;
   }
 }
 

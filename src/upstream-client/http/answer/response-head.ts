@@ -30,17 +30,17 @@ export function readHead(text: string): ResponseHead {
     keepsAlive: false,
     keepAliveSeconds: undefined,
   };
-  const places: number[] = [];
-  for (let start = statusEnd + 2; start < text.length;) {
-    const end = text.indexOf("\r\n", start);
-    if (places.length >= mostFields * 4) throw new ProtocolError("the head has too many fields");
-    readField(text, { start, end }, places);
-    noteFraming(text, places, framing);
-    start = end + 2;
+  const field: Field = { start: statusEnd + 2, nameEnd: 0, valueStart: 0, valueEnd: 0 };
+  for (let fields = 0; field.start < text.length; fields += 1) {
+    const end = text.indexOf("\r\n", field.start);
+    if (fields >= mostFields) throw new ProtocolError("the head has too many fields");
+    readField(text, field, end);
+    noteFraming(text, field, framing);
+    field.start = end + 2;
   }
   return {
     status,
-    headers: new AnswerHeaderFields(text, places),
+    headers: new AnswerHeaderFields(text),
     body: bodyOf(status, minorVersion, framing),
     keepsOpen: minorVersion === 1 ? !framing.closes : framing.keepsAlive && !framing.closes,
     keepAliveSeconds: framing.keepAliveSeconds,
@@ -65,24 +65,38 @@ function notHttp(): ProtocolError {
   return new ProtocolError("the answer does not begin with a status line of HTTP/1.1");
 }
 
-/** Appends the places of the name and the value. */
-function readField(text: string, line: { start: number; end: number }, places: number[]): void {
-  let at = line.start;
-  while (at < line.end && isTokenCharacter(text.charCodeAt(at))) at += 1;
-  if (at === line.start || text[at] !== ":") {
+/** Places in a head: of a line, and in it of its name and its value. */
+interface Field {
+  start: number;
+  nameEnd: number;
+  valueStart: number;
+  valueEnd: number;
+}
+
+/** Finds the name and the value in the line of a field. */
+function readField(text: string, field: Field, end: number): void {
+  let at = field.start;
+  while (at < end && isTokenCharacter(text.charCodeAt(at))) at += 1;
+  if (at === field.start || text[at] !== ":") {
     throw new ProtocolError("the head has a line that is not a field");
   }
-  const nameEnd = at;
-  let valueStart = at + 1;
-  let valueEnd = line.end;
-  while (valueStart < valueEnd && isBlank(text.charCodeAt(valueStart))) valueStart += 1;
-  while (valueEnd > valueStart && isBlank(text.charCodeAt(valueEnd - 1))) valueEnd -= 1;
-  for (let index = valueStart; index < valueEnd; index += 1) {
+  field.nameEnd = at;
+  findValue(text, field, end);
+  for (let index = field.valueStart; index < field.valueEnd; index += 1) {
     if (!isTextCharacter(text.charCodeAt(index))) {
       throw new ProtocolError("a field of the head has a control character");
     }
   }
-  places.push(line.start, nameEnd, valueStart, valueEnd);
+}
+
+/** Without the blanks around it. */
+function findValue(text: string, field: Field, end: number): void {
+  let start = field.nameEnd + 1;
+  let valueEnd = end;
+  while (start < valueEnd && isBlank(text.charCodeAt(start))) start += 1;
+  while (valueEnd > start && isBlank(text.charCodeAt(valueEnd - 1))) valueEnd -= 1;
+  field.valueStart = start;
+  field.valueEnd = valueEnd;
 }
 
 function isBlank(code: number): boolean {
@@ -98,26 +112,24 @@ interface Framing {
 }
 
 /** Notes the fields that decide about the body and the connection. */
-function noteFraming(text: string, places: readonly number[], framing: Framing): void {
-  const field = places.length - 4;
-  const start = places[field] ?? 0;
-  const end = places[field + 1] ?? 0;
-  switch (end - start) {
+function noteFraming(text: string, field: Field, framing: Framing): void {
+  const { start, nameEnd } = field;
+  switch (nameEnd - start) {
     case 10:
       if (hasTextAt(text, start, "connection")) {
-        noteConnection(valueIn(text, places), framing);
+        noteConnection(valueIn(text, field), framing);
       } else if (hasTextAt(text, start, "keep-alive")) {
-        const seconds = /(?:^|[,\s])timeout=(\d{1,9})(?:$|[,\s])/i.exec(valueIn(text, places))?.[1];
+        const seconds = /(?:^|[,\s])timeout=(\d{1,9})(?:$|[,\s])/i.exec(valueIn(text, field))?.[1];
         if (seconds !== undefined) framing.keepAliveSeconds = Number(seconds);
       }
       return;
     case 14:
-      if (hasTextAt(text, start, "content-length")) noteLength(text, places, framing);
+      if (hasTextAt(text, start, "content-length")) noteLength(text, field, framing);
       return;
     case 17:
       if (!hasTextAt(text, start, "transfer-encoding")) return;
       if (framing.isChunked) throw new ProtocolError("the head has two transfer-encodings");
-      if (valueIn(text, places).toLowerCase() !== "chunked") {
+      if (valueIn(text, field).toLowerCase() !== "chunked") {
         throw new ProtocolError("the answer has a transfer-encoding other than chunked");
       }
       framing.isChunked = true;
@@ -132,17 +144,19 @@ function noteConnection(value: string, framing: Framing): void {
   }
 }
 
-function noteLength(text: string, places: readonly number[], framing: Framing): void {
-  const start = places[places.length - 2] ?? 0;
-  const end = places[places.length - 1] ?? 0;
+function noteLength(
+  text: string,
+  { valueStart: start, valueEnd: end }: Field,
+  framing: Framing,
+): void {
   const length = end - start > mostLengthDigits ? undefined : readDigits(text, start, end);
   if (length === undefined) throw new ProtocolError("the content-length is not a number");
   if (framing.length !== undefined) throw new ProtocolError("the head has two content-lengths");
   framing.length = length;
 }
 
-function valueIn(text: string, places: readonly number[]): string {
-  return text.slice(places[places.length - 2], places[places.length - 1]);
+function valueIn(text: string, { valueStart, valueEnd }: Field): string {
+  return text.slice(valueStart, valueEnd);
 }
 
 /** Undefined unless there are only digits, and at least one. */
@@ -261,31 +275,28 @@ function tooLong(): ProtocolError {
   return new ProtocolError(`the head is longer than ${mostHeadBytes} bytes`);
 }
 
-/**
- * The headers of an answer. Kept as the text of its head and the places of names and values in it:
- * a call reads two or three of them.
- */
+/** The headers of an answer. Kept as the text of its head: a call reads two or three of them. */
 class AnswerHeaderFields {
   readonly #head: string;
-  /** For each field: start and end of its name, start and end of its value. */
-  readonly #places: readonly number[];
 
-  constructor(head: string, places: readonly number[]) {
+  constructor(head: string) {
     this.#head = head;
-    this.#places = places;
   }
 
   /** The value, joined by commas if there are several; null without one. `name`: lower case. */
   get(name: string): string | null {
     const head = this.#head;
-    const places = this.#places;
     let found: string | null = null;
-    for (let index = 0; index < places.length; index += 4) {
-      const start = places[index] ?? 0;
-      const length = (places[index + 1] ?? 0) - start;
-      if (length !== name.length || !hasTextAt(head, start, name)) continue;
-      const value = head.slice(places[index + 2], places[index + 3]);
-      found = found === null ? value : `${found}, ${value}`;
+    for (let start = head.indexOf("\r\n") + 2; start < head.length;) {
+      const end = head.indexOf("\r\n", start);
+      const nameEnd = start + name.length;
+      if (head[nameEnd] === ":" && hasTextAt(head, start, name)) {
+        const field = { start, nameEnd, valueStart: 0, valueEnd: 0 };
+        findValue(head, field, end);
+        const value = valueIn(head, field);
+        found = found === null ? value : `${found}, ${value}`;
+      }
+      start = end + 2;
     }
     return found;
   }
