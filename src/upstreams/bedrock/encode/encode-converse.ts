@@ -20,7 +20,7 @@ import { encodeInference, maxTokensOf, stopsOf } from "../../shared/inference.ts
 import { encodeTools } from "../tools/encode-tools.ts";
 import { planTools, type ToolPlan } from "../../shared/tools/plan-tools.ts";
 import {
-  type AnswerFormat,
+  type FormatPlan,
   type FieldFormat,
   planAnswerFormat,
 } from "../../shared/answer-format/plan-answer-format.ts";
@@ -125,7 +125,7 @@ export function answersAsWhole(request: Conversation, model: BedrockModel): bool
 }
 
 interface Parts {
-  readonly format: AnswerFormat;
+  readonly format: FormatPlan;
   readonly names: ToolNames;
   readonly plan: ToolPlan;
   readonly config: ToolConfig | undefined;

@@ -1,5 +1,5 @@
 import {
-  type AnswerFormat as WantedFormat,
+  type AnswerFormat,
   type Conversation,
   fieldOf,
 } from "../../../domain/chat/conversation.ts";
@@ -10,7 +10,7 @@ import { providerSchema } from "./provider-schema.ts";
 import { type Offer, readOffers } from "../tools/tool-offers.ts";
 
 /** How the form of an answer that the caller requires is requested here. */
-export type AnswerFormat =
+export type FormatPlan =
   | { readonly kind: "free" }
   | FieldFormat
   /** A tool whose input is the answer. The model must call it, or one of the caller's tools. */
@@ -36,20 +36,20 @@ export interface FormatModel {
   readonly settings: { readonly validateAnswers?: boolean };
 }
 
-type Schema = Extract<WantedFormat, { readonly type: "schema" }>;
+type Schema = Extract<AnswerFormat, { readonly type: "schema" }>;
 
 export function planAnswerFormat(
   request: Conversation,
   model: FormatModel,
   adjustments: Adjustments,
-): AnswerFormat {
+): FormatPlan {
   const { format } = request;
   // The provider has no mode for JSON: without a schema there is nothing to enforce.
   if (format?.type === "json") return { kind: "instruction", text: jsonInstruction };
   if (format?.type !== "schema") return free;
   const planned = planSchema(format, request, model);
   if (planned !== undefined) return planned;
-  const inWords: AnswerFormat = { kind: "instruction", text: schemaInstruction(schemaOf(format)) };
+  const inWords: FormatPlan = { kind: "instruction", text: schemaInstruction(schemaOf(format)) };
   // The answer is still checked: one that violates the schema is refused.
   if (model.settings.validateAnswers === true) return inWords;
   const advice =
@@ -69,7 +69,7 @@ function planSchema(
   format: Schema,
   request: Conversation,
   { capabilities }: FormatModel,
-): AnswerFormat | undefined {
+): FormatPlan | undefined {
   const { name = "answer" } = format;
   const schema = schemaOf(format);
   const description = descriptionOf(format);
@@ -94,7 +94,7 @@ function schemaOf({ schema }: Schema): JsonObject {
   return schema ?? { type: "object" };
 }
 
-const free: AnswerFormat = { kind: "free" };
+const free: FormatPlan = { kind: "free" };
 
 interface Wanted {
   readonly name: string;

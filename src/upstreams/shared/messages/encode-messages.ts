@@ -10,7 +10,7 @@ import {
 import { Adjustments, checkUnsupported, isBlank } from "../adjustments.ts";
 import type { AnswerContext } from "../answers/answer-context.ts";
 import {
-  type AnswerFormat,
+  type FormatPlan,
   type FormatModel,
   planAnswerFormat,
 } from "../answer-format/plan-answer-format.ts";
@@ -235,6 +235,6 @@ function planThinking(
   }
 }
 
-function schemaOf(format: AnswerFormat): JsonObject | undefined {
+function schemaOf(format: FormatPlan): JsonObject | undefined {
   return format.kind === "field" ? format.schema : undefined;
 }

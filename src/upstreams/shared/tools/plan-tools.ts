@@ -1,6 +1,6 @@
 import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
 import type { Adjustments } from "../adjustments.ts";
-import type { AnswerFormat } from "../answer-format/plan-answer-format.ts";
+import type { FormatPlan } from "../answer-format/plan-answer-format.ts";
 import type { ToolNames } from "./tool-names.ts";
 import { readOffers, type Choice, type Offer, type Offers } from "./tool-offers.ts";
 
@@ -34,7 +34,7 @@ export interface ToolPlan {
 
 export interface ToolContext {
   readonly names: ToolNames;
-  readonly format: AnswerFormat;
+  readonly format: FormatPlan;
   readonly adjustments: Adjustments;
 }
 
