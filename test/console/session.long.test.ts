@@ -54,6 +54,23 @@ test("a session that ends keeps what was typed, and the change is sent once afte
   await visit.expectClean();
 });
 
+test("a page that only watches is told that its session has ended", async () => {
+  await using world = await startConsole();
+  const { data } = await world.admin("GET", "/keys");
+  await using visit = await world.signedIn(operator);
+  const { page } = visit;
+  await page.goto(`${visit.url}/keys/${data[0].id}`);
+  await page.getByText("open calls").waitFor();
+  await endSession(visit);
+  const overlay = page.getByRole("dialog", { name: "Your session has ended" });
+  await overlay.getByLabel("Password").fill(operator.password);
+  await page.keyboard.press("Enter");
+  await overlay.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Disable" }).click();
+  await page.getByRole("button", { name: "Undo: enable it" }).waitFor();
+  await visit.expectClean();
+});
+
 test("a tab whose session was replaced in another tab goes on, and signing out ends both", async () => {
   await using world = await startConsole();
   await using visit = await world.signedIn(operator);

@@ -4,7 +4,7 @@ import type { IssuedKey, KeyView } from "../../api/contract.ts";
 import { useCache, useList } from "../../api/use-read.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty } from "../../parts/error-note.tsx";
-import { Select } from "../../parts/field.tsx";
+import { type Option, Select } from "../../parts/field.tsx";
 import { Count } from "../../parts/numbers.tsx";
 import { Loaded, Page } from "../../parts/page.tsx";
 import { Secret } from "../../parts/secret.tsx";
@@ -81,14 +81,18 @@ function Keys() {
           options={statuses}
           onChange={(status) => change({ status })}
         />
-        {isFiltered && (
-          <Button
-            look="quiet"
-            onPress={() => change({ status: "", environment: "", account: "", application: "" })}
-          >
-            Show all
-          </Button>
-        )}
+        {filters
+          .filter(({ name }) => ofAll || name !== "account")
+          .map((filter) => (
+            <Select
+              key={filter.name}
+              label={filter.label}
+              isLabelHidden
+              value={url[filter.name]}
+              options={optionsOf(filter, url[filter.name], keys.query.data ?? [])}
+              onChange={(value) => change({ [filter.name]: value })}
+            />
+          ))}
       </div>
       <Loaded query={keys.query}>
         {(rows) =>
@@ -121,6 +125,41 @@ function Keys() {
       )}
     </>
   );
+}
+
+interface Filter {
+  readonly name: "account" | "application" | "environment";
+  readonly label: string;
+  readonly all: string;
+  readonly option: (key: KeyView) => Option;
+}
+
+const filters: readonly Filter[] = [
+  {
+    name: "account",
+    label: "Account",
+    all: "All accounts",
+    option: ({ account_id: value, account: label }) => ({ value, label }),
+  },
+  {
+    name: "application",
+    label: "Application",
+    all: "All applications",
+    option: ({ application_id: value, application: label }) => ({ value, label }),
+  },
+  {
+    name: "environment",
+    label: "Environment",
+    all: "All environments",
+    option: ({ environment }) => ({ value: environment, label: environment }),
+  },
+];
+
+/** The choices that the rows have, without a request of their own. */
+function optionsOf({ all, option }: Filter, chosen: string, rows: readonly KeyView[]): Option[] {
+  const found = new Map(rows.map((row) => [option(row).value, option(row)]));
+  if (chosen !== "" && !found.has(chosen)) found.set(chosen, { value: chosen, label: chosen });
+  return [{ value: "", label: all }, ...found.values()];
 }
 
 const columns: readonly Column<KeyView>[] = [
