@@ -155,6 +155,7 @@ function attacks(): Record<string, FixtureRequest[]> {
     getCall: [{ id: `req_${mark}` }],
     listRefusals: [{}, ...usage.slice(0, 2)].map((query) => ({ query })),
     getRefusal: [{ id: `refused_${mark}` }],
+    explainRequest: [{ id: `refused_${mark}` }, { id: `req_${mark}` }],
     listAudit: [{}, { account_id: accountId }, { subject_id: keyId }].map((query) => ({ query })),
     verifyAudit: [{}],
     listEnvironments: [{}],
@@ -212,12 +213,16 @@ test("the same requests by an operator do find the other account", async () => {
   }
   expect(await attempt("listPools", {})).toContain(mark);
   expect(await attempt("getRefusal", { id: `refused_${mark}` })).toContain(mark);
+  for (const request of attacks()["explainRequest"] ?? []) {
+    expect(await attempt("explainRequest", request)).toContain(mark);
+  }
   expect(await attempt("exportUsage", { query: { format: "ndjson" } })).toContain(mark);
 });
 
 test("no answer distinguishes an entity of another account from a missing one", async () => {
   const nothing = { id: "nothing", name: "nothing" };
   const ofOne = ["getAccount", "getApplication", "getKey", "getPool", "getCall", "getRefusal"];
+  ofOne.push("explainRequest");
   for (const operationId of ofOne) {
     const [request] = attacks()[operationId] ?? [];
     const hidden = await attempt(operationId, { ...request, as: holder });

@@ -1,5 +1,6 @@
 import type {
   UsageDimension,
+  UsageRank,
   UsageStep,
   CallOutcome,
   CallDialect,
@@ -54,10 +55,17 @@ export interface TotalsQuery {
 
 export interface SeriesQuery extends TotalsQuery {
   readonly step: UsageStep;
+  /** The groups within `limit` have the most of these. Default: calls. */
+  readonly rank?: UsageRank | undefined;
+  /** Whether each step has a sum of the groups beyond `limit`, too. */
+  readonly hasRest?: boolean | undefined;
 }
 
 export interface UsageTotal {
-  /** Ids of the group, in the order of `by`; a null target means that none was tried. */
+  /**
+   * Ids of the group, in the order of `by`; a null target means that none was tried. Empty: the sum
+   * of all groups beyond the limit.
+   */
   readonly group: Readonly<Partial<Record<UsageDimension, string | number | null>>>;
   readonly calls: number;
   /** Calls that did not complete: failed, abandoned or interrupted. */

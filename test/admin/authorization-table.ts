@@ -317,6 +317,10 @@ const watching: Readonly<Record<string, RouteCase>> = {
     prepare: ({ of }) => ({ path: `${p}/refusals/${of.refusal}` }),
     ...read,
   },
+  "GET /admin/v1/explain/{id}": {
+    prepare: ({ of }) => ({ path: `${p}/explain/${of.refusal}` }),
+    ...read,
+  },
   "GET /admin/v1/audit": { prepare: inAccount("/audit"), ...list },
   "GET /admin/v1/audit/verify": {
     prepare: at("/audit/verify"),

@@ -114,6 +114,34 @@ export function usageReportsContract(name: string, create: () => Ledger | Promis
       expect(new Set(points.map(({ group }) => JSON.stringify(group)))).toEqual(new Set(largest));
     });
 
+    test("a series of the groups with the most tokens has the sum of the others, too", async () => {
+      const records = await fill(8, 600);
+      const filter = { since: midnight, until: midnight + days * dayMs };
+      const tokens = new Map<string, number>();
+      for (const { keyId, inputTokens, outputTokens } of records) {
+        tokens.set(keyId, (tokens.get(keyId) ?? 0) + inputTokens + outputTokens);
+      }
+      const largest = [...tokens].toSorted(([, one], [, other]) => other - one)[0]?.[0];
+      const points = await ledger.reports.series({
+        filter,
+        by: ["key"],
+        limit: 1,
+        step: "day",
+        rank: "tokens",
+        hasRest: true,
+      });
+      const own = points.filter(({ group }) => group.key === largest);
+      const rest = points.filter(({ group }) => group.key === undefined);
+      expect(own.length + rest.length).toBe(points.length);
+      expect(sumOf(own.map(({ calls }) => calls))).toBe(
+        records.filter(({ keyId }) => keyId === largest).length,
+      );
+      expect(sumOf(points.map(({ outputTokens }) => outputTokens))).toBe(
+        sumOf(records.map(({ outputTokens }) => outputTokens)),
+      );
+      expect(rest).toHaveLength(days);
+    });
+
     test("a time without calls has no totals, no series and no calls", async () => {
       await ledger.store.insert([recordOf("req_1")]);
       for (const filter of [
@@ -174,6 +202,10 @@ export function usageReportsContract(name: string, create: () => Ledger | Promis
       }
     });
   });
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0);
 }
 
 function randomFilter(random: Random): UsageFilter {

@@ -2,7 +2,7 @@ import { type AdminClient, AdminRefusal } from "../client/admin-client.ts";
 import { exitCodes } from "../../process/program.ts";
 import { CommandError, UsageError } from "../command.ts";
 import { formatCall, formatRefusal, formatRouting } from "./explain-call.ts";
-import { readRecord, type ReplyRecord } from "../output/reply-fields.ts";
+import { readPart, readRecord } from "../output/reply-fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 
@@ -15,7 +15,7 @@ export const explain: ResourceSpec = {
   verbs: [
     {
       name: "explain",
-      operation: "getRefusal",
+      operation: "explainRequest",
       argument: "request-id",
       run: explainRequest,
       examples: ["explain req_019a4c2f7b3e5d6a8c9e0f1a2b3c4d5e"],
@@ -27,10 +27,11 @@ async function explainRequest({ argument = "", client, io, isJson }: VerbCall): 
   if (!/^req_[0-9a-f]{32}$/.test(argument)) {
     throw new UsageError("a request id is req_ and 32 hexadecimal digits");
   }
-  const refusal = await findOne(client, `/refusals/${argument}`);
-  // A call refused because of its targets was attempted, so the ledger has its attempts.
-  const found = await findCall(argument, { client, io, mayMiss: refusal !== undefined });
-  if (refusal === undefined && found === undefined) throw new CommandError(unknown(client));
+  const answer = readRecord(await ask(client, argument));
+  const [refusal, found] = [readPart(answer, "refusal"), readPart(answer, "call")];
+  if (answer["is_ledger_read"] === false) {
+    io.report("The ledger cannot be read now; if targets were tried, they are not shown.");
+  }
   const call = found ?? {};
   if (isJson) io.print(JSON.stringify({ ...call, ...refusal }));
   else if (refusal === undefined) io.print(formatCall(call));
@@ -38,43 +39,14 @@ async function explainRequest({ argument = "", client, io, isJson }: VerbCall): 
   return exitCodes.ok;
 }
 
-export interface CallSource {
-  readonly client: Pick<AdminClient, "request">;
-  readonly io: Pick<VerbCall["io"], "report">;
-  readonly mayMiss: boolean;
-}
-
-/** `mayMiss`: without the database, what is known already is worth more than its failure. */
-export async function findCall(
-  id: string,
-  { client, io, mayMiss }: CallSource,
-): Promise<ReplyRecord | undefined> {
+async function ask(client: AdminClient, id: string): Promise<unknown> {
   try {
-    return await findOne(client, `/usage/calls/${id}`);
+    return await client.request("GET", `/explain/${id}`);
   } catch (error) {
-    if (!mayMiss || !(error instanceof AdminRefusal) || error.status !== 503) throw error;
-    io.report("The ledger cannot be read now; if targets were tried, they are not shown.");
-    return undefined;
+    if (!(error instanceof AdminRefusal) || error.status !== 404) throw error;
+    const told = client.isOffline
+      ? "no call has this id; only a running gateway knows what it refused (omit --offline)"
+      : error.message;
+    throw new CommandError(told);
   }
-}
-
-async function findOne(
-  client: Pick<AdminClient, "request">,
-  path: string,
-): Promise<ReplyRecord | undefined> {
-  try {
-    return readRecord(await client.request("GET", path));
-  } catch (error) {
-    if (error instanceof AdminRefusal && error.status === 404) return undefined;
-    throw error;
-  }
-}
-
-function unknown({ isOffline }: AdminClient): string {
-  return isOffline
-    ? "no call has this id; only a running gateway knows what it refused (omit --offline)"
-    : "there is no record of this request. Requests that are not calls, such as lists of models, and " +
-        "errors before a key is read (404, 405, 431) are not recorded. Of each key, the last 20 errors " +
-        "are kept until a restart, by the gateway that refused: ask on its machine. If the request has " +
-        "just ended, try again in a second";
 }

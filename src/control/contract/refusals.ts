@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { callDialects } from "../../domain/usage/usage.ts";
+import { callDetailSchema } from "./usage.ts";
 import { idSchema, numberText, timeSchema } from "./values.ts";
 
 export const refusalSchema = z
@@ -41,3 +42,12 @@ export const refusalQuerySchema = z.strictObject({
 });
 
 export const refusalsSchema = z.object({ data: z.array(refusalSchema) });
+
+export const explanationSchema = z
+  .object({
+    id: z.string(),
+    call: callDetailSchema.nullable().describe("Null if the request did not become a call."),
+    refusal: refusalSchema.nullable().describe("Null if it got no error, or it is not kept."),
+    is_ledger_read: z.boolean().describe("False while the ledger cannot be read: `call` is null."),
+  })
+  .meta({ id: "Explanation", description: "What became of a request." });

@@ -4,6 +4,7 @@ import {
   callOutcomes,
   usageSources,
   usageDimensions,
+  usageRanks,
   usageSteps,
 } from "../../domain/usage/usage.ts";
 import { idSchema, numberText, pageFields, timeSchema } from "./values.ts";
@@ -54,6 +55,13 @@ export const seriesQuerySchema = z.strictObject({
     .enum(usageSteps)
     .optional()
     .describe("The default depends on the period. At most 1500 steps."),
+  rank: z.enum(usageRanks).optional().describe("What the groups have the most of. Default: calls."),
+  rest: z
+    .literal("true")
+    .optional()
+    .describe(
+      "`true`: each step also has the sum of the groups beyond `limit`, with an empty `group`.",
+    ),
 });
 
 const callFilterFields = {

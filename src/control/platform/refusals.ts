@@ -1,17 +1,23 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Refusal } from "../../domain/errors/refusal.ts";
+import type { Principal } from "../../domain/principal.ts";
 import {
+  explanationSchema,
   refusalQuerySchema,
   refusalSchema,
   refusalsSchema,
   type RefusalView,
 } from "../contract/refusals.ts";
 import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
-import { listScope, requireVisible } from "../operation/scope.ts";
+import { fromStorageError } from "../operation/refusals.ts";
+import { listScope, maySee, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
+import { viewCallDetail } from "../usage/call-row.ts";
 import { apiForm, viewAs } from "../values/api-form.ts";
 
 /** The last refusals of each key with their reasons. */
-export function refusalOperations({ refusals }: AdminServices): readonly Operation[] {
+export function refusalOperations(services: AdminServices): readonly Operation[] {
+  const { refusals } = services;
   return [
     defineOperation({
       id: "listRefusals",
@@ -45,7 +51,56 @@ export function refusalOperations({ refusals }: AdminServices): readonly Operati
         return viewRefusal(requireVisible(owned, call.principal, "refusal").refusal);
       },
     }),
+    defineOperation({
+      id: "explainRequest",
+      method: "GET",
+      path: "/admin/v1/explain/{id}",
+      resource: "Refusals",
+      summary: "Explain a request: its row and its refusal",
+      description: "`id` is the `x-request-id` of the request.",
+      ...permissions.read,
+      answer: explanationSchema,
+      async run({ call: { principal }, parameters }) {
+        const id = parameters["id"] ?? "";
+        const refusal = await readRefusal(id, principal, services);
+        const row = await readCall(id, principal, services);
+        // What is known already is worth more than the failure of the ledger.
+        if ("failure" in row && refusal === null) throw row.failure;
+        const call = "failure" in row ? null : row.call;
+        if (call === null && refusal === null) throw unknownRequest();
+        return { id, call, refusal, is_ledger_read: !("failure" in row) };
+      },
+    }),
   ];
+}
+
+async function readRefusal(id: string, reader: Principal, { refusals }: AdminServices) {
+  const refusal = await refusals.find(id);
+  if (refusal === undefined || !maySee(reader, refusal.explanation.accountId)) return null;
+  return viewRefusal(refusal);
+}
+
+async function readCall(id: string, reader: Principal, { reports }: AdminServices) {
+  try {
+    // A call refused because of its targets was attempted, so the ledger has its attempts.
+    const record = await reports.call(id);
+    const isVisible = record !== undefined && maySee(reader, record.accountId);
+    return { call: isVisible ? viewCallDetail(record, reader) : null };
+  } catch (error) {
+    const failure = fromStorageError(error);
+    if (failure instanceof GatewayError) return { failure };
+    throw error;
+  }
+}
+
+function unknownRequest(): GatewayError {
+  return new GatewayError("not_found", {
+    message:
+      "There is no record of this request. Requests that are not calls, such as lists of models, and " +
+      "errors before a key is read (404, 405, 431) are not recorded. Of each key, the last 20 errors " +
+      "are kept until a restart, by the gateway that refused: ask on its machine. If the request has " +
+      "just ended, try again in a second.",
+  });
 }
 
 function viewRefusal({ explanation, ...refusal }: Refusal): RefusalView {

@@ -70,7 +70,9 @@ function series({ reports, clock, platform, store }: AdminServices): Operation {
       const by = readDimensions(query.by, call.principal);
       const step = query.step ?? defaultStep(filter);
       checkSteps(filter, step);
-      const found = isEmpty ? [] : await reports.series({ filter, by, step, limit: query.limit });
+      const { limit, rank, rest } = query;
+      const wanted = { filter, by, step, limit, rank, hasRest: rest === "true" };
+      const found = isEmpty ? [] : await reports.series(wanted);
       if (found.length === 0) requireKnownNames(platform(), query);
       const namesOf = await readGroupNames(store, found);
       const data = found.map((point) => {

@@ -141,6 +141,10 @@ export type UsageDimension = (typeof usageDimensions)[number];
 export const namedDimensions = ["account", "application", "key"] as const;
 export type NamedDimension = (typeof namedDimensions)[number];
 
+/** What the groups of a series are chosen by. */
+export const usageRanks = ["calls", "tokens"] as const;
+export type UsageRank = (typeof usageRanks)[number];
+
 /** Steps of reports. Sums are stored by hour and by day. */
 export const usageSteps = ["minute", "hour", "day"] as const;
 export type UsageStep = (typeof usageSteps)[number];

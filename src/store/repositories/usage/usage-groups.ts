@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { UsageDimension, UsageStep } from "../../../domain/usage/usage.ts";
+import type { UsageDimension, UsageRank, UsageStep } from "../../../domain/usage/usage.ts";
 import type { TotalsQuery } from "../../usage-reports.ts";
 import { withRawRows } from "../session.ts";
 import type { Queries, UsageSum } from "../tables.ts";
@@ -11,15 +11,21 @@ import { addCall, addSum, columnOf, type CountedCall, counts, sumOfNone } from "
 export interface SumQuestion extends Pick<TotalsQuery, "filter" | "by"> {
   /** The step of the sums; undefined: one sum of each group, at 0. */
   readonly step: UsageStep | undefined;
-  /** Whether only the number of calls is needed. */
-  readonly isRanking?: boolean;
+  /** If set, only these counts are needed. */
+  readonly ranking?: UsageRank;
 }
+
+/** The counts that are added up to rank groups. */
+export const rankedCounts = {
+  calls: ["calls"],
+  tokens: ["inputTokens", "outputTokens"],
+} as const satisfies Readonly<Record<UsageRank, readonly (keyof UsageSum)[]>>;
 
 /** The sums of one group, in one step of a series or in total. */
 export interface GroupSum {
   readonly at: number;
-  /** The values of the dimensions, in the order of the query. */
-  readonly values: readonly (string | number | null)[];
+  /** The values of the dimensions, in the order of the query; undefined: of several groups. */
+  readonly values: readonly (string | number | null)[] | undefined;
   /** The same as text. */
   readonly name: string;
   readonly sum: UsageSum;
@@ -34,7 +40,7 @@ export async function readSums(
   question: SumQuestion,
   { step: grain, since, until }: RangePiece,
 ): Promise<readonly GroupSum[]> {
-  const { filter, by, step, isRanking = false } = question;
+  const { filter, by, step, ranking } = question;
   const isWhole = step === undefined || step === grain;
   const at = isWhole ? "sums.at" : `sums.at - sums.at % ${stepLengthsMs[step]}`;
   const dimensions = by.map((dimension, index) => {
@@ -43,7 +49,7 @@ export async function readSums(
   const selected = [
     `${step === undefined ? "0" : at} as step_at`,
     ...dimensions,
-    ...(isRanking ? ["sum(calls) as calls"] : allSums),
+    ...(ranking === undefined ? allSums : rankedCounts[ranking].map(sumOf)),
   ];
   const grouped = [step === undefined ? [] : ["1"], by.map((_, index) => `${index + 2}`)].flat();
   // `cross join` makes SQLite go from the sums of the time to their groups, not the other way round.
@@ -59,15 +65,19 @@ export async function readSums(
   );
   return rows.map((row) => {
     const sum = sumOfNone();
-    if (isRanking) sum.calls = row.calls;
-    else addSum(sum, row);
+    if (ranking === undefined) addSum(sum, row);
+    else for (const name of rankedCounts[ranking]) sum[name] = row[name];
     return { ...groupOf(by, row), at: row.step_at, sum };
   });
 }
 
-// Quoted, because PostgreSQL would make the names lower case.
+/** Quoted, because PostgreSQL would make the name lower case. */
+function sumOf(name: (typeof counts)[number]): string {
+  return `sum(${columnOf(name)}) as "${name}"`;
+}
+
 const allSums = [
-  ...counts.map((name) => `sum(${columnOf(name)}) as "${name}"`),
+  ...counts.map(sumOf),
   "string_agg(durations, '') as durations",
   `string_agg(first_events, '') as "firstEvents"`,
 ];

@@ -14,13 +14,19 @@ import type {
 } from "../../usage-reports.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
 import { latestCalls, listCalls } from "./usage-calls.ts";
-import { type GroupSum, readCallSums, readSums, type SumQuestion } from "./usage-groups.ts";
+import {
+  type GroupSum,
+  rankedCounts,
+  readCallSums,
+  readSums,
+  type SumQuestion,
+} from "./usage-groups.ts";
 import { cutRange, type RangePiece, stepLengthsMs, type UsageExtent } from "./usage-range.ts";
 import { readHorizons } from "./usage-store.ts";
 import { toRecord } from "./usage-row.ts";
 import { addSum } from "./usage-sums.ts";
 
-/** Most groups that are ranked; beyond that, those with the fewest calls so far are dropped. */
+/** Most groups that are ranked; beyond that, those with the least so far are dropped. */
 const rankedGroups = 200_000;
 
 /** A statement reads as many steps as take about this long; the event loop runs in between. */
@@ -44,12 +50,14 @@ export class SqlUsageReports implements UsageReports {
       .map((sum) => toTotal(sum, by));
   }
 
-  async series({ filter, by, limit, step }: SeriesQuery): Promise<readonly UsagePoint[]> {
+  async series(query: SeriesQuery): Promise<readonly UsagePoint[]> {
+    const { filter, by, step, hasRest = false } = query;
     // Found first, because all groups in all steps would need too much memory.
-    const largest = by.length === 0 ? undefined : await this.#largest({ filter, by, limit, step });
+    const largest = by.length === 0 ? undefined : await this.#largest(query);
     const sums = new SumTable();
     await this.#readAll({ filter, by, step }, step, (sum) => {
       if (largest?.has(sum.name) !== false) sums.add(sum);
+      else if (hasRest) sums.add({ ...sum, name: "", values: undefined });
     });
     return sums.all
       .toSorted((one, other) => one.at - other.at || compareCalls(one, other))
@@ -68,15 +76,16 @@ export class SqlUsageReports implements UsageReports {
     });
   }
 
-  /** The names of the groups with the most calls over all steps. */
-  async #largest({ filter, by, limit }: SeriesQuery): Promise<ReadonlySet<string>> {
-    let calls = new Map<string, number>();
-    await this.#readAll({ filter, by, step: undefined, isRanking: true }, "day", (group) => {
-      calls.set(group.name, (calls.get(group.name) ?? 0) + group.sum.calls);
-      if (calls.size > rankedGroups) calls = new Map(ranked(calls).slice(0, rankedGroups / 2));
+  /** The names of the groups with the most calls or tokens over all steps. */
+  async #largest({ filter, by, limit, rank = "calls" }: SeriesQuery): Promise<ReadonlySet<string>> {
+    let sizes = new Map<string, number>();
+    await this.#readAll({ filter, by, step: undefined, ranking: rank }, "day", ({ name, sum }) => {
+      const size = rankedCounts[rank].reduce((total, count) => total + sum[count], 0);
+      sizes.set(name, (sizes.get(name) ?? 0) + size);
+      if (sizes.size > rankedGroups) sizes = new Map(ranked(sizes).slice(0, rankedGroups / 2));
     });
     return new Set(
-      ranked(calls)
+      ranked(sizes)
         .slice(0, limit)
         .map(([name]) => name),
     );
@@ -138,8 +147,8 @@ export class SqlUsageReports implements UsageReports {
   }
 }
 
-function ranked(calls: ReadonlyMap<string, number>): (readonly [string, number])[] {
-  return [...calls].toSorted(
+function ranked(sizes: ReadonlyMap<string, number>): (readonly [string, number])[] {
+  return [...sizes].toSorted(
     ([name, one], [otherName, other]) => other - one || (name < otherName ? -1 : 1),
   );
 }
@@ -180,8 +189,9 @@ function compareCalls(one: GroupSum, other: GroupSum): number {
 }
 
 function toTotal({ values, sum }: GroupSum, by: readonly UsageDimension[]): UsageTotal {
+  const dimensions = values === undefined ? [] : by;
   const group: UsageTotal["group"] = Object.fromEntries(
-    by.map((dimension, index) => [dimension, values[index] ?? null] as const),
+    dimensions.map((dimension, index) => [dimension, values?.[index] ?? null] as const),
   );
   const { durations, firstEvents, ...counts } = sum;
   return {
