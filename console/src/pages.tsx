@@ -41,6 +41,23 @@ export const pages: readonly PageEntry[] = [
     roles: ["operator", "account_holder"],
     Page: page(async () => (await import("./pages/keys/rotate-key.tsx")).RotateKeyPage),
   },
+  {
+    path: "/usage",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/usage/usage.tsx")).UsagePage),
+    link: { name: "Usage", group: "Understand", key: "u" },
+  },
+  {
+    path: "/calls",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/calls/calls.tsx")).CallsPage),
+    link: { name: "Calls", group: "Understand", key: "c" },
+  },
+  {
+    path: "/calls/:id",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/calls/call.tsx")).CallPage),
+  },
 ];
 
 export function pagesFor(role: Role): readonly PageEntry[] {

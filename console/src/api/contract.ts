@@ -3,11 +3,14 @@ import type { z } from "zod";
 import type * as contract from "../../../src/control/contract.ts";
 
 export type {
+  CallDetail,
   CallRow,
   KeyStatus,
   KeyUseView,
   KeyView,
   PlanView,
+  RefusalView,
+  RoutingView,
   SessionView,
   SignInOptionsView,
   UserView,
@@ -46,6 +49,10 @@ export interface LiveItems {
   readonly key: Output<typeof contract.keyLiveSchema>;
 }
 
+export type UsageSeries = Output<typeof contract.seriesSchema>;
+export type UsagePoint = Output<typeof contract.usagePointSchema>;
+export type Refusals = Output<typeof contract.refusalsSchema>;
+export type Explanation = Output<typeof contract.explanationSchema>;
 export type Removed = Output<typeof contract.removedSchema>;
 export type SignedOut = Output<typeof contract.signedOutSchema>;
 

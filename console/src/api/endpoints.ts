@@ -8,6 +8,7 @@ import type {
   ChangedKey,
   Credentials,
   Environments,
+  Explanation,
   IssuedKey,
   KeyChange,
   KeyView,
@@ -17,6 +18,7 @@ import type {
   NewOperator,
   Plans,
   Pools,
+  Refusals,
   Removed,
   RotatedKey,
   Rotation,
@@ -24,6 +26,7 @@ import type {
   SignedOut,
   SignInOptionsView,
   UsageTotals,
+  UsageSeries,
 } from "./contract.ts";
 
 /** Answers by path. A name in braces is filled from the parameters, the others are the query. */
@@ -36,6 +39,9 @@ export interface Reads {
   "/pools": Pools;
   "/keys/{id}": KeyView;
   "/usage/totals": UsageTotals;
+  "/usage/series": UsageSeries;
+  "/refusals": Refusals;
+  "/explain/{id}": Explanation;
 }
 
 /** Items of lists, which come in pages, newest first. */

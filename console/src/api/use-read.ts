@@ -35,15 +35,22 @@ export function useRead<Path extends keyof Reads>(
   });
 }
 
-/** The rows of a list so far; `more` asks for the next page. */
+/**
+ * The rows of a list so far; `more` asks for the next page. One that is frozen is not asked again
+ * when the window gets the focus, so that rows do not move under the pointer.
+ */
 export function useList<Path extends keyof Lists>(
   path: Path,
   parameters: Parameters = {},
-  { isOff = false }: { readonly isOff?: boolean } = {},
+  {
+    isOff = false,
+    isFrozen = false,
+  }: { readonly isOff?: boolean; readonly isFrozen?: boolean } = {},
 ) {
   const query = useInfiniteQuery({
     queryKey: [path, parameters],
     enabled: !isOff,
+    refetchOnWindowFocus: !isFrozen,
     initialPageParam: "",
     getNextPageParam: (last: Listed<Lists[Path]>) => last.next_cursor ?? undefined,
     async queryFn({ pageParam, signal }): Promise<Listed<Lists[Path]>> {

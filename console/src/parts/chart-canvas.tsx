@@ -19,19 +19,23 @@ export interface ChartProps {
   readonly series: readonly Series[];
   /** `area`: parts of a sum, stacked. `line`: percentiles and all else. */
   readonly kind: "area" | "line";
+  /** The last step is not over: it is hatched. */
+  readonly isLastOpen?: boolean;
   readonly format: (value: number) => string;
   readonly formatTime: (ms: number) => string;
+  /** Of the axis; default: `formatTime`. */
+  readonly formatTick?: (ms: number) => string;
   /** After a drag over a part of it; a double click gives undefined. */
   readonly onZoom?: (range: { readonly from: number; readonly to: number } | undefined) => void;
 }
 
-const slots = 6;
 const dashes = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4], [4, 4]];
 
 /** The drawing of a chart; loaded when the first one is shown. */
 export function ChartCanvas(props: ChartProps & { readonly label: string }) {
   const place = useRef<HTMLDivElement>(null);
-  const { times, series, kind, label } = props;
+  const { times, series, kind, isLastOpen, label } = props;
+  const slots = slotsOf(series);
   const latest = useRef(props);
   latest.current = props;
 
@@ -47,7 +51,7 @@ export function ChartCanvas(props: ChartProps & { readonly label: string }) {
       resized.disconnect();
       plot.destroy();
     };
-  }, [times, series, kind]);
+  }, [times, series, kind, isLastOpen]);
 
   return (
     <>
@@ -57,12 +61,12 @@ export function ChartCanvas(props: ChartProps & { readonly label: string }) {
           <li key={each.id}>
             <svg width="24" height="8" aria-hidden="true">
               <line
-                className={`series-${slotOf(each) ?? "other"}`}
+                className={`series-${slots.get(each) ?? "other"}`}
                 x1="0"
                 x2="24"
                 y1="4"
                 y2="4"
-                strokeDasharray={dashOf(each).join(" ")}
+                strokeDasharray={dashOf(slots.get(each)).join(" ")}
               />
             </svg>
             {each.name}
@@ -73,16 +77,30 @@ export function ChartCanvas(props: ChartProps & { readonly label: string }) {
   );
 }
 
-/** By the id, not by the rank, so that an entity has one colour on all pages. */
-function slotOf({ id, isOther }: Series): number | undefined {
-  if (isOther === true) return undefined;
-  let hash = 0;
-  for (const character of id) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
-  return (hash % slots) + 1;
+/**
+ * Colours by the id, not by the rank, so that an entity has one colour on all pages; where two of a
+ * chart would have the same, the second gets the next that is free. "Other" has none.
+ */
+function slotsOf(series: readonly Series[]): ReadonlyMap<Series, number> {
+  const slots = new Map<Series, number>();
+  const free = new Set(dashes.keys());
+  for (const each of series.filter(({ isOther }) => isOther !== true)) {
+    let slot = hashOf(each.id) % dashes.length;
+    while (free.size > 0 && !free.has(slot)) slot = (slot + 1) % dashes.length;
+    free.delete(slot);
+    slots.set(each, slot + 1);
+  }
+  return slots;
 }
 
-function dashOf(series: Series): number[] {
-  return dashes[(slotOf(series) ?? 1) - 1] ?? [];
+function hashOf(id: string): number {
+  let hash = 0;
+  for (const character of id) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
+  return hash;
+}
+
+function dashOf(slot = 1): number[] {
+  return dashes[slot - 1] ?? [];
 }
 
 /** In the form of uPlot; areas are stacked, the first on top. */
@@ -100,7 +118,9 @@ function dataOf({ times, series, kind }: ChartProps): UPlot.AlignedData {
 }
 
 function optionsOf(props: ChartProps, element: HTMLElement): UPlot.Options {
-  const { series, kind, format, formatTime, onZoom } = props;
+  const { series, kind, format, formatTime, onZoom, times, isLastOpen = false } = props;
+  const { formatTick = formatTime } = props;
+  const slots = slotsOf(series);
   const color = (name: string): string => resolved(element, name);
   const axis = { stroke: color("--muted"), grid: { stroke: color("--divider"), width: 1 } };
   return {
@@ -113,19 +133,19 @@ function optionsOf(props: ChartProps, element: HTMLElement): UPlot.Options {
     },
     scales: { y: { range: (_, _least, most) => [0, most === 0 ? 1 : most * 1.05] } },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map((tick) => formatTime(tick * 1000)) },
+      { ...axis, space: 104, values: (_, ticks) => ticks.map((tick) => formatTick(tick * 1000)) },
       { ...axis, size: 64, values: (_, ticks) => ticks.map(format) },
     ],
     series: [
       {},
       ...series.map((each) => {
-        const slot = slotOf(each);
+        const slot = slots.get(each);
         const stroke = color(slot === undefined ? "--series-other" : `--series-${slot}`);
         return {
           label: each.name,
           stroke,
           width: 2,
-          dash: dashOf(each),
+          dash: dashOf(slot),
           spanGaps: false,
           ...(kind === "area" && { fill: `color-mix(in srgb, ${stroke} 30%, transparent)` }),
         };
@@ -140,9 +160,30 @@ function optionsOf(props: ChartProps, element: HTMLElement): UPlot.Options {
           onZoom?.({ from: from * 1000, to: to * 1000 });
         },
       ],
+      draw: [(plot) => isLastOpen && hatch(plot, times, color("--control"))],
       ready: [(plot) => plot.over.addEventListener("dblclick", () => onZoom?.(undefined))],
     },
   };
+}
+
+/** Marks the part of the chart that leads to the last point. */
+function hatch(plot: UPlot, times: readonly number[], color: string): void {
+  const { ctx, bbox } = plot;
+  const [before, last] = times.slice(-2).map((time) => plot.valToPos(time / 1000, "x", true));
+  if (before === undefined || last === undefined) return;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(before, bbox.top, last - before, bbox.height);
+  ctx.clip();
+  ctx.beginPath();
+  for (let x = before - bbox.height; x < last; x += 8 * devicePixelRatio) {
+    ctx.moveTo(x, bbox.top + bbox.height);
+    ctx.lineTo(x + bbox.height, bbox.top);
+  }
+  ctx.strokeStyle = color;
+  ctx.globalAlpha = 0.5;
+  ctx.stroke();
+  ctx.restore();
 }
 
 /** A canvas does not know custom properties. */

@@ -3,6 +3,7 @@ import { useUrl } from "../url.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Field, Select } from "./field.tsx";
+import { instantText } from "./time.tsx";
 
 const presets = [
   { value: "1h", label: "Last hour" },
@@ -19,14 +20,41 @@ export interface Range {
   readonly until?: string;
 }
 
-/** The range that the address names: a preset, or `2027-01-01..2027-01-07`, days in UTC. */
+/**
+ * The range that the address names: a preset, `2027-01-01..2027-01-07`, days in UTC, or two
+ * instants, the second excluded.
+ */
 export function useRange(initial: "1h" | "24h" | "7d" | "30d" = "24h"): Range {
   const [{ range }] = useUrl({ range: initial });
   return readRange(range, initial);
 }
 
+const unitsMs = new Map([
+  ["m", 60_000],
+  ["h", 3_600_000],
+  ["d", 86_400_000],
+]);
+
+/** Milliseconds. */
+export function lengthOf({ since, until }: Range): number {
+  const [, count = "", unit = ""] = /^(\d+)([mhd])$/.exec(since) ?? [];
+  if (count !== "") return Number(count) * (unitsMs.get(unit) ?? 0);
+  return (until === undefined ? Date.now() : Date.parse(until)) - Date.parse(since);
+}
+
+/** As it is in the address. */
+export function rangeOf(from: number, to: number): string {
+  return [from, to]
+    .map((at) => new Date(at).toISOString().replace(/(:00)?\.\d+Z$/, "Z"))
+    .join("..");
+}
+
+const instants = /^(\d{4}-\d\d-\d\dT[\d:]{5,8}Z)\.\.(\d{4}-\d\d-\d\dT[\d:]{5,8}Z)$/;
+
 function readRange(text: string, initial: string): Range {
   if (text === "month") return { since: `${new Date().toISOString().slice(0, 7)}-01T00:00:00Z` };
+  const [, since, until] = instants.exec(text) ?? [];
+  if (since !== undefined && until !== undefined) return { since, until };
   const [, first, last] = /^(\d{4}-\d\d-\d\d)\.\.(\d{4}-\d\d-\d\d)$/.exec(text) ?? [];
   if (first === undefined || last === undefined) {
     return { since: /^\d{1,3}[mhd]$/.test(text) ? text : initial };
@@ -47,7 +75,7 @@ export function RangePicker({
   const isPreset = presets.some(({ value }) => value === range);
   const options = [
     ...presets,
-    ...(isPreset ? [] : [{ value: range, label: range.replace("..", " to ") }]),
+    ...(isPreset ? [] : [{ value: range, label: labelOf(range) }]),
     { value: custom, label: "Other days..." },
   ];
   return (
@@ -70,6 +98,11 @@ export function RangePicker({
       )}
     </>
   );
+}
+
+function labelOf(range: string): string {
+  const [, ...ends] = instants.exec(range) ?? [];
+  return ends.length > 0 ? ends.map(instantText).join(" to ") : range.replace("..", " to ");
 }
 
 function DaysDialog({

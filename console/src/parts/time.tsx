@@ -2,10 +2,29 @@ const absolute = new Intl.DateTimeFormat(undefined, {
   dateStyle: "medium",
   timeStyle: "short",
 });
+const toTheSecond = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
 const exact = new Intl.DateTimeFormat(undefined, {
   dateStyle: "full",
   timeStyle: "long",
 });
+const short = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+const utcDay = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  timeZone: "UTC",
+});
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 
 const units = [
@@ -22,21 +41,44 @@ export function ago(at: string | number, now = Date.now()): string {
   return relative.format(Math.trunc(passed / length), unit);
 }
 
+/** In the viewer's zone. */
+export function instantText(at: string | number): string {
+  return short.format(new Date(at));
+}
+
+export function clockText(at: number): string {
+  return clock.format(new Date(at));
+}
+
+/** Days of usage begin at midnight UTC. */
+export function utcDayText(at: number): string {
+  return utcDay.format(new Date(at));
+}
+
+/** The viewer's zone, such as "GMT+1". */
+export function zoneText(): string {
+  const parts = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" }).formatToParts();
+  return parts.find(({ type }) => type === "timeZoneName")?.value ?? "";
+}
+
 /** An instant in the viewer's zone; the title has zone, UTC and how long ago. */
 export function Time({
   at,
   isRelative = false,
+  isExact = false,
   none = "never",
 }: {
   readonly at: string | null | undefined;
   readonly isRelative?: boolean;
+  /** With seconds. */
+  readonly isExact?: boolean;
   readonly none?: string;
 }) {
   if (at === null || at === undefined) return <span className="muted">{none}</span>;
   const date = new Date(at);
   return (
     <time dateTime={at} title={`${exact.format(date)}\n${at}\n${ago(at)}`}>
-      {isRelative ? ago(at) : absolute.format(date)}
+      {isRelative ? ago(at) : (isExact ? toTheSecond : absolute).format(date)}
     </time>
   );
 }

@@ -1,0 +1,260 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { CallDetail, Explanation, RefusalView } from "../../api/contract.ts";
+import { useRead } from "../../api/use-read.ts";
+import { Badge } from "../../parts/badge.tsx";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Copy } from "../../parts/copy.tsx";
+import { Empty, Note } from "../../parts/error-note.tsx";
+import { exactText, LimitBar, Tokens } from "../../parts/numbers.tsx";
+import { Loaded, Page } from "../../parts/page.tsx";
+import { durationText, Time } from "../../parts/time.tsx";
+import { useHref } from "../../url.ts";
+import { adviceFor } from "./advice.ts";
+import { isRefused, OutcomeBadge, sourceWords, statusText } from "./call-words.tsx";
+import { Routing } from "./routing.tsx";
+
+/** What happened to this call? */
+export function CallPage({ id }: { readonly id: string }) {
+  const href = useHref();
+  const explanation = useRead("/explain/{id}", { id });
+  const isUnknown = explanation.error?.status === 404;
+  return (
+    <Page
+      title={`Request ${id}`}
+      question="What happened to it, and why?"
+      actions={<ButtonLink href={href("/calls")}>All calls</ButtonLink>}
+    >
+      {isUnknown ? (
+        <Empty
+          sentence={explanation.error?.message ?? ""}
+          action={<Button onPress={explanation.refetch}>Look again</Button>}
+          command={`sluice explain ${id}`}
+        />
+      ) : (
+        <Loaded query={explanation}>{(found) => <Explained explanation={found} />}</Loaded>
+      )}
+    </Page>
+  );
+}
+
+function Explained({
+  explanation: { id, call, refusal, is_ledger_read },
+}: {
+  readonly explanation: Explanation;
+}) {
+  return (
+    <>
+      <Verdict call={call} refusal={refusal} />
+      {!is_ledger_read && (
+        <Note tone="warn">
+          <p>The ledger cannot be read now. If targets were tried, they are not shown.</p>
+        </Note>
+      )}
+      {refusal !== null && <Refused refusal={refusal} />}
+      {call !== null && <Measures call={call} />}
+      {call?.routing && <Routing routing={call.routing} />}
+      <Facts id={id} call={call} refusal={refusal} />
+    </>
+  );
+}
+
+interface Parts {
+  readonly call: CallDetail | null;
+  readonly refusal: RefusalView | null;
+}
+
+/** How it ended, in a sentence, and what to do. */
+function Verdict({ call, refusal }: Parts) {
+  const advice = adviceFor(refusal?.rule, call?.code ?? null);
+  return (
+    <section className="card stack tight" aria-label="What happened">
+      <div className="row">
+        {call === null ? <Badge tone="bad">refused</Badge> : <OutcomeBadge call={call} />}
+        <strong>{statusOf({ call, refusal })}</strong>
+      </div>
+      <p>{sentenceOf({ call, refusal })}</p>
+      {advice !== undefined && (
+        <p>
+          <strong>What to do:</strong> {advice}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function statusOf({ call, refusal }: Parts): string {
+  if (refusal === null) return call === null ? "" : statusText(call.status, call.code);
+  const { status, code, caller_status: seen } = refusal;
+  const text = statusText(status, code);
+  return seen === null || seen === status ? text : `${text} (the caller saw ${seen})`;
+}
+
+function sentenceOf({ call, refusal }: Parts): string {
+  if (refusal !== null) return refusal.summary;
+  if (call === null) return "";
+  if (isRefused(call)) {
+    return "The gateway refused it. The reason is no longer kept: only the last 20 errors of each key are.";
+  }
+  switch (call.outcome) {
+    case "completed":
+      return `${call.target ?? "A target"} answered it${call.attempts > 1 ? ` at attempt ${call.attempts}` : ""}.`;
+    case "failed":
+      return call.status === 200
+        ? "The answer began, and then the upstream broke it off. Its caller got an error in the stream."
+        : "No target gave an answer. The attempts say what failed.";
+    case "abandoned":
+      return "Its caller left before the end.";
+    case "interrupted":
+      return "The gateway's process ended during the call.";
+  }
+}
+
+function Refused({ refusal: { rule, param, window, at } }: { readonly refusal: RefusalView }) {
+  return (
+    <section className="stack tight" aria-label="Refusal">
+      <h2>Refusal</h2>
+      <dl className="facts">
+        <dt>Rule</dt>
+        <dd>
+          <code>{rule}</code>
+        </dd>
+        {param !== null && (
+          <>
+            <dt>Field</dt>
+            <dd>
+              <code>{param}</code>
+            </dd>
+          </>
+        )}
+      </dl>
+      {window !== null && (
+        <div className="card stack tight">
+          <LimitBar
+            name="In the 60 seconds before"
+            used={window.used}
+            limit={window.limit}
+            setBy={window.scope_id}
+          />
+          <p className="small">
+            The request needed {exactText(window.requested)}.{" "}
+            {window.free_at === null
+              ? "It is larger than the limit itself, so it never fits."
+              : `Without other requests it would have fitted ${durationText(
+                  Date.parse(window.free_at) - Date.parse(at),
+                )} later.`}
+          </p>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** Tokens and times. */
+function Measures({ call }: { readonly call: CallDetail }) {
+  const { first_event_ms: first, duration_ms: duration, output_tokens: output } = call;
+  const streamMs = first === null ? 0 : duration - first;
+  return (
+    <div className="grid">
+      <section className="card stack tight" aria-label="Tokens">
+        <h2>{exactText(call.input_tokens + output)} tokens</h2>
+        <Tokens counts={call} />
+        <p className="muted small">{sourceWords[call.usage_source]}</p>
+        {call.may_be_billed_twice && (
+          <p className="small">
+            The provider may also bill an attempt that did not answer: it may have completed it.
+          </p>
+        )}
+      </section>
+      <section className="card stack tight" aria-label="Times">
+        <h2>{durationText(duration)}</h2>
+        <Split parts={[first ?? duration, streamMs]} />
+        <p className="small">
+          {first === null
+            ? "No event of an answer came."
+            : `${durationText(first)} until the first event, ${durationText(streamMs)} after it`}
+        </p>
+        {call.is_streamed && streamMs > 0 && output > 0 && (
+          <p className="muted small">
+            {exactText(Math.round(output / (streamMs / 1_000)))} tokens a second
+          </p>
+        )}
+      </section>
+    </div>
+  );
+}
+
+/** Parts of a whole as a bar; the text beside it says the same. */
+function Split({ parts }: { readonly parts: readonly number[] }) {
+  const sum = Math.max(
+    1,
+    parts.reduce((total, part) => total + part, 0),
+  );
+  let x = 0;
+  return (
+    <svg className="tokens-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+      {parts.map((part, index) => {
+        const width = (part / sum) * 100;
+        x += width;
+        return (
+          <rect
+            key={index}
+            className={`part-${index + 1}`}
+            x={x - width}
+            width={width}
+            height="6"
+          />
+        );
+      })}
+    </svg>
+  );
+}
+
+function Facts({ id, call, refusal }: Parts & { readonly id: string }) {
+  const href = useHref();
+  const key = call?.key_id ?? refusal?.key_id ?? null;
+  const at = call?.started_at ?? refusal?.at ?? null;
+  const application = call?.application ?? refusal?.application ?? null;
+  const environment = call?.environment ?? refusal?.environment ?? "";
+  const rows: readonly (readonly [string, ReactNode])[] = [
+    ["Began", <Time at={at} isExact />],
+    ["Key", key !== null && <Link href={href(`/keys/${key}`)}>{key}</Link>],
+    ["Secret", refusal?.public_id && <code>{`sk-slc_${refusal.public_id}...`}</code>],
+    ["Application", application !== null && `${application} in ${environment}`],
+    ["Account", call?.account_id ?? refusal?.account_id],
+    ["Model", call?.model ?? refusal?.model],
+    ["API", call?.dialect ?? refusal?.dialect],
+    ["Streamed", call && (call.is_streamed ? "yes" : "no")],
+    ["Target", call?.target],
+    ["Attempts", call && exactText(call.attempts)],
+    ["Capacity", call?.class],
+  ];
+  return (
+    <section className="stack tight" aria-label="Facts">
+      <h2>Facts</h2>
+      <dl className="facts card">
+        <dt>Request</dt>
+        <dd className="row">
+          <code>{id}</code>
+          <Copy text={id} what="the request's id" />
+        </dd>
+        {rows
+          .filter(([, value]) => value !== null && value !== undefined && value !== false)
+          .map(([name, value]) => (
+            <Fact key={name} name={name}>
+              {value}
+            </Fact>
+          ))}
+      </dl>
+    </section>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}

@@ -1,0 +1,263 @@
+import { useMemo, useRef } from "react";
+import { Link } from "wouter";
+import type { UsageSeries } from "../../api/contract.ts";
+import { useRead } from "../../api/use-read.ts";
+import { Button } from "../../parts/button.tsx";
+import { Chart, mostSeries } from "../../parts/chart.tsx";
+import { Empty } from "../../parts/error-note.tsx";
+import { Select } from "../../parts/field.tsx";
+import { Count, percentText, Tile, Tokens } from "../../parts/numbers.tsx";
+import { Loaded, Page } from "../../parts/page.tsx";
+import { lengthOf, RangePicker, rangeOf } from "../../parts/range-picker.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { clockText, instantText, utcDayText, zoneText } from "../../parts/time.tsx";
+import { useHref, useUrl } from "../../url.ts";
+import {
+  type Dimension,
+  dimensions,
+  ExportLinks,
+  FilterBar,
+  type Filters,
+  useDimensions,
+  useFilters,
+} from "./filters.tsx";
+import {
+  groupsOf,
+  isShortEnough,
+  metricOf,
+  metrics,
+  type Step,
+  stepOf,
+  stepsMs,
+  sumsOf,
+  timesOf,
+  type UsageGroup,
+} from "./series.ts";
+
+/** What was used, and what drove it? */
+export function UsagePage() {
+  const filters = useFilters();
+  const [view, change] = useUrl({ metric: "tokens", by: "key", step: "" });
+  const names = useDimensions();
+  const by = names.find((name) => name === view.by) ?? "";
+  const length = lengthOf(filters.range);
+  const step = stepOf(view.step, length);
+  const metric = metricOf(view.metric);
+  const series = useRead("/usage/series", {
+    ...filters.parameters,
+    by,
+    step,
+    limit: mostSeries,
+    rank: metric.rank,
+    rest: "true",
+  });
+  return (
+    <Page
+      title="Usage"
+      question="What was used, and what drove it?"
+      actions={
+        <>
+          <RangePicker />
+          <ExportLinks filters={filters} />
+        </>
+      }
+    >
+      <div className="row">
+        <Select
+          label="Metric"
+          value={view.metric}
+          options={Object.entries(metrics).map(([value, { label }]) => ({ value, label }))}
+          onChange={(value) => change({ metric: value })}
+        />
+        <Select
+          label="Group by"
+          value={by === "" ? "none" : by}
+          options={[
+            ...names.map((value) => ({ value, label: dimensions[value] })),
+            { value: "none", label: "Nothing" },
+          ]}
+          onChange={(value) => change({ by: value })}
+        />
+        <Select
+          label="Step"
+          value={view.step}
+          options={stepOptions(length)}
+          onChange={(value) => change({ step: value })}
+        />
+      </div>
+      <FilterBar filters={filters} />
+      <Loaded query={series}>
+        {(found) =>
+          found.data.length === 0 ? (
+            <NoCalls filters={filters} />
+          ) : (
+            <Shown series={found} by={by} metricName={view.metric} />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function stepOptions(lengthMs: number) {
+  const steps = (["minute", "hour", "day"] as const).filter((step) =>
+    isShortEnough(step, lengthMs),
+  );
+  return [
+    { value: "", label: "By the range" },
+    ...steps.map((value) => ({ value, label: `A ${value}`.replace("A hour", "An hour") })),
+  ];
+}
+
+/** What lists and charts of calls show when there is none. */
+export function NoCalls({ filters }: { readonly filters: Filters }) {
+  const [, change] = useUrl({ range: "" });
+  return (
+    <Empty
+      sentence={filters.isAny ? "No call fits these filters." : "No calls in this range."}
+      action={
+        filters.isAny ? (
+          <Button onPress={filters.clear}>Remove the filters</Button>
+        ) : (
+          <Button onPress={() => change({ range: "7d" })}>Show the last 7 days</Button>
+        )
+      }
+      command="sluice usage --since 7d"
+    />
+  );
+}
+
+interface ShownProps {
+  readonly series: UsageSeries;
+  readonly by: Dimension | "";
+  readonly metricName: string;
+}
+
+function Shown({ series, by, metricName }: ShownProps) {
+  const zoom = useZoom(stepsMs[series.step]);
+  const metric = metricOf(metricName);
+  const total = sumsOf(series.data);
+  const { groups, times, lines } = useMemo(() => {
+    const chosen = groupsOf(series, by, metric);
+    const all = timesOf(series);
+    const none = metric.kind === "area" ? 0 : null;
+    return {
+      groups: chosen,
+      times: all,
+      lines: chosen.map(({ id, name, value, points }) => ({
+        id: value ?? id,
+        name,
+        isOther: by !== "" && value === undefined,
+        values: all.map((at) => {
+          const point = points.get(at);
+          return point === undefined ? none : metric.of(point);
+        }),
+      })),
+    };
+  }, [series, by, metric]);
+  const zone = series.step === "day" ? "days in UTC" : `times in ${zoneText()}`;
+  return (
+    <>
+      <div className="grid">
+        <Tile name="Calls" note={`${percentText(total.failed_calls / total.calls)} failed`}>
+          <Count value={total.calls} isCompact />
+        </Tile>
+        <Tile name="Input tokens" note="including cached">
+          <Count value={total.input_tokens} isCompact />
+        </Tile>
+        <Tile name="Output tokens">
+          <Count value={total.output_tokens} isCompact />
+        </Tile>
+      </div>
+      <Tokens counts={total} />
+      <Chart
+        title={`${metric.label} a ${series.step}, ${zone}`}
+        times={times}
+        series={lines}
+        kind={metric.kind}
+        isLastOpen={(times.at(-1) ?? 0) + stepsMs[series.step] > Date.parse(series.until)}
+        format={metric.format}
+        formatTime={(at) => stepText(at, series.step)}
+        formatTick={(at) => tickText(at, series.step, times.length)}
+        onZoom={zoom}
+      />
+      {by !== "" && <Groups groups={groups} by={by} total={total.calls} />}
+    </>
+  );
+}
+
+/** A drag shows a part of the range, whole steps; a double click goes back to what it was. */
+function useZoom(stepMs: number) {
+  const [{ range }, change] = useUrl({ range: "24h" });
+  const before = useRef<string[]>([]);
+  return (part: { readonly from: number; readonly to: number } | undefined): void => {
+    const last = before.current.at(-1);
+    if (part !== undefined) {
+      before.current.push(range);
+      const from = Math.floor(part.from / stepMs) * stepMs;
+      change({ range: rangeOf(from, Math.ceil(part.to / stepMs) * stepMs) });
+    } else if (last !== undefined) {
+      before.current.pop();
+      change({ range: last });
+    }
+  };
+}
+
+function stepText(at: number, step: Step): string {
+  return step === "day" ? utcDayText(at) : instantText(at);
+}
+
+/** Of the axis, where a day is clear from the range. */
+function tickText(at: number, step: Step, count: number): string {
+  if (step === "day") return utcDayText(at);
+  return count * stepsMs[step] <= stepsMs.day ? clockText(at) : instantText(at);
+}
+
+interface GroupsProps {
+  readonly groups: readonly UsageGroup[];
+  readonly by: Dimension;
+  /** Of all calls. */
+  readonly total: number;
+}
+
+function Groups({ groups, by, total }: GroupsProps) {
+  const href = useHref();
+  const { values } = useFilters();
+  const columns: readonly Column<UsageGroup>[] = [
+    {
+      title: dimensions[by],
+      cell: ({ name, value }) =>
+        typeof value === "string" ? (
+          <Link href={href("/calls", { ...setOf(values), [by]: value })}>{name}</Link>
+        ) : (
+          name
+        ),
+    },
+    countColumn("Calls", ({ sums }) => sums.calls),
+    {
+      title: "Of all calls",
+      cell: ({ sums }) => percentText(sums.calls / total),
+      isNumber: true,
+      isWideOnly: true,
+    },
+    countColumn("Failed", ({ sums }) => sums.failed_calls),
+    countColumn("Input tokens", ({ sums }) => sums.input_tokens),
+    { ...countColumn("Cached", ({ sums }) => sums.cached_input_tokens), isWideOnly: true },
+    countColumn("Output tokens", ({ sums }) => sums.output_tokens),
+  ];
+  return (
+    <section className="stack tight" aria-label="Groups">
+      <h2>By {dimensions[by].toLowerCase()}</h2>
+      <p className="muted">Choose one to see its calls.</p>
+      <Table caption="Groups" columns={columns} rows={groups} idOf={({ id }) => id} />
+    </section>
+  );
+}
+
+function setOf(values: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+}
+
+function countColumn(title: string, of: (group: UsageGroup) => number): Column<UsageGroup> {
+  return { title, cell: (group) => <Count value={of(group)} />, isNumber: true };
+}
