@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { demoCredentials, startSimulator } from "../../simulator/simulator.ts";
+import { demoCredentials, type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import { demoConfigText } from "../../src/config/demo.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { type ServingProcess, startServing } from "../support/sluice-process.ts";
@@ -21,6 +21,8 @@ export interface ConsoleWorld extends AsyncDisposable {
   readonly gateway: ServingProcess;
   readonly dataDir: string;
   readonly browser: Browser;
+  /** The provider of a gateway that has a configuration. */
+  readonly simulator: Simulator | undefined;
   /** The API key that the demo has printed. */
   readonly demoKey: string;
   /** A request of the admin API by the operator of the machine; fails for an error. */
@@ -46,18 +48,22 @@ export interface VisitOptions {
 export interface StartOptions {
   /** The section `admin` of a configuration, by the port of the admin listener; else the demo runs. */
   readonly admin?: (port: number) => object;
+  /** More models than those of the demo, by alias. */
+  readonly models?: object;
   /** Nobody is made an operator, so that a configuration has none. */
   readonly isNew?: boolean;
 }
 
 export async function startConsole({
   admin: section,
+  models,
   isNew = false,
 }: StartOptions = {}): Promise<ConsoleWorld> {
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-console-"));
   const port = quietPort();
   const listen = { listenData: `127.0.0.1:${quietPort()}`, listenAdmin: `127.0.0.1:${port}` };
-  const simulator = section === undefined ? undefined : startSimulator();
+  const isDemo = section === undefined && models === undefined;
+  const simulator = isDemo ? undefined : startSimulator();
   const options = [
     "--data-dir",
     dataDir,
@@ -66,10 +72,16 @@ export async function startConsole({
     "--admin",
     listen.listenAdmin,
   ];
-  if (section !== undefined && simulator !== undefined) {
+  if (simulator !== undefined) {
     const provider = { endpoint: simulator.origin, region: "us-east-1", ...demoCredentials };
     const text = demoConfigText({ simulator: provider, dataDir, ...listen });
-    const config = { ...JSON.parse(text), admin: section(port), telemetry: { log_level: "info" } };
+    const demo = JSON.parse(text);
+    const config = {
+      ...demo,
+      ...(section !== undefined && { admin: section(port) }),
+      models: { ...demo.models, ...models },
+      telemetry: { log_level: "info" },
+    };
     const path = join(dataDir, "sluice.yaml");
     await Bun.write(path, JSON.stringify(config));
     options.push("--config", path);
@@ -100,13 +112,14 @@ export async function startConsole({
     visits.push(made.page.context());
     return made;
   };
-  await until(() => section !== undefined || /^ {2}API key/m.test(gateway.text()));
+  await until(() => !isDemo || /^ {2}API key/m.test(gateway.text()));
   const [, demoKey = ""] = /API key {2}(\S+)/.exec(gateway.text()) ?? [];
   if (!isNew) await admin("POST", "/users", { ...operator, role: "operator" });
   return {
     gateway,
     dataDir,
     browser,
+    simulator,
     demoKey,
     admin,
     visit,

@@ -27,7 +27,7 @@ export function Chart(props: ChartProps) {
     <figure className="stack tight">
       <div className="row spread">
         <figcaption>
-          <h3>{title}</h3>
+          <h2>{title}</h2>
           <p className="muted small">{summary(props)}</p>
         </figcaption>
         <Button look="quiet" aria-pressed={isTable} onPress={() => setTable(!isTable)}>

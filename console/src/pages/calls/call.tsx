@@ -7,7 +7,7 @@ import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import { Empty, Note } from "../../parts/error-note.tsx";
 import { exactText, LimitBar, Tokens } from "../../parts/numbers.tsx";
-import { Loaded, Page } from "../../parts/page.tsx";
+import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
 import { useHref } from "../../url.ts";
 import { adviceFor } from "./advice.ts";
@@ -15,7 +15,7 @@ import { isRefused, OutcomeBadge, sourceWords, statusText } from "./call-words.t
 import { Routing } from "./routing.tsx";
 
 /** What happened to this call? */
-export function CallPage({ id }: { readonly id: string }) {
+export function CallPage({ id }: PageProps) {
   const href = useHref();
   const explanation = useRead("/explain/{id}", { id });
   const isUnknown = explanation.error?.status === 404;

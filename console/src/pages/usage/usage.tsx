@@ -186,19 +186,18 @@ function Shown({ series, by, metricName }: ShownProps) {
   );
 }
 
-/** A drag shows a part of the range, whole steps; a double click goes back to what it was. */
+/** A drag shows the steps whose points it covers; a double click goes back to what it was. */
 function useZoom(stepMs: number) {
   const [{ range }, change] = useUrl({ range: "24h" });
-  const before = useRef<string[]>([]);
+  const wider = useRef<string[]>([]);
   return (part: { readonly from: number; readonly to: number } | undefined): void => {
-    const last = before.current.at(-1);
-    if (part !== undefined) {
-      before.current.push(range);
-      const from = Math.floor(part.from / stepMs) * stepMs;
-      change({ range: rangeOf(from, Math.ceil(part.to / stepMs) * stepMs) });
-    } else if (last !== undefined) {
-      before.current.pop();
-      change({ range: last });
+    if (part === undefined) {
+      const before = wider.current.pop();
+      if (before !== undefined) change({ range: before });
+    } else {
+      wider.current.push(range);
+      const nearest = (at: number): number => Math.round(at / stepMs) * stepMs;
+      change({ range: rangeOf(nearest(part.from), nearest(part.to) + stepMs) });
     }
   };
 }
