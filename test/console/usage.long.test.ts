@@ -268,7 +268,7 @@ test("filters, the export, and new calls behind a button", async () => {
   await chat(mine.key, { model: "alpha-sonnet-4", text: "Hello!" });
   await until(async () => {
     await page.getByRole("button", { name: /^Look for new|look again$/ }).click();
-    return await page.getByRole("button", { name: "1 new call" }).isVisible();
+    return page.getByRole("button", { name: "1 new call" }).isVisible();
   });
   expect((await rows.allTextContents()).join()).toBe(began);
   await page.getByRole("button", { name: "1 new call" }).click();

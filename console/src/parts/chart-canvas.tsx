@@ -147,6 +147,8 @@ function optionsOf(props: ChartProps, element: HTMLElement): UPlot.Options {
           width: 2,
           dash: dashOf(slot),
           spanGaps: false,
+          // A point between gaps would not be seen, nor would a single one.
+          points: { show: kind === "line" || times.length === 1 },
           ...(kind === "area" && { fill: `color-mix(in srgb, ${stroke} 30%, transparent)` }),
         };
       }),

@@ -76,11 +76,18 @@ function Verdict({ call, refusal }: Parts) {
       <p>{sentenceOf({ call, refusal })}</p>
       {advice !== undefined && (
         <p>
-          <strong>What to do:</strong> {advice}
+          <strong>What to do:</strong> {withCode(advice)}
         </p>
       )}
     </section>
   );
+}
+
+/** Parts between backquotes are code. */
+function withCode(text: string): readonly ReactNode[] {
+  return text.split("`").map((part, index) => {
+    return index % 2 === 1 ? <code key={index}>{part}</code> : part;
+  });
 }
 
 function statusOf({ call, refusal }: Parts): string {
@@ -100,8 +107,8 @@ function sentenceOf({ call, refusal }: Parts): string {
     case "completed":
       return `${call.target ?? "A target"} answered it${call.attempts > 1 ? ` at attempt ${call.attempts}` : ""}.`;
     case "failed":
-      return call.status === 200
-        ? "The answer began, and then the upstream broke it off. Its caller got an error in the stream."
+      return call.first_event_ms !== null
+        ? "The answer began, and then broke off. The caller got an error in the stream."
         : "No target gave an answer. The attempts say what failed.";
     case "abandoned":
       return "Its caller left before the end.";
@@ -134,7 +141,7 @@ function Refused({ refusal: { rule, param, window, at } }: { readonly refusal: R
             name="In the 60 seconds before"
             used={window.used}
             limit={window.limit}
-            setBy={window.scope_id}
+            setBy={scopeText(window.scope_id)}
           />
           <p className="small">
             The request needed {exactText(window.requested)}.{" "}
@@ -148,6 +155,11 @@ function Refused({ refusal: { rule, param, window, at } }: { readonly refusal: R
       )}
     </section>
   );
+}
+
+function scopeText(id: string): string {
+  if (id.startsWith("key:")) return "the key";
+  return id.startsWith("account:") ? "the account, which all its keys share" : id;
 }
 
 /** Tokens and times. */

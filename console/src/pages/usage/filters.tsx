@@ -211,8 +211,14 @@ export function ExportLinks({ filters }: { readonly filters: Filters }) {
   return (
     <>
       {["csv", "ndjson"].map((format) => (
-        <a key={format} className="button plain" href={address(format)} download>
-          Export {format.toUpperCase()}
+        <a
+          key={format}
+          className="button plain"
+          href={address(format)}
+          download
+          aria-label={`Export ${format.toUpperCase()}`}
+        >
+          {format === "csv" ? "Export CSV" : format.toUpperCase()}
         </a>
       ))}
     </>

@@ -62,7 +62,7 @@ export function UsagePage() {
         </>
       }
     >
-      <div className="row">
+      <div className="row end">
         <Select
           label="Metric"
           value={view.metric}
@@ -84,8 +84,8 @@ export function UsagePage() {
           options={stepOptions(length)}
           onChange={(value) => change({ step: value })}
         />
+        <FilterBar filters={filters} />
       </div>
-      <FilterBar filters={filters} />
       <Loaded query={series}>
         {(found) =>
           found.data.length === 0 ? (
@@ -158,7 +158,7 @@ function Shown({ series, by, metricName }: ShownProps) {
   const zone = series.step === "day" ? "days in UTC" : `times in ${zoneText()}`;
   return (
     <>
-      <div className="grid">
+      <div className="grid tiles">
         <Tile name="Calls" note={`${percentText(total.failed_calls / total.calls)} failed`}>
           <Count value={total.calls} isCompact />
         </Tile>
