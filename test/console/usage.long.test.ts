@@ -71,12 +71,7 @@ beforeAll(async () => {
     theirs: theirCall.id,
   };
   for (const id of Object.values(ids)) {
-    await until(() =>
-      world.admin("GET", `/explain/${id}`).then(
-        () => true,
-        () => false,
-      ),
-    );
+    await known(id);
   }
 }, 90_000);
 afterAll(() => world[Symbol.asyncDispose]());
@@ -102,6 +97,16 @@ async function createOwner(owner: {
     limits: { requests_per_minute: owner.requestsPerMinute, tokens_per_minute: 10_000_000 },
   });
   return { accountId, applicationId, keyId: view.id, key };
+}
+
+/** Resolves once the ledger or the refusals have it. */
+function known(id: string): Promise<void> {
+  return until(() =>
+    world.admin("GET", `/explain/${id}`).then(
+      () => true,
+      () => false,
+    ),
+  );
 }
 
 interface Called {
@@ -265,11 +270,10 @@ test("filters, the export, and new calls behind a button", async () => {
   await page.getByRole("button", { name: "Remove the filter Outcome" }).click();
   await until(async () => (await rows.count()) === 9);
   const began = (await rows.allTextContents()).join();
-  await chat(mine.key, { model: "alpha-sonnet-4", text: "Hello!" });
-  await until(async () => {
-    await page.getByRole("button", { name: /^Look for new|look again$/ }).click();
-    return page.getByRole("button", { name: "1 new call" }).isVisible();
-  });
+  const { id } = await chat(mine.key, { model: "alpha-sonnet-4", text: "Hello!" });
+  await known(id);
+  await page.getByRole("button", { name: "Look for new calls" }).click();
+  await page.getByRole("button", { name: "1 new call" }).waitFor();
   expect((await rows.allTextContents()).join()).toBe(began);
   await page.getByRole("button", { name: "1 new call" }).click();
   await until(async () => (await rows.count()) === 10);

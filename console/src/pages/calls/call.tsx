@@ -6,6 +6,7 @@ import { Badge } from "../../parts/badge.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import { Empty, Note } from "../../parts/error-note.tsx";
+import { type Fact, Facts } from "../../parts/facts.tsx";
 import { exactText, LimitBar, Tokens } from "../../parts/numbers.tsx";
 import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
@@ -54,7 +55,7 @@ function Explained({
       {refusal !== null && <Refused refusal={refusal} />}
       {call !== null && <Measures call={call} />}
       {call?.routing && <Routing routing={call.routing} />}
-      <Facts id={id} call={call} refusal={refusal} />
+      <AllFacts id={id} call={call} refusal={refusal} />
     </>
   );
 }
@@ -121,20 +122,12 @@ function Refused({ refusal: { rule, param, window, at } }: { readonly refusal: R
   return (
     <section className="stack tight" aria-label="Refusal">
       <h2>Refusal</h2>
-      <dl className="facts">
-        <dt>Rule</dt>
-        <dd>
-          <code>{rule}</code>
-        </dd>
-        {param !== null && (
-          <>
-            <dt>Field</dt>
-            <dd>
-              <code>{param}</code>
-            </dd>
-          </>
-        )}
-      </dl>
+      <Facts
+        facts={[
+          ["Rule", <code>{rule}</code>],
+          ...(param === null ? [] : [["Field", <code>{param}</code>] as const]),
+        ]}
+      />
       {window !== null && (
         <div className="card stack tight">
           <LimitBar
@@ -222,17 +215,24 @@ function Split({ parts }: { readonly parts: readonly number[] }) {
   );
 }
 
-function Facts({ id, call, refusal }: Parts & { readonly id: string }) {
+function AllFacts({ id, call, refusal }: Parts & { readonly id: string }) {
   const href = useHref();
   const key = call?.key_id ?? refusal?.key_id ?? null;
   const at = call?.started_at ?? refusal?.at ?? null;
   const application = call?.application ?? refusal?.application ?? null;
   const environment = call?.environment ?? refusal?.environment ?? "";
-  const rows: readonly (readonly [string, ReactNode])[] = [
+  const rows: readonly Fact[] = [
+    [
+      "Request",
+      <span className="row">
+        <code>{id}</code>
+        <Copy text={id} what="the request's id" />
+      </span>,
+    ],
     ["Began", <Time at={at} isExact />],
-    ["Key", key !== null && <Link href={href(`/keys/${key}`)}>{key}</Link>],
+    ["Key", key && <Link href={href(`/keys/${key}`)}>{key}</Link>],
     ["Secret", refusal?.public_id && <code>{`sk-slc_${refusal.public_id}...`}</code>],
-    ["Application", application !== null && `${application} in ${environment}`],
+    ["Application", application && `${application} in ${environment}`],
     ["Account", call?.account_id ?? refusal?.account_id],
     ["Model", call?.model ?? refusal?.model],
     ["API", call?.dialect ?? refusal?.dialect],
@@ -244,29 +244,7 @@ function Facts({ id, call, refusal }: Parts & { readonly id: string }) {
   return (
     <section className="stack tight" aria-label="Facts">
       <h2>Facts</h2>
-      <dl className="facts card">
-        <dt>Request</dt>
-        <dd className="row">
-          <code>{id}</code>
-          <Copy text={id} what="the request's id" />
-        </dd>
-        {rows
-          .filter(([, value]) => value !== null && value !== undefined && value !== false)
-          .map(([name, value]) => (
-            <Fact key={name} name={name}>
-              {value}
-            </Fact>
-          ))}
-      </dl>
+      <Facts facts={rows.filter(([, value]) => value !== null && value !== undefined)} />
     </section>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
   );
 }
