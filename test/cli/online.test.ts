@@ -328,3 +328,14 @@ test("a gateway that was killed is told from one that was never started", async 
   expect(result.errors).toContain("is not running");
   expect(result.errors).toContain("--offline");
 });
+
+test("what is live is shown: of a key, of all targets, and what needs somebody", async () => {
+  const { key, api_key: text } = await createKey("--plan", "pilot", "--expires", "2d");
+  expect((await call(text)).status).toBe(200);
+  const shown = await folder.run("keys", "live", String(key["id"]));
+  expect(shown.output).toMatch(/^requests +1 of \d+ a minute, by its plan/);
+  const { output: targets } = await folder.run("targets");
+  expect(targets).toMatch(/^TARGET +STATE [^]*titan-embed[^]* in_service /);
+  const { output: overview } = await folder.run("overview");
+  expect(overview).toMatch(/warn +demo +It expires\./);
+});

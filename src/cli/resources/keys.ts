@@ -11,6 +11,7 @@ import {
 } from "../output/reply-fields.ts";
 import { exitCodes } from "../../process/program.ts";
 import { receiptNotes } from "./receipt.ts";
+import { showKeyLive } from "./live.ts";
 import { entities, findEntity, readSecretName, titleOf } from "../verbs/entities.ts";
 import { CommandError } from "../command.ts";
 import { readChunks } from "../read-input.ts";
@@ -56,7 +57,7 @@ export const keys: ResourceSpec = {
       examples: ["keys list", "keys list --application search --status active"],
     },
     { name: "show", operation: "getKey" },
-    { name: "live", operation: "getKeyLive" },
+    { name: "live", operation: "getKeyLive", show: showKeyLive },
     {
       name: "update",
       operation: "updateKey",

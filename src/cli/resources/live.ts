@@ -1,5 +1,5 @@
-import { cellOf, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
-import { columnOf, formatRecords } from "../output/show-reply.ts";
+import { cellOf, readPart, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
+import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 
@@ -46,4 +46,16 @@ function showOverview({ io }: VerbCall, answer: ReplyRecord): void {
   const needs = readRecords(answer, "needs");
   const columns = ["severity", { title: "OF", of: "subject.name" }, "what", "at"].map(columnOf);
   io.print(needs.length === 0 ? "Nothing needs you." : formatRecords(columns, needs));
+}
+
+export function showKeyLive({ io }: VerbCall, answer: ReplyRecord): void {
+  const use = readPart(answer, "use");
+  if (use === undefined) return io.print("No process here accepts the key.");
+  const ofUnit = (unit: "requests" | "tokens"): string => {
+    const { used, limit, set_by: by } = readPart(use, unit) ?? {};
+    return `${String(used)} of ${String(limit)} a minute, by its ${by === "key" ? "plan" : "account"}`;
+  };
+  const { guarantee, open_calls: open } = use;
+  const windows = { requests: ofUnit("requests"), tokens: ofUnit("tokens"), guarantee };
+  io.print(formatRecord({ ...windows, open_calls: open, secrets: answer["secrets"] }));
 }

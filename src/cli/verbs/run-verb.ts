@@ -77,9 +77,8 @@ async function runOperation(typed: VerbCall): Promise<number> {
   const call = { ...typed, found };
   spec.check?.(call);
   if (asksFirst(verb)) await confirm(call);
-  const answer = readRecord(
-    operation.method === "GET" && found !== undefined ? found : await ask(call),
-  );
+  const isFound = operation.method === "GET" && operation.path.endsWith("{id}");
+  const answer = readRecord(isFound ? (found ?? (await ask(call))) : await ask(call));
   return showAnswer(call, answer);
 }
 

@@ -7,8 +7,9 @@ import type { AdminServices } from "../services.ts";
 import { readKeyLive } from "./live-operations.ts";
 import { viewGates, viewKeys, viewProcesses, viewTargets } from "./live-view.ts";
 
-/** For each topic, its items as JSON, by id. */
-type Snapshot = ReadonlyMap<LiveTopic, ReadonlyMap<string, string>>;
+/** Items as JSON, by id. */
+type Items = ReadonlyMap<string, string>;
+type Snapshot = ReadonlyMap<LiveTopic, Items>;
 
 export interface WantedLive {
   readonly call: Pick<AdminCall, "principal" | "isStillSignedIn">;
@@ -64,7 +65,7 @@ export class LiveHub {
 
   async #run(): Promise<void> {
     this.#tick += 1;
-    const keys = new Map<string, Promise<ReadonlyMap<string, string>>>();
+    const keys = new Map<string, Promise<Items>>();
     const byAudience = Map.groupBy(this.#watchers, ({ accountId = "" }) => accountId);
     // What cannot be read is told once it can.
     await Promise.allSettled(
@@ -99,45 +100,20 @@ export class LiveHub {
     const { live, platform, clock } = this.#services;
     const publicIds = topics.has("keys") ? {} : { publicIds: [] };
     const facts = await live.facts({ accountId, ...publicIds });
-    const snapshot = new Map<LiveTopic, ReadonlyMap<string, string>>();
-    for (const topic of topics) {
-      switch (topic) {
-        case "processes":
-          snapshot.set(
-            topic,
-            byId(viewProcesses(facts), ({ process }) => String(process)),
-          );
-          break;
-        case "targets":
-          snapshot.set(
-            topic,
-            byId(viewTargets(platform(), facts), ({ id }) => id),
-          );
-          break;
-        case "gates":
-          snapshot.set(
-            topic,
-            byId(viewGates(facts), ({ kind, name }) => `${kind}:${name}`),
-          );
-          break;
-        case "keys": {
-          const uses = await viewKeys(live, facts, clock.now());
-          snapshot.set(
-            topic,
-            byId(uses, (use) => use.key_id),
-          );
-          break;
-        }
-        case "key":
-          break;
-        default:
-          topic satisfies never;
-      }
-    }
+    const readers: Record<LiveTopic, () => Items | Promise<Items>> = {
+      processes: () => byId(viewProcesses(facts), ({ process }) => String(process)),
+      targets: () => byId(viewTargets(platform(), facts), ({ id }) => id),
+      gates: () => byId(viewGates(facts), ({ kind, name }) => `${kind}:${name}`),
+      keys: async () => byId(await viewKeys(live, facts, clock.now()), (use) => use.key_id),
+      // Of one key alone: `#readKey`.
+      key: () => new Map(),
+    };
+    const snapshot = new Map<LiveTopic, Items>();
+    for (const topic of topics) snapshot.set(topic, await readers[topic]());
     return snapshot;
   }
 
-  async #readKey(id: string): Promise<ReadonlyMap<string, string>> {
+  async #readKey(id: string): Promise<Items> {
     return byId([await readKeyLive({ id }, this.#services)], () => id);
   }
 }
@@ -212,7 +188,7 @@ function changeOf(
   return `"${topic}":{${fields.map(([id, item]) => `${JSON.stringify(id)}:${item}`).join(",")}}`;
 }
 
-function byId<Item>(items: readonly Item[], idOf: (item: Item) => string) {
+function byId<Item>(items: readonly Item[], idOf: (item: Item) => string): Items {
   return new Map(items.map((item) => [idOf(item), JSON.stringify(item)]));
 }
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminFixture, type FixtureRequest } from "../../../test/support/admin-fixture.ts";
 import { tokenOf, userOf } from "../../../test/contracts/control-fixtures.ts";
 import type { LiveFacts } from "../../domain/live-facts.ts";
+import type { ProcessRow } from "../../store/process-row.ts";
 import { overviewSchema } from "../contract/live.ts";
 
 let admin: AdminFixture;
@@ -66,3 +67,35 @@ test("tokens that expire are told to their users, and to operators", async () =>
   expect(await seenBy("auditor")).toEqual([["token_expires", "of_user_a"]]);
   expect((await seenBy("operator")).map(([, id]) => id)).toEqual(["of_user_a", "of_user_b"]);
 });
+
+test("other machines are named, and not asked", async () => {
+  const row = { ...silentRow, silentMs: 0 };
+  admin.processRows = [
+    { ...row, id: "m@host-a/1-1", name: "host-a" },
+    { ...row, id: "m@host-b/1-2", name: "host-b", notReady: "starting" },
+    { ...silentRow, id: "m@host-c/1-3", name: "host-c" },
+  ];
+  const overview = await admin.run(overviewSchema, "getOverview");
+  expect(overview).toMatchObject({ machine: "host-a", other_machines: ["host-b"] });
+  expect(overview.needs.map(({ kind, what }) => [kind, what])).toEqual([
+    ["process_not_ready", "starting"],
+    ["process_not_ready", "It gives no sign for 20 s."],
+  ]);
+});
+
+const silentRow: ProcessRow = {
+  id: "",
+  name: "",
+  number: 1,
+  version: "1.2.3",
+  startedAt: 0,
+  configuredAt: 0,
+  configDigest: "abc",
+  limitsDigest: "5e4f",
+  pepperMarks: "new",
+  keysEpoch: 7,
+  adminUrl: "",
+  notReady: undefined,
+  degraded: undefined,
+  silentMs: 20_000,
+};
