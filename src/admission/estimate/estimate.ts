@@ -171,7 +171,7 @@ export class TokenEstimator {
   }
 
   estimate(subject: Subject, size: InputSize, output: OutputExpectation): TokenEstimate {
-    const learned = this.#learnedOf(subject);
+    const learned = this.#learnedOf(subject, nameOf(subject));
     const tokensPerByte = learned?.ratio.value ?? leastTokensPerByte;
     return {
       inputTokens: Math.ceil(size.textBytes * tokensPerByte) + size.attachmentTokens,
@@ -209,8 +209,8 @@ export class TokenEstimator {
   }
 
   /** `AgingMap` drops entries late, so the exact lifetime is checked here. */
-  #learnedOf(subject: Subject): Learned | undefined {
-    const learned = this.#accounts.peek(subject.accountId)?.get(nameOf(subject));
+  #learnedOf(subject: Subject, name: string): Learned | undefined {
+    const learned = this.#accounts.peek(subject.accountId)?.get(name);
     const isFresh = learned !== undefined && subject.nowMs - learned.at < learnedLifetimeMs;
     return isFresh ? learned : undefined;
   }
@@ -218,10 +218,10 @@ export class TokenEstimator {
   /** The values of the subject, which becomes the most recent one of its account. */
   #keep(subject: Subject): Learned {
     this.#accounts.advance(subject.nowMs);
-    const learned = this.#learnedOf(subject) ?? this.#newLearned(subject.nowMs);
+    const name = nameOf(subject);
+    const learned = this.#learnedOf(subject, name) ?? this.#newLearned(subject.nowMs);
     learned.at = subject.nowMs;
     const account = this.#accounts.touch(subject.accountId) ?? new Map<string, Learned>();
-    const name = nameOf(subject);
     account.delete(name);
     account.set(name, learned);
     this.#accounts.set(subject.accountId, account);

@@ -1,4 +1,4 @@
-import { encodeBase62, isBase62, randomBase62, type RandomBytes } from "./base62.ts";
+import { decodeBase62, encodeBase62, randomBase62, type RandomBytes } from "./base62.ts";
 
 /** Prefix of API keys. */
 const prefix = "sk-slc_";
@@ -75,10 +75,11 @@ function readCredential(prefix: string, text: string): string | undefined {
   const separator = prefix.length + publicIdLength;
   if (text.length !== separator + 1 + secretLength + checksumLength) return undefined;
   if (!text.startsWith(prefix) || text.charAt(separator) !== "_") return undefined;
-  const publicId = text.slice(prefix.length, separator);
-  if (!isBase62(publicId) || !isBase62(text.slice(separator + 1))) return undefined;
-  const body = text.slice(0, -checksumLength);
-  return checksum(body) === text.slice(-checksumLength) ? publicId : undefined;
+  if (Number.isNaN(decodeBase62(text, prefix.length, separator))) return undefined;
+  const end = text.length - checksumLength;
+  if (Number.isNaN(decodeBase62(text, separator + 1, end))) return undefined;
+  const isChecked = decodeBase62(text, end, text.length) === Bun.hash.crc32(text.slice(0, end));
+  return isChecked ? text.slice(prefix.length, separator) : undefined;
 }
 
 function checksum(body: string): string {

@@ -1,8 +1,17 @@
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const pattern = /^[0-9A-Za-z]+$/;
 
-export function isBase62(text: string): boolean {
-  return pattern.test(text);
+/** The value of each digit, by its code. */
+const values = new Int8Array(128).fill(-1);
+for (let value = 0; value < alphabet.length; value += 1) values[alphabet.charCodeAt(value)] = value;
+
+/** The number that the digits from `start` to `end` stand for; NaN where one is none. */
+export function decodeBase62(text: string, start: number, end: number): number {
+  let number = 0;
+  for (let at = start; at < end; at += 1) {
+    const value = values[text.charCodeAt(at)] ?? -1;
+    number = value === -1 ? Number.NaN : number * 62 + value;
+  }
+  return number;
 }
 
 /** Encodes a non-negative integer in exactly `length` digits, most significant first. */

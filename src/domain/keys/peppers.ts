@@ -43,8 +43,10 @@ export class Peppers {
   /** The pepper that made `stored` of a text. Without a match it takes as long. */
   match(text: string, stored: Uint8Array | undefined): PepperKey | undefined {
     const expected = stored ?? this.#unknownDigest;
-    const found = this.all.find(({ digest }) => isSame(digest(text), expected));
-    return stored === undefined ? undefined : found;
+    for (const pepper of this.all) {
+      if (isSame(pepper.digest(text), expected)) return stored && pepper;
+    }
+    return undefined;
   }
 
   find(mark: string | null | undefined): PepperKey | undefined {

@@ -43,7 +43,9 @@ export function createLogger(options: LoggerOptions): Logger {
 }
 
 type LineForm = Pick<LoggerOptions, "format" | "clock">;
-type Format = (level: string, message: string, fields: LogFields) => string;
+type Format = (level: keyof typeof levelNames, message: string, fields: LogFields) => string;
+
+const levelNames = { debug: "DEBUG", info: "INFO ", warn: "WARN ", error: "ERROR" } as const;
 
 /** Formats the line that reports dropped lines. */
 export function describeDropped(form: LineForm): (lines: number) => string {
@@ -56,7 +58,7 @@ function formatOf({ format, clock }: LineForm): Format {
   const time = timeOf(clock);
   if (format === "text") {
     return (level, message, fields) => {
-      const parts = [time(), level.toUpperCase().padEnd(5), message];
+      const parts = [time(), levelNames[level], message];
       addFields(fields, parts);
       return parts.join(" ");
     };
