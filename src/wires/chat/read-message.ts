@@ -1,9 +1,9 @@
-import type {
-  Block,
-  ResultContent,
-  ToolCallBlock,
-  ToolKind,
-  Turn,
+import {
+  type Block,
+  isResultContent,
+  type ToolCallBlock,
+  type ToolKind,
+  type Turn,
 } from "../../domain/chat/conversation.ts";
 import { isObject, type JsonObject, nonEmpty, objectOf, textOf } from "../../domain/json-fields.ts";
 import { fieldNames, fieldsBeyond, objectsIn } from "../fields.ts";
@@ -11,26 +11,24 @@ import { fieldsBeside } from "./cache-marks.ts";
 
 /** Reads a message, which must be checked. `at` is its path. */
 export function readMessage(message: JsonObject, at: string): Turn {
-  const role = message["role"];
-  switch (role) {
-    case "tool":
-    case "function":
-      return readResult(message, role, at);
-    case "assistant":
-      return readAssistant(message, at);
-    default: {
-      const { cacheMark, extra } = fieldsBeside(message, messageFields);
-      return {
-        role: role === "system" || role === "developer" ? role : "user",
-        blocks: contentOf(message, at),
-        isPlain: isPlainContent(message),
-        name: textOf(message["name"]),
-        cacheMark,
-        extra,
-        at,
-      };
-    }
-  }
+  const { role } = message;
+  if (role === "tool" || role === "function") return readResult(message, role, at);
+  const isModel = role === "assistant";
+  const blocks: Block[] = [];
+  const details = isModel ? readThoughts(message, at, blocks) : undefined;
+  for (const block of contentOf(message, at)) blocks.push(block);
+  if (isModel) readBeside(message, at, blocks);
+  const known = isModel ? assistantFields : messageFields;
+  const { cacheMark, extra } = fieldsBeside(message, known, details);
+  return {
+    role: isModel || role === "system" || role === "developer" ? role : "user",
+    blocks,
+    isPlain: isPlainContent(message),
+    name: textOf(message["name"]),
+    cacheMark,
+    extra,
+    at,
+  };
 }
 
 const messageFields = fieldNames("role content name");
@@ -55,14 +53,8 @@ function withName({ name }: JsonObject, extra: Turn["extra"]): Turn["extra"] {
   return name === undefined ? extra : { ...extra, name };
 }
 
-function isResultContent(block: Block): block is ResultContent {
-  return block.type === "text" || block.type === "image" || block.type === "document";
-}
-
-function readAssistant(message: JsonObject, at: string): Turn {
-  const blocks: Block[] = [];
-  const details = readThoughts(message, at, blocks);
-  for (const block of contentOf(message, at)) blocks.push(block);
+/** What a model's message has beside its content. */
+function readBeside(message: JsonObject, at: string, blocks: Block[]): void {
   const refusal = textOf(message["refusal"]);
   if (refusal !== undefined) {
     blocks.push({ type: "refusal", text: refusal, isBeside: true, at: `${at}.refusal` });
@@ -72,17 +64,14 @@ function readAssistant(message: JsonObject, at: string): Turn {
     const id = textOf(spoken["id"]) ?? "";
     blocks.push({ type: "spoken", id, inner: fieldsBeyond(spoken, idField), at: `${at}.audio` });
   }
-  readCalls(message, at, blocks);
-  const { cacheMark, extra } = fieldsBeside(message, assistantFields, details);
-  return {
-    role: "assistant",
-    blocks,
-    isPlain: isPlainContent(message),
-    name: textOf(message["name"]),
-    cacheMark,
-    extra,
-    at,
-  };
+  objectsIn(message["tool_calls"]).forEach((call, index) => {
+    const kind: ToolKind = call["type"] === "custom" ? "custom" : "function";
+    blocks.push(readCall(call, kind, `${at}.tool_calls[${index}]`));
+  });
+  const old = objectOf(message["function_call"]);
+  if (old === undefined) return;
+  const call = { id: undefined, function: old };
+  blocks.push(readCall(call, "function", `${at}.function_call`));
 }
 
 const assistantFields = fieldNames(
@@ -190,17 +179,6 @@ function readDetail(detail: JsonObject, at: string): Block {
 /** The type stays: it says which of the fields a thought came in. */
 const signedFields = fieldNames("text thinking signature");
 const dataField = fieldNames("data");
-
-function readCalls(message: JsonObject, at: string, blocks: Block[]): void {
-  objectsIn(message["tool_calls"]).forEach((call, index) => {
-    const kind: ToolKind = call["type"] === "custom" ? "custom" : "function";
-    blocks.push(readCall(call, kind, `${at}.tool_calls[${index}]`));
-  });
-  const old = objectOf(message["function_call"]);
-  if (old === undefined) return;
-  const call = { id: undefined, function: old };
-  blocks.push(readCall(call, "function", `${at}.function_call`));
-}
 
 /** The stream's `index`, which SDKs echo, is no field of a request. */
 const callFields = fieldNames("id type index");
