@@ -1,5 +1,4 @@
 import type {
-  CacheMark,
   Conversation,
   Options,
   OutputCap,
@@ -120,12 +119,8 @@ function readTools(body: JsonObject): readonly Tool[] {
 
 const typeField = fieldNames("type");
 
-interface AroundTool {
-  /** The mark beside the definition, which then needs none of its own. */
-  readonly cacheMark?: CacheMark | undefined;
-  readonly extra?: Tool["extra"];
-  readonly at: string;
-}
+/** A mark beside the definition needs none within it. */
+type AroundTool = Pick<Tool, "cacheMark" | "extra" | "at">;
 
 function readTool(definition: JsonObject, kind: ToolKind, around: AroundTool): Tool {
   const isFunction = kind === "function";

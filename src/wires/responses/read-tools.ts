@@ -23,24 +23,23 @@ interface OfferedTools {
 export function readTools(body: JsonObject, toolItems: readonly ToolItem[]): OfferedTools {
   const tools: Tool[] = [];
   const dropped = new Map<string, string>();
-  const offers = [
-    { definitions: body["tools"], at: "tools" },
-    ...toolItems.map(({ item, at }) => ({ definitions: item["tools"], at: `${at}.tools` })),
-  ];
   let firstDropped: string | undefined;
-  for (const { definitions, at: list } of offers) {
+  const read = (definitions: unknown, list: string, namespace?: string): void => {
     objectsIn(definitions).forEach((definition, index) => {
       const at = `${list}[${index}]`;
       const type = textOf(definition["type"]) ?? "";
       if (type === "namespace") {
-        for (const tool of readGroup(definition, at)) tools.push(tool);
-        return;
+        read(definition["tools"], `${at}.tools`, textOf(definition["name"]));
+      } else if (isKind(type)) {
+        tools.push(readTool(definition, type, { at, namespace }));
+      } else {
+        firstDropped ??= at;
+        dropped.set(`tools.${hostedTypes[type] === true ? type : "unknown"}`, "dropped");
       }
-      if (isKind(type)) return tools.push(readTool(definition, type, { at }));
-      firstDropped ??= at;
-      return dropped.set(`tools.${hostedTypes[type] === true ? type : "unknown"}`, "dropped");
     });
-  }
+  };
+  read(body["tools"], "tools");
+  for (const { item, at } of toolItems) read(item["tools"], `${at}.tools`);
   checkFlatNames(tools);
   if (firstDropped !== undefined && tools.length === 0 && body["tool_choice"] !== "none") {
     throw hostedTool(`${firstDropped}.type`);
@@ -85,19 +84,7 @@ const hostedTypes = fieldNames(
     "web_search_2025_08_26 web_search_preview web_search_preview_2025_03_11",
 );
 
-function readGroup(group: JsonObject, at: string): readonly Tool[] {
-  const namespace = textOf(group["name"]);
-  return objectsIn(group["tools"]).flatMap((definition, index) => {
-    const type = textOf(definition["type"]) ?? "function";
-    const place = { at: `${at}.tools[${index}]`, namespace };
-    return isKind(type) ? [readTool(definition, type, place)] : [];
-  });
-}
-
-interface ToolPlace {
-  readonly at: string;
-  readonly namespace?: string | undefined;
-}
+type ToolPlace = Pick<Tool, "at" | "namespace">;
 
 function readTool(definition: JsonObject, kind: ToolKind, { at, namespace }: ToolPlace): Tool {
   const format = objectOf(definition["format"]);
