@@ -57,11 +57,13 @@ function addTurn(turns: OpenTurn[], turn: Turn): void {
 
 /**
  * OpenAI takes messages between a call and its outputs, as clients send them whose users speak
- * meanwhile. Other wires have the outputs directly after the call, so such messages come later.
+ * meanwhile. Other wires have the outputs directly after the call, so such messages come later. An
+ * output that continues a response which has it already is left out.
  */
 function outputsAfterCalls(turns: readonly Turn[]): readonly Turn[] {
   const ordered: Turn[] = [];
   const unanswered = new Set<string | undefined>();
+  const answered = new Set<string | undefined>();
   let between: Turn[] = [];
   const endBetween = (): void => {
     for (const turn of between) ordered.push(turn);
@@ -73,10 +75,15 @@ function outputsAfterCalls(turns: readonly Turn[]): readonly Turn[] {
       endBetween();
       ordered.push(turn);
       unanswered.clear();
-      for (const block of turn.blocks) if (block.type === "tool-call") unanswered.add(block.id);
+      for (const block of turn.blocks) {
+        if (block.type !== "tool-call") continue;
+        unanswered.add(block.id);
+        answered.delete(block.id);
+      }
     } else if (first?.type === "tool-result") {
+      if (answered.has(first.callId)) continue;
       ordered.push(turn);
-      unanswered.delete(first.callId);
+      if (unanswered.delete(first.callId)) answered.add(first.callId);
       if (unanswered.size === 0) endBetween();
     } else (unanswered.size === 0 ? ordered : between).push(turn);
   }

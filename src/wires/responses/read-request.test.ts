@@ -147,6 +147,17 @@ describe("items", () => {
     expect(placesOf(call("c1"), say("user", "stop"))).toEqual(["0", "1"]);
   });
 
+  test("an output that is sent again is left out, unless its call is made again", () => {
+    const call = { type: "function_call", call_id: "c1", name: "read", arguments: "{}" };
+    const output = { type: "function_call_output", call_id: "c1", output: "x" };
+    const roles = (...items: object[]) => turnsOf(items).map(({ role }) => role);
+    const step = ["assistant", "user"];
+    expect(roles(call, output, output)).toEqual(step);
+    expect(roles(call, output, { ...call, call_id: "c2" }, output)).toEqual([...step, "assistant"]);
+    expect(roles(call, output, call, output)).toEqual([...step, ...step]);
+    expect(roles(output)).toEqual(["user"]);
+  });
+
   test("messages of agents are marked as such", () => {
     const [turn] = turnsOf([
       { type: "agent_message", author: "root", content: [{ type: "input_text", text: "do it" }] },
