@@ -157,7 +157,7 @@ const refusals: readonly Refusal[] = [
     param: null,
     message:
       "Unknown request URL: POST /v1/conversations. Conversations are not stored here; send the " +
-      "whole conversation to POST /v1/responses as 'input'.",
+      "whole conversation to POST /v1/responses as 'input'. Sluice's docs/clients.md has set-ups for clients.",
     send: (target) => target.post("/v1/conversations", {}),
   },
   {

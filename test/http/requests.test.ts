@@ -201,7 +201,7 @@ describe("paths and methods", () => {
       "the endpoints are POST /v1/chat/completions, POST /v1/responses, " +
         "POST /v1/responses/input_tokens, POST /v1/embeddings, GET /v1/models, GET /v1/usage, " +
         "POST /v1/messages " +
-        "and POST /v1/messages/count_tokens.",
+        "and POST /v1/messages/count_tokens. Sluice's docs/clients.md has set-ups for clients.",
     );
   });
 

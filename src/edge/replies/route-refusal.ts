@@ -13,7 +13,7 @@ interface UnknownUrl {
 }
 
 export function unknownUrl({ method, path, listener, routes }: UnknownUrl): GatewayError {
-  const hint = listener === "admin" ? adminHint : dataHint(path, routes);
+  const hint = listener === "admin" ? adminHint : `${dataHint(path, routes)} ${setUps}`;
   return new GatewayError("unknown_url", {
     message: `Unknown request URL: ${method} ${path.slice(0, 200)}. ${hint}`,
   });
@@ -34,6 +34,8 @@ export function wrongMethod(
 
 const adminHint =
   "Please check the URL for typos; this is the admin API, and GET /admin/v1/docs describes it.";
+
+const setUps = "Sluice's docs/clients.md has set-ups for clients.";
 
 function dataHint(path: string, routes: readonly Route[]): string {
   const endpoints = routes.filter((own) => !own.isUnlisted && /^\/v1\/[^*]+$/.test(own.path));
