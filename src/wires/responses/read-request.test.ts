@@ -150,7 +150,7 @@ describe("items", () => {
   test("an output that is sent again is left out, unless its call is made again", () => {
     const call = { type: "function_call", call_id: "c1", name: "read", arguments: "{}" };
     const output = { type: "function_call_output", call_id: "c1", output: "x" };
-    const roles = (...items: object[]) => turnsOf(items).map(({ role }) => role);
+    const roles = (...items: object[]): readonly string[] => turnsOf(items).map(({ role }) => role);
     const step = ["assistant", "user"];
     expect(roles(call, output, output)).toEqual(step);
     expect(roles(call, output, { ...call, call_id: "c2" }, output)).toEqual([...step, "assistant"]);
