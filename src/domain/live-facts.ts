@@ -58,6 +58,8 @@ export interface KeyWindow {
 /** Which keys to tell of: these secrets', or of these those of one account. */
 export interface WantedKeys {
   readonly publicIds: readonly string[];
+  /** Those with open calls, too. */
+  readonly hasOpen?: boolean | undefined;
   readonly accountId?: string | undefined;
 }
 

@@ -19,11 +19,11 @@ export interface LiveParts extends Pick<
   "process" | "openCalls" | "spoolBytes" | "spoolLimitBytes"
 > {
   readonly services: Pick<BuiltServices, "health" | "capacity" | "overload" | "running">;
-  readonly keys: Pick<KeyRing, "find">;
+  readonly keys: Pick<KeyRing, "find" | "longestOf">;
   readonly snapshot: Snapshot;
 }
 
-/** Keys that one answer tells of, the latest used first. */
+/** Keys that one answer tells of: those with open calls, then the latest used. */
 const mostKeys = 500;
 const minuteSeconds = 60;
 
@@ -34,10 +34,14 @@ export function readLiveFacts(
 ): LiveFacts {
   const openByKey = services.running.countByKey();
   const found = new Map<string, KeyFacts>();
-  for (const publicId of wanted.publicIds) {
-    const secret = keys.find(publicId);
-    if (secret === undefined || found.has(secret.key.id)) continue;
-    const { key, accountLimits } = secret;
+  const open = wanted.hasOpen === true ? [...openByKey.keys()] : [];
+  for (const live of [
+    ...open.map((keyId) => keys.longestOf(keyId)),
+    ...wanted.publicIds.map((publicId) => keys.find(publicId)),
+  ]) {
+    if (live === undefined || found.has(live.key.id)) continue;
+    const { key, accountLimits } = live;
+    const { publicId } = live.secret;
     if (wanted.accountId !== undefined && key.accountId !== wanted.accountId) continue;
     const limits = key.limits ?? snapshot.plans.get(key.plan)?.limits;
     if (limits === undefined) continue;

@@ -4,6 +4,7 @@ import { keyLiveSchema, overviewSchema, targetsSchema } from "../../src/control/
 import { chatOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { until } from "../support/ledger-truth-process.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
 
 const ask = (model: string, fields: object = {}) => ({
@@ -122,6 +123,24 @@ test("gates and processes tell what is under way", async () => {
   expect(processes).toMatchObject([{ process: 1, open_calls: 1 }]);
   expect(data.filter(({ in_flight: attempts }) => attempts === 1)).toHaveLength(1);
   expect(machine).not.toBe("");
+  leaving.abort();
+  await call;
+});
+
+test("a key with an open call is told of, however long ago the call began", async () => {
+  const clock = new ManualClock();
+  await using gateway = await startGateway({ sections, overrides: { clock } });
+  const { id, text } = await gateway.createKey({ account: "patient" });
+  const leaving = new AbortController();
+  const init = { signal: leaving.signal, headers: { authorization: `Bearer ${text}` } };
+  const call = gateway.post("/v1/chat/completions", ask("slow"), init).catch(() => undefined);
+  await until("the call is under way", async () => {
+    const { keys } = await read(gateway, "/overview", overviewSchema);
+    return keys.some(({ key_id: key, open_calls: open }) => key === id && open === 1);
+  });
+  clock.advance(10 * 60_000);
+  const { keys } = await read(gateway, "/overview", overviewSchema);
+  expect(keys).toMatchObject([{ key_id: id, open_calls: 1, requests: { used: 0 } }]);
   leaving.abort();
   await call;
 });

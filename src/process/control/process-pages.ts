@@ -163,8 +163,12 @@ export class ProcessPages implements RefusalFinder, LiveReader {
 
   #ownLive(query: URLSearchParams): Promise<LiveFacts | undefined> {
     const { link, recentSecrets } = this.#options;
-    const publicIds = query.get("secrets")?.split(",") ?? recentSecrets();
-    const wanted = { publicIds, accountId: query.get("account") ?? undefined };
+    const named = query.get("secrets")?.split(",");
+    const wanted = {
+      publicIds: named ?? recentSecrets(),
+      hasOpen: named === undefined,
+      accountId: query.get("account") ?? undefined,
+    };
     return link.ask("live.read", wanted, liveTimeoutMs).catch(() => undefined);
   }
 
