@@ -42,6 +42,18 @@ export const pages: readonly PageEntry[] = [
     Page: page(async () => (await import("./pages/keys/rotate-key.tsx")).RotateKeyPage),
   },
   {
+    path: "/models",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/models/models.tsx")).ModelsPage),
+    link: { name: "Models", group: "Use", key: "m" },
+  },
+  {
+    path: "/playground",
+    roles: ["operator", "account_holder"],
+    Page: page(async () => (await import("./pages/playground/playground.tsx")).PlaygroundPage),
+    link: { name: "Playground", group: "Use", key: "p" },
+  },
+  {
     path: "/usage",
     roles: everybody,
     Page: page(async () => (await import("./pages/usage/usage.tsx")).UsagePage),

@@ -36,12 +36,19 @@ export function change<Name extends keyof Changes>(
   return send({ method, address: addressOf(path, parameters), body, idempotencyKey });
 }
 
+/** A call of the playground. The answer is that of the data plane, as it comes. */
+export function call(
+  api: "chat/completions" | "embeddings",
+  { keyId, body, signal }: { keyId: string; body: unknown; signal: AbortSignal },
+): Promise<Answer<Response>> {
+  const address = addressOf(`/playground/${api}`, { key_id: keyId });
+  return sendAgain({ method: "POST", address, body, signal });
+}
+
 /** Asks who is signed in, at the start and when another tab has signed in or out. */
 export async function loadSession(): Promise<void> {
-  const answer = await attempt<Reads["/session"]>({
-    method: "GET",
-    address: addressOf("/session"),
-  });
+  const response = await attempt({ method: "GET", address: addressOf("/session") });
+  const answer = await valueOf<Reads["/session"]>(response);
   if (answer.ok) signedIn(answer.value, false);
   else if (answer.failure.status === 401) signedOut(false);
 }
@@ -49,8 +56,8 @@ export async function loadSession(): Promise<void> {
 onOtherTab(loadSession);
 
 /** Sends a request, and once more when its session had ended and the user has signed in again. */
-async function send<Value>(request: Sent): Promise<Answer<Value>> {
-  const first = await attempt<Value>(request);
+async function sendAgain(request: Sent): Promise<Answer<Response>> {
+  const first = await attempt(request);
   if (first.ok) return first;
   const { code } = first.failure;
   if (code === "not_signed_in" && (await signInAgain())) return attempt(request);
@@ -60,7 +67,26 @@ async function send<Value>(request: Sent): Promise<Answer<Value>> {
   return attempt(request);
 }
 
-async function attempt<Value>(request: Sent): Promise<Answer<Value>> {
+async function send<Value>(request: Sent): Promise<Answer<Value>> {
+  return valueOf(await sendAgain(request), request.signal);
+}
+
+/** The body of an answer. */
+export async function valueOf<Value>(
+  answer: Answer<Response>,
+  signal?: AbortSignal,
+): Promise<Answer<Value>> {
+  if (!answer.ok) return answer;
+  try {
+    // The contract of the API says what it is.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    return { ok: true, value: (await answer.value.json()) as Value };
+  } catch (error) {
+    return unreachable(error, signal);
+  }
+}
+
+async function attempt(request: Sent): Promise<Answer<Response>> {
   const { method, address, body, signal } = request;
   try {
     const response = await fetch(address, {
@@ -70,13 +96,16 @@ async function attempt<Value>(request: Sent): Promise<Answer<Value>> {
       ...(signal !== undefined && { signal }),
     });
     if (!response.ok) return { ok: false, failure: await failureOf(response) };
-    // The contract of the API says what it is.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return { ok: true, value: (await response.json()) as Value };
+    return { ok: true, value: response };
   } catch (error) {
-    if (signal?.aborted === true) throw error;
-    return { ok: false, failure: new ApiFailure("The gateway cannot be reached. Try again.") };
+    return unreachable(error, signal);
   }
+}
+
+/** Throws the error of a request that nobody waits for any more. */
+function unreachable(error: unknown, signal?: AbortSignal): Answer<never> {
+  if (signal?.aborted === true) throw error;
+  return { ok: false, failure: new ApiFailure("The gateway cannot be reached. Try again.") };
 }
 
 function headersOf({ method, body, idempotencyKey }: Sent): Record<string, string> {

@@ -35,6 +35,7 @@ export type SecretView = Output<typeof contract.secretSchema>;
 export type Environments = Output<typeof contract.environmentsSchema>;
 export type Plans = Output<typeof contract.plansSchema>;
 export type Models = Output<typeof contract.modelsSchema>;
+export type ModelView = Output<typeof contract.modelSchema>;
 export type Limits = Output<typeof contract.limitsSchema>;
 export type UsageTotals = Output<typeof contract.totalsSchema>;
 export type Pools = Output<typeof contract.poolsSchema>;

@@ -33,10 +33,18 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
     requestId: response.headers.get("x-request-id") ?? undefined,
   };
   const body: unknown = await response.json().catch(() => undefined);
+  return failureIn(body, facts);
+}
+
+/** The same of a body that was read, such as the last event of a stream that failed. */
+export function failureIn(
+  body: unknown,
+  facts: Pick<ApiFailure, "status" | "requestId">,
+): ApiFailure {
   const error = fieldOf(body, "error");
   const message = fieldOf(error, "message");
   if (typeof message !== "string") {
-    return new ApiFailure(`The gateway answered ${response.status}. Try again.`, facts);
+    return new ApiFailure(`The gateway answered ${facts.status}. Try again.`, facts);
   }
   const [code, param] = [fieldOf(error, "code"), fieldOf(error, "param")];
   return new ApiFailure(message, {

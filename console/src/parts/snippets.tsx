@@ -7,20 +7,35 @@ import { Copy } from "./copy.tsx";
 const languages = ["curl", "TypeScript", "Python"] as const;
 type Language = (typeof languages)[number];
 
+/** A request of the data plane: the API and its body. */
+export interface ExampleRequest {
+  readonly api: "chat/completions" | "embeddings";
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const greeting: ExampleRequest = {
+  api: "chat/completions",
+  body: {
+    model: "alpha-sonnet-4",
+    messages: [{ role: "user", content: "Hello!" }],
+    stream: true,
+  },
+};
+
 /** Ready to run against the environment, with the key in `$SLUICE_KEY`. */
 export function Snippets({
   environment,
   secret,
-  model = "alpha-sonnet-4",
+  request = greeting,
 }: {
   readonly environment: string;
   /** Adds a button that copies with it; it never stands in the shown text. */
   readonly secret?: string;
-  readonly model?: string;
+  readonly request?: ExampleRequest;
 }) {
   const [language, setLanguage] = useState<Language>("curl");
   const url = useBaseUrl(environment);
-  const text = snippet(language, { url, model });
+  const text = snippet(language, url, request);
   return (
     <div className="stack tight">
       <div className="snippets-choice" role="group" aria-label="Language of the example">
@@ -76,32 +91,61 @@ export function Snippet({ text, what }: { readonly text: string; readonly what: 
   );
 }
 
-function snippet(language: Language, { url, model }: { url: string; model: string }): string {
+function snippet(language: Language, url: string, request: ExampleRequest): string {
+  const { api, body } = request;
+  const isChat = api === "chat/completions";
+  const method = isChat ? "chat.completions.create" : "embeddings.create";
+  const isStreamed = body["stream"] === true;
   switch (language) {
     case "curl":
-      return `curl -N ${url}/chat/completions \\
+      return `curl -N ${url}/${api} \\
   -H "Authorization: Bearer $SLUICE_KEY" -H "Content-Type: application/json" \\
-  -d '{"model": "${model}", "stream": true, "messages": [{"role": "user", "content": "Hello!"}]}'`;
+  -d '${JSON.stringify(body).replaceAll("'", `'\\''`)}'`;
     case "TypeScript":
       return `import OpenAI from "openai";
 
 const client = new OpenAI({ baseURL: "${url}", apiKey: process.env.SLUICE_KEY });
-const answer = await client.chat.completions.create({
-  model: "${model}",
-  messages: [{ role: "user", content: "Hello!" }],
-});
-console.log(answer.choices[0]?.message.content);`;
+const answer = await client.${method}(${JSON.stringify(body, null, 2)});
+${typeScriptEnd(isChat, isStreamed)}`;
     case "Python":
       return `import os
 from openai import OpenAI
 
 client = OpenAI(base_url="${url}", api_key=os.environ["SLUICE_KEY"])
-answer = client.chat.completions.create(
-    model="${model}",
-    messages=[{"role": "user", "content": "Hello!"}],
-)
-print(answer.choices[0].message.content)`;
+answer = client.${method}(
+${Object.entries(body)
+  .map(([name, value]) => `    ${name}=${pythonText(value)},\n`)
+  .join("")})
+${pythonEnd(isChat, isStreamed)}`;
   }
+}
+
+function typeScriptEnd(isChat: boolean, isStreamed: boolean): string {
+  if (!isChat) return "console.log(answer.data[0]?.embedding.length);";
+  if (!isStreamed) return "console.log(answer.choices[0]?.message.content);";
+  return `for await (const chunk of answer) {
+  process.stdout.write(chunk.choices[0]?.delta.content ?? "");
+}`;
+}
+
+function pythonEnd(isChat: boolean, isStreamed: boolean): string {
+  if (!isChat) return "print(len(answer.data[0].embedding))";
+  if (!isStreamed) return "print(answer.choices[0].message.content)";
+  return `for chunk in answer:
+    if chunk.choices:
+        print(chunk.choices[0].delta.content or "", end="", flush=True)`;
+}
+
+/** A value of JSON as Python writes it. */
+function pythonText(value: unknown): string {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(pythonText).join(", ")}]`;
+  if (typeof value !== "object") return JSON.stringify(value);
+  const entries = Object.entries(value).map(
+    ([name, item]) => `${JSON.stringify(name)}: ${pythonText(item)}`,
+  );
+  return `{${entries.join(", ")}}`;
 }
 
 function withSecret(language: Language, text: string, secret: string): string {
