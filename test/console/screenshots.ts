@@ -82,6 +82,7 @@ async function call(url: string, key: string, index: number): Promise<void> {
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify({
       model: models[index % 9 === 8 ? 2 : index % 2],
+      max_tokens: 100,
       messages: [{ role: "user", content: "Hello! ".repeat(1 + (index % 7) * 20) }],
     }),
   });

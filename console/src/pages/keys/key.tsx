@@ -161,11 +161,22 @@ function About({ view }: ViewProps) {
 function Now({ view }: ViewProps) {
   const live = useLive("key", view.id)?.get(view.id);
   const use = live?.use ?? undefined;
+  const href = useHref();
   const setBy = (scope: "key" | "account"): string =>
     scope === "account" ? "the account, which all its keys share" : limitsSource(view);
   return (
     <section className="stack tight" aria-label="Use of the limits">
-      <h2>In the last 60 seconds</h2>
+      <div className="row spread">
+        <h2>In the last 60 seconds</h2>
+        <span className="row">
+          <ButtonLink look="quiet" href={href("/usage", { key: view.id })}>
+            Usage
+          </ButtonLink>
+          <ButtonLink look="quiet" href={href("/calls", { key: view.id })}>
+            Calls
+          </ButtonLink>
+        </span>
+      </div>
       {use === undefined ? (
         <p className="muted">
           {live === undefined
