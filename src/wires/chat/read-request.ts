@@ -26,6 +26,7 @@ import { readMessage } from "./read-message.ts";
  */
 export function readChatRequest(body: JsonObject): Conversation {
   const tools = readTools(body);
+  const effort = textOf(body["reasoning_effort"]);
   return {
     wire: "chat",
     model: textOf(body["model"]) ?? "",
@@ -38,7 +39,7 @@ export function readChatRequest(body: JsonObject): Conversation {
     format: readFormat(body["response_format"], "json_schema"),
     caps: readCaps(body),
     options: readOptions(body),
-    thinking: thinkingOf(textOf(body["reasoning_effort"])),
+    thinking: effort === undefined ? undefined : { effort },
     extra: extraOf(body, tools),
   };
 }
@@ -97,10 +98,6 @@ function readOptions(body: JsonObject): Options {
     promptCacheKey: textOf(body["prompt_cache_key"]),
     metadata: objectOf(body["metadata"]),
   };
-}
-
-function thinkingOf(effort: string | undefined): Conversation["thinking"] {
-  return effort === undefined ? undefined : { effort };
 }
 
 function readTools(body: JsonObject): readonly Tool[] {

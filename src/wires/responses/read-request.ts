@@ -1,10 +1,4 @@
-import type {
-  Conversation,
-  Options,
-  OutputCap,
-  Thinking,
-  Turn,
-} from "../../domain/chat/conversation.ts";
+import type { Conversation, Options, Thinking, Turn } from "../../domain/chat/conversation.ts";
 import { flagOf, type JsonObject, numberOf, objectOf, textOf } from "../../domain/json-fields.ts";
 import { fieldNames, fieldsBeyond } from "../fields.ts";
 import { readFormat } from "../openai-format.ts";
@@ -23,6 +17,7 @@ export function readResponsesRequest(
 ): Conversation {
   const { turns, toolItems } = readItems(body["input"], earlier);
   const { tools, adjusted } = readTools(body, toolItems);
+  const cap = numberOf(body["max_output_tokens"]);
   return {
     wire: "responses",
     model: textOf(body["model"]) ?? "",
@@ -31,7 +26,7 @@ export function readResponsesRequest(
     tools,
     toolChoice: readToolChoice(body["tool_choice"], tools),
     format: readFormat(objectOf(body["text"])?.["format"]),
-    caps: readCaps(body),
+    caps: cap === undefined ? [] : [{ field: "max_output_tokens", tokens: cap }],
     options: readOptions(body),
     thinking: readThinking(objectOf(body["reasoning"])),
     extra: fieldsBeyond(body, rootFields) ?? {},
@@ -53,18 +48,10 @@ const rootFields = fieldNames(
 );
 
 /** Instructions are those of a developer in OpenAI's words, of the system in everybody's. */
-function readInstructions(instructions: unknown): readonly Turn[] {
-  if (typeof instructions !== "string" || instructions === "") return [];
+function readInstructions(text: unknown): readonly Turn[] {
+  if (typeof text !== "string" || text === "") return [];
   const at = "instructions";
-  return [
-    { role: "system", blocks: [{ type: "text", text: instructions, at }], isPlain: true, at },
-  ];
-}
-
-function readCaps(body: JsonObject): readonly OutputCap[] {
-  const field = "max_output_tokens";
-  const tokens = numberOf(body[field]);
-  return tokens === undefined ? [] : [{ field, tokens }];
+  return [{ role: "system", blocks: [{ type: "text", text, at }], isPlain: true, at }];
 }
 
 function readOptions(body: JsonObject): Options {
