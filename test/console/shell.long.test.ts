@@ -101,6 +101,37 @@ test("the keyboard alone reaches everything: skip link, search, help and pages",
   await visit.expectClean();
 });
 
+test("on a phone, More has the other pages and the sign-out, and a navigation closes it", async () => {
+  await using visit = await world.signedIn(operator, { width: 390, theme: "dark" });
+  const { page } = visit;
+  expect(await page.getByRole("button", { name: "Sign out" }).isVisible()).toBe(false);
+  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("button", { name: "Sign out" }).waitFor();
+  await visit.expectAccessible();
+  const links = page.getByRole("navigation", { name: "Pages" }).locator(".nav-link");
+  for (const link of await links.all()) expect(await link.isVisible()).toBe(true);
+  await links.last().click();
+  await page.getByRole("button", { name: "Sign out" }).waitFor({ state: "hidden" });
+  expect(await page.getByRole("button", { name: "More" }).getAttribute("aria-expanded")).toBe(
+    "false",
+  );
+  await visit.expectClean();
+});
+
+test("in forced colours every part can still be seen", async () => {
+  await using visit = await world.signedIn(operator);
+  const { page } = visit;
+  await page.emulateMedia({ forcedColors: "active" });
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Keys" }).click();
+  await page.getByRole("table").waitFor();
+  const borders = await page.evaluate(
+    `[...document.querySelectorAll("main button, main select, .table-frame")]
+      .map((each) => getComputedStyle(each).borderTopWidth)`,
+  );
+  expect(new Set(borders as string[])).toEqual(new Set(["1px"]));
+  await visit.expectAccessible();
+});
+
 test("the theme is a choice that the server writes into the page", async () => {
   await using visit = await world.signedIn();
   const { page } = visit;
