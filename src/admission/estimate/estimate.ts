@@ -84,6 +84,7 @@ export function measureEmbeddingInput({ inputs }: EmbeddingRequest, bodyBytes: n
 
 /** The size of an input that upstreams read several times. */
 export function repeatedInput(size: InputSize, readings: number): InputSize {
+  if (readings === 1) return size;
   return {
     textBytes: size.textBytes * readings,
     attachmentTokens: size.attachmentTokens * readings,

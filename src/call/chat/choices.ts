@@ -30,11 +30,13 @@ export function inputReadings(
   model: Model,
   call: Pick<Call, "snapshot" | "environment">,
 ): number {
+  const choices = choiceCount(request);
+  if (choices === 1) return 1;
   const { upstreams } = call.snapshot;
   const isReadAgain = possibleTargets(model, call).some(
     ({ target }) => upstreams.get(target.upstream)?.adapter.chat?.takesChoiceCount === false,
   );
-  return isReadAgain ? choiceCount(request) : 1;
+  return isReadAgain ? choices : 1;
 }
 
 /**
