@@ -1,4 +1,4 @@
-import type { CacheMark, ExtraFields } from "../../domain/chat/conversation.ts";
+import type { CacheMark, Turn } from "../../domain/chat/conversation.ts";
 import { isObject, type JsonObject } from "../../domain/json-fields.ts";
 import { type FieldNames, fieldNames, fieldsBeyond } from "../fields.ts";
 
@@ -8,11 +8,7 @@ const markFields = {
 } as const satisfies Record<CacheMark["form"], string>;
 
 /** The cache mark and the unknown fields of a message, part or tool. */
-interface Beside {
-  readonly cacheMark: CacheMark | undefined;
-  /** Fields without a name; undefined if there are none. */
-  readonly extra: ExtraFields | undefined;
-}
+type Beside = Pick<Turn, "cacheMark" | "extra">;
 
 /** As `fieldsBeyond`, with the mark. Of two marks the first counts; the other one is a field. */
 export function fieldsBeside(holder: JsonObject, known: FieldNames, own?: string): Beside {

@@ -61,34 +61,24 @@ export class MessageWriter {
   }
 
   #writeTurn(turn: Turn, messages: Written[]): void {
-    switch (turn.role) {
-      case "assistant":
-        return this.#writeAssistant(turn, messages);
-      case "user":
-        return this.#writeUser(turn, messages);
-      case "system":
-      case "developer": {
-        const { instructionRole } = this.#rules;
-        // Every server of this wire knows `system`, which Responses callers hardly use.
-        const sent = this.#isOwn ? turn.role : "system";
-        const role = instructionRole === "as_sent" ? sent : instructionRole;
-        const content = this.#content(turn.blocks, turn.isPlain);
-        if (content !== undefined) messages.push(this.#message(turn, { role, content }));
-      }
+    if (turn.role === "assistant") return this.#writeAssistant(turn, messages);
+    const before = messages.length;
+    for (const block of turn.blocks) if (isResult(block)) messages.push(this.#result(block));
+    const content = this.#content(turn.blocks, turn.isPlain);
+    if (content !== undefined) {
+      messages.push(this.#message(turn, { role: this.#roleOf(turn.role), content }));
+    } else if (messages.length > before) {
+      // The fields of a chat message with a result are those of its turn.
+      Object.assign(messages.at(-1) ?? {}, this.#message(turn, {}));
     }
   }
 
-  #writeUser(turn: Turn, messages: Written[]): void {
-    if (!turn.blocks.some(isResult)) {
-      const content = this.#content(turn.blocks, turn.isPlain);
-      if (content !== undefined) messages.push(this.#message(turn, { role: "user", content }));
-      return;
-    }
-    for (const block of turn.blocks) if (isResult(block)) messages.push(this.#result(block));
-    const content = this.#content(turn.blocks.filter((block) => !isResult(block)));
-    if (content !== undefined) messages.push(this.#message(turn, { role: "user", content }));
-    // The fields of a chat message with a result are those of its turn.
-    else Object.assign(messages.at(-1) ?? {}, this.#message(turn, {}));
+  #roleOf(role: Turn["role"]): string {
+    const { instructionRole } = this.#rules;
+    if (role === "user") return role;
+    if (instructionRole !== "as_sent") return instructionRole;
+    // Every server of this wire knows `system`, which Responses callers hardly use.
+    return this.#isOwn ? role : "system";
   }
 
   #result(block: ToolResultBlock): Written {
