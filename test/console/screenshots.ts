@@ -39,10 +39,10 @@ process.stdout.write(`${target}\n`);
 type NamedPath = readonly [name: string, path: string];
 
 async function linksOf({ page }: Visit): Promise<readonly NamedPath[]> {
-  const links = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").all();
+  const links = await page.locator("a.nav-link").all();
   const paths = await Promise.all(links.map((link) => link.getAttribute("href")));
   return paths.flatMap((path): NamedPath[] =>
-    path === null || path.startsWith("/admin/") ? [] : [[path.slice(1) || "home", path]],
+    path === null ? [] : [[path.slice(1) || "home", path]],
   );
 }
 
