@@ -48,6 +48,7 @@ export interface LiveItems {
   readonly gates: Output<typeof contract.liveGateSchema>;
   readonly keys: Output<typeof contract.keyUseSchema>;
   readonly key: Output<typeof contract.keyLiveSchema>;
+  readonly calls: Output<typeof contract.newestCallSchema>;
 }
 
 export type UsageSeries = Output<typeof contract.seriesSchema>;

@@ -29,6 +29,8 @@ export interface ChartProps {
   readonly onZoom?: (range: { readonly from: number; readonly to: number } | undefined) => void;
 }
 
+/** Beyond these, points would hide their line. */
+const mostPoints = 60;
 const dashes = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4], [4, 4]];
 
 /** The drawing of a chart; loaded when the first one is shown. */
@@ -148,11 +150,15 @@ function optionsOf(props: ChartProps, element: HTMLElement): UPlot.Options {
           dash: dashOf(slot),
           spanGaps: false,
           // A point between gaps would not be seen, nor would a single one.
-          points: { show: kind === "line" || times.length === 1 },
+          points: { show: (kind === "line" && times.length <= mostPoints) || times.length === 1 },
           ...(kind === "area" && { fill: `color-mix(in srgb, ${stroke} 30%, transparent)` }),
         };
       }),
     ],
+    // Each area ends where the next one begins.
+    ...(kind === "area" && {
+      bands: series.slice(1).map((_, index) => ({ series: [index + 1, index + 2] as const })),
+    }),
     hooks: {
       setSelect: [
         (plot) => {

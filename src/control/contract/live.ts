@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { usageTotalSchema } from "./usage.ts";
+import { callRowSchema, usageTotalSchema } from "./usage.ts";
 import { idSchema, timeSchema } from "./values.ts";
 
 const machineFields = {
@@ -158,7 +158,9 @@ export const overviewSchema = z
   })
   .meta({ id: "Overview" });
 
-export const liveTopics = ["processes", "targets", "gates", "keys", "key"] as const;
+export const newestCallSchema = callRowSchema.pick({ id: true, started_at: true });
+
+export const liveTopics = ["processes", "targets", "gates", "keys", "key", "calls"] as const;
 export type LiveTopic = (typeof liveTopics)[number];
 
 export const liveQuerySchema = z.strictObject({

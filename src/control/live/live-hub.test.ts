@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { recordOf } from "../../../test/contracts/usage-fixtures.ts";
 import { AdminFixture } from "../../../test/support/admin-fixture.ts";
 import type { LiveFacts } from "../../domain/live-facts.ts";
 import type { Principal } from "../../domain/principal.ts";
@@ -79,6 +80,22 @@ test("each audience is read once a second, however many watch, and only while so
   const again = hub.watch(undefined, ["processes"]);
   await hub.second(3);
   expect(again.take()).toContain("event: full");
+});
+
+test("the newest call is told to those who may see it", async () => {
+  await using admin = new AdminFixture();
+  const hub = setUp(admin);
+  await admin.stores.usage.insert([
+    recordOf("req_mine", { startedAt: 1_000, accountId: "acct_a" }),
+    recordOf("req_theirs", { startedAt: 2_000, accountId: "acct_b" }),
+  ]);
+  const [all, bound] = [hub.watch(undefined, ["calls"]), hub.watch("acct_a", ["calls"], "a")];
+  await hub.second(1);
+  expect(all.take()).toContain('{"calls":{"newest":{"id":"req_theirs"');
+  const mine = bound.take() ?? "";
+  expect(mine).toContain('"id":"req_mine"');
+  expect(mine).not.toContain("req_theirs");
+  hub.close();
 });
 
 test("a slow reader gets the newest alone, and nothing where nothing has changed", async () => {

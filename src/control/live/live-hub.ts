@@ -2,8 +2,9 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { AdminCall } from "../../edge/dispatch/route.ts";
 import type { FrameSource } from "../../edge/replies/event-stream.ts";
-import type { LiveTopic } from "../contract/live.ts";
+import { type LiveTopic, newestCallSchema } from "../contract/live.ts";
 import type { AdminServices } from "../services.ts";
+import { viewAs } from "../values/api-form.ts";
 import { readKeyLive } from "./live-operations.ts";
 import { viewGates, viewKeys, viewProcesses, viewTargets } from "./live-view.ts";
 
@@ -19,6 +20,8 @@ export interface WantedLive {
 }
 
 const tickMs = 1_000;
+/** An older call is not told of. */
+const newestCallMs = 3_600_000;
 /** Ticks between looks whether who watches is still signed in. */
 const recheckTicks = 5;
 const mostConnections = 200;
@@ -105,12 +108,24 @@ export class LiveHub {
       targets: () => byId(viewTargets(platform(), facts), ({ id }) => id),
       gates: () => byId(viewGates(facts), ({ kind, name }) => `${kind}:${name}`),
       keys: async () => byId(await viewKeys(live, facts, clock.now()), (use) => use.key_id),
+      calls: () => this.#readNewestCall(accountId),
       // Of one key alone: `#readKey`.
       key: () => new Map(),
     };
     const snapshot = new Map<LiveTopic, Items>();
     for (const topic of topics) snapshot.set(topic, await readers[topic]());
     return snapshot;
+  }
+
+  async #readNewestCall(accountId: string | undefined): Promise<Items> {
+    const { reports, clock } = this.#services;
+    const now = clock.now();
+    const filter = { since: now - newestCallMs, until: now + newestCallMs, accountId };
+    const { items } = await reports.calls(filter, { limit: 1 });
+    return byId(
+      items.map((call) => viewAs(newestCallSchema, call)),
+      () => "newest",
+    );
   }
 
   async #readKey(id: string): Promise<Items> {

@@ -16,7 +16,7 @@ import type { LiveHub } from "./live-hub.ts";
 const keepAliveMs = 15_000;
 /** A reader that takes nothing for so long is cut off. */
 const writeTimeoutMs = 60_000;
-const ofAccounts: ReadonlySet<LiveTopic> = new Set(["keys", "key"]);
+const ofAccounts: ReadonlySet<LiveTopic> = new Set(["keys", "key", "calls"]);
 
 export const liveDescription: OperationDescription = {
   id: "watchLive",
@@ -27,8 +27,8 @@ export const liveDescription: OperationDescription = {
   description:
     "An event `full`, then each second a `change` if there is any: a JSON object with the items of each " +
     "topic by id, null for one that is gone. An event `end` tells that the session is over. It does " +
-    "not count as use of the session. `keys` and `key` are for all, the other topics for who sees " +
-    "all accounts.",
+    "not count as use of the session. `keys`, `key` and `calls` are for all, the other topics for who " +
+    "sees all accounts.",
   ...permissions.read,
   status: 200,
   query: liveQuerySchema,

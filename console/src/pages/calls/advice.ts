@@ -37,8 +37,7 @@ const rules: Readonly<Record<string, string>> = {
   limits_unavailable: "Repeat the request. An operator mends the server of the limits.",
   draining: "Repeat the request: another process takes it.",
   overloaded: "Repeat the request later. An operator adds processes or machines.",
-  upstream:
-    "Repeat the request. The attempts below say what failed; Targets shows whether it still does.",
+  upstream: "Repeat the request. If it fails again, the attempts on this page say what to mend.",
   hook: "A hook of the gateway refused it. Its operator knows why.",
   image_memory_full: repeat,
   body_memory_full: repeat,

@@ -7,7 +7,7 @@ import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import { Empty, Note } from "../../parts/error-note.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
-import { exactText, LimitBar, Tokens } from "../../parts/numbers.tsx";
+import { exactText, LimitBar, PartBar, Tokens } from "../../parts/numbers.tsx";
 import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
 import { useHref } from "../../url.ts";
@@ -173,7 +173,12 @@ function Measures({ call }: { readonly call: CallDetail }) {
       </section>
       <section className="card stack tight" aria-label="Times">
         <h2>{durationText(duration)}</h2>
-        <Split parts={[first ?? duration, streamMs]} />
+        <PartBar
+          parts={[
+            { name: "wait", value: first ?? duration, fill: "var(--series-1)" },
+            { name: "answer", value: streamMs, fill: "var(--series-3)" },
+          ]}
+        />
         <p className="small">
           {first === null
             ? "No event of an answer came."
@@ -186,32 +191,6 @@ function Measures({ call }: { readonly call: CallDetail }) {
         )}
       </section>
     </div>
-  );
-}
-
-/** Parts of a whole as a bar; the text beside it says the same. */
-function Split({ parts }: { readonly parts: readonly number[] }) {
-  const sum = Math.max(
-    1,
-    parts.reduce((total, part) => total + part, 0),
-  );
-  let x = 0;
-  return (
-    <svg className="tokens-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-      {parts.map((part, index) => {
-        const width = (part / sum) * 100;
-        x += width;
-        return (
-          <rect
-            key={index}
-            className={`part-${index + 1}`}
-            x={x - width}
-            width={width}
-            height="6"
-          />
-        );
-      })}
-    </svg>
   );
 }
 

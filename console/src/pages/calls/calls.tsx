@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import type { CallRow } from "../../api/contract.ts";
+import { useLive } from "../../api/live.ts";
 import { useList } from "../../api/use-read.ts";
 import { Button } from "../../parts/button.tsx";
 import { Count } from "../../parts/numbers.tsx";
@@ -77,7 +78,7 @@ function Calls({ filters }: { readonly filters: Filters }) {
 
 /** The list never changes by itself: a button says how many calls are newer, and shows them. */
 function NewCalls({
-  filters: { parameters },
+  filters: { parameters, isAny },
   rows,
   onShow,
 }: {
@@ -96,18 +97,20 @@ function NewCalls({
     return () => window.removeEventListener("focus", begin);
   }, []);
   const look = (): unknown => (isOff ? setLooking(true) : query.refetch());
+  const live = useLive("calls")?.get("newest");
+  const isNewer = live !== undefined && live.started_at > (newest?.started_at ?? "");
   const known = new Set(rows.map(({ id }) => id));
   const fresh = isOff ? [] : (query.data ?? []).filter(({ id }) => !known.has(id));
   // A range that has ended has no new calls.
   if (parameters["until"] !== undefined) return null;
-  if (fresh.length === 0) {
-    return (
-      <Button look="quiet" onPress={newest === undefined ? onShow : look}>
-        {isOff || query.data === undefined ? "Look for new calls" : "No new calls: look again"}
-      </Button>
-    );
-  }
-  return <Button onPress={onShow}>{newText(fresh.length)}</Button>;
+  if (fresh.length > 0) return <Button onPress={onShow}>{newText(fresh.length)}</Button>;
+  // Whether it fits filters is known only once somebody looks.
+  if (isNewer && !isAny) return <Button onPress={onShow}>Show new calls</Button>;
+  return (
+    <Button look="quiet" onPress={newest === undefined ? onShow : look}>
+      {isOff || query.data === undefined ? "Look for new calls" : "No new calls: look again"}
+    </Button>
+  );
 }
 
 function newText(count: number): string {

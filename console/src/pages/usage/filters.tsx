@@ -158,7 +158,7 @@ function FilterDialog({
         onSubmit={submit}
         onCancel={onClose}
       >
-        <div className="grid">
+        <div className="grid tiles">
           {names.map((name) => {
             const options = known[name];
             const field = { label: dimensions[name], value: values[name] };

@@ -171,7 +171,7 @@ function Shown({ series, by, metricName }: ShownProps) {
       </div>
       <Tokens counts={total} />
       <Chart
-        title={`${metric.label} a ${series.step}, ${zone}`}
+        title={`${metric.label} by ${series.step}, ${zone}`}
         times={times}
         series={lines}
         kind={metric.kind}
