@@ -2,9 +2,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Clock } from "../../domain/clock.ts";
 
 /** Reads a file of the built console; undefined: there is none of this name. */
 export type ReadConsoleFile = (name: string) => Promise<Uint8Array<ArrayBuffer> | undefined>;
+
+/** Anybody can ask for a page, so the sources are read at most this often. */
+const lookMs = 1_000;
 
 const root = fileURLToPath(new URL("../../../console/", import.meta.url));
 
@@ -12,7 +16,10 @@ const root = fileURLToPath(new URL("../../../console/", import.meta.url));
  * The files of the console: in the executable, in the npm package, or built from the sources of a
  * checkout. `dataDir` keeps what was built.
  */
-export function consoleFiles(dataDir: string): () => Promise<ReadConsoleFile> {
+export function consoleFiles(
+  dataDir: string,
+  clock: Pick<Clock, "monotonic">,
+): () => Promise<ReadConsoleFile> {
   const embedded = new Map(Bun.embeddedFiles.map((file) => [nameOf(file), file]));
   if (embedded.size > 0) {
     const read: ReadConsoleFile = async (name) => embedded.get(name)?.bytes();
@@ -22,7 +29,7 @@ export function consoleFiles(dataDir: string): () => Promise<ReadConsoleFile> {
     const read = readerOf(join(root, "dist"));
     return () => Promise.resolve(read);
   }
-  return sourceBuilder(join(dataDir, "console"));
+  return sourceBuilder(join(dataDir, "console"), clock);
 }
 
 /** Types of the runtime leave the name out. */
@@ -41,9 +48,15 @@ function readerOf(folder: string): ReadConsoleFile {
  * Builds the sources as they are now, if they have not been built. It takes half a second of
  * processor time and 90 MB, so a process of its own does it.
  */
-function sourceBuilder(folder: string): () => Promise<ReadConsoleFile> {
+function sourceBuilder(
+  folder: string,
+  clock: Pick<Clock, "monotonic">,
+): () => Promise<ReadConsoleFile> {
   let building: { readonly digest: string; readonly files: Promise<ReadConsoleFile> } | undefined;
+  let lookedAt = -Infinity;
   return () => {
+    if (building !== undefined && clock.monotonic() - lookedAt < lookMs) return building.files;
+    lookedAt = clock.monotonic();
     const digest = digestOfSources();
     if (building?.digest === digest) return building.files;
     const files = buildInto(folder, digest);

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemClock } from "../../domain/clock.ts";
 import { consoleSections } from "./console.ts";
 import { consoleFiles } from "./console-files.ts";
 
@@ -16,7 +17,7 @@ test("every page of the console has a path at which the server sends it", async 
 test("the sources are built once for requests at the same time, and what is built is kept", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-console-files-"));
   try {
-    const files = consoleFiles(folder);
+    const files = consoleFiles(folder, systemClock);
     const [one, other] = await Promise.all([files(), files()]);
     expect(one).toBe(other);
     const page = await one("system.html.gz");
@@ -25,7 +26,7 @@ test("the sources are built once for requests at the same time, and what is buil
     const built = readdirSync(join(folder, "console"));
     expect(built).toHaveLength(1);
     // Another process finds it.
-    expect(await (await consoleFiles(folder)())("dark.html.br")).toBeDefined();
+    expect(await (await consoleFiles(folder, systemClock)())("dark.html.br")).toBeDefined();
     expect(readdirSync(join(folder, "console"))).toEqual(built);
   } finally {
     rmSync(folder, { recursive: true, force: true });

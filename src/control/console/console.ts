@@ -1,5 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Clock } from "../../domain/clock.ts";
 import type { PublicCall, Route } from "../../edge/dispatch/route.ts";
 import type { Reply } from "../../edge/replies/error-reply.ts";
 import { consoleFiles, type ReadConsoleFile } from "./console-files.ts";
@@ -56,8 +57,8 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /** The web console: a page for each of its paths, and the files that the page loads. */
-export function consoleRoutes(dataDir: string): readonly Route[] {
-  const files = consoleFiles(dataDir);
+export function consoleRoutes(dataDir: string, clock: Pick<Clock, "monotonic">): readonly Route[] {
+  const files = consoleFiles(dataDir, clock);
   const page = async (call: PublicCall): Promise<Reply> =>
     pageReply(await files(), call.request.headers);
   const asset = async ({ request }: PublicCall, name: string): Promise<Reply> =>

@@ -67,7 +67,7 @@ export function createAdminPlane(options: AdminPlaneOptions) {
   };
   const streams = [watch, ...playgroundRoutes(services, tickets.callAsKey)];
   const routes = [
-    ...consoleRoutes(dataDir),
+    ...consoleRoutes(dataDir, clock),
     ...adminApiRoutes(services, adminOperations({ ...services, ...signIn }), streams),
     ...signInRoutes(signIn),
   ];
