@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../domain/clock.ts";
 import { consoleSections } from "./console.ts";
-import { consoleFiles } from "./console-files.ts";
+import { consoleFiles, consoleSources } from "./console-files.ts";
 
 test("every page of the console has a path at which the server sends it", async () => {
   const source = await Bun.file(new URL("../../../console/src/pages.tsx", import.meta.url)).text();
@@ -12,6 +12,13 @@ test("every page of the console has a path at which the server sends it", async 
   expect(paths.length).toBeGreaterThan(2);
   const sections: readonly string[] = ["", ...consoleSections];
   expect(paths.filter((section) => !sections.includes(section))).toEqual([]);
+});
+
+test("a change of any source of the console is seen", () => {
+  const sources = consoleSources();
+  for (const path of ["build.ts", "index.html", "src/pages.tsx", "src/parts/chart.css"]) {
+    expect(sources).toContain(path);
+  }
 });
 
 test("the sources are built once for requests at the same time, and what is built is kept", async () => {
