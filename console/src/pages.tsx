@@ -26,6 +26,12 @@ const everybody: readonly Role[] = ["operator", "account_holder", "auditor"];
 /** Every page there is. The first that a role may see is its home. */
 export const pages: readonly PageEntry[] = [
   {
+    path: "/",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/home/home.tsx")).HomePage),
+    link: { name: "Home", group: "", key: "h" },
+  },
+  {
     path: "/keys",
     roles: everybody,
     Page: page(async () => (await import("./pages/keys/keys.tsx")).KeysPage),
@@ -69,6 +75,24 @@ export const pages: readonly PageEntry[] = [
     path: "/calls/:id",
     roles: everybody,
     Page: page(async () => (await import("./pages/calls/call.tsx")).CallPage),
+  },
+  {
+    path: "/targets",
+    roles: ["operator", "auditor"],
+    Page: page(async () => (await import("./pages/targets/targets.tsx")).TargetsPage),
+    link: { name: "Targets", group: "Run", key: "t" },
+  },
+  {
+    path: "/pools",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/targets/pools.tsx")).PoolsPage),
+    link: { name: "Pools", group: "Run", key: "l" },
+  },
+  {
+    path: "/gateways",
+    roles: ["operator", "auditor"],
+    Page: page(async () => (await import("./pages/targets/gateways.tsx")).GatewaysPage),
+    link: { name: "Gateways", group: "Run", key: "g" },
   },
 ];
 

@@ -17,7 +17,7 @@ test("the first operator is created with the printed token, which a second use d
   await page.getByRole("alert").waitFor();
   await page.getByLabel("One-time token").fill(token);
   await page.getByRole("button", { name: "Create operator" }).click();
-  await page.getByRole("heading", { name: "Applications and keys" }).waitFor();
+  await page.getByRole("heading", { name: "Home" }).waitFor();
   await visit.expectClean();
   await using other = await world.visit();
   await other.page.goto(other.url);

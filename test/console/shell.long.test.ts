@@ -82,7 +82,7 @@ test("the keyboard alone reaches everything: skip link, search, help and pages",
     await page.keyboard.press("Tab");
     order.push(await focused());
   }
-  expect(order).toEqual(["Skip to the content", "Sluice", "search", "Keys"]);
+  expect(order).toEqual(["Skip to the content", "Sluice", "search", "Home"]);
   await page.keyboard.press("/");
   expect(await focused()).toBe("search");
   await page.keyboard.type("nonsense");

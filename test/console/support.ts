@@ -29,7 +29,7 @@ export interface ConsoleWorld extends AsyncDisposable {
   admin(method: string, path: string, body?: unknown): Promise<AdminAnswer>;
   /** A new browser without cookies. */
   visit(options?: VisitOptions): Promise<Visit>;
-  /** The same, signed in with a password. */
+  /** The same, signed in with a password, at the keys or at another page. */
   signedIn(user?: typeof operator, options?: VisitOptions): Promise<Visit>;
 }
 
@@ -41,6 +41,8 @@ export interface VisitOptions {
   readonly theme?: "light" | "dark";
   readonly width?: number;
   readonly height?: number;
+  /** Where it begins once it is signed in. */
+  readonly path?: string;
   /** Instead of the loopback address, which counts as secure: `http://console.test:PORT`. */
   readonly host?: string;
 }
@@ -50,6 +52,8 @@ export interface StartOptions {
   readonly admin?: (port: number) => object;
   /** More models than those of the demo, by alias. */
   readonly models?: object;
+  /** Other sections of the configuration. */
+  readonly sections?: object;
   /** Nobody is made an operator, so that a configuration has none. */
   readonly isNew?: boolean;
 }
@@ -57,6 +61,7 @@ export interface StartOptions {
 export async function startConsole({
   admin: section,
   models,
+  sections,
   isNew = false,
 }: StartOptions = {}): Promise<ConsoleWorld> {
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-console-"));
@@ -80,6 +85,7 @@ export async function startConsole({
       ...demo,
       ...(section !== undefined && { admin: section(port) }),
       models: { ...demo.models, ...models },
+      ...sections,
       telemetry: { log_level: "info" },
     };
     const path = join(dataDir, "sluice.yaml");
@@ -125,7 +131,7 @@ export async function startConsole({
     visit,
     async signedIn(user = operator, wanted) {
       const made = await visit(wanted);
-      await made.page.goto(made.url);
+      await made.page.goto(`${made.url}${wanted?.path ?? "/keys"}`);
       await made.signIn(user);
       return made;
     },

@@ -8,7 +8,11 @@ export type {
   KeyStatus,
   KeyUseView,
   KeyView,
+  LiveTargetView,
+  NeedView,
   PlanView,
+  PoolView,
+  ProcessRowView,
   RefusalView,
   RoutingView,
   SessionView,
@@ -39,6 +43,9 @@ export type ModelView = Output<typeof contract.modelSchema>;
 export type Limits = Output<typeof contract.limitsSchema>;
 export type UsageTotals = Output<typeof contract.totalsSchema>;
 export type Pools = Output<typeof contract.poolsSchema>;
+export type Overview = Output<typeof contract.overviewSchema>;
+export type Processes = Output<typeof contract.processesSchema>;
+export type Targets = Output<typeof contract.targetsSchema>;
 export type Applied = NonNullable<ChangedKey["applied"]>;
 
 /** What the live stream has of each topic, by the id of the item. */

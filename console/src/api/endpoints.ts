@@ -16,8 +16,10 @@ import type {
   NewApplication,
   NewKey,
   NewOperator,
+  Overview,
   Plans,
   Pools,
+  Processes,
   Refusals,
   Removed,
   RotatedKey,
@@ -25,6 +27,7 @@ import type {
   SessionView,
   SignedOut,
   SignInOptionsView,
+  Targets,
   UsageTotals,
   UsageSeries,
 } from "./contract.ts";
@@ -36,7 +39,10 @@ export interface Reads {
   "/environments": Environments;
   "/plans": Plans;
   "/models": Models;
+  "/overview": Overview;
   "/pools": Pools;
+  "/processes": Processes;
+  "/targets": Targets;
   "/keys/{id}": KeyView;
   "/usage/totals": UsageTotals;
   "/usage/series": UsageSeries;

@@ -1,25 +1,53 @@
 /**
- * What changes by the second: one stream of events for all that a tab shows. A hidden tab has none,
- * so that a browser with many tabs has one connection.
+ * What changes by the second: one stream of events for a browser. The tab that holds the lock reads
+ * it for all tabs, and tells them. Plain HTTP has no locks: there each visible tab has its own.
  */
 import { useEffect, useSyncExternalStore } from "react";
 import type { LiveItems } from "./contract.ts";
-import { signInAgain } from "./session.ts";
+import { sessionState, signInAgain } from "./session.ts";
 
 type Topic = keyof LiveItems;
-type Items = ReadonlyMap<string, unknown>;
+type State = ReadonlyMap<string, ReadonlyMap<string, unknown>>;
+
+type Message =
+  /** What a tab shows; nothing: it is hidden or gone. */
+  | { readonly kind: "wants"; readonly tab: string; readonly names: readonly string[] }
+  /** From the tab that reads from now on. */
+  | { readonly kind: "who" }
+  | { readonly kind: "all"; readonly state: State }
+  | { readonly kind: "event"; readonly event: LiveEvent; readonly data: string };
+
+type LiveEvent = "full" | "change" | "end" | "lost";
 
 const shortestRetryMs = 2_000;
 const longestRetryMs = 30_000;
+/** A tab that is hidden for so long does without. */
+const hiddenMs = 30_000;
+/** For what a page begins and ends to want, and for the answers of other tabs. */
+const settleMs = 50;
 
-/** How many components want a topic; one of a key is `key` and its id. */
+const thisTab = String(Math.random());
+const lockName = "sluice-live";
+const channel = window.isSecureContext ? new BroadcastChannel(lockName) : undefined;
+
+/** How many components of this tab want a topic; one of a key is `key` and its id. */
 const wanted = new Map<string, number>();
+/** What each tab wants, as far as this one has been told. */
+const wantedBy = new Map<string, readonly string[]>();
 const listeners = new Set<() => void>();
-let items: ReadonlyMap<string, Items> = new Map();
+let state: State = new Map();
+let lostAt: number | undefined;
+
+let isAway = document.hidden;
+let leave: ReturnType<typeof setTimeout> | undefined;
+let settle: ReturnType<typeof setTimeout> | undefined;
+/** Ends that this tab reads, or waits to; undefined: it does neither. */
+let resign: (() => void) | undefined;
+let isReader = false;
 let source: EventSource | undefined;
 let address = "";
 let retryMs = shortestRetryMs;
-let timer: ReturnType<typeof setTimeout> | undefined;
+let retry: ReturnType<typeof setTimeout> | undefined;
 
 /** The items of a topic by id; undefined until they are known. `key` takes the key's id. */
 export function useLive<Name extends Topic>(
@@ -29,68 +57,172 @@ export function useLive<Name extends Topic>(
   const name = keyId === undefined ? topic : `${topic} ${keyId}`;
   useEffect(() => {
     wanted.set(name, (wanted.get(name) ?? 0) + 1);
-    connectSoon();
+    updateSoon();
     return () => {
       const left = (wanted.get(name) ?? 1) - 1;
       if (left === 0) wanted.delete(name);
       else wanted.set(name, left);
-      connectSoon();
+      updateSoon();
     };
   }, [name]);
-  const found = useSyncExternalStore(subscribe, () => items.get(topic));
+  const found = useSyncExternalStore(subscribe, () => state.get(topic));
   // The contract of the API says what they are.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return found as ReadonlyMap<string, LiveItems[Name]> | undefined;
 }
 
-document.addEventListener("visibilitychange", () => connectSoon());
-
-/** Once for all that a page begins and ends to want. */
-function connectSoon(waitMs = 0): void {
-  clearTimeout(timer);
-  timer = setTimeout(connect, waitMs);
+/** Since when, in milliseconds, what is shown is not live any more. */
+export function useLostAt(): number | undefined {
+  return useSyncExternalStore(subscribe, () => lostAt);
 }
 
-function connect(): void {
-  const next = document.hidden || wanted.size === 0 ? "" : addressOfStream();
-  if (next === address && source?.readyState !== EventSource.CLOSED) return;
-  source?.close();
-  source = undefined;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(leave);
+  const setAway = (value: boolean): void => {
+    isAway = value;
+    updateSoon();
+  };
+  if (document.hidden) leave = setTimeout(() => setAway(true), hiddenMs);
+  else setAway(false);
+});
+window.addEventListener("pagehide", () => tell({ kind: "wants", tab: thisTab, names: [] }));
+
+channel?.addEventListener("message", ({ data }: MessageEvent<Message & { user: unknown }>) => {
+  // A tab of a user who was signed in before is about to load another page.
+  if (data.user !== userId()) return;
+  switch (data.kind) {
+    case "wants":
+      wantedBy.set(data.tab, data.names);
+      if (isReader && !connect()) tell({ kind: "all", state });
+      break;
+    case "who":
+      update();
+      break;
+    case "all":
+      show(data.state);
+      break;
+    case "event":
+      take(data.event, data.data);
+      break;
+  }
+});
+
+function tell(message: Message): void {
+  channel?.postMessage({ ...message, user: userId() });
+}
+
+function userId(): string | undefined {
+  const session = sessionState();
+  return session.kind === "signed-in" ? session.session.user?.id : undefined;
+}
+
+function updateSoon(): void {
+  clearTimeout(settle);
+  settle = setTimeout(update, settleMs);
+}
+
+function update(): void {
+  const names = isAway ? [] : [...wanted.keys()];
+  wantedBy.set(thisTab, names);
+  tell({ kind: "wants", tab: thisTab, names });
+  if (names.length === 0) resign?.();
+  else if (resign === undefined) apply();
+  else if (isReader) connect();
+}
+
+/** Reads once no other tab does. */
+function apply(): void {
+  const over = Promise.withResolvers<undefined>();
+  const waiting = new AbortController();
+  resign = () => {
+    resign = undefined;
+    isReader = false;
+    waiting.abort();
+    over.resolve(undefined);
+    disconnect();
+  };
+  const begin = (): Promise<undefined> => {
+    if (waiting.signal.aborted) return over.promise;
+    isReader = true;
+    tell({ kind: "who" });
+    updateSoon();
+    return over.promise;
+  };
+  if (channel === undefined) void begin();
+  // It rejects when this tab has stopped waiting.
+  else navigator.locks.request(lockName, { signal: waiting.signal }, begin).catch(() => undefined);
+}
+
+/** Whether a new stream begins, for what all tabs want. */
+function connect(): boolean {
+  const next = addressOfStream();
+  if (next === address) return false;
+  disconnect();
   address = next;
-  if (next === "") return;
   const opened = new EventSource(next);
   source = opened;
+  const pass = (event: LiveEvent, data = ""): void => {
+    tell({ kind: "event", event, data });
+    take(event, data);
+  };
   opened.addEventListener("full", ({ data }: MessageEvent<string>) => {
     retryMs = shortestRetryMs;
-    take(new Map(), data);
+    pass("full", data);
   });
-  opened.addEventListener("change", ({ data }: MessageEvent<string>) => take(items, data));
+  opened.addEventListener("change", ({ data }: MessageEvent<string>) => pass("change", data));
   opened.addEventListener("end", () => {
-    opened.close();
-    void signInAgain().then((isBack) => isBack && connectSoon());
+    disconnect();
+    pass("end");
   });
   opened.addEventListener("error", () => {
-    // The browser itself connects again only after a network error.
-    if (opened.readyState !== EventSource.CLOSED) return;
+    disconnect();
+    pass("lost");
+    retry = setTimeout(connect, retryMs * (0.5 + Math.random() / 2));
     retryMs = Math.min(longestRetryMs, retryMs * 2);
-    connectSoon(retryMs * (0.5 + Math.random() / 2));
   });
+  return true;
+}
+
+function disconnect(): void {
+  clearTimeout(retry);
+  source?.close();
+  address = "";
 }
 
 function addressOfStream(): string {
-  const names = [...wanted.keys()].toSorted().map((name) => name.split(" "));
-  const topics = new Set(names.map(([topic = ""]) => topic));
-  const query = new URLSearchParams({ topics: [...topics].join(",") });
-  const keyId = names.find(([, id]) => id !== undefined)?.[1];
-  if (keyId !== undefined) query.set("key_id", keyId);
+  const all = new Set([...wantedBy.values()].flat());
+  const names = [...all].toSorted().map((name) => name.split(" "));
+  const query = new URLSearchParams({
+    topics: [...new Set(names.map(([topic = ""]) => topic))].join(","),
+  });
+  const keyIds = names.flatMap(([, id]) => id ?? []);
+  if (keyIds.length > 0) query.set("key_id", keyIds.join(","));
   return `/admin/v1/live?${query.toString()}`;
 }
 
-function take(before: ReadonlyMap<string, Items>, text: string): void {
+function take(event: LiveEvent, data: string): void {
+  switch (event) {
+    case "full":
+      show(changed(new Map(), data));
+      break;
+    case "change":
+      show(changed(state, data));
+      break;
+    case "lost":
+      lostAt ??= Date.now();
+      notify();
+      break;
+    case "end":
+      void signInAgain().then((isBack) => isBack && updateSoon());
+      break;
+  }
+}
+
+function changed(before: State, data: string): State {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const changed = JSON.parse(text) as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  const topics = JSON.parse(data) as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   const next = new Map(before);
-  for (const [topic, fields] of Object.entries(changed)) {
+  for (const [topic, fields] of Object.entries(topics)) {
     const own = new Map(next.get(topic));
     for (const [id, item] of Object.entries(fields)) {
       if (item === null) own.delete(id);
@@ -98,7 +230,16 @@ function take(before: ReadonlyMap<string, Items>, text: string): void {
     }
     next.set(topic, own);
   }
-  items = next;
+  return next;
+}
+
+function show(next: State): void {
+  state = next;
+  lostAt = undefined;
+  notify();
+}
+
+function notify(): void {
   for (const listener of listeners) listener();
 }
 

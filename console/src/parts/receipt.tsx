@@ -40,7 +40,7 @@ export function Receipt({
           <p>
             {silent > 0 && `${silent} more gave no sign for 10 s. `}
             Those that do not have the change may accept the key until auth.snapshot_max_age is over
-            (15 minutes by default). The page Targets names them. A proxy can refuse it meanwhile:
+            (15 minutes by default). The page Gateways names them. A proxy can refuse it meanwhile:
           </p>
           {hints.length > 0 && <Snippet text={proxyRule(hints)} what="the rule for nginx" />}
           {onAskAgain !== undefined && (

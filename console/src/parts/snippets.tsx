@@ -13,20 +13,16 @@ export interface ExampleRequest {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-const greeting: ExampleRequest = {
-  api: "chat/completions",
-  body: {
-    model: "alpha-sonnet-4",
-    messages: [{ role: "user", content: "Hello!" }],
-    stream: true,
-  },
-};
+export function greeting(model: string): ExampleRequest {
+  const messages = [{ role: "user", content: "Hello!" }];
+  return { api: "chat/completions", body: { model, messages, stream: true } };
+}
 
 /** Ready to run against the environment, with the key in `$SLUICE_KEY`. */
 export function Snippets({
   environment,
   secret,
-  request = greeting,
+  request = greeting("alpha-sonnet-4"),
 }: {
   readonly environment: string;
   /** Adds a button that copies with it; it never stands in the shown text. */

@@ -16,6 +16,8 @@ export const consoleSections = [
   "usage",
   "calls",
   "targets",
+  "pools",
+  "gateways",
   "accounts",
   "users",
   "configuration",

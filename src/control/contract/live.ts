@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { callRowSchema, usageTotalSchema } from "./usage.ts";
-import { idSchema, timeSchema } from "./values.ts";
+import { timeSchema } from "./values.ts";
 
 const machineFields = {
   machine: z.string().describe("The machine whose processes this is about."),
@@ -12,6 +12,8 @@ export const liveProcessSchema = z
     process: z.int().describe("Number among the processes of the machine, from 1."),
     open_calls: z.int(),
     load_bound: z.int().describe("Most calls at once; it falls while the event loop is late."),
+    spool_bytes: z.int().describe("Size of the rows that are not in the database yet."),
+    spool_limit_bytes: z.int().describe("Calls are refused once it is that large."),
   })
   .meta({ id: "LiveProcess" });
 
@@ -155,6 +157,9 @@ export const overviewSchema = z
       .object({ calls, failed_calls, input_tokens, output_tokens, first_event_ms })
       .nullable()
       .describe("Null without calls."),
+    hours: z
+      .array(z.object({ at: timeSchema, calls, failed_calls }))
+      .describe("Each hour of them, those without calls included."),
   })
   .meta({ id: "Overview" });
 
@@ -168,5 +173,9 @@ export const liveQuerySchema = z.strictObject({
     .string()
     .max(100)
     .describe(`Separated by commas: ${liveTopics.join(", ")}.`),
-  key_id: idSchema.optional().describe("For the topic `key`."),
+  key_id: z
+    .string()
+    .max(1_000)
+    .optional()
+    .describe("For the topic `key`: one, or several separated by commas."),
 });

@@ -56,6 +56,7 @@ const processRowSchema = z
 export type ProcessRowView = z.infer<typeof processRowSchema>;
 
 export const processesSchema = z.object({
+  machine: z.string().describe("The machine that answers."),
   data: z.array(processRowSchema),
   config_differs: z
     .boolean()

@@ -49,7 +49,7 @@ function setUp(admin: AdminFixture) {
     watch(accountId: string | undefined, topics: readonly LiveTopic[], userId = "user_1") {
       const principal = { ...operator, accountId, userId };
       const call = { principal, isStillSignedIn: async () => true };
-      return hub.watch({ call, topics, keyId: undefined });
+      return hub.watch({ call, topics, keyIds: [] });
     },
     async second(calls: number): Promise<void> {
       openCalls = calls;

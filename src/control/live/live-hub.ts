@@ -15,8 +15,8 @@ type Snapshot = ReadonlyMap<LiveTopic, Items>;
 export interface WantedLive {
   readonly call: Pick<AdminCall, "principal" | "isStillSignedIn">;
   readonly topics: readonly LiveTopic[];
-  /** For the topic `key`; the principal may see it. */
-  readonly keyId: string | undefined;
+  /** For the topic `key`; the principal may see them. */
+  readonly keyIds: readonly string[];
 }
 
 const tickMs = 1_000;
@@ -68,7 +68,7 @@ export class LiveHub {
 
   async #run(): Promise<void> {
     this.#tick += 1;
-    const keys = new Map<string, Promise<Items>>();
+    const keys = new Map<string, Promise<string>>();
     const byAudience = Map.groupBy(this.#watchers, ({ accountId = "" }) => accountId);
     // What cannot be read is told once it can.
     await Promise.allSettled(
@@ -76,13 +76,14 @@ export class LiveHub {
         const topics = new Set(watchers.flatMap((watcher) => watcher.topics));
         const snapshot = await this.#read(audience || undefined, topics);
         for (const watcher of watchers) {
-          const { keyId } = watcher;
-          if (keyId === undefined) watcher.offer(snapshot, this.#tick);
-          else {
-            const key = keys.get(keyId) ?? this.#readKey(keyId);
-            keys.set(keyId, key);
-            watcher.offer(new Map([...snapshot, ["key", await key]]), this.#tick);
+          const own = new Map<string, string>();
+          for (const id of watcher.keyIds) {
+            const key = keys.get(id) ?? this.#readKey(id);
+            keys.set(id, key);
+            own.set(id, await key);
           }
+          const all = own.size === 0 ? snapshot : new Map([...snapshot, ["key", own] as const]);
+          watcher.offer(all, this.#tick);
         }
       }),
     );
@@ -128,15 +129,15 @@ export class LiveHub {
     );
   }
 
-  async #readKey(id: string): Promise<Items> {
-    return byId([await readKeyLive({ id }, this.#services)], () => id);
+  async #readKey(id: string): Promise<string> {
+    return JSON.stringify(await readKeyLive({ id }, this.#services));
   }
 }
 
 /** One stream: the whole first, then what has changed. A slow reader gets only the newest. */
 class LiveWatcher extends WaitingReader implements FrameSource {
   readonly topics: readonly LiveTopic[];
-  readonly keyId: string | undefined;
+  readonly keyIds: readonly string[];
   readonly accountId: string | undefined;
   readonly user: string;
   readonly isStillSignedIn: () => Promise<boolean>;
@@ -149,7 +150,7 @@ class LiveWatcher extends WaitingReader implements FrameSource {
   constructor(wanted: WantedLive, cancel: () => void) {
     super();
     this.topics = wanted.topics;
-    this.keyId = wanted.keyId;
+    this.keyIds = wanted.keyIds;
     this.accountId = wanted.call.principal.accountId;
     this.user = userOf(wanted);
     this.isStillSignedIn = wanted.call.isStillSignedIn;

@@ -42,19 +42,20 @@ export async function watchLive(
   hub: LiveHub,
   { store, clock }: AdminServices,
 ): Promise<Reply> {
-  const { topics: named, key_id: keyId } = parseFields(liveQuerySchema, query);
+  const { topics: named, key_id: ids } = parseFields(liveQuerySchema, query);
+  const keyIds = ids?.split(",") ?? [];
   const topics = readTopics(named);
   if (topics.some((topic) => !ofAccounts.has(topic))) requireUnbound(call.principal);
-  if (topics.includes("key") !== (keyId !== undefined)) {
+  if (topics.includes("key") !== (ids !== undefined)) {
     throw invalidField("key_id", "name a key for the topic `key`, and only for it");
   }
-  if (keyId !== undefined) {
-    const found = store.read((view) => requireKey(view, keyId, call.principal));
-    await found.catch((error: unknown) => {
-      throw fromStorageError(error);
-    });
-  }
-  const body = eventStream(hub.watch({ call, topics, keyId }), {
+  const found = store.read((view) =>
+    Promise.all(keyIds.map((id) => requireKey(view, id, call.principal))),
+  );
+  await found.catch((error: unknown) => {
+    throw fromStorageError(error);
+  });
+  const body = eventStream(hub.watch({ call, topics, keyIds }), {
     clock,
     keepAliveMs,
     keepAlive: () => keepAliveComment,

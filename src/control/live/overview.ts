@@ -2,6 +2,7 @@ import { sellableUnits } from "../../domain/limits/capacity.ts";
 import type { LiveFacts } from "../../domain/live-facts.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { ProcessRow } from "../../store/process-row.ts";
+import type { UsagePoint } from "../../store/usage-reports.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
 import {
   badKinds,
@@ -54,10 +55,11 @@ export function overviewOperation(services: AdminServices): Operation {
       const now = clock.now();
       const since = Math.floor(now / hourMs - 24) * hourMs;
       const filter = { since, until: now, accountId };
-      const [facts, rows, totals, ofKeys, sold] = await Promise.all([
+      const [facts, rows, totals, points, ofKeys, sold] = await Promise.all([
         live.facts({ accountId }),
         processRows(),
         reports.totals({ filter, by: [], limit: 1 }),
+        reports.series({ filter, by: [], step: "hour", limit: 1 }),
         store.read((view) => needsOfKeys(view, principal, now)),
         store.read((view) => view.keys.soldUnits({ now })),
       ]);
@@ -82,8 +84,20 @@ export function overviewOperation(services: AdminServices): Operation {
         open_calls: open.reduce((sum, count) => sum + count, 0),
         since: timeText(since),
         sums: sums ?? null,
+        hours: eachHour(since, now, points),
       };
     },
+  });
+}
+
+function eachHour(since: number, now: number, points: readonly UsagePoint[]) {
+  const byHour = new Map(points.map((point) => [point.at, point]));
+  const hours = Array.from({ length: Math.ceil((now - since) / hourMs) }, (_, index) => {
+    return since + index * hourMs;
+  });
+  return hours.map((at) => {
+    const { calls = 0, failedCalls: failed_calls = 0 } = byHour.get(at) ?? {};
+    return { at: timeText(at), calls, failed_calls };
   });
 }
 

@@ -15,7 +15,7 @@ import type { ProcessStatus } from "./process-status.ts";
 
 /** The gateway processes of the machine that answers, and all on the database. */
 export function processOperations(services: AdminServices): readonly Operation[] {
-  const { processRows, processes, clock } = services;
+  const { processRows, processes, live, clock } = services;
   return [
     defineOperation({
       id: "getStatus",
@@ -48,7 +48,8 @@ export function processOperations(services: AdminServices): readonly Operation[]
         const found = await processRows();
         const differences = processDifferences(found).map(({ text }) => text);
         const warnings = [...differences, ...found.flatMap(lackOf)];
-        return { data: found.map(viewRow), config_differs: differs(found), warnings };
+        const data = found.map(viewRow);
+        return { machine: live.machine, data, config_differs: differs(found), warnings };
       },
     }),
   ];

@@ -6,7 +6,7 @@ import { Empty } from "../../parts/error-note.tsx";
 import { Select } from "../../parts/field.tsx";
 import { Count } from "../../parts/numbers.tsx";
 import { Loaded, Page } from "../../parts/page.tsx";
-import { type ExampleRequest, Snippets } from "../../parts/snippets.tsx";
+import { type ExampleRequest, greeting, Snippets } from "../../parts/snippets.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { useMayChange } from "../../shell/role.ts";
 import { useHref, useUrl } from "../../url.ts";
@@ -84,8 +84,7 @@ function exampleOf({ alias, kind }: ModelView): ExampleRequest {
   if (kind === "embedding") {
     return { api: "embeddings", body: { model: alias, input: "Hello!" } };
   }
-  const messages = [{ role: "user", content: "Hello!" }];
-  return { api: "chat/completions", body: { model: alias, messages, stream: true } };
+  return greeting(alias);
 }
 
 /** An alias may be in several environments. */

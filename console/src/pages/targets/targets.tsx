@@ -1,0 +1,204 @@
+import type { LiveItems, LiveTargetView, Targets } from "../../api/contract.ts";
+import { useLive } from "../../api/live.ts";
+import { useRead } from "../../api/use-read.ts";
+import { Badge } from "../../parts/badge.tsx";
+import { Empty } from "../../parts/error-note.tsx";
+import { Countdown, LiveMark } from "../../parts/live.tsx";
+import { Count, percentText } from "../../parts/numbers.tsx";
+import { Loaded, Page } from "../../parts/page.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { durationText, Time } from "../../parts/time.tsx";
+
+type Target = Targets["data"][number];
+type Gate = LiveItems["gates"];
+
+/** Which upstream is ill, and what is Sluice doing about it? */
+export function TargetsPage() {
+  const targets = useRead("/targets");
+  const live = useLive("targets");
+  const gates = useLive("gates");
+  return (
+    <Page
+      title="Targets"
+      question="Which upstream is ill, and what does Sluice do about it?"
+      actions={<LiveMark isKnown={live !== undefined} />}
+    >
+      <Loaded query={targets}>
+        {(view) => {
+          const rows = view.data.map((target) => ({ ...target, ...live?.get(target.id) }));
+          return (
+            <>
+              <Summary rows={rows} />
+              {rows.length === 0 ? (
+                <Empty sentence="No model has a target." command="sluice check" />
+              ) : (
+                <Table
+                  caption="Targets"
+                  columns={targetColumns}
+                  rows={rows}
+                  idOf={({ id }) => id}
+                />
+              )}
+              <p className="muted small">
+                Calls, share and times to the first event are of all machines, since{" "}
+                <Time at={view.since} isExact />. States and calls in flight are of machine{" "}
+                {view.machine}
+                {view.other_machines.length > 0 &&
+                  `; the consoles of ${view.other_machines.join(", ")} show theirs`}
+                .
+              </p>
+              <Gates gates={gates === undefined ? view.gates : [...gates.values()]} />
+            </>
+          );
+        }}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** In one sentence, whether anything is ill. */
+function Summary({ rows }: { readonly rows: readonly LiveTargetView[] }) {
+  const ill = rows.filter(({ state }) => state !== "in_service");
+  const text =
+    ill.length === 0
+      ? `All ${rows.length} targets are in service.`
+      : `${ill.length} of ${rows.length} targets ${ill.length === 1 ? "gets" : "get"} no calls: ` +
+        `${ill.map(({ id }) => id).join(", ")}.`;
+  return <p role="status">{text}</p>;
+}
+
+const targetColumns: readonly Column<Target>[] = [
+  { title: "Target", cell: (target) => <Name target={target} /> },
+  { title: "State", cell: (target) => <State target={target} /> },
+  {
+    title: "In flight",
+    isNumber: true,
+    cell: ({ in_flight: count, in_flight_limit: limit }) => (
+      <>
+        <Count value={count} />
+        {limit !== null && <span title="Its limit while it is overloaded"> of {limit}</span>}
+      </>
+    ),
+  },
+  {
+    title: "Share",
+    isNumber: true,
+    isWideOnly: true,
+    cell: ({ share, calls }) => (calls === 0 ? <None /> : percentText(share)),
+  },
+  {
+    title: "Failed",
+    isNumber: true,
+    isWideOnly: true,
+    cell: ({ failed_calls: failed, calls }) => (
+      <span className="number">
+        {failed} of {calls}
+      </span>
+    ),
+  },
+  {
+    title: "First event p50, p95",
+    isNumber: true,
+    cell: ({ first_event_ms: first }) =>
+      first === null ? <None /> : `${durationText(first.p50)}, ${durationText(first.p95)}`,
+  },
+];
+
+function None() {
+  return <span className="muted">none</span>;
+}
+
+function Name({ target: { id, models, pool } }: { readonly target: Target }) {
+  const served = [...new Set(models.map(({ alias }) => alias))];
+  return (
+    <>
+      <strong>{id}</strong>
+      <br />
+      <span className="muted small">
+        {served.slice(0, 3).join(", ")}
+        {served.length > 3 && ` and ${served.length - 3} more`}
+        {pool !== null && `, pool ${pool}`}
+      </span>
+    </>
+  );
+}
+
+const stateNames = { in_service: "in service", throttled: "throttled", out: "out" } as const;
+const stateTones = { in_service: "ok", throttled: "warn", out: "bad" } as const;
+
+/** Whether it gets calls, and if not, until when, why, and what happens meanwhile. */
+function State({ target }: { readonly target: LiveTargetView }) {
+  const { state, why, out_until: until, keys_out: keysOut } = target;
+  return (
+    <div>
+      <Badge tone={stateTones[state]}>{stateNames[state]}</Badge>{" "}
+      {state !== "in_service" && until !== null && (
+        <Countdown until={until} over="being tried: the next answer decides" />
+      )}
+      {state !== "in_service" && (
+        <p className="small">
+          {why !== null && `${sentence(why)} `}
+          {meanwhile(target)}
+        </p>
+      )}
+      {keysOut > 0 && (
+        <p className="small">
+          Out for {keysOut} {keysOut === 1 ? "key" : "keys"} alone, whose own calls failed.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** What the gateway does with the calls of an ill target: those of the same models take them. */
+function meanwhile({ models }: LiveTargetView): string {
+  const aliases = [...new Set(models.map(({ alias }) => alias))].join(", ");
+  return `Calls of ${aliases} go to their other targets and fallbacks, if they have any.`;
+}
+
+function sentence(text: string): string {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}
+
+const gateColumns: readonly Column<Gate>[] = [
+  {
+    title: "Gate",
+    cell: ({ kind, name }) => (
+      <>
+        <strong>{name}</strong> <span className="muted">{kind}</span>
+      </>
+    ),
+  },
+  {
+    title: "In flight",
+    isNumber: true,
+    cell: ({ in_flight: count, bound }) => (
+      <span className="number">
+        {count} {bound === null ? "" : `of ${bound}`}
+      </span>
+    ),
+  },
+  {
+    title: "Waiting",
+    isNumber: true,
+    cell: ({ waiting }) =>
+      waiting === 0 ? <Count value={0} /> : <Badge tone="warn">{waiting} wait</Badge>,
+  },
+];
+
+function Gates({ gates }: { readonly gates: readonly Gate[] }) {
+  if (gates.length === 0) return null;
+  return (
+    <section className="stack tight" aria-label="Gates">
+      <h2>Gates</h2>
+      <p className="muted">Places for concurrent calls. A call waits when all are taken.</p>
+      <Table
+        caption="Gates"
+        columns={gateColumns}
+        rows={gates}
+        idOf={({ kind, name }) => `${kind}:${name}`}
+      />
+    </section>
+  );
+}
