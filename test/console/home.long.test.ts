@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { BrowserContext, Locator, Page } from "playwright-core";
 import { until } from "../support/until.ts";
+import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
 import {
   canaries,
   type ConsoleWorld,
@@ -228,6 +229,49 @@ test("rows do not move under the pointer", async () => {
   await row.waitFor();
   await visit.expectClean();
 }, 60_000);
+
+test("what a pool has left is shown to an operator, and to a holder its own share alone", async () => {
+  const owner = await createOwner("Buyer", "buyer", { ...other, email: "buyer@example.com" });
+  const { revision } = await world.admin("GET", `/keys/${owner.keyId}`);
+  const units = { provisioned_units: 2, provisioned_pool: "main" };
+  await world.admin("PATCH", `/keys/${owner.keyId}`, { revision, ...units });
+  await using visit = await world.signedIn(operator, { path: "/pools" });
+  const row = visit.page.getByRole("row", { name: /main/ });
+  await row.getByText("2 of 78").waitFor();
+  await row.getByRole("cell", { name: "76", exact: true }).waitFor();
+  const user = { ...other, email: "buyer@example.com" };
+  await using own = await world.signedIn(user, { path: "/pools" });
+  await own.page.getByRole("cell", { name: "20,000", exact: true }).waitFor();
+  while ((await call(owner.key, "ill")) !== 200) await Bun.sleep(100);
+  await own.page.getByText(/^Set by the units of key/).waitFor();
+  const text = await own.page.getByRole("main").textContent();
+  expect(text).not.toMatch(/1,000,000|76|78/);
+  await own.expectAccessible();
+  await shoot(own, "pools-holder");
+  for (const each of [visit, own]) await each.expectClean();
+}, 60_000);
+
+describeWithValkey(() => {
+  test("several processes are shown, whether they are alike, and what each does now", async () => {
+    await using server = await startValkey();
+    const limits = { store: server.url, timeout: "5s" };
+    await using many = await startConsole({
+      models,
+      sections: { ...sections, processes: 3, limits },
+    });
+    await using visit = await many.signedIn(operator, { path: "/gateways" });
+    const { page } = visit;
+    await page.getByText("All 3 processes are ready and alike.").waitFor();
+    for (const number of [1, 2, 3]) {
+      const row = page.getByRole("row", { name: new RegExp(`process ${number}`) });
+      await row.getByText("current").waitFor();
+      await row.getByRole("cell", { name: /^Open calls0 of|^0 of/ }).waitFor();
+    }
+    await visit.expectAccessible();
+    await shoot(visit, "gateways-3");
+    await visit.expectClean();
+  }, 60_000);
+});
 
 test("a tab that is hidden for half a minute has no stream, and one again when it is seen", async () => {
   await using visit = await world.visit();

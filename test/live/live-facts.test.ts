@@ -252,7 +252,13 @@ test("the overview lists what needs somebody, the worst first, to each account i
     const report = await gateway.admin("POST", "/admin/v1/leaks", { api_keys: [leaked] });
     expect(report.status).toBe(200);
   }
+  await gateway.usage();
   const all = await read(gateway, "/overview", overviewSchema);
+  expect(all.hours).toHaveLength(25);
+  expect(all.hours[0]).toMatchObject({ at: all.since, calls: 0 });
+  const callsOfHours = all.hours.reduce((sum, { calls }) => sum + calls, 0);
+  expect([callsOfHours, all.sums?.calls]).toEqual([all.sums?.calls ?? 0, callsOfHours]);
+  expect(callsOfHours).toBeGreaterThan(0);
   expect(all.needs.map(({ kind }) => kind)).toEqual([
     "key_near_limit",
     "key_near_limit",

@@ -122,6 +122,14 @@ test("one key is watched with the last use of its secrets", async () => {
     secrets: [{ last_used_at: expect.any(String) }],
   });
   await events.leave();
+  const { key: second } = await world.make("POST", "/keys", body);
+  const watchBoth = (ids: string) =>
+    open(`topics=key&key_id=${ids}`, credentialOf("account holder"));
+  const both = liveReader(await watchBoth(`${key.id},${second.id}`));
+  const { data } = (await both.next()) ?? {};
+  expect(Object.keys(data?.["key"] ?? {})).toEqual([key.id, second.id]);
+  await both.leave();
+  expect((await watchBoth(`${key.id},${world.other.key}`)).status).toBe(404);
 });
 
 test("a user has a bounded number of streams, and who leaves makes room", async () => {

@@ -90,11 +90,14 @@ const targetColumns: readonly Column<Target>[] = [
     title: "Failed",
     isNumber: true,
     isWideOnly: true,
-    cell: ({ failed_calls: failed, calls }) => (
-      <span className="number">
-        {failed} of {calls}
-      </span>
-    ),
+    cell: ({ failed_calls: failed, calls }) =>
+      calls === 0 ? (
+        <None />
+      ) : (
+        <>
+          <Count value={failed} /> of <Count value={calls} />
+        </>
+      ),
   },
   {
     title: "First event p50, p95",
@@ -174,9 +177,15 @@ const gateColumns: readonly Column<Gate>[] = [
     title: "In flight",
     isNumber: true,
     cell: ({ in_flight: count, bound }) => (
-      <span className="number">
-        {count} {bound === null ? "" : `of ${bound}`}
-      </span>
+      <>
+        <Count value={count} />
+        {bound !== null && (
+          <>
+            {" "}
+            of <Count value={bound} />
+          </>
+        )}
+      </>
     ),
   },
   {
