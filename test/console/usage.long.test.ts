@@ -309,18 +309,17 @@ test("an account holder sees nothing of another account by address, filter or ex
     `/calls/${ids.limited}`,
   ];
   for (const path of paths) {
-    const answers: string[] = [];
+    const reading: Promise<string>[] = [];
     const keep = (response: { url(): string; text(): Promise<string> }): void => {
-      if (new URL(response.url()).pathname.startsWith("/admin/")) {
-        void response.text().then(
-          (text) => answers.push(text),
-          () => undefined,
-        );
+      const { pathname } = new URL(response.url());
+      if (pathname.startsWith("/admin/") && pathname !== "/admin/v1/live") {
+        reading.push(response.text());
       }
     };
     page.on("response", keep);
     await open(visit, path);
     page.off("response", keep);
+    const answers = await Promise.all(reading);
     expect(answers.length).toBeGreaterThan(1);
     for (const answer of answers) for (const text of foreign) expect(answer).not.toContain(text);
     if (path.startsWith("/calls/")) await page.getByText(/There is no record/).waitFor();
@@ -331,6 +330,24 @@ test("an account holder sees nothing of another account by address, filter or ex
   expect((await mineAlone.text()).trim().split("\r\n")).toHaveLength(1);
   await open(visit, "/usage?range=1h&by=key");
   await page.getByRole("link", { name: canary, exact: true }).waitFor();
+  await visit.expectClean();
+});
+
+test("an auditor of one account sees it alone, and no targets", async () => {
+  const auditor = { email: "aud@example.com", password: "a fourth horse battery" };
+  const user = { ...auditor, role: "auditor", account_id: theirs.accountId };
+  await world.admin("POST", "/users", user);
+  await using visit = await world.signedIn(auditor);
+  const { page } = visit;
+  await open(visit, "/usage?range=1h&by=target");
+  await page.getByRole("img", { name: /^Tokens by/ }).waitFor();
+  const offered = await page.getByLabel("Group by").locator("option").allTextContents();
+  expect(offered).toContain("Model");
+  expect(offered).not.toContain("Target");
+  expect(offered).not.toContain("Account");
+  await open(visit, "/calls?range=1h");
+  await page.getByRole("table", { name: "Calls" }).waitFor();
+  expect(await page.getByRole("rowheader").count()).toBe(1);
   await visit.expectClean();
 });
 

@@ -188,6 +188,7 @@ function hatch(plot: UPlot, times: readonly number[], color: string): void {
     ctx.moveTo(x, bbox.top + bbox.height);
     ctx.lineTo(x + bbox.height, bbox.top);
   }
+  ctx.setLineDash([]);
   ctx.strokeStyle = color;
   ctx.globalAlpha = 0.5;
   ctx.stroke();

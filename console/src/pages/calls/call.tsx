@@ -212,6 +212,7 @@ function AllFacts({ id, call, refusal }: Parts & { readonly id: string }) {
     ["Key", key && <Link href={href(`/keys/${key}`)}>{key}</Link>],
     ["Secret", refusal?.public_id && <code>{`sk-slc_${refusal.public_id}...`}</code>],
     ["Application", application && `${application} in ${environment}`],
+    ["Made in", call?.via && "the playground"],
     ["Account", call?.account_id ?? refusal?.account_id],
     ["Model", call?.model ?? refusal?.model],
     ["API", call?.dialect ?? refusal?.dialect],

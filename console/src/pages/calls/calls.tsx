@@ -129,7 +129,11 @@ function CallTable({ calls }: { readonly calls: readonly CallRow[] }) {
         </Link>
       ),
     },
-    { title: "Application", cell: ({ application }) => application, isWideOnly: true },
+    {
+      title: "Application",
+      cell: ({ application, via }) => (via === null ? application : `${application} (${via})`),
+      isWideOnly: true,
+    },
     { title: "Model", cell: ({ model }) => model },
     { title: "API", cell: ({ dialect }) => dialect, isWideOnly: true },
     { title: "Outcome", cell: (call) => <OutcomeBadge call={call} /> },

@@ -7,7 +7,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Field, type Option, Select } from "../../parts/field.tsx";
 import { Form } from "../../parts/form.tsx";
 import { type Range, useRange } from "../../parts/range-picker.tsx";
-import { useRole } from "../../shell/role.ts";
+import { useUser } from "../../shell/role.ts";
 import { useUrl } from "../../url.ts";
 import { keyName } from "../keys/key-words.tsx";
 
@@ -42,9 +42,9 @@ const noFilters: FilterValues = {
   class: "",
 };
 
-/** Account holders see one account, and no targets. */
+/** Users of an account see that one alone, and no targets. */
 export function useDimensions(): readonly Dimension[] {
-  const isBound = useRole() === "account_holder";
+  const isBound = useUser()?.account_id !== null;
   // They are the keys of the object.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const all = Object.keys(dimensions) as Dimension[];
