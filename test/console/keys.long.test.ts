@@ -43,6 +43,7 @@ async function openDialog({ page }: Visit): Promise<void> {
   await page.getByRole("button", { name: "Create key" }).click();
   await page.getByRole("dialog", { name: "Create a key" }).waitFor();
   await page
+    .getByRole("dialog")
     .getByLabel("Application", { exact: true })
     .locator("option", { hasText: "demo" })
     .waitFor({ state: "attached" });
