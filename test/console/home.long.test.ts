@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { BrowserContext, Locator, Page } from "playwright-core";
+import { testPepper } from "../support/gateway.ts";
+import { describeWithPostgres } from "../support/postgres-databases.ts";
 import { until } from "../support/until.ts";
 import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
 import {
@@ -271,6 +273,36 @@ describeWithValkey(() => {
     await shoot(visit, "gateways-3");
     await visit.expectClean();
   }, 60_000);
+});
+
+describeWithPostgres((databases) => {
+  test("a gateway that is configured differently is told of without a reload, until it has ended", async () => {
+    const own = {
+      ...sections,
+      storage: { url: await databases.server.createDatabase() },
+      auth: { peppers: [testPepper] },
+    };
+    await using first = await startConsole({ models, sections: own });
+    await using visit = await first.signedIn(operator, { path: "/gateways" });
+    const { page } = visit;
+    const home = await page.context().newPage();
+    await home.goto(visit.url);
+    await home.getByText("Nothing needs you").waitFor();
+    await home.getByText(isLive).waitFor();
+    await page.getByText("The one process is ready.").waitFor();
+    {
+      await using _second = await startConsole({ models, sections: own, isNew: true });
+      await page.getByText("Processes have loaded different configurations.").waitFor();
+      await page.getByText("2 processes use this database, but limits are in").waitFor();
+      await home.getByText("Configuration differs").first().waitFor();
+      await visit.expectAccessible();
+      await shoot(visit, "gateways-differ");
+    }
+    // It has ended without a word, so it is silent first.
+    await page.getByText(/silent for \d+ s/).waitFor();
+    await home.getByText("Gateway not ready").waitFor();
+    await visit.expectClean();
+  }, 90_000);
 });
 
 test("a tab that is hidden for half a minute has no stream, and one again when it is seen", async () => {

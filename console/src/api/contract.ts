@@ -51,6 +51,7 @@ export type Applied = NonNullable<ChangedKey["applied"]>;
 /** What the live stream has of each topic, by the id of the item. */
 export interface LiveItems {
   readonly processes: Output<typeof contract.liveProcessSchema>;
+  readonly gateways: Output<typeof contract.liveGatewaySchema>;
   readonly targets: Output<typeof contract.liveTargetSchema>;
   readonly gates: Output<typeof contract.liveGateSchema>;
   readonly keys: Output<typeof contract.keyUseSchema>;

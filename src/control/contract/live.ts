@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { processRowSchema } from "./processes.ts";
 import { callRowSchema, usageTotalSchema } from "./usage.ts";
 import { timeSchema } from "./values.ts";
 
@@ -116,6 +117,16 @@ export const keyLiveSchema = z
   })
   .meta({ id: "KeyLive" });
 
+/** A process of any machine on the database, without what changes each second. */
+export const liveGatewaySchema = processRowSchema.pick({
+  id: true,
+  live: true,
+  not_ready: true,
+  degraded: true,
+  keys_epoch: true,
+  config_digest: true,
+});
+
 /** The worst first. Each begins with the type of its subject. */
 export const badKinds = [
   "process_not_ready",
@@ -165,7 +176,15 @@ export const overviewSchema = z
 
 export const newestCallSchema = callRowSchema.pick({ id: true, started_at: true });
 
-export const liveTopics = ["processes", "targets", "gates", "keys", "key", "calls"] as const;
+export const liveTopics = [
+  "processes",
+  "gateways",
+  "targets",
+  "gates",
+  "keys",
+  "key",
+  "calls",
+] as const;
 export type LiveTopic = (typeof liveTopics)[number];
 
 export const liveQuerySchema = z.strictObject({

@@ -22,7 +22,7 @@ export const receiptFields = {
     ),
 };
 
-const processRowSchema = z
+export const processRowSchema = z
   .object({
     id: z.string().meta({ examples: ["mac_5Jm2kLx0Qa8fT1Zd@host-a"] }),
     name: z.string().describe("Name of its host."),

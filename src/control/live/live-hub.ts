@@ -2,7 +2,8 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { AdminCall } from "../../edge/dispatch/route.ts";
 import type { FrameSource } from "../../edge/replies/event-stream.ts";
-import { type LiveTopic, newestCallSchema } from "../contract/live.ts";
+import { liveGatewaySchema, type LiveTopic, newestCallSchema } from "../contract/live.ts";
+import { viewRow } from "../platform/processes.ts";
 import type { AdminServices } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
 import { readKeyLive } from "./live-operations.ts";
@@ -105,6 +106,11 @@ export class LiveHub {
     const publicIds = topics.has("keys") ? {} : { publicIds: [] };
     const facts = await live.facts({ accountId, ...publicIds });
     const readers: Record<LiveTopic, () => Items | Promise<Items>> = {
+      gateways: async () => {
+        const rows = await this.#services.processRows();
+        const views = rows.map((row) => liveGatewaySchema.parse(viewRow(row)));
+        return byId(views, ({ id }) => id);
+      },
       processes: () => byId(viewProcesses(facts), ({ process }) => String(process)),
       targets: () => byId(viewTargets(platform(), facts), ({ id }) => id),
       gates: () => byId(viewGates(facts), ({ kind, name }) => `${kind}:${name}`),

@@ -55,7 +55,7 @@ export function processOperations(services: AdminServices): readonly Operation[]
   ];
 }
 
-function viewRow({ notReady, degraded, ...row }: ProcessRow): ProcessRowView {
+export function viewRow({ notReady, degraded, ...row }: ProcessRow): ProcessRowView {
   return {
     ...apiForm(row),
     live: isLive(row),

@@ -29,7 +29,8 @@ function HomeOfAll() {
   const keys = useLive("keys");
   const targets = useLive("targets");
   const processes = useLive("processes");
-  useRefresh(overview.data, { keys, targets, processes });
+  const gateways = useLive("gateways");
+  useRefresh(overview.data, { keys, targets, gateways });
   const openCalls = processes && sumOf([...processes.values()].map((each) => each.open_calls));
   return (
     <Home question="What needs you now?" overview={overview} isLive={targets !== undefined}>
@@ -124,7 +125,7 @@ function GatewaysLink() {
 interface LiveParts {
   readonly keys: ReadonlyMap<string, KeyUseView> | undefined;
   readonly targets?: ReadonlyMap<string, LiveItems["targets"]> | undefined;
-  readonly processes?: ReadonlyMap<string, LiveItems["processes"]> | undefined;
+  readonly gateways?: ReadonlyMap<string, LiveItems["gateways"]> | undefined;
 }
 
 /** Asks again when live numbers tell that something else needs the user than was said. */
@@ -140,13 +141,16 @@ function useRefresh(view: Overview | undefined, live: LiveParts): void {
       state === "in_service" ? [] : `target_${state} ${id}`,
     ),
   ];
-  const processes = [...(live.processes?.keys() ?? [])].join(" ");
-  const current = isKnown ? `${needed.toSorted().join("\n")}\n${processes}` : undefined;
-  const said = isKnown ? `${saidOf(view.needs)}\n${processes}` : undefined;
+  const gateways = [...(live.gateways?.values() ?? [])]
+    .map((each) => JSON.stringify({ ...each, keys_epoch: null }))
+    .join("\n");
+  const current = isKnown ? `${needed.toSorted().join("\n")}\n${gateways}` : undefined;
+  const said = isKnown ? `${saidOf(view.needs)}\n${gateways}` : undefined;
   useEffect(() => {
-    if (current === undefined || current === (seen.current ?? said)) return;
+    if (current === undefined) return;
+    const before = seen.current ?? said;
     seen.current = current;
-    cache.refresh("/overview");
+    if (current !== before) cache.refresh("/overview");
   }, [cache, current, said]);
 }
 

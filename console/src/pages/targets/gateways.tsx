@@ -22,13 +22,14 @@ export function GatewaysPage() {
   const processes = useRead("/processes");
   const live = useLive("processes");
   const cache = useCache();
-  const set = live === undefined ? undefined : [...live.keys()].join(" ");
-  const seen = useRef(set);
+  const gateways = useLive("gateways");
+  const current = gateways && JSON.stringify([...gateways.values()]);
+  const seen = useRef(current);
   useEffect(() => {
-    if (set === undefined || set === seen.current) return;
+    if (current === undefined || current === seen.current) return;
     if (seen.current !== undefined) cache.refresh("/processes");
-    seen.current = set;
-  }, [cache, set]);
+    seen.current = current;
+  }, [cache, current]);
   return (
     <Page
       title="Gateways"
