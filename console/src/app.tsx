@@ -1,18 +1,20 @@
 import { Suspense } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
+import type { OneTimeLink } from "./api/link.ts";
 import { useSession } from "./api/session.ts";
 import { pagesFor } from "./pages.tsx";
 import { Skeleton } from "./parts/page.tsx";
 import { NotFound, PageBoundary } from "./shell/boundary.tsx";
+import { LinkPage } from "./shell/link.tsx";
 import { useRole } from "./shell/role.ts";
 import { Shell } from "./shell/shell.tsx";
 import { SignInPage } from "./shell/sign-in.tsx";
 
-export function App() {
+export function App({ link }: { readonly link: OneTimeLink | undefined }) {
   const session = useSession();
   switch (session.kind) {
     case "unknown":
-      return <Skeleton rows={8} />;
+      return link === undefined ? <Skeleton rows={8} /> : <LinkPage {...link} />;
     case "none":
       return <SignInPage />;
     case "signed-in":

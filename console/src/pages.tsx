@@ -22,6 +22,7 @@ export interface PageLink {
 export const groups = ["", "Use", "Understand", "Run", "Govern", "Me"] as const;
 
 const everybody: readonly Role[] = ["operator", "account_holder", "auditor"];
+const overseers: readonly Role[] = ["operator", "auditor"];
 
 /** Every page there is. The first that a role may see is its home. */
 export const pages: readonly PageEntry[] = [
@@ -93,6 +94,41 @@ export const pages: readonly PageEntry[] = [
     roles: ["operator", "auditor"],
     Page: page(async () => (await import("./pages/targets/gateways.tsx")).GatewaysPage),
     link: { name: "Gateways", group: "Run", key: "g" },
+  },
+  {
+    path: "/accounts",
+    roles: overseers,
+    Page: page(async () => (await import("./pages/accounts/accounts.tsx")).AccountsPage),
+    link: { name: "Accounts", group: "Govern", key: "a" },
+  },
+  {
+    path: "/accounts/:id",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/accounts/account.tsx")).AccountPage),
+  },
+  {
+    path: "/users",
+    roles: overseers,
+    Page: page(async () => (await import("./pages/users/users.tsx")).UsersPage),
+    link: { name: "Users", group: "Govern", key: "s" },
+  },
+  {
+    path: "/audit",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/audit/audit.tsx")).AuditPage),
+    link: { name: "Audit", group: "Govern", key: "d" },
+  },
+  {
+    path: "/configuration",
+    roles: overseers,
+    Page: page(async () => (await import("./pages/configuration/configuration.tsx")).Configuration),
+    link: { name: "Configuration", group: "Govern", key: "f" },
+  },
+  {
+    path: "/access",
+    roles: everybody,
+    Page: page(async () => (await import("./pages/access/access.tsx")).AccessPage),
+    link: { name: "Access", group: "Me", key: "x" },
   },
 ];
 

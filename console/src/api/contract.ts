@@ -4,12 +4,14 @@ import type * as contract from "../../../src/control/contract.ts";
 
 export type {
   CallDetail,
+  AuditEntryView,
   CallRow,
   KeyStatus,
   KeyUseView,
   KeyView,
   LiveTargetView,
   NeedView,
+  OpenSessionView,
   PlanView,
   PoolView,
   ProcessRowView,
@@ -17,6 +19,7 @@ export type {
   RoutingView,
   SessionView,
   SignInOptionsView,
+  TokenView,
   UserView,
 } from "../../../src/control/contract.ts";
 
@@ -30,6 +33,11 @@ export interface Listed<Item> {
 
 export type Role = Output<typeof contract.roleSchema>;
 export type AccountView = Output<typeof contract.accountSchema>;
+export type ChangedAccount = Output<typeof contract.changedAccountSchema>;
+export type Erased = Output<typeof contract.erasedSchema>;
+export type Configuration = Output<typeof contract.configurationSchema>;
+export type IssuedLink = Output<typeof contract.issuedLinkSchema>;
+export type IssuedToken = Output<typeof contract.issuedTokenSchema>;
 export type ApplicationView = Output<typeof contract.applicationSchema>;
 export type ChangedApplication = Output<typeof contract.changedApplicationSchema>;
 export type ChangedKey = Output<typeof contract.changedKeySchema>;
@@ -73,3 +81,12 @@ export type ApplicationChange = Input<typeof contract.applicationChangeSchema>;
 export type NewKey = Input<typeof contract.newKeySchema>;
 export type KeyChange = Input<typeof contract.keyChangeSchema>;
 export type Rotation = Input<typeof contract.rotationSchema>;
+export type LinkExchange = Input<typeof contract.linkExchangeSchema>;
+export type PasswordChange = Input<typeof contract.passwordChangeSchema>;
+export type NewAccount = Input<typeof contract.newAccountSchema>;
+export type AccountChange = Input<typeof contract.accountChangeSchema>;
+export type Erasure = Input<typeof contract.erasureSchema>;
+export type NewUser = Input<typeof contract.newUserSchema>;
+export type UserChange = Input<typeof contract.userChangeSchema>;
+export type NewLink = Input<typeof contract.newLinkSchema>;
+export type NewToken = Input<typeof contract.newTokenSchema>;

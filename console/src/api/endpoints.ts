@@ -1,22 +1,37 @@
 /** What the console asks of the admin API. Paths are below `/admin/v1`. */
 import type {
+  AccountChange,
   AccountView,
   ApplicationChange,
   ApplicationView,
+  AuditEntryView,
   CallRow,
+  ChangedAccount,
   ChangedApplication,
   ChangedKey,
+  Configuration,
   Credentials,
   Environments,
   Explanation,
+  Erased,
+  Erasure,
   IssuedKey,
+  IssuedLink,
+  IssuedToken,
   KeyChange,
   KeyView,
+  LinkExchange,
   Models,
+  NewAccount,
   NewApplication,
   NewKey,
+  NewLink,
   NewOperator,
   Overview,
+  NewToken,
+  NewUser,
+  OpenSessionView,
+  PasswordChange,
   Plans,
   Pools,
   Processes,
@@ -28,8 +43,11 @@ import type {
   SignedOut,
   SignInOptionsView,
   Targets,
+  TokenView,
   UsageTotals,
   UsageSeries,
+  UserChange,
+  UserView,
 } from "./contract.ts";
 
 /** Answers by path. A name in braces is filled from the parameters, the others are the query. */
@@ -48,6 +66,9 @@ export interface Reads {
   "/usage/series": UsageSeries;
   "/refusals": Refusals;
   "/explain/{id}": Explanation;
+  "/accounts/{id}": AccountView;
+  "/configuration": Configuration;
+  "/users/{id}": UserView;
 }
 
 /** Items of lists, which come in pages, newest first. */
@@ -56,6 +77,10 @@ export interface Lists {
   "/applications": ApplicationView;
   "/keys": KeyView;
   "/usage/calls": CallRow;
+  "/users": UserView;
+  "/tokens": TokenView;
+  "/sessions": OpenSessionView;
+  "/audit": AuditEntryView;
 }
 
 interface Change<Body, Answer> {
@@ -67,6 +92,18 @@ export interface Changes {
   "POST /session": Change<Credentials, SessionView>;
   "DELETE /session": Change<undefined, SignedOut>;
   "POST /bootstrap": Change<NewOperator, SessionView>;
+  "POST /session/link": Change<LinkExchange, SessionView>;
+  "POST /session/password": Change<PasswordChange, SessionView>;
+  "POST /accounts": Change<NewAccount, AccountView>;
+  "PATCH /accounts/{id}": Change<AccountChange, ChangedAccount>;
+  "POST /accounts/{id}/erase": Change<Erasure, Erased>;
+  "POST /users": Change<NewUser, UserView>;
+  "PATCH /users/{id}": Change<UserChange, UserView>;
+  "DELETE /users/{id}": Change<undefined, Removed>;
+  "POST /users/{id}/link": Change<NewLink, IssuedLink>;
+  "POST /tokens": Change<NewToken, IssuedToken>;
+  "DELETE /tokens/{id}": Change<undefined, TokenView>;
+  "DELETE /sessions/{id}": Change<undefined, Removed>;
   "POST /applications": Change<NewApplication, ApplicationView>;
   "PATCH /applications/{id}": Change<ApplicationChange, ChangedApplication>;
   "DELETE /applications/{id}": Change<undefined, Removed>;

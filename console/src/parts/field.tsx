@@ -12,6 +12,7 @@ import {
 
 interface Labelled {
   readonly label: string;
+  readonly isLabelHidden?: boolean;
   /** Name of the field in the request, so that its errors stand here; see `Form`. */
   readonly name?: string;
   readonly hint?: ReactNode;
@@ -36,6 +37,7 @@ export interface FieldProps extends Labelled {
 export function Field(props: FieldProps) {
   const {
     label,
+    isLabelHidden = false,
     hint,
     rows,
     isMono = false,
@@ -48,7 +50,7 @@ export function Field(props: FieldProps) {
   const { autoComplete = "off", type = "text", ...field } = rest;
   return (
     <TextField {...field} type={rows === undefined ? type : "text"} className="field">
-      <Label className="label">{label}</Label>
+      <Label className={isLabelHidden ? "hidden" : "label"}>{label}</Label>
       {rows === undefined ? (
         <Input
           className={className}
@@ -79,7 +81,6 @@ export interface SelectProps extends Labelled {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly options: readonly Option[];
-  readonly isLabelHidden?: boolean;
 }
 
 /** The browser's own, which phones and screen readers know best. */

@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useEffect, useMemo, useRef } from "react";
+import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { Form as AriaForm } from "react-aria-components";
 import type { ApiFailure } from "../api/failure.ts";
 import { Button } from "./button.tsx";
@@ -19,6 +19,8 @@ export interface FormProps {
 export function Form(props: FormProps) {
   const { children, submit, isRunning, failure, onSubmit, onCancel, isDanger = false } = props;
   const form = useRef<HTMLFormElement>(null);
+  /** One that was typed after: its field is unmarked at once, so that no button moves at a press. */
+  const [mended, setMended] = useState<ApiFailure>();
   const param = failure?.param ?? "";
   const field = /^\w+/.exec(param)?.[0] ?? "";
 
@@ -33,12 +35,19 @@ export function Form(props: FormProps) {
     if (!isRunning) onSubmit();
   };
   // The same object until there is another failure: a new one would mark a mended field again.
+  const marked = failure === mended || field === "" ? undefined : failure;
   const errors = useMemo(
-    () => (failure === undefined || field === "" ? {} : { [field]: failure.message }),
-    [failure, field],
+    () => (marked === undefined ? {} : { [field]: marked.message }),
+    [marked, field],
   );
   return (
-    <AriaForm ref={form} className="form" onSubmit={send} validationErrors={errors}>
+    <AriaForm
+      ref={form}
+      className="form"
+      onSubmit={send}
+      onInput={() => setMended(failure)}
+      validationErrors={errors}
+    >
       {children}
       {failure !== undefined && <ErrorNote failure={failure} />}
       <div className="row">

@@ -16,6 +16,7 @@ export function Secret({
   title,
   secret,
   what,
+  advice = "Store it where your application reads it.",
   environment,
   onStored,
 }: {
@@ -23,6 +24,8 @@ export function Secret({
   readonly secret: string;
   /** "API key", "token". */
   readonly what: string;
+  /** What to do with it. */
+  readonly advice?: string;
   /** Of an API key: snippets for its environment are shown. */
   readonly environment?: string;
   readonly onStored: () => void;
@@ -39,7 +42,7 @@ export function Secret({
   return (
     <Dialog title={title} isFull onClose={close}>
       <p>
-        This is the only time that the {what} is shown. Store it where your application reads it.
+        This is the only time that the {what} is shown. {advice}
       </p>
       <div className="row">
         <div

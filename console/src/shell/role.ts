@@ -1,6 +1,12 @@
 import type { Role, UserView } from "../api/contract.ts";
 import { useSession } from "../api/session.ts";
 
+export const roleNames: Readonly<Record<Role, string>> = {
+  operator: "Operator",
+  account_holder: "Account holder",
+  auditor: "Auditor",
+};
+
 /** The user who is signed in. Only for what the shell shows. */
 export function useUser(): UserView | undefined {
   const session = useSession();

@@ -9,16 +9,10 @@ import { Button } from "../parts/button.tsx";
 import { Select } from "../parts/field.tsx";
 import { useHref } from "../url.ts";
 import { Keyboard } from "./keyboard.tsx";
-import { useRole, useUser } from "./role.ts";
+import { roleNames, useRole, useUser } from "./role.ts";
 import { Search } from "./search.tsx";
 import { SignInOverlay } from "./sign-in.tsx";
 import { themes, useTheme } from "./theme.ts";
-
-const roleNames = {
-  operator: "Operator",
-  account_holder: "Account holder",
-  auditor: "Auditor",
-} as const;
 
 /** What is around every page. */
 export function Shell({ children }: { readonly children: ReactNode }) {

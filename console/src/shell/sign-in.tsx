@@ -6,6 +6,7 @@ import { useRead } from "../api/use-read.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field } from "../parts/field.tsx";
 import { Form } from "../parts/form.tsx";
+import { NewPassword } from "../parts/new-password.tsx";
 import { Loaded, Page } from "../parts/page.tsx";
 
 const singleSignOnPath = "/admin/v1/sso/start";
@@ -124,16 +125,7 @@ function FirstOperator() {
           value={email}
           onChange={setEmail}
         />
-        <Field
-          label="Password"
-          name="password"
-          type="password"
-          autoComplete="new-password"
-          isRequired
-          value={password}
-          onChange={setPassword}
-          hint="At least 12 characters."
-        />
+        <NewPassword label="Password" name="password" value={password} onChange={setPassword} />
       </Form>
     </>
   );

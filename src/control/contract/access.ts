@@ -10,6 +10,11 @@ export const userSchema = z
     name: z.string(),
     role: roleSchema,
     account_id: z.string().nullable().describe("The account it is bound to; null: all accounts."),
+    account: z
+      .string()
+      .nullable()
+      .optional()
+      .describe("Name of the account. Not in answers about sessions."),
     has_password: z.boolean(),
     has_single_sign_on: z.boolean(),
     created_at: timeSchema,

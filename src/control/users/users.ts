@@ -20,6 +20,7 @@ import { deleteUser, insertUser, newUser, updateUser, viewUser } from "../sign-i
 import { requireGoodPassword } from "../sign-in/guard/password-rules.ts";
 import type { Passwords } from "../sign-in/guard/passwords.ts";
 import type { User } from "../../store/entities.ts";
+import type { ControlView } from "../../store/repositories/control-store.ts";
 
 export interface UserServices extends Pick<
   AdminServices,
@@ -40,7 +41,7 @@ export function userOperations(services: UserServices): readonly Operation[] {
       schema: userSchema,
       find: async (view, id, principal) =>
         requireVisible(await view.users.get(id), principal, "user"),
-      show: () => viewUser,
+      show: showUsers,
     },
     services,
   );
@@ -80,6 +81,18 @@ export function userOperations(services: UserServices): readonly Operation[] {
       run: ({ changing, entity }) => deleteUser(changing, entity),
     }),
   ];
+}
+
+/** With the names of their accounts; each is read once. */
+function showUsers({ accounts }: ControlView): (user: User) => Promise<UserView> {
+  const names = new Map<string, string>();
+  return async (user) => {
+    const { accountId: id } = user;
+    if (id === undefined) return { ...viewUser(user), account: null };
+    const account = names.get(id) ?? (await accounts.get(id))?.name ?? "";
+    names.set(id, account);
+    return { ...viewUser(user), account };
+  };
 }
 
 type Hash = (password: string | undefined) => Promise<string | undefined>;

@@ -7,7 +7,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Select } from "../../parts/field.tsx";
 import { Form } from "../../parts/form.tsx";
 import { useRole } from "../../shell/role.ts";
-import { Conflict } from "./conflict.tsx";
+import { Conflict } from "../../parts/conflict.tsx";
 import { LimitFields, limitsOf } from "./create-key.tsx";
 
 /** The fields as they are typed. */

@@ -1,7 +1,7 @@
 import { useState } from "react";
-import { Button } from "../../parts/button.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
-import { Select } from "../../parts/field.tsx";
+import { Button } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
+import { Select } from "./field.tsx";
 
 type Texts<Name extends string> = Readonly<Record<Name, string>>;
 

@@ -1,0 +1,189 @@
+import { type FormEvent, useState } from "react";
+import { Link } from "wouter";
+import type { AuditEntryView } from "../../api/contract.ts";
+import { useList } from "../../api/use-read.ts";
+import { Button } from "../../parts/button.tsx";
+import { Empty } from "../../parts/error-note.tsx";
+import { Field, Select } from "../../parts/field.tsx";
+import { Loaded, Page } from "../../parts/page.tsx";
+import { RangePicker, useRange } from "../../parts/range-picker.tsx";
+import { type Column, More, Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { useHref, useUrl } from "../../url.ts";
+import { FieldChanges } from "./field-changes.tsx";
+
+const filters = { account: "", actor: "", action: "", subject: "" };
+
+/** Who changed what? Account holders see what happened in their own account. */
+export function AuditPage() {
+  const [url, change] = useUrl(filters);
+  const range = useRange("30d");
+  const entries = useList("/audit", {
+    ...range,
+    account_id: url.account,
+    actor_id: url.actor,
+    action: url.action,
+    subject_id: url.subject,
+  });
+  const isFiltered = Object.values(url).some((value) => value !== "");
+  return (
+    <Page title="Audit" question="Who changed what?" actions={<RangePicker initial="30d" />}>
+      <div className="row">
+        <Select
+          label="Action"
+          isLabelHidden
+          value={url.action}
+          options={optionsWith(url.action)}
+          onChange={(action) => change({ action })}
+        />
+        <SubjectFilter key={url.subject} value={url.subject} onChange={change} />
+        {isFiltered && (
+          <Button look="quiet" onPress={() => change(filters)}>
+            Show all
+          </Button>
+        )}
+      </div>
+      {(url.actor !== "" || url.account !== "") && (
+        <p className="muted">
+          Only changes{" "}
+          {url.actor !== "" && (
+            <>
+              by <code>{url.actor}</code>{" "}
+            </>
+          )}
+          {url.account !== "" && (
+            <>
+              in account <code>{url.account}</code>
+            </>
+          )}
+        </p>
+      )}
+      <Loaded query={entries.query}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty
+              sentence={
+                isFiltered
+                  ? "Nothing in this range fits these filters."
+                  : "Nothing was changed in this range. Try a longer one."
+              }
+              command="sluice audit list --since 30d"
+            />
+          ) : (
+            <Table
+              caption="Changes"
+              columns={columns}
+              rows={rows}
+              idOf={({ sequence }) => String(sequence)}
+            />
+          )
+        }
+      </Loaded>
+      <More hasMore={entries.hasMore} isLoading={entries.isLoadingMore} onMore={entries.more} />
+    </Page>
+  );
+}
+
+/** As `src/control` writes them; a link may name another one. */
+const actions = [
+  "account.create account.update account.delete account.erase",
+  "application.create application.update application.delete",
+  "key.create key.update key.rotate key.end_secret key.leak key.revoke",
+  "user.create user.update user.link user.delete",
+  "token.create token.revoke session.start session.end",
+].flatMap((line) => line.split(" "));
+
+function optionsWith(current: string) {
+  const known = actions.includes(current) || current === "" ? actions : [...actions, current];
+  const each = known.map((action) => ({ value: action, label: action }));
+  return [{ value: "", label: "All actions" }, ...each];
+}
+
+/** An id in the address, when it is complete. */
+function SubjectFilter({
+  value,
+  onChange,
+}: {
+  readonly value: string;
+  readonly onChange: (change: { readonly subject: string }) => void;
+}) {
+  const [text, setText] = useState(value);
+  const find = (event: FormEvent): void => {
+    event.preventDefault();
+    onChange({ subject: text.trim() });
+  };
+  return (
+    <form className="row" onSubmit={find}>
+      <Field
+        label="Id of what was changed"
+        isLabelHidden
+        placeholder="Id, such as key_..."
+        isMono
+        value={text}
+        onChange={setText}
+      />
+      <Button type="submit">Find</Button>
+    </form>
+  );
+}
+
+const columns: readonly Column<AuditEntryView>[] = [
+  { title: "Time", cell: ({ at }) => <Time at={at} /> },
+  { title: "Who", cell: (entry) => <Actor entry={entry} /> },
+  {
+    title: "Action",
+    cell: ({ action }) => <FilterLink filter="action" value={action} text={action} />,
+  },
+  { title: "What", cell: (entry) => <Subject entry={entry} /> },
+  { title: "Changes", cell: (entry) => <FieldChanges entry={entry} /> },
+];
+
+interface EntryProps {
+  readonly entry: AuditEntryView;
+}
+
+function FilterLink({
+  filter,
+  value,
+  text,
+}: {
+  readonly filter: "actor" | "action" | "subject";
+  readonly value: string;
+  readonly text: string;
+}) {
+  const [url] = useUrl(filters);
+  const href = useHref();
+  const own = Object.entries({ ...url, [filter]: value }).filter(([, each]) => each !== "");
+  return <Link href={href("/audit", Object.fromEntries(own))}>{text}</Link>;
+}
+
+/** The name and how it was proved, with the address in the title. */
+function Actor({ entry: { actor, address } }: EntryProps) {
+  const { id, kind } = actor;
+  const title = address === null ? undefined : `from ${address}`;
+  return (
+    <span title={title}>
+      {id === null ? kinds[kind] : <FilterLink filter="actor" value={id} text={actor.name} />}
+      {kind === "token" && <span className="muted"> by a token</span>}
+    </span>
+  );
+}
+
+const kinds: Readonly<Record<AuditEntryView["actor"]["kind"], string>> = {
+  session: "a user",
+  token: "a token",
+  local: "the gateway's machine",
+  system: "the gateway",
+};
+
+function Subject({ entry: { subject, actor, before, after } }: EntryProps) {
+  const { type, id } = subject;
+  const { name, email } = { name: null, email: null, ...before, ...after };
+  const named = [email, name, id === actor.id ? actor.name : ""];
+  const text = named.find((each) => typeof each === "string" && each !== "");
+  return (
+    <span title={id}>
+      {type} <FilterLink filter="subject" value={id} text={String(text ?? id)} />
+    </span>
+  );
+}

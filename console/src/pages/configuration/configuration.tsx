@@ -1,0 +1,218 @@
+import { useState } from "react";
+import type { Configuration as InForce } from "../../api/contract.ts";
+import { useRead } from "../../api/use-read.ts";
+import { Badge } from "../../parts/badge.tsx";
+import { Button } from "../../parts/button.tsx";
+import { Copy } from "../../parts/copy.tsx";
+import { Empty, Note } from "../../parts/error-note.tsx";
+import { Field, Select } from "../../parts/field.tsx";
+import { Loaded, Page } from "../../parts/page.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { useUrl } from "../../url.ts";
+
+type Setting = InForce["data"][number];
+type Process = InForce["processes"][number];
+
+const sources = {
+  default: "default",
+  file: "file",
+  environment: "environment",
+  command_line: "command line",
+} as const;
+
+/** What is in force, and where is it changed? */
+export function Configuration() {
+  const configuration = useRead("/configuration");
+  return (
+    <Page title="Configuration" question="What is in force, and where is it changed?">
+      <Loaded query={configuration}>
+        {(found) => (
+          <>
+            <Source found={found} />
+            <Processes rows={found.processes} />
+            <Settings rows={found.data} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Source({ found: { path, loaded_at: at, data } }: { readonly found: InForce }) {
+  const pending = data.filter(({ is_pending: isPending }) => isPending);
+  return (
+    <>
+      {path === null ? (
+        <p>
+          This is the built-in demo, which has no file. To configure a gateway, write one and start{" "}
+          <code>sluice serve --config sluice.yaml</code>.
+        </p>
+      ) : (
+        <p className="row">
+          Change it in <code>{path}</code> <Copy text={path} what="the path" /> loaded{" "}
+          <Time at={at} isRelative />. A saved change is checked, and takes effect at once where the
+          table does not say "restart".
+        </p>
+      )}
+      {pending.length > 0 && (
+        <Note tone="warn">
+          <p>
+            The file has other values for {pending.map(({ key }) => key).join(", ")}. They wait for{" "}
+            <code>sluice restart</code>.
+          </p>
+        </Note>
+      )}
+    </>
+  );
+}
+
+/** At first; a gateway with many models has thousands. */
+const mostShown = 60;
+
+function Settings({ rows }: { readonly rows: readonly Setting[] }) {
+  const [{ find, source, section }, change] = useUrl({ find: "", source: "", section: "" });
+  const [isWhole, setWhole] = useState(false);
+  const sections = [...new Set(rows.map(sectionOf))];
+  const words = find.toLowerCase().split(/\s+/);
+  const shown = rows.filter((row) => {
+    const text = `${row.key} ${valueText(row.value)} ${row.about}`.toLowerCase();
+    if (section !== "" && sectionOf(row) !== section) return false;
+    const fits = source === "" || (source === "set") === (row.source !== "default");
+    return fits && words.every((word) => text.includes(word));
+  });
+  return (
+    <section className="stack tight" aria-label="Settings">
+      <h2>Settings</h2>
+      <div className="row">
+        <Field
+          label="Find a setting"
+          isLabelHidden
+          type="search"
+          placeholder="Find a setting"
+          value={find}
+          onChange={(text) => change({ find: text })}
+        />
+        <Select
+          label="Section"
+          isLabelHidden
+          value={section}
+          options={[
+            { value: "", label: "All sections" },
+            ...sections.map((name) => ({ value: name, label: name })),
+          ]}
+          onChange={(value) => change({ section: value })}
+        />
+        <Select
+          label="Where from"
+          isLabelHidden
+          value={source}
+          options={[
+            { value: "", label: "All settings" },
+            { value: "set", label: "Only what is set" },
+            { value: "default", label: "Only defaults" },
+          ]}
+          onChange={(value) => change({ source: value })}
+        />
+        <span className="muted" role="status">
+          {shown.length} of {rows.length}
+        </span>
+      </div>
+      {shown.length === 0 ? (
+        <Empty sentence="No setting has these words." command="sluice configuration" />
+      ) : (
+        <Table
+          caption="Settings"
+          columns={columns}
+          rows={isWhole ? shown : shown.slice(0, mostShown)}
+          idOf={({ key }) => key}
+        />
+      )}
+      {!isWhole && shown.length > mostShown && (
+        <div>
+          <Button onPress={() => setWhole(true)}>Show all {shown.length}</Button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** The section of the file: "http" of `http.body_limit`. */
+function sectionOf({ key }: Setting): string {
+  return /^\w+/.exec(key)?.[0] ?? "";
+}
+
+const columns: readonly Column<Setting>[] = [
+  {
+    title: "Setting",
+    cell: ({ key, about }) => (
+      <>
+        <code>{key}</code>
+        <br />
+        <span className="muted">{about}</span>
+      </>
+    ),
+  },
+  { title: "Value", cell: ({ value }) => <code>{valueText(value)}</code> },
+  { title: "From", cell: (setting) => <From setting={setting} /> },
+  {
+    title: "Takes effect",
+    cell: ({ takes_effect: when, is_pending: isPending }) =>
+      isPending ? (
+        <Badge tone="warn">restart to apply</Badge>
+      ) : (
+        <span className="nowrap">{effects[when]}</span>
+      ),
+    isWideOnly: true,
+  },
+];
+
+const effects = { reload: "at once", restart: "after a restart" } as const;
+
+function From({ setting: { source, line, variables } }: { readonly setting: Setting }) {
+  return (
+    <>
+      <span className={source === "default" ? "muted" : "nowrap"}>
+        {sources[source]}
+        {line !== null && `, line ${line}`}
+      </span>
+      {variables.length > 0 && (
+        <>
+          : <code>{variables.join(", ")}</code>
+        </>
+      )}
+    </>
+  );
+}
+
+function valueText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function Processes({ rows }: { readonly rows: readonly Process[] }) {
+  const digests = new Set(rows.map(({ config_digest: digest }) => digest));
+  return (
+    <section className="stack tight" aria-label="Processes">
+      <h2>Processes</h2>
+      {digests.size > 1 && (
+        <Note tone="warn">
+          <p>
+            They have different configurations. Give all the same file, and restart those that keep
+            the old one.
+          </p>
+        </Note>
+      )}
+      <Table caption="Processes" columns={processColumns} rows={rows} idOf={({ id }) => id} />
+    </section>
+  );
+}
+
+const processColumns: readonly Column<Process>[] = [
+  { title: "Process", cell: ({ name, number }) => `${name} ${number}` },
+  {
+    title: "Digest",
+    cell: ({ config_digest: digest }) =>
+      digest === null ? <span className="muted">no file</span> : <code>{digest.slice(0, 12)}</code>,
+  },
+  { title: "Loaded", cell: ({ configured_at: at }) => <Time at={at} /> },
+];
