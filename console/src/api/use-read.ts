@@ -1,7 +1,7 @@
 import { QueryClient, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { read, readList } from "./client.ts";
-import type { KeyView, Listed } from "./contract.ts";
+import type { AccountView, KeyView, Listed } from "./contract.ts";
 import type { Lists, Parameters, Reads } from "./endpoints.ts";
 import { ApiFailure } from "./failure.ts";
 
@@ -85,6 +85,10 @@ export function useCache() {
       writeKey(view: KeyView): void {
         client.setQueryData(["/keys/{id}", { id: view.id }], view);
         void client.invalidateQueries({ queryKey: ["/keys"] });
+      },
+      writeAccount(view: AccountView): void {
+        client.setQueryData(["/accounts/{id}", { id: view.id }], view);
+        void client.invalidateQueries({ queryKey: ["/accounts"] });
       },
       refresh: (path: keyof Reads | keyof Lists): void => {
         void client.invalidateQueries({ queryKey: [path] });

@@ -2,6 +2,7 @@ import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } 
 import { Form as AriaForm } from "react-aria-components";
 import type { ApiFailure } from "../api/failure.ts";
 import { Button } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
 import { ErrorNote } from "./error-note.tsx";
 
 export interface FormProps {
@@ -61,5 +62,18 @@ export function Form(props: FormProps) {
         )}
       </div>
     </AriaForm>
+  );
+}
+
+/** A form above the page; one that destroys something asks as an alert. */
+export function FormDialog({
+  title,
+  onClose,
+  ...form
+}: Omit<FormProps, "onCancel"> & { readonly title: string; readonly onClose: () => void }) {
+  return (
+    <Dialog title={title} isAlert={form.isDanger === true} onClose={onClose}>
+      <Form {...form} onCancel={onClose} />
+    </Dialog>
   );
 }

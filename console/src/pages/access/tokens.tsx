@@ -4,13 +4,12 @@ import { useChange } from "../../api/use-change.ts";
 import { useCache, useList } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { Field, Select } from "../../parts/field.tsx";
-import { Form } from "../../parts/form.tsx";
-import { Loaded } from "../../parts/page.tsx";
+import { FormDialog } from "../../parts/form.tsx";
+import { Listing } from "../../parts/listing.tsx";
 import { Secret } from "../../parts/secret.tsx";
-import { type Column, More, Table } from "../../parts/table.tsx";
+import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useMayChange, useUser } from "../../shell/role.ts";
 
@@ -22,32 +21,24 @@ export function Tokens() {
   const [isCreating, setCreating] = useState(false);
   const [revoking, setRevoking] = useState<TokenView>();
   const [issued, setIssued] = useState<IssuedToken>();
-  const create = <Button onPress={() => setCreating(true)}>Create token</Button>;
   return (
     <>
       <p className="muted">Scripts send them to the admin API. Each acts as you, until it ends.</p>
-      <Loaded query={tokens.query}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty
-              sentence="You have no tokens."
-              action={create}
-              command={`sluice tokens create NAME --user ${user?.email ?? "EMAIL"}`}
-            />
-          ) : (
-            <>
-              <div>{create}</div>
-              <Table
-                caption="Tokens"
-                columns={[...columns, revocation(setRevoking)]}
-                rows={rows}
-                idOf={({ id }) => id}
-              />
-            </>
-          )
+      <div>
+        <Button onPress={() => setCreating(true)}>Create token</Button>
+      </div>
+      <Listing
+        list={tokens}
+        caption="Tokens"
+        columns={[...columns, revocation(setRevoking)]}
+        idOf={({ id }) => id}
+        empty={
+          <Empty
+            sentence="You have no tokens."
+            command={`sluice tokens create NAME --user ${user?.email ?? "EMAIL"}`}
+          />
         }
-      </Loaded>
-      <More hasMore={tokens.hasMore} isLoading={tokens.isLoadingMore} onMore={tokens.more} />
+      />
       {isCreating && (
         <CreateToken
           onClose={() => setCreating(false)}
@@ -111,31 +102,28 @@ function RevokeToken({
   readonly token: TokenView;
   readonly onClose: () => void;
 }) {
-  const { run, isRunning, failure } = useChange("DELETE /tokens/{id}");
+  const change = useChange("DELETE /tokens/{id}");
   const cache = useCache();
   const revoke = async (): Promise<void> => {
-    const answer = await run(undefined, { id: token.id });
+    const answer = await change.run(undefined, { id: token.id });
     if (!answer.ok) return;
     cache.refresh("/tokens");
     onClose();
   };
   return (
-    <Dialog title={`Revoke ${token.name}`} isAlert onClose={onClose}>
+    <FormDialog
+      title={`Revoke ${token.name}`}
+      submit="Revoke token"
+      isDanger
+      {...change}
+      onSubmit={revoke}
+      onClose={onClose}
+    >
       <p>
         Scripts that send it are refused at once, for good. Tokens that were made with it end, too.
         It was last used <Time at={token.last_used_at} isRelative />.
       </p>
-      <Form
-        submit="Revoke token"
-        isDanger
-        isRunning={isRunning}
-        failure={failure}
-        onSubmit={revoke}
-        onCancel={onClose}
-      >
-        {null}
-      </Form>
-    </Dialog>
+    </FormDialog>
   );
 }
 
@@ -157,50 +145,48 @@ function CreateToken({
   const [name, setName] = useState("");
   const [days, setDays] = useState("90");
   const [scope, setScope] = useState("read");
-  const { run, isRunning, failure } = useChange("POST /tokens");
+  const change = useChange("POST /tokens");
   const create = async (): Promise<void> => {
     const scopes: ("read" | "write")[] = scope === "read" ? ["read"] : ["read", "write"];
-    const answer = await run({ name: name.trim(), scopes, expires_in_days: Number(days) });
+    const answer = await change.run({ name: name.trim(), scopes, expires_in_days: Number(days) });
     if (answer.ok) onCreated(answer.value);
   };
   return (
-    <Dialog title="Create a token" onClose={onClose}>
-      <Form
-        submit="Create token"
-        isRunning={isRunning}
-        failure={failure}
-        onSubmit={create}
-        onCancel={onClose}
-      >
-        <Field
-          label="Name"
-          name="name"
-          isRequired
-          hasFocus
-          value={name}
-          onChange={setName}
-          hint="What it is for, such as the script that sends it."
-        />
-        {mayWrite && (
-          <Select
-            label="May"
-            name="scopes"
-            value={scope}
-            options={[
-              { value: "read", label: "Only read" },
-              { value: "write", label: "Read and change all that you may" },
-            ]}
-            onChange={setScope}
-          />
-        )}
+    <FormDialog
+      title="Create a token"
+      submit="Create token"
+      {...change}
+      onSubmit={create}
+      onClose={onClose}
+    >
+      <Field
+        label="Name"
+        name="name"
+        isRequired
+        hasFocus
+        value={name}
+        onChange={setName}
+        hint="What it is for, such as the script that sends it."
+      />
+      {mayWrite && (
         <Select
-          label="Expires"
-          name="expires_in_days"
-          value={days}
-          options={lifetimes}
-          onChange={setDays}
+          label="May"
+          name="scopes"
+          value={scope}
+          options={[
+            { value: "read", label: "Only read" },
+            { value: "write", label: "Read and change all that you may" },
+          ]}
+          onChange={setScope}
         />
-      </Form>
-    </Dialog>
+      )}
+      <Select
+        label="Expires"
+        name="expires_in_days"
+        value={days}
+        options={lifetimes}
+        onChange={setDays}
+      />
+    </FormDialog>
   );
 }

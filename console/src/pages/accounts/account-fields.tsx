@@ -64,19 +64,19 @@ export function AccountFields({
   onChange,
 }: {
   readonly draft: AccountDraft;
-  readonly onChange: (draft: AccountDraft) => void;
+  readonly onChange: (changed: Partial<AccountDraft>) => void;
 }) {
   const configured = useRead("/plans").data?.data.map(({ name }) => name) ?? [];
   const chosen = plansOf(draft);
   const choose = (plan: string, isChosen: boolean): void => {
     const next = isChosen ? [...chosen, plan] : chosen.filter((each) => each !== plan);
-    onChange({ ...draft, plans: next.toSorted().join(", ") });
+    onChange({ plans: next.toSorted().join(", ") });
   };
   const hasLimits = draft.requests !== "" || draft.tokens !== "";
   const text = (name: keyof AccountDraft) => ({
     label: accountLabels[name],
     value: draft[name],
-    onChange: (value: string) => onChange({ ...draft, [name]: value }),
+    onChange: (value: string) => onChange({ [name]: value }),
   });
   const number = { type: "number", min: 1, isRequired: hasLimits } as const;
   return (

@@ -1,17 +1,20 @@
 import { useState } from "react";
+import { read } from "../../api/client.ts";
 import type { AccountView, Applied, Erased } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
 import { useCache, useRead } from "../../api/use-read.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
+import { EditDialog } from "../../parts/edit-dialog.tsx";
 import { ErrorNote, Note } from "../../parts/error-note.tsx";
+import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Count, exactText } from "../../parts/numbers.tsx";
 import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
 import { Receipt } from "../../parts/receipt.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useRole } from "../../shell/role.ts";
 import { useHref } from "../../url.ts";
-import { AccountSettings } from "./account-settings.tsx";
+import { accountDraft, AccountFields, accountLabels, newAccountOf } from "./account-fields.tsx";
 import { AccountStatus } from "./accounts.tsx";
 import { EraseAccount } from "./erase-account.tsx";
 
@@ -53,7 +56,7 @@ export function AccountPage({ id }: PageProps) {
               </Note>
             )}
             {receipt !== undefined && <Receipt applied={receipt} done="have the change" />}
-            <Facts view={view} />
+            <Facts facts={factsOf(view)} />
             <Leads id={view.id} />
             {asking === "settings" && <AccountSettings view={view} onClose={close} />}
             {asking === "erase" && (
@@ -82,8 +85,7 @@ function Disable({
     const { id, revision } = view;
     const answer = await run({ revision, disabled: !isDisabled }, { id });
     if (!answer.ok) return;
-    cache.write("/accounts/{id}", { id }, answer.value);
-    cache.refresh("/accounts");
+    cache.writeAccount(answer.value);
     onDone(answer.value.applied);
   };
   return (
@@ -96,63 +98,79 @@ function Disable({
   );
 }
 
-function Facts({ view }: ViewProps) {
+function AccountSettings({ view, onClose }: ViewProps & { readonly onClose: () => void }) {
+  const { id } = view;
+  const cache = useCache();
   return (
-    <dl className="facts card">
-      <dt>Status</dt>
-      <dd>
-        <AccountStatus view={view} />
-      </dd>
-      <dt>Id</dt>
-      <dd className="row">
-        <code>{view.id}</code>
-        <Copy text={view.id} what="the account's id" />
-      </dd>
-      <dt>Plans of its keys</dt>
-      <dd>
-        {view.plans.join(", ") || <span className="muted">none: only operators issue keys</span>}
-      </dd>
-      <dt>Most keys</dt>
-      <dd>
-        <Count value={view.max_keys} />
-      </dd>
-      <dt>Limits of all its keys</dt>
-      <dd>
-        {view.limits === null ? (
-          <span className="muted">none beside those of each key</span>
-        ) : (
-          <>
-            <Count value={view.limits.requests_per_minute} unit="requests" /> and{" "}
-            <Count value={view.limits.tokens_per_minute} unit="tokens" /> in any minute
-          </>
-        )}
-      </dd>
-      <dt>Created</dt>
-      <dd>
-        <Time at={view.created_at} />
-      </dd>
-      <dt>Note</dt>
-      <dd>{view.note === "" ? <span className="muted">none</span> : view.note}</dd>
-    </dl>
+    <EditDialog
+      title="Change the account"
+      labels={accountLabels}
+      view={view}
+      draftOf={accountDraft}
+      bodyOf={newAccountOf}
+      change={useChange("PATCH /accounts/{id}")}
+      id={id}
+      read={() => read("/accounts/{id}", { id })}
+      onRead={cache.writeAccount}
+      onClose={onClose}
+    >
+      {(draft, set) => <AccountFields draft={draft} onChange={set} />}
+    </EditDialog>
   );
+}
+
+function factsOf({
+  id,
+  plans,
+  max_keys: most,
+  limits,
+  created_at: at,
+  note,
+  ...view
+}: AccountView): Fact[] {
+  const none = (text: string) => <span className="muted">{text}</span>;
+  return [
+    ["Status", <AccountStatus view={view} />],
+    [
+      "Id",
+      <span className="row">
+        <code>{id}</code>
+        <Copy text={id} what="the account's id" />
+      </span>,
+    ],
+    ["Plans of its keys", plans.join(", ") || none("none: only operators issue keys")],
+    ["Most keys", <Count value={most} />],
+    [
+      "Limits of all its keys",
+      limits === null
+        ? none("none beside those of each key")
+        : `${exactText(limits.requests_per_minute)} requests and ${exactText(limits.tokens_per_minute)} tokens in any minute`,
+    ],
+    ["Created", <Time at={at} />],
+    ["Note", note || none("none")],
+  ];
 }
 
 /** To the pages about what it has; all take the account from the address. */
 function Leads({ id: account }: { readonly id: string }) {
   const href = useHref();
-  const overseesUsers = useRole() !== "account_holder";
+  const leads = [
+    ["Keys", "/keys"],
+    ["Applications", "/keys", "applications"],
+    ["Usage", "/usage"],
+    ["Calls", "/calls"],
+    ...(useRole() === "account_holder" ? [] : [["Users", "/users"] as const]),
+    ["Who changed it", "/audit"],
+  ] as const;
   return (
     <section className="stack tight" aria-label="Of this account">
       <h2>Of this account</h2>
       <div className="row">
-        <ButtonLink href={href("/keys", { account })}>Keys</ButtonLink>
-        <ButtonLink href={href("/keys", { account, view: "applications" })}>
-          Applications
-        </ButtonLink>
-        <ButtonLink href={href("/usage", { account })}>Usage</ButtonLink>
-        <ButtonLink href={href("/calls", { account })}>Calls</ButtonLink>
-        {overseesUsers && <ButtonLink href={href("/users", { account })}>Users</ButtonLink>}
-        <ButtonLink href={href("/audit", { account })}>Who changed it</ButtonLink>
+        {leads.map(([name, path, view = ""]) => (
+          <ButtonLink key={name} href={href(path, { account, ...(view !== "" && { view }) })}>
+            {name}
+          </ButtonLink>
+        ))}
       </div>
     </section>
   );

@@ -5,12 +5,12 @@ import { useChange } from "../../api/use-change.ts";
 import { useCache, useList } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
 import { Empty } from "../../parts/error-note.tsx";
-import { Form } from "../../parts/form.tsx";
+import { FormDialog } from "../../parts/form.tsx";
+import { Listing } from "../../parts/listing.tsx";
 import { Count } from "../../parts/numbers.tsx";
-import { Loaded, Page } from "../../parts/page.tsx";
-import { type Column, More, Table } from "../../parts/table.tsx";
+import { Page } from "../../parts/page.tsx";
+import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useRole } from "../../shell/role.ts";
 import { useHref } from "../../url.ts";
@@ -28,20 +28,19 @@ export function AccountsPage() {
   );
   return (
     <Page title="Accounts" question="Who are the customers?" actions={create}>
-      <Loaded query={accounts.query}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty
-              sentence="There are no accounts yet. An account owns applications and their keys."
-              action={create}
-              command="sluice accounts create NAME --plans PLAN"
-            />
-          ) : (
-            <Table caption="Accounts" columns={columns} rows={rows} idOf={({ id }) => id} />
-          )
+      <Listing
+        list={accounts}
+        caption="Accounts"
+        columns={columns}
+        idOf={({ id }) => id}
+        empty={
+          <Empty
+            sentence="There are no accounts yet. An account owns applications and their keys."
+            action={create}
+            command="sluice accounts create NAME --plans PLAN"
+          />
         }
-      </Loaded>
-      <More hasMore={accounts.hasMore} isLoading={accounts.isLoadingMore} onMore={accounts.more} />
+      />
       {isCreating && <CreateAccount onClose={() => setCreating(false)} />}
     </Page>
   );
@@ -78,28 +77,25 @@ export function AccountStatus({ view }: { readonly view: Pick<AccountView, "disa
 
 function CreateAccount({ onClose }: { readonly onClose: () => void }) {
   const [draft, setDraft] = useState(emptyAccount);
-  const { run, isRunning, failure } = useChange("POST /accounts");
+  const change = useChange("POST /accounts");
   const cache = useCache();
   const href = useHref();
   const [, navigate] = useLocation();
   const create = async (): Promise<void> => {
-    const answer = await run(newAccountOf(draft));
+    const answer = await change.run(newAccountOf(draft));
     if (!answer.ok) return;
-    cache.write("/accounts/{id}", { id: answer.value.id }, answer.value);
-    cache.refresh("/accounts");
+    cache.writeAccount(answer.value);
     navigate(href(`/accounts/${answer.value.id}`));
   };
   return (
-    <Dialog title="Create an account" onClose={onClose}>
-      <Form
-        submit="Create account"
-        isRunning={isRunning}
-        failure={failure}
-        onSubmit={create}
-        onCancel={onClose}
-      >
-        <AccountFields draft={draft} onChange={setDraft} />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Create an account"
+      submit="Create account"
+      {...change}
+      onSubmit={create}
+      onClose={onClose}
+    >
+      <AccountFields draft={draft} onChange={(changed) => setDraft({ ...draft, ...changed })} />
+    </FormDialog>
   );
 }

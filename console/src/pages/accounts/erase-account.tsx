@@ -2,9 +2,8 @@ import { useState } from "react";
 import type { AccountView, Erased } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
 import { useCache, useList, useRead } from "../../api/use-read.ts";
-import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
-import { Form } from "../../parts/form.tsx";
+import { FormDialog } from "../../parts/form.tsx";
 import { exactText } from "../../parts/numbers.tsx";
 import { Loaded } from "../../parts/page.tsx";
 
@@ -22,7 +21,7 @@ export function EraseAccount({
   readonly onErased: (erased: Erased) => void;
 }) {
   const [confirm, setConfirm] = useState("");
-  const { run, isRunning, failure } = useChange("POST /accounts/{id}/erase");
+  const change = useChange("POST /accounts/{id}/erase");
   const cache = useCache();
   const own = { account_id: view.id, limit: mostCounted };
   const keys = useList("/keys", own);
@@ -33,7 +32,8 @@ export function EraseAccount({
   const failed = [...lists, usage].find(({ error }) => error !== null) ?? lists[0];
   const isKnown = usage.data !== undefined && lists.every(({ data }) => data !== undefined);
   const erase = async (): Promise<void> => {
-    const answer = await run({ confirm }, { id: view.id });
+    if (!isKnown) return;
+    const answer = await change.run({ confirm }, { id: view.id });
     if (!answer.ok) return;
     for (const path of ["/accounts", "/applications", "/keys", "/users"] as const) {
       cache.refresh(path);
@@ -45,7 +45,14 @@ export function EraseAccount({
     return count < mostCounted ? exactText(count) : `${exactText(count)} or more`;
   };
   return (
-    <Dialog title={`Erase ${view.name}`} isAlert onClose={onClose}>
+    <FormDialog
+      title={`Erase ${view.name}`}
+      submit="Erase account"
+      isDanger
+      {...change}
+      onSubmit={erase}
+      onClose={onClose}
+    >
       <Loaded query={{ ...(failed ?? usage), data: isKnown ? true : undefined }}>
         {() => (
           <>
@@ -59,25 +66,16 @@ export function EraseAccount({
             <p>
               The audit keeps a record. To stop its keys for a while, disable the account instead.
             </p>
-            <Form
-              submit="Erase account"
-              isDanger
-              isRunning={isRunning}
-              failure={failure}
-              onSubmit={erase}
-              onCancel={onClose}
-            >
-              <Field
-                label={`Type its name, ${view.name}`}
-                name="confirm"
-                isRequired
-                value={confirm}
-                onChange={setConfirm}
-              />
-            </Form>
+            <Field
+              label={`Type its name, ${view.name}`}
+              name="confirm"
+              isRequired
+              value={confirm}
+              onChange={setConfirm}
+            />
           </>
         )}
       </Loaded>
-    </Dialog>
+    </FormDialog>
   );
 }

@@ -5,9 +5,10 @@ import { useList } from "../../api/use-read.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { Field, Select } from "../../parts/field.tsx";
-import { Loaded, Page } from "../../parts/page.tsx";
+import { Listing } from "../../parts/listing.tsx";
+import { Page } from "../../parts/page.tsx";
 import { RangePicker, useRange } from "../../parts/range-picker.tsx";
-import { type Column, More, Table } from "../../parts/table.tsx";
+import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useHref, useUrl } from "../../url.ts";
 import { FieldChanges } from "./field-changes.tsx";
@@ -58,28 +59,22 @@ export function AuditPage() {
           )}
         </p>
       )}
-      <Loaded query={entries.query}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty
-              sentence={
-                isFiltered
-                  ? "Nothing in this range fits these filters."
-                  : "Nothing was changed in this range. Try a longer one."
-              }
-              command="sluice audit list --since 30d"
-            />
-          ) : (
-            <Table
-              caption="Changes"
-              columns={columns}
-              rows={rows}
-              idOf={({ sequence }) => String(sequence)}
-            />
-          )
+      <Listing
+        list={entries}
+        caption="Changes"
+        columns={columns}
+        idOf={({ sequence }) => String(sequence)}
+        empty={
+          <Empty
+            sentence={
+              isFiltered
+                ? "Nothing in this range fits these filters."
+                : "Nothing was changed in this range. Try a longer one."
+            }
+            command="sluice audit list --since 30d"
+          />
         }
-      </Loaded>
-      <More hasMore={entries.hasMore} isLoading={entries.isLoadingMore} onMore={entries.more} />
+      />
     </Page>
   );
 }

@@ -7,9 +7,9 @@ import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Empty, ErrorNote } from "../../parts/error-note.tsx";
 import { Field } from "../../parts/field.tsx";
-import { Form } from "../../parts/form.tsx";
-import { Loaded } from "../../parts/page.tsx";
-import { type Column, More, Table } from "../../parts/table.tsx";
+import { Form, FormDialog } from "../../parts/form.tsx";
+import { Listing } from "../../parts/listing.tsx";
+import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useMayChange, useSeesAll } from "../../shell/role.ts";
 import { useHref, useUrl } from "../../url.ts";
@@ -54,19 +54,18 @@ export function Applications() {
   return (
     <>
       <div>{create}</div>
-      <Loaded query={list.query}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty
-              sentence="There are no applications here yet."
-              command="sluice applications create NAME --account ACCOUNT --environment ENVIRONMENT"
-            />
-          ) : (
-            <Table caption="Applications" columns={columns} rows={rows} idOf={({ id }) => id} />
-          )
+      <Listing
+        list={list}
+        caption="Applications"
+        columns={columns}
+        idOf={({ id }) => id}
+        empty={
+          <Empty
+            sentence="There are no applications here yet."
+            command="sluice applications create NAME --account ACCOUNT --environment ENVIRONMENT"
+          />
         }
-      </Loaded>
-      <More hasMore={list.hasMore} isLoading={list.isLoadingMore} onMore={list.more} />
+      />
       {isCreating && <CreateApplication onClose={() => setCreating(false)} />}
       {changing !== undefined && (
         <ChangeApplication view={changing} onClose={() => setChanging(undefined)} />
@@ -86,27 +85,29 @@ function ApplicationStatus({ view }: { readonly view: ApplicationView }) {
 function CreateApplication({ onClose }: { readonly onClose: () => void }) {
   const [url] = useUrl({ environment: "", account: "" });
   const [wanted, setWanted] = useState({ ...url, name: "" });
-  const { run, isRunning, failure } = useChange("POST /applications");
+  const change = useChange("POST /applications");
   const cache = useCache();
   const create = async (): Promise<void> => {
     const { account, environment, name } = wanted;
-    const answer = await run({ ...(account !== "" && { account_id: account }), environment, name });
+    const answer = await change.run({
+      ...(account !== "" && { account_id: account }),
+      environment,
+      name,
+    });
     if (!answer.ok) return;
     cache.refresh("/applications");
     onClose();
   };
   return (
-    <Dialog title="Create an application" onClose={onClose}>
-      <Form
-        submit="Create application"
-        isRunning={isRunning}
-        failure={failure}
-        onSubmit={create}
-        onCancel={onClose}
-      >
-        <ApplicationFields wanted={wanted} onChange={setWanted} />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Create an application"
+      submit="Create application"
+      {...change}
+      onSubmit={create}
+      onClose={onClose}
+    >
+      <ApplicationFields wanted={wanted} onChange={setWanted} />
+    </FormDialog>
   );
 }
 

@@ -2,9 +2,8 @@ import { useEffect, useState } from "react";
 import type { ApplicationView, IssuedKey, Limits } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
 import { useCache, useList, useRead } from "../../api/use-read.ts";
-import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Select } from "../../parts/field.tsx";
-import { Form } from "../../parts/form.tsx";
+import { FormDialog } from "../../parts/form.tsx";
 import { exactText } from "../../parts/numbers.tsx";
 import { useRole } from "../../shell/role.ts";
 import { useUrl } from "../../url.ts";
@@ -71,43 +70,42 @@ export function CreateKey({
     if (answer.ok) onCreated(answer.value);
   };
   return (
-    <Dialog title="Create a key" onClose={onClose}>
-      <Form
-        submit="Create key"
-        isRunning={makeApplication.isRunning || makeKey.isRunning}
-        failure={makeApplication.failure ?? makeKey.failure}
-        onSubmit={submit}
-        onCancel={onClose}
-      >
-        <Select
-          label="Application"
-          name="application_id"
-          value={chosen}
-          onChange={setApplication}
-          options={[
-            ...known.map((each) => ({ value: each.id, label: labelOf(each) })),
-            { value: newApplication, label: "A new application..." },
-          ]}
-        />
-        {chosen === newApplication && <ApplicationFields wanted={wanted} onChange={setWanted} />}
-        <Select
-          label="Plan"
-          name="plan"
-          value={chosenPlan?.name ?? ""}
-          onChange={setPlan}
-          hint={chosenPlan && planHint(chosenPlan)}
-          options={plans.map((each) => ({ value: each.name, label: each.name }))}
-        />
-        {isCustom && <LimitFields limits={limits} onChange={setLimits} />}
-        <Field
-          label="Name"
-          value={name}
-          onChange={setName}
-          hint="What you find it by, such as the machine that uses it. It may be empty."
-        />
-        <Select label="Expires" value={expiry} onChange={setExpiry} options={expiries} />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Create a key"
+      submit="Create key"
+      isRunning={makeApplication.isRunning || makeKey.isRunning}
+      failure={makeApplication.failure ?? makeKey.failure}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <Select
+        label="Application"
+        name="application_id"
+        value={chosen}
+        onChange={setApplication}
+        options={[
+          ...known.map((each) => ({ value: each.id, label: labelOf(each) })),
+          { value: newApplication, label: "A new application..." },
+        ]}
+      />
+      {chosen === newApplication && <ApplicationFields wanted={wanted} onChange={setWanted} />}
+      <Select
+        label="Plan"
+        name="plan"
+        value={chosenPlan?.name ?? ""}
+        onChange={setPlan}
+        hint={chosenPlan && planHint(chosenPlan)}
+        options={plans.map((each) => ({ value: each.name, label: each.name }))}
+      />
+      {isCustom && <LimitFields limits={limits} onChange={setLimits} />}
+      <Field
+        label="Name"
+        value={name}
+        onChange={setName}
+        hint="What you find it by, such as the machine that uses it. It may be empty."
+      />
+      <Select label="Expires" value={expiry} onChange={setExpiry} options={expiries} />
+    </FormDialog>
   );
 }
 

@@ -1,13 +1,10 @@
-import { useState } from "react";
 import type { KeyChange, KeyView, Pools } from "../../api/contract.ts";
 import { read } from "../../api/client.ts";
 import { useChange } from "../../api/use-change.ts";
 import { useCache, useRead } from "../../api/use-read.ts";
-import { Dialog } from "../../parts/dialog.tsx";
+import { EditDialog } from "../../parts/edit-dialog.tsx";
 import { Field, Select } from "../../parts/field.tsx";
-import { Form } from "../../parts/form.tsx";
 import { useRole } from "../../shell/role.ts";
-import { Conflict } from "../../parts/conflict.tsx";
 import { LimitFields, limitsOf } from "./create-key.tsx";
 
 /** The fields as they are typed. */
@@ -37,90 +34,64 @@ const labels: Readonly<Record<keyof Draft, string>> = {
   expires: "Expires",
 };
 
-/** Changes settings. If somebody else has meanwhile, it shows both versions and loses nothing. */
+/** Changes settings. */
 export function KeySettings({
-  view: first,
+  view,
   onClose,
 }: {
   readonly view: KeyView;
   readonly onClose: () => void;
 }) {
+  const { id } = view;
   const isOperator = useRole() === "operator";
-  const [base, setBase] = useState(first);
-  const [theirs, setTheirs] = useState<KeyView>();
-  const [draft, setDraft] = useState(() => draftOf(first));
   const plans = useRead("/plans").data?.data ?? [];
   const cache = useCache();
-  const { run, isRunning, failure, clear } = useChange("PATCH /keys/{id}");
-  const isCustom = plans.find(({ name }) => name === draft.plan)?.tokens_per_minute === null;
-  const set = (changed: Partial<Draft>): void => setDraft({ ...draft, ...changed });
-
-  const save = async (): Promise<void> => {
-    const body = changeOf(draftOf(base), draft, isCustom);
-    const answer = await run({ ...body, revision: base.revision }, { id: base.id });
-    if (answer.ok) {
-      cache.writeKey(answer.value);
-      return onClose();
-    }
-    if (answer.failure.code !== "revision_conflict") return;
-    const newer = await read("/keys/{id}", { id: base.id });
-    if (!newer.ok) return;
-    cache.writeKey(newer.value);
-    setTheirs(newer.value);
-  };
-  if (theirs !== undefined) {
-    return (
-      <Conflict
-        labels={labels}
-        mine={draft}
-        base={draftOf(base)}
-        theirs={draftOf(theirs)}
-        onClose={onClose}
-        onMerged={(merged) => {
-          setDraft(merged);
-          setBase(theirs);
-          setTheirs(undefined);
-          clear();
-        }}
-      />
-    );
-  }
+  const change = useChange("PATCH /keys/{id}");
+  const isCustom = ({ plan }: Draft): boolean =>
+    plans.find(({ name }) => name === plan)?.tokens_per_minute === null;
   return (
-    <Dialog title="Change the key" onClose={onClose}>
-      <Form
-        submit="Save changes"
-        isRunning={isRunning}
-        failure={failure}
-        onSubmit={save}
-        onCancel={onClose}
-      >
-        <Field
-          label={labels.name}
-          name="name"
-          value={draft.name}
-          onChange={(name) => set({ name })}
-        />
-        <Select
-          label={labels.plan}
-          name="plan"
-          value={draft.plan}
-          options={plans.map(({ name }) => ({ value: name, label: name }))}
-          onChange={(plan) => set({ plan })}
-        />
-        {isCustom && isOperator && (
-          <LimitFields limits={draft} onChange={(limits) => set(limits)} />
-        )}
-        {isOperator && <Units draft={draft} onChange={set} />}
-        <Access draft={draft} onChange={set} />
-        <Field
-          label={labels.note}
-          name="note"
-          rows={2}
-          value={draft.note}
-          onChange={(note) => set({ note })}
-        />
-      </Form>
-    </Dialog>
+    <EditDialog
+      title="Change the key"
+      labels={labels}
+      view={view}
+      draftOf={draftOf}
+      bodyOf={(draft, before) => changeOf(before, draft, isCustom(draft))}
+      change={change}
+      id={id}
+      read={() => read("/keys/{id}", { id })}
+      onRead={cache.writeKey}
+      onClose={onClose}
+    >
+      {(draft, set) => (
+        <>
+          <Field
+            label={labels.name}
+            name="name"
+            value={draft.name}
+            onChange={(name) => set({ name })}
+          />
+          <Select
+            label={labels.plan}
+            name="plan"
+            value={draft.plan}
+            options={plans.map(({ name }) => ({ value: name, label: name }))}
+            onChange={(plan) => set({ plan })}
+          />
+          {isCustom(draft) && isOperator && (
+            <LimitFields limits={draft} onChange={(limits) => set(limits)} />
+          )}
+          {isOperator && <Units draft={draft} onChange={set} />}
+          <Access draft={draft} onChange={set} />
+          <Field
+            label={labels.note}
+            name="note"
+            rows={2}
+            value={draft.note}
+            onChange={(note) => set({ note })}
+          />
+        </>
+      )}
+    </EditDialog>
   );
 }
 

@@ -6,9 +6,10 @@ import { Button } from "../../parts/button.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { type Option, Select } from "../../parts/field.tsx";
 import { Count } from "../../parts/numbers.tsx";
-import { Loaded, Page } from "../../parts/page.tsx";
+import { Listing } from "../../parts/listing.tsx";
+import { Page } from "../../parts/page.tsx";
 import { Secret } from "../../parts/secret.tsx";
-import { type Column, More, Table } from "../../parts/table.tsx";
+import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Views } from "../../parts/views.tsx";
 import { useMayChange, useSeesAll } from "../../shell/role.ts";
@@ -94,25 +95,19 @@ function Keys() {
             />
           ))}
       </div>
-      <Loaded query={keys.query}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty
-              sentence={isFiltered ? "No key fits these filters." : "There are no keys yet."}
-              action={mayChange && !isFiltered && create}
-              command="sluice keys create --application APPLICATION --plan PLAN"
-            />
-          ) : (
-            <Table
-              caption="Keys"
-              columns={columns.filter(({ title }) => ofAll || title !== "Account")}
-              rows={rows}
-              idOf={({ id }) => id}
-            />
-          )
+      <Listing
+        list={keys}
+        caption="Keys"
+        columns={columns.filter(({ title }) => ofAll || title !== "Account")}
+        idOf={({ id }) => id}
+        empty={
+          <Empty
+            sentence={isFiltered ? "No key fits these filters." : "There are no keys yet."}
+            action={mayChange && !isFiltered && create}
+            command="sluice keys create --application APPLICATION --plan PLAN"
+          />
         }
-      </Loaded>
-      <More hasMore={keys.hasMore} isLoading={keys.isLoadingMore} onMore={keys.more} />
+      />
       {isCreating && <CreateKey onClose={() => setCreating(false)} onCreated={created} />}
       {issued !== undefined && (
         <Secret

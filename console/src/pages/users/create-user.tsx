@@ -2,9 +2,8 @@ import { useRef, useState } from "react";
 import type { IssuedLink, UserView } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
 import { useCache } from "../../api/use-read.ts";
-import { Dialog } from "../../parts/dialog.tsx";
 import { Checkbox, Field } from "../../parts/field.tsx";
-import { Form } from "../../parts/form.tsx";
+import { FormDialog } from "../../parts/form.tsx";
 import { useUrl } from "../../url.ts";
 import { accountIdOf, roleOf, UserFields } from "./user-fields.tsx";
 import { linkHours } from "./user-link.tsx";
@@ -39,31 +38,30 @@ export function CreateUser({
     if (link.ok) onCreated(link.value);
   };
   return (
-    <Dialog title="Create a user" onClose={onClose}>
-      <Form
-        submit="Create user"
-        isRunning={makeUser.isRunning || makeLink.isRunning}
-        failure={makeUser.failure ?? makeLink.failure}
-        onSubmit={create}
-        onCancel={onClose}
-      >
-        <Field
-          label="Email address"
-          name="email"
-          type="email"
-          isRequired
-          hasFocus
-          value={email}
-          onChange={setEmail}
-        />
-        <UserFields draft={draft} onChange={setDraft} />
-        <Checkbox
-          label="Make a link with which the user chooses a password"
-          isSelected={isInvited}
-          onChange={setInvited}
-        />
-        <p className="muted small">Without one, the user signs in by single sign-on.</p>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Create a user"
+      submit="Create user"
+      isRunning={makeUser.isRunning || makeLink.isRunning}
+      failure={makeUser.failure ?? makeLink.failure}
+      onSubmit={create}
+      onClose={onClose}
+    >
+      <Field
+        label="Email address"
+        name="email"
+        type="email"
+        isRequired
+        hasFocus
+        value={email}
+        onChange={setEmail}
+      />
+      <UserFields draft={draft} onChange={(changed) => setDraft({ ...draft, ...changed })} />
+      <Checkbox
+        label="Make a link with which the user chooses a password"
+        isSelected={isInvited}
+        onChange={setInvited}
+      />
+      <p className="muted small">Without one, the user signs in by single sign-on.</p>
+    </FormDialog>
   );
 }

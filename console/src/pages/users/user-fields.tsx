@@ -36,14 +36,14 @@ export function UserFields({
   onChange,
 }: {
   readonly draft: UserDraft;
-  readonly onChange: (draft: UserDraft) => void;
+  readonly onChange: (changed: Partial<UserDraft>) => void;
 }) {
   const accounts = useList("/accounts", { limit: 500 }).query.data ?? [];
   const role = roleOf(draft);
   const first = accounts[0]?.id ?? "";
   useEffect(() => {
     const needsAccount = role === "account_holder" && draft.account === "" && first !== "";
-    if (needsAccount) onChange({ ...draft, account: first });
+    if (needsAccount) onChange({ account: first });
   }, [role, draft, first, onChange]);
   const all = { value: "", label: "All accounts" };
   return (
@@ -52,7 +52,7 @@ export function UserFields({
         label={userLabels.name}
         name="name"
         value={draft.name}
-        onChange={(name) => onChange({ ...draft, name })}
+        onChange={(name) => onChange({ name })}
       />
       <Select
         label={userLabels.role}
@@ -60,7 +60,7 @@ export function UserFields({
         value={role}
         hint={hints[role]}
         options={Object.entries(roleNames).map(([value, label]) => ({ value, label }))}
-        onChange={(value) => onChange({ ...draft, role: value })}
+        onChange={(value) => onChange({ role: value })}
       />
       {role !== "operator" && (
         <Select
@@ -71,7 +71,7 @@ export function UserFields({
             ...(role === "auditor" ? [all] : []),
             ...accounts.map(({ id, name }) => ({ value: id, label: name })),
           ]}
-          onChange={(account) => onChange({ ...draft, account })}
+          onChange={(account) => onChange({ account })}
         />
       )}
     </>

@@ -1,9 +1,8 @@
 import { useState } from "react";
 import type { IssuedLink, UserView } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
-import { Dialog } from "../../parts/dialog.tsx";
 import { Select } from "../../parts/field.tsx";
-import { Form } from "../../parts/form.tsx";
+import { FormDialog } from "../../parts/form.tsx";
 
 export const linkHours = 24;
 const lifetimes = [
@@ -23,32 +22,30 @@ export function UserLink({
   readonly onMade: (link: IssuedLink) => void;
 }) {
   const [hours, setHours] = useState(String(linkHours));
-  const { run, isRunning, failure } = useChange("POST /users/{id}/link");
+  const change = useChange("POST /users/{id}/link");
   const make = async (): Promise<void> => {
-    const answer = await run({ expires_in_hours: Number(hours) }, { id: user.id });
+    const answer = await change.run({ expires_in_hours: Number(hours) }, { id: user.id });
     if (answer.ok) onMade(answer.value);
   };
   return (
-    <Dialog title={`A link for ${user.email}`} onClose={onClose}>
+    <FormDialog
+      title={`A link for ${user.email}`}
+      submit="Make link"
+      {...change}
+      onSubmit={make}
+      onClose={onClose}
+    >
       <p>
         Whoever opens it chooses the user's password and is signed in, once. An earlier link ends
         now. The user's password and sessions end when the link is used.
       </p>
-      <Form
-        submit="Make link"
-        isRunning={isRunning}
-        failure={failure}
-        onSubmit={make}
-        onCancel={onClose}
-      >
-        <Select
-          label="It works for"
-          name="expires_in_hours"
-          value={hours}
-          options={lifetimes}
-          onChange={setHours}
-        />
-      </Form>
-    </Dialog>
+      <Select
+        label="It works for"
+        name="expires_in_hours"
+        value={hours}
+        options={lifetimes}
+        onChange={setHours}
+      />
+    </FormDialog>
   );
 }

@@ -6,9 +6,10 @@ import { Badge } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { Select } from "../../parts/field.tsx";
-import { Loaded, Page } from "../../parts/page.tsx";
+import { Listing } from "../../parts/listing.tsx";
+import { Page } from "../../parts/page.tsx";
 import { Secret } from "../../parts/secret.tsx";
-import { type Column, More, Table } from "../../parts/table.tsx";
+import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { roleNames, useRole } from "../../shell/role.ts";
 import { useHref, useUrl } from "../../url.ts";
@@ -55,25 +56,19 @@ export function UsersPage() {
           </Button>
         )}
       </div>
-      <Loaded query={users.query}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty
-              sentence={isFiltered ? "No user fits these filters." : "There are no users yet."}
-              action={!isFiltered && create}
-              command="sluice users create EMAIL --role ROLE"
-            />
-          ) : (
-            <Table
-              caption="Users"
-              columns={mayChange ? [...columns, actionsFor(setAsking)] : columns}
-              rows={rows}
-              idOf={({ id }) => id}
-            />
-          )
+      <Listing
+        list={users}
+        caption="Users"
+        columns={mayChange ? [...columns, actionsFor(setAsking)] : columns}
+        idOf={({ id }) => id}
+        empty={
+          <Empty
+            sentence={isFiltered ? "No user fits these filters." : "There are no users yet."}
+            action={!isFiltered && create}
+            command="sluice users create EMAIL --role ROLE"
+          />
         }
-      </Loaded>
-      <More hasMore={users.hasMore} isLoading={users.isLoadingMore} onMore={users.more} />
+      />
       {asking === "new" && <CreateUser onClose={close} onCreated={linked} />}
       {typeof asking === "object" && asking.what === "link" && (
         <UserLink user={asking.user} onClose={close} onMade={linked} />
