@@ -330,8 +330,7 @@ test("the configuration is found by words, with where it comes from, and without
   const { data } = await world.admin("GET", "/configuration");
   await page.getByPlaceholder("Find a setting").fill("");
   await page.getByRole("button", { name: `Show all ${data.length}` }).click();
-  expect(await page.getByRole("table", { name: "Settings" }).getByRole("row").count()).toBe(
-    data.length + 1,
-  );
+  const rows = await page.getByRole("table", { name: "Settings" }).getByRole("row").count();
+  expect(rows - 1).toBe(Number(data.length));
   await visit.expectClean();
 });

@@ -111,7 +111,7 @@ function AccountSettings({ view, onClose }: ViewProps & { readonly onClose: () =
       change={useChange("PATCH /accounts/{id}")}
       id={id}
       read={() => read("/accounts/{id}", { id })}
-      onRead={cache.writeAccount}
+      onRead={(newer) => cache.writeAccount(newer)}
       onClose={onClose}
     >
       {(draft, set) => <AccountFields draft={draft} onChange={set} />}

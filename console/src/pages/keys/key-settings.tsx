@@ -59,7 +59,7 @@ export function KeySettings({
       change={change}
       id={id}
       read={() => read("/keys/{id}", { id })}
-      onRead={cache.writeKey}
+      onRead={(newer) => cache.writeKey(newer)}
       onClose={onClose}
     >
       {(draft, set) => (
