@@ -42,26 +42,22 @@ export function Form(props: FormProps) {
     [marked, field],
   );
   return (
-    <AriaForm
-      ref={form}
-      className="form"
-      onSubmit={send}
-      onInput={() => setMended(failure)}
-      validationErrors={errors}
-    >
-      {children}
-      {failure !== undefined && <ErrorNote failure={failure} />}
-      <div className="row">
-        <Button type="submit" look={isDanger ? "danger" : "primary"} isBusy={isRunning}>
-          {submit}
-        </Button>
-        {onCancel !== undefined && (
-          <Button onPress={onCancel} autoFocus={isDanger}>
-            Cancel
+    <div onInput={() => setMended(failure)}>
+      <AriaForm ref={form} className="form" onSubmit={send} validationErrors={errors}>
+        {children}
+        {failure !== undefined && <ErrorNote failure={failure} />}
+        <div className="row">
+          <Button type="submit" look={isDanger ? "danger" : "primary"} isBusy={isRunning}>
+            {submit}
           </Button>
-        )}
-      </div>
-    </AriaForm>
+          {onCancel !== undefined && (
+            <Button onPress={onCancel} autoFocus={isDanger}>
+              Cancel
+            </Button>
+          )}
+        </div>
+      </AriaForm>
+    </div>
   );
 }
 
