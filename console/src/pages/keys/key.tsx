@@ -271,12 +271,18 @@ function Secrets({ view }: ViewProps) {
 }
 
 function Settings({ view, onChange }: ViewProps & { readonly onChange: () => void }) {
+  const href = useHref();
   const mayChange = useMayChange();
   return (
     <section className="stack tight" aria-label="Settings">
       <div className="row spread">
         <h2>Settings</h2>
-        {mayChange && view.status !== "revoked" && <Button onPress={onChange}>Change...</Button>}
+        <span className="row">
+          <ButtonLink look="quiet" href={href("/audit", { subject: view.id })}>
+            Who changed it
+          </ButtonLink>
+          {mayChange && view.status !== "revoked" && <Button onPress={onChange}>Change...</Button>}
+        </span>
       </div>
       <Facts
         facts={[
