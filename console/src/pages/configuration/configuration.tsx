@@ -31,7 +31,7 @@ export function Configuration() {
           <>
             <Source found={found} />
             <Processes rows={found.processes} />
-            <Settings rows={found.data} />
+            <Settings found={found} />
           </>
         )}
       </Loaded>
@@ -70,7 +70,7 @@ function Source({ found: { path, loaded_at: at, data } }: { readonly found: InFo
 /** At first; a gateway with many models has thousands. */
 const mostShown = 60;
 
-function Settings({ rows }: { readonly rows: readonly Setting[] }) {
+function Settings({ found: { path, data: rows } }: { readonly found: InForce }) {
   const [{ find, source, section }, change] = useUrl({ find: "", source: "", section: "" });
   const [isWhole, setWhole] = useState(false);
   const sections = [...new Set(rows.map(sectionOf))];
@@ -123,7 +123,7 @@ function Settings({ rows }: { readonly rows: readonly Setting[] }) {
       ) : (
         <Table
           caption="Settings"
-          columns={columns}
+          columns={columnsOf(path !== null)}
           rows={isWhole ? shown : shown.slice(0, mostShown)}
           idOf={({ key }) => key}
         />
@@ -142,7 +142,7 @@ function sectionOf({ key }: Setting): string {
   return /^\w+/.exec(key)?.[0] ?? "";
 }
 
-const columns: readonly Column<Setting>[] = [
+const columnsOf = (hasFile: boolean): readonly Column<Setting>[] => [
   {
     title: "Setting",
     cell: ({ key, about }) => (
@@ -154,7 +154,7 @@ const columns: readonly Column<Setting>[] = [
     ),
   },
   { title: "Value", cell: ({ value }) => <code>{valueText(value)}</code> },
-  { title: "From", cell: (setting) => <From setting={setting} /> },
+  { title: "From", cell: (setting) => <From setting={setting} hasFile={hasFile} /> },
   {
     title: "Takes effect",
     cell: ({ takes_effect: when, is_pending: isPending }) =>
@@ -169,12 +169,18 @@ const columns: readonly Column<Setting>[] = [
 
 const effects = { reload: "at once", restart: "after a restart" } as const;
 
-function From({ setting: { source, line, variables } }: { readonly setting: Setting }) {
+function From({
+  setting: { source, line, variables },
+  hasFile,
+}: {
+  readonly setting: Setting;
+  readonly hasFile: boolean;
+}) {
+  const place = line === null ? "" : `, line ${line}`;
   return (
     <>
       <span className={source === "default" ? "muted" : "nowrap"}>
-        {sources[source]}
-        {line !== null && `, line ${line}`}
+        {source === "file" && !hasFile ? "the demo" : `${sources[source]}${place}`}
       </span>
       {variables.length > 0 && (
         <>
