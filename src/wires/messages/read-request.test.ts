@@ -19,6 +19,16 @@ function rolesOf({ turns }: Conversation): readonly string[] {
 
 const at = "messages[0].content[0]";
 
+test("a field that only another type of block has is kept", () => {
+  const image = { type: "url", url: "https://a.example/i.png" };
+  expect(
+    blocksOf(
+      { type: "text", text: "a", id: "t1", title: "T" },
+      { type: "image", source: image, name: "photo" },
+    ),
+  ).toMatchObject([{ extra: { id: "t1", title: "T" } }, { extra: { name: "photo" } }]);
+});
+
 test("the smallest request is one turn of one text, with a cap that the wire demands", () => {
   expect(read({})).toMatchObject({
     wire: "messages",

@@ -22,7 +22,7 @@ import {
   objectOf,
   textOf,
 } from "../../domain/json-fields.ts";
-import { fieldNames, fieldsBeyond, objectsIn } from "../fields.ts";
+import { type FieldNames, fieldNames, fieldsBeyond, objectsIn } from "../fields.ts";
 
 /**
  * Reads a body of `POST /v1/messages` or of `/v1/messages/count_tokens`. The body must be checked.
@@ -199,7 +199,7 @@ function readContent(content: unknown, at: string): readonly Block[] {
 /** None of what says nothing; a document is followed by the images of its content. */
 function readBlock(block: JsonObject, at: string): readonly Block[] {
   const cacheMark = readMark(block);
-  const extra = fieldsBeyond(block, blockFields);
+  const extra = fieldsBeyond(block, blockFields[textOf(block["type"]) ?? ""] ?? anyField);
   const { content } = block;
   switch (block["type"]) {
     case "text":
@@ -256,10 +256,15 @@ function readBlock(block: JsonObject, at: string): readonly Block[] {
   }
 }
 
-const blockFields = fieldNames(
-  "type cache_control text source title context thinking signature data id name input " +
-    "tool_use_id content is_error",
-);
+const anyField = fieldNames("type cache_control");
+const blockFields: Readonly<Record<string, FieldNames>> = {
+  text: fieldNames("type cache_control text"),
+  image: fieldNames("type cache_control source"),
+  document: fieldNames("type cache_control source title context"),
+  thinking: fieldNames("type thinking signature"),
+  tool_use: fieldNames("type cache_control id name input"),
+  tool_result: fieldNames("type cache_control tool_use_id content is_error"),
+};
 
 function urlOf(source: JsonObject): string {
   if (source["type"] === "url") return textOf(source["url"]) ?? "";

@@ -6,7 +6,7 @@ import {
   type Turn,
 } from "../../domain/chat/conversation.ts";
 import { isObject, type JsonObject, nonEmpty, objectOf, textOf } from "../../domain/json-fields.ts";
-import { fieldNames, fieldsBeyond, objectsIn } from "../fields.ts";
+import { type FieldNames, fieldNames, fieldsBeyond, objectsIn } from "../fields.ts";
 import { redactedMark } from "./output-items.ts";
 
 /** An item that brings tools in place of the field `tools`, as Codex sends it. */
@@ -143,7 +143,7 @@ function contentOf(content: unknown, at: string): readonly Block[] {
 
 function readPart(part: JsonObject, at: string): Block {
   const cacheMark = markOf(part);
-  const extra = fieldsBeyond(part, partFields);
+  const extra = fieldsBeyond(part, partFields[textOf(part["type"]) ?? ""] ?? textFields);
   switch (part["type"]) {
     case "input_text":
     case "output_text":
@@ -166,10 +166,12 @@ function readPart(part: JsonObject, at: string): Block {
 }
 
 /** Annotations and probabilities of an earlier answer tell a model nothing. */
-const partFields = fieldNames(
-  "type text annotations logprobs refusal image_url detail file_data filename " +
-    "prompt_cache_breakpoint",
-);
+const textFields = fieldNames("type text annotations logprobs prompt_cache_breakpoint");
+const partFields: Readonly<Record<string, FieldNames>> = {
+  refusal: fieldNames("type refusal annotations logprobs prompt_cache_breakpoint"),
+  input_image: fieldNames("type image_url detail prompt_cache_breakpoint"),
+  input_file: fieldNames("type file_data filename prompt_cache_breakpoint"),
+};
 
 function markOf(holder: JsonObject): CacheMark | undefined {
   return isObject(holder["prompt_cache_breakpoint"]) ? { form: "breakpoint" } : undefined;

@@ -313,3 +313,9 @@ test("options, the cap, the format and thinking", () => {
     extra: { a_new_field: { b: 2 } },
   });
 });
+
+test("a field that only another type of part has is kept", () => {
+  const part = { type: "input_text", text: "a", detail: "high" };
+  const { turns } = read({ input: [{ type: "message", role: "user", content: [part] }] });
+  expect(turns[0]?.blocks).toMatchObject([{ extra: { detail: "high" } }]);
+});
