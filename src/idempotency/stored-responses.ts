@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { Key } from "../domain/keys/key.ts";
+import type { Caller, Key } from "../domain/keys/key.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { Plan } from "../domain/limits/plan.ts";
@@ -19,7 +19,9 @@ export interface StoredResponsesServices {
 
 /** Whose response it is. */
 export interface ResponseOwner {
-  readonly caller: { readonly key: Pick<Key, "id" | "accountId" | "plan"> };
+  readonly caller: Pick<Caller, "via"> & {
+    readonly key: Pick<Key, "id" | "accountId" | "plan">;
+  };
   readonly snapshot: { readonly plans: ReadonlyMap<string, Pick<Plan, "responsesKeepMs">> };
 }
 
@@ -67,9 +69,12 @@ export class StoredResponses {
     this.#services = services;
   }
 
-  /** Whether the plan of the caller stores responses. */
+  /**
+   * Whether the plan of the caller stores responses. A user of the console must not read those of
+   * the application, so calls of the playground neither store nor find any.
+   */
   stores(owner: ResponseOwner): boolean {
-    return keepMs(owner) > 0;
+    return owner.caller.via === undefined && keepMs(owner) > 0;
   }
 
   /** The 32 hexadecimal digits of a new id, which is part of the secret. */

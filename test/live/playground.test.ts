@@ -39,7 +39,7 @@ function play(
       authorization: `Bearer ${readLocalAccess(dataDir)?.token}`,
       "content-type": "application/json",
     },
-    body: JSON.stringify(body),
+    body: typeof body === "string" ? body : JSON.stringify(body),
     ...(signal !== undefined && { signal }),
   });
 }
@@ -135,10 +135,51 @@ test("responses are neither stored nor read", async () => {
   const headers = { authorization: `Bearer ${text}` };
   expect((await gateway.get(`/v1/responses/${id}`, { headers })).status).toBe(404);
   const stored = await gateway.post("/v1/responses", body, { headers });
-  const { id: other } = (await stored.json()) as { id: string };
+  const { id: other, output } = (await stored.json()) as { id: string; output: { id: string }[] };
   const next = { ...body, previous_response_id: other };
   const refused = await play(key, next, { api: "responses" });
-  expect([refused.status, (await errorOf(refused)).param]).toEqual([400, "previous_response_id"]);
+  expect(await errorOf(refused)).toMatchObject({
+    code: "previous_response_not_found",
+    param: "previous_response_id",
+  });
+  const referring = {
+    ...body,
+    input: [
+      { type: "item_reference", id: output[0]?.id },
+      { role: "user", content: "Hello" },
+    ],
+  };
+  const tokensOf = async (answer: Response): Promise<number | undefined> =>
+    ((await answer.json()) as { usage?: { input_tokens: number } }).usage?.input_tokens;
+  const alone = await tokensOf(await gateway.post("/v1/responses", body, { headers }));
+  expect(await tokensOf(await gateway.post("/v1/responses", referring, { headers }))).not.toBe(
+    alone,
+  );
+  expect(await tokensOf(await play(key, referring, { api: "responses" }))).toBe(alone);
+});
+
+test("a body is read as that of an application", async () => {
+  const { id: key, text } = await gateway.createKey({ limits: unlimited });
+  const headers = { authorization: `Bearer ${text}` };
+  const twice = JSON.stringify(chat()).replace("{", '{"model":"other",');
+  for (const body of [twice, "{", "[]"]) {
+    const path = "/v1/chat/completions";
+    const direct = await fetch(`${gateway.url}${path}`, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body,
+    });
+    const played = await play(key, body);
+    expect([body, played.status]).toEqual([body, direct.status]);
+    if (!direct.ok) expect((await errorOf(played)).message).toBe((await errorOf(direct)).message);
+  }
+});
+
+test("a key may be named by the prefix of a secret", async () => {
+  const { id: key, text } = await gateway.createKey({ limits: unlimited });
+  const response = await play(text.slice(0, 15), chat());
+  expect(response.status).toBe(200);
+  expect(await rowOf(response.headers.get("x-request-id") ?? "")).toMatchObject({ key_id: key });
 });
 
 test("rules of the key hold: environment, networks, models, its end", async () => {

@@ -52,10 +52,10 @@ export async function watchLive(
   const found = store.read((view) =>
     Promise.all(keyIds.map((id) => requireKey(view, id, call.principal))),
   );
-  await found.catch((error: unknown) => {
+  const keys = await found.catch((error: unknown) => {
     throw fromStorageError(error);
   });
-  const body = eventStream(hub.watch({ call, topics, keyIds }), {
+  const body = eventStream(hub.watch({ call, topics, keyIds: keys.map(({ id }) => id) }), {
     clock,
     keepAliveMs,
     keepAlive: () => keepAliveComment,

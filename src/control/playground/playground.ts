@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { parseStrictJson } from "../../edge/body/strict-json.ts";
 import type { AdminCall } from "../../edge/dispatch/route.ts";
 import type { Reply } from "../../edge/replies/error-reply.ts";
 import type { StreamRoute } from "../admin-routes.ts";
@@ -8,7 +7,7 @@ import { playgroundQuerySchema } from "../contract/playground.ts";
 import { requireKey } from "../keys/key-view.ts";
 import { change } from "../operation/change.ts";
 import { permissions } from "../operation/operation.ts";
-import { fromStorageError, invalidField, parseFields, wrongState } from "../operation/refusals.ts";
+import { fromStorageError, parseFields, wrongState } from "../operation/refusals.ts";
 import type { AdminServices, Platform } from "../services.ts";
 
 /** A call that the control plane makes as a key, without a secret of it. */
@@ -21,7 +20,7 @@ export interface CallAsKey {
   readonly keyId: string;
   /** Of the user, for keys that are bound to networks. */
   readonly address: string;
-  readonly body: Uint8Array | string;
+  readonly body: Uint8Array;
   readonly signal: AbortSignal;
 }
 
@@ -55,11 +54,13 @@ export function playgroundRoutes(
       downloads: ["application/json", "text/event-stream"],
     },
     async handle(call, query) {
-      const body = bodyOf(api, await call.readBody());
-      const { key_id: keyId } = parseFields(playgroundQuerySchema, query);
-      const host = await admit(call, { api, keyId }, services).catch((error: unknown) => {
-        throw fromStorageError(error);
-      });
+      const body = await call.readBody();
+      const { key_id: named } = parseFields(playgroundQuerySchema, query);
+      const { host, keyId } = await admit(call, { api, named }, services).catch(
+        (error: unknown) => {
+          throw fromStorageError(error);
+        },
+      );
       const { id, address, signal } = call;
       const path = `/v1/${api}`;
       const answer = await callAsKey({ id, path, host, keyId, address, body, signal }).catch(
@@ -77,21 +78,21 @@ export function playgroundRoutes(
   }));
 }
 
-/** Records the call, before it is made; returns a host of the key's environment. */
+/** Records the call, before it is made; returns the id of the key and a host of its environment. */
 function admit(
   call: AdminCall,
-  { api, keyId }: { readonly api: string; readonly keyId: string },
+  { api, named }: { readonly api: string; readonly named: string },
   services: AdminServices,
-): Promise<string> {
+): Promise<Pick<CallAsKey, "host" | "keyId">> {
   return change(services, call, async ({ transaction, audit }) => {
-    const key = await requireKey(transaction, keyId, call.principal);
+    const key = await requireKey(transaction, named, call.principal);
     await audit({
       action: "playground.call",
       subject: { type: "key", id: key.id },
       accountId: key.accountId,
       after: { api },
     });
-    return hostOf(key.environment, services.platform());
+    return { host: hostOf(key.environment, services.platform()), keyId: key.id };
   });
 }
 
@@ -106,20 +107,6 @@ function keyRefused(): GatewayError {
 function hostOf(environment: string, { environments }: Platform): string {
   const hosts = environments.find(({ name }) => name === environment)?.hosts ?? [];
   return hosts.find((host) => host !== "*") ?? "playground.invalid";
-}
-
-/**
- * Responses are stored unless the request says otherwise, and those that are stored may be of others:
- * the playground neither keeps nor reads any.
- */
-function bodyOf(api: string, bytes: Uint8Array): Uint8Array | string {
-  const body = parseFields(z.looseObject({}), parseStrictJson(bytes));
-  if (api !== apis.callResponses) return bytes;
-  for (const name of ["previous_response_id", "conversation"]) {
-    if (body[name] === undefined || body[name] === null) continue;
-    throw invalidField(name, "the playground does not read stored responses; send the turns");
-  }
-  return JSON.stringify({ ...body, store: false });
 }
 
 /** Headers of the connection, and those that the listener sets. */
