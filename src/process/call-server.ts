@@ -40,7 +40,7 @@ import {
   type Replaced,
   type SnapshotParts,
 } from "./wiring/build-snapshot.ts";
-import { startListener } from "./wiring/start-listener.ts";
+import { startListener, type UnixListener } from "./wiring/start-listener.ts";
 import { serveTickets } from "./ticket-socket.ts";
 import { whyNoKeys, whyNoTarget } from "./why-not-ready.ts";
 
@@ -95,7 +95,7 @@ export class CallServer implements AsyncDisposable {
   #edge: EdgeSettings;
   #snapshot: Snapshot;
   #listener: Listener | undefined;
-  #tickets: Disposable | undefined;
+  #tickets: UnixListener | undefined;
 
   constructor(options: CallServerOptions) {
     const { config, control, clock, telemetry, peppers, randomBytes } = options;
@@ -136,7 +136,7 @@ export class CallServer implements AsyncDisposable {
   }
 
   get openRequests(): number {
-    return this.#listener?.pendingRequests ?? 0;
+    return (this.#listener?.pendingRequests ?? 0) + (this.#tickets?.pendingRequests ?? 0);
   }
 
   /** Open requests, or calls that continue without one. */

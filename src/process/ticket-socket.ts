@@ -4,7 +4,7 @@ import { RouteTable } from "../edge/dispatch/route-table.ts";
 import { createTicketAuthenticate, type KeyRules } from "../keys/authenticate.ts";
 import type { KeyRing } from "../keys/key-ring.ts";
 import { callsSocketOf, type SiblingPlace } from "./control/siblings.ts";
-import { startUnixListener, type UnixPlan } from "./wiring/start-listener.ts";
+import { startUnixListener, type UnixListener, type UnixPlan } from "./wiring/start-listener.ts";
 
 export interface TicketSocketOptions {
   readonly place: SiblingPlace;
@@ -32,7 +32,7 @@ const paths: ReadonlySet<string> = new Set([
  * this user's alone; besides, a call must carry the ticket, which only that thread holds in memory.
  * Throws when it cannot listen.
  */
-export function serveTickets(options: TicketSocketOptions): Disposable {
+export function serveTickets(options: TicketSocketOptions): UnixListener {
   const { place, keys, rules, routes, plan } = options;
   const digest = Buffer.from(options.digest, "hex");
   const isTicket = (text: string): boolean =>

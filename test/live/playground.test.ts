@@ -109,6 +109,28 @@ test("an answer is passed on as it comes", async () => {
   expect(await rowOf(call)).toMatchObject({ outcome: "abandoned", via: "playground" });
 });
 
+test("the open calls of a user are bounded, and count as those of the process", async () => {
+  const { id: key } = await gateway.createKey({ limits: unlimited });
+  gateway.simulator.setFaultPlan(
+    Array.from({ length: 10 }, () => ({ mode: "stall-mid" as const })),
+  );
+  const leaving = new AbortController();
+  const open = Array.from({ length: 10 }, () =>
+    play(key, chat({ stream: true }), { signal: leaving.signal }),
+  );
+  const answers = await Promise.all(open);
+  expect(answers.map(({ status }) => status)).toEqual(open.map(() => 200));
+  const refused = await play(key, chat());
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
+  expect((await errorOf(refused)).message).toContain("playground");
+  const metrics = await (await gateway.admin("GET", "/metrics")).text();
+  expect(metrics).toMatch(/^sluice_open_requests(?:\{.*\})? 10$/m);
+  leaving.abort();
+  gateway.simulator.setFaultPlan([]);
+  await until("a call is taken again", async () => (await play(key, chat())).status === 200);
+  expect(answers).toHaveLength(10);
+});
+
 test("every API answers in its own form, streams whole, and errors pass as they are", async () => {
   const { id: key } = await gateway.createKey({ limits: unlimited });
   const streamed = await play(key, chat({ stream: true }));

@@ -31,11 +31,35 @@ const apis = {
   callMessages: "messages",
 } as const;
 
+const mostOfOneUser = 10;
+const mostCalls = 64;
+
 /** Calls of users of the console, as a key under all of its limits. */
 export function playgroundRoutes(
   services: AdminServices,
   callAsKey: (call: CallAsKey) => Promise<Response>,
 ): readonly StreamRoute[] {
+  /** Until their answers have ended. */
+  const open = new Set<AdminCall>();
+  const answerTo = async (call: AdminCall, api: string, query: unknown): Promise<Response> => {
+    const body = await call.readBody();
+    const { key_id: named } = parseFields(playgroundQuerySchema, query);
+    const { host, keyId } = await admit(call, { api, named }, services).catch((error: unknown) => {
+      throw fromStorageError(error);
+    });
+    const { id, address, signal } = call;
+    const path = `/v1/${api}`;
+    const answer = await callAsKey({ id, path, host, keyId, address, body, signal }).catch(
+      (cause: unknown) => {
+        signal.throwIfAborted();
+        const message = "The process that calls for the playground does not answer. Please retry.";
+        throw new GatewayError("model_unavailable", { message, cause });
+      },
+    );
+    // To the console, a 401 means that its user is signed out.
+    if (answer.status === 401) throw keyRefused();
+    return answer;
+  };
   return Object.entries(apis).map(([id, api]) => ({
     description: {
       id,
@@ -54,28 +78,26 @@ export function playgroundRoutes(
       downloads: ["application/json", "text/event-stream"],
     },
     async handle(call, query) {
-      const body = await call.readBody();
-      const { key_id: named } = parseFields(playgroundQuerySchema, query);
-      const { host, keyId } = await admit(call, { api, named }, services).catch(
-        (error: unknown) => {
-          throw fromStorageError(error);
-        },
-      );
-      const { id, address, signal } = call;
-      const path = `/v1/${api}`;
-      const answer = await callAsKey({ id, path, host, keyId, address, body, signal }).catch(
-        (cause: unknown) => {
-          signal.throwIfAborted();
-          const message =
-            "The process that calls for the playground does not answer. Please retry.";
-          throw new GatewayError("model_unavailable", { message, cause });
-        },
-      );
-      // To the console, a 401 means that its user is signed out.
-      if (answer.status === 401) throw keyRefused();
-      return replyOf(answer);
+      requireRoom(open, call);
+      open.add(call);
+      const onEnd = (): void => void open.delete(call);
+      try {
+        return replyOf(await answerTo(call, api, query), onEnd);
+      } catch (error) {
+        onEnd();
+        throw error;
+      }
     },
   }));
+}
+
+function requireRoom(open: ReadonlySet<AdminCall>, { principal }: AdminCall): void {
+  const ofUser = [...open].filter((other) => other.principal.userId === principal.userId).length;
+  if (ofUser < mostOfOneUser && open.size < mostCalls) return;
+  throw new GatewayError("too_many_requests", {
+    message: "Too many calls of the playground are open. Stop some, or retry when they have ended.",
+    headers: { "retry-after": "5" },
+  });
 }
 
 /** Records the call, before it is made; returns the id of the key and a host of its environment. */
@@ -112,7 +134,10 @@ function hostOf(environment: string, { environments }: Platform): string {
 /** Headers of the connection, and those that the listener sets. */
 const ownHeaders = new Set(["connection", "keep-alive", "transfer-encoding", "content-length"]);
 
-function replyOf({ status, headers, body }: Response): Reply {
-  const passed = [...headers].filter(([name]) => !ownHeaders.has(name));
-  return { status, headers: Object.fromEntries(passed), body };
+function replyOf({ status, headers, body }: Response, onEnd: () => void): Reply {
+  const passed = Object.fromEntries([...headers].filter(([name]) => !ownHeaders.has(name)));
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  // The reader sees a failure in what it reads.
+  void (body?.pipeTo(writable) ?? writable.close()).catch(() => undefined).finally(onEnd);
+  return { status, headers: passed, body: readable };
 }

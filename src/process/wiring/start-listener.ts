@@ -31,11 +31,15 @@ export function startListener({
 
 export type UnixPlan = Omit<ListenerPlan, "address" | "idleTimeoutMs" | "portUse">;
 
+export interface UnixListener extends Disposable {
+  readonly pendingRequests: number;
+}
+
 /**
  * Serves the same on a Unix socket that only this user may open. Who calls there names the request.
  * Throws when it cannot listen.
  */
-export function startUnixListener(path: string, plan: UnixPlan): Disposable {
+export function startUnixListener(path: string, plan: UnixPlan): UnixListener {
   const { handle } = handlersOf(plan, ({ headers }) => {
     const named = headers.get("x-request-id") ?? "";
     return /^req_[0-9a-f]{32}$/.test(named) ? named : newRequestId(plan.clock);
@@ -59,6 +63,9 @@ export function startUnixListener(path: string, plan: UnixPlan): Disposable {
     peerAddress: () => undefined,
   };
   return {
+    get pendingRequests(): number {
+      return server.pendingRequests;
+    },
     [Symbol.dispose]() {
       void server.stop(true);
       rmSync(path, { force: true });
