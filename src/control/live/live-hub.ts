@@ -11,7 +11,9 @@ import { viewGates, viewKeys, viewProcesses, viewTargets } from "./live-view.ts"
 
 /** Items as JSON, by id. */
 type Items = ReadonlyMap<string, string>;
-type Snapshot = ReadonlyMap<LiveTopic, Items>;
+/** `stale` has the topics that could not be read: their items are earlier ones. */
+type Snapshot = ReadonlyMap<LiveTopic | "stale", Items>;
+const noItems: Items = new Map();
 
 export interface WantedLive {
   readonly call: Pick<AdminCall, "principal" | "isStillSignedIn">;
@@ -23,8 +25,8 @@ export interface WantedLive {
 const tickMs = 1_000;
 /** An older call is not told of. */
 const newestCallMs = 3_600_000;
-/** Ticks between looks whether who watches is still signed in. */
-const recheckTicks = 5;
+/** Between looks whether who watches is still signed in. */
+const recheckMs = 4_000;
 const mostConnections = 200;
 const mostOfOneUser = 10;
 
@@ -35,15 +37,26 @@ const mostOfOneUser = 10;
 export class LiveHub {
   readonly #services: AdminServices;
   readonly #watchers = new Set<LiveWatcher>();
+  /** Of the last second, by audience. */
+  #snapshots: ReadonlyMap<string, Snapshot> = new Map();
+  #keys: ReadonlyMap<string, string> = new Map();
   #tick = 0;
-  #stopTimer: (() => void) | undefined;
+  #isClosed = false;
+  #stopReads: (() => void) | undefined;
+  #stopRechecks: (() => void) | undefined;
 
   constructor(services: AdminServices) {
     this.#services = services;
   }
 
-  /** Throws 429 when too many watch. */
+  /** Throws 429 when too many watch, and 503 once it is closed. */
   watch(wanted: WantedLive): FrameSource {
+    if (this.#isClosed) {
+      throw new GatewayError("model_unavailable", {
+        message: "This process is ending. Retry your request; another one answers it.",
+        headers: { "retry-after": "1" },
+      });
+    }
     const ofUser = [...this.#watchers].filter(({ user }) => user === userOf(wanted)).length;
     if (ofUser >= mostOfOneUser || this.#watchers.size >= mostConnections) {
       throw new GatewayError("too_many_requests", {
@@ -53,52 +66,64 @@ export class LiveHub {
     }
     const watcher = new LiveWatcher(wanted, () => this.#watchers.delete(watcher));
     this.#watchers.add(watcher);
-    this.#stopTimer ??= this.#plan(0);
+    this.#stopReads ??= this.#plan(() => this.#run(), 0);
+    this.#stopRechecks ??= this.#plan(() => this.#recheck(), recheckMs);
     return watcher;
   }
 
   /** Ends all streams; those who watch connect again. */
   close(): void {
-    this.#stopTimer?.();
+    this.#isClosed = true;
+    this.#stopReads?.();
+    this.#stopRechecks?.();
     for (const watcher of this.#watchers) watcher.end("");
   }
 
-  #plan(delayMs: number): () => void {
-    return this.#services.clock.schedule(() => void this.#run(), delayMs);
+  #plan(run: () => Promise<void>, delayMs: number): () => void {
+    return this.#services.clock.schedule(() => void run(), delayMs);
+  }
+
+  /** Undefined, without a plan, once nobody watches. */
+  #planNext(run: () => Promise<void>, delayMs: number): (() => void) | undefined {
+    return this.#isClosed || this.#watchers.size === 0 ? undefined : this.#plan(run, delayMs);
   }
 
   async #run(): Promise<void> {
     this.#tick += 1;
-    const keys = new Map<string, Promise<string>>();
-    const byAudience = Map.groupBy(this.#watchers, ({ accountId = "" }) => accountId);
-    // What cannot be read is told once it can.
-    await Promise.allSettled(
-      Array.from(byAudience, async ([audience, watchers]) => {
-        const topics = new Set(watchers.flatMap((watcher) => watcher.topics));
-        const snapshot = await this.#read(audience || undefined, topics);
-        for (const watcher of watchers) {
-          const own = new Map<string, string>();
-          for (const id of watcher.keyIds) {
-            const key = keys.get(id) ?? this.#readKey(id);
-            keys.set(id, key);
-            own.set(id, await key);
-          }
-          const all = own.size === 0 ? snapshot : new Map([...snapshot, ["key", own] as const]);
-          watcher.offer(all, this.#tick);
-        }
+    const watchers = [...this.#watchers];
+    const keyIds = new Set(watchers.flatMap((watcher) => watcher.keyIds));
+    const failedKeys = new Set<string>();
+    const keys = new Map<string, string>();
+    const snapshots = new Map<string, Snapshot>();
+    const byAudience = Map.groupBy(watchers, ({ accountId = "" }) => accountId);
+    await Promise.all([
+      ...Array.from(keyIds, async (id) => {
+        const key = await this.#readKey(id).catch(() => void failedKeys.add(id));
+        const known = key ?? this.#keys.get(id);
+        if (known !== undefined) keys.set(id, known);
       }),
-    );
-    if (this.#tick % recheckTicks === 0) await this.#recheck();
-    const isWatched = this.#watchers.size > 0;
-    this.#stopTimer = isWatched ? this.#plan(tickMs) : undefined;
+      ...Array.from(byAudience, async ([audience, of]) => {
+        const topics = new Set(of.flatMap((watcher) => watcher.topics));
+        snapshots.set(audience, await this.#read(audience || undefined, topics));
+      }),
+    ]);
+    this.#keys = keys;
+    this.#snapshots = snapshots;
+    for (const watcher of watchers) {
+      const snapshot = snapshots.get(watcher.accountId ?? "") ?? new Map();
+      watcher.offer(ownOf(snapshot, watcher, { keys, failedKeys }), this.#tick);
+    }
+    this.#stopReads = this.#planNext(() => this.#run(), tickMs);
   }
 
   async #recheck(): Promise<void> {
-    await Promise.all(
+    // Who cannot be looked up is looked up again.
+    await Promise.allSettled(
       Array.from(this.#watchers, async (watcher) => {
         if (!(await watcher.isStillSignedIn())) watcher.end("event: end\ndata: {}\n\n");
       }),
     );
+    this.#stopRechecks = this.#planNext(() => this.#recheck(), recheckMs);
   }
 
   async #read(accountId: string | undefined, topics: ReadonlySet<LiveTopic>): Promise<Snapshot> {
@@ -119,9 +144,18 @@ export class LiveHub {
       // Of one key alone: `#readKey`.
       key: () => new Map(),
     };
-    const snapshot = new Map<LiveTopic, Items>();
-    for (const topic of topics) snapshot.set(topic, await readers[topic]());
-    return snapshot;
+    const snapshot = new Map<LiveTopic | "stale", Items>();
+    const stale = new Map<string, string>();
+    for (const topic of topics) {
+      try {
+        snapshot.set(topic, await readers[topic]());
+      } catch {
+        stale.set(topic, "true");
+        const earlier = this.#snapshots.get(accountId ?? "")?.get(topic);
+        if (earlier !== undefined) snapshot.set(topic, earlier);
+      }
+    }
+    return snapshot.set("stale", stale);
   }
 
   async #readNewestCall(accountId: string | undefined): Promise<Items> {
@@ -187,7 +221,8 @@ class LiveWatcher extends WaitingReader implements FrameSource {
     const { snapshot, tick } = this.#newest;
     this.#newest = undefined;
     const sent = this.#sent;
-    const parts = this.topics.flatMap((topic) => changeOf(topic, snapshot, sent) ?? []);
+    const told = [...this.topics, "stale"] as const;
+    const parts = told.flatMap((topic) => changeOf(topic, snapshot, sent) ?? []);
     this.#sent = snapshot;
     if (parts.length === 0) return undefined;
     const event = sent === undefined ? "full" : "change";
@@ -197,17 +232,42 @@ class LiveWatcher extends WaitingReader implements FrameSource {
 
 /** What differs in a topic, as a field of JSON; null for an item that is gone. */
 function changeOf(
-  topic: LiveTopic,
+  topic: LiveTopic | "stale",
   snapshot: Snapshot,
   sent: Snapshot | undefined,
 ): string | undefined {
-  const [items, before] = [snapshot.get(topic), sent?.get(topic)];
+  const items = snapshot.get(topic);
+  const before = sent?.get(topic) ?? (topic === "stale" ? noItems : undefined);
   if (items === undefined) return undefined;
   const changed = [...items].filter(([id, item]) => before?.get(id) !== item);
   const gone = [...(before?.keys() ?? [])].filter((id) => !items.has(id));
   if (before !== undefined && changed.length + gone.length === 0) return undefined;
   const fields = [...changed, ...gone.map((id) => [id, "null"] as const)];
   return `"${topic}":{${fields.map(([id, item]) => `${JSON.stringify(id)}:${item}`).join(",")}}`;
+}
+
+/** What one stream tells: of its own topics and keys. */
+function ownOf(
+  snapshot: Snapshot,
+  { topics, keyIds }: Pick<WantedLive, "topics" | "keyIds">,
+  { keys, failedKeys }: { readonly keys: Items; readonly failedKeys: ReadonlySet<string> },
+): Snapshot {
+  const own = new Map(snapshot);
+  const stale = new Map(snapshot.get("stale"));
+  for (const topic of stale.keys()) if (!topics.some((each) => each === topic)) stale.delete(topic);
+  if (keyIds.some((id) => failedKeys.has(id))) stale.set("key", "true");
+  if (keyIds.length > 0) {
+    own.set(
+      "key",
+      new Map(
+        keyIds.flatMap((id) => {
+          const key = keys.get(id);
+          return key === undefined ? [] : [[id, key] as const];
+        }),
+      ),
+    );
+  }
+  return own.set("stale", stale);
 }
 
 function byId<Item>(items: readonly Item[], idOf: (item: Item) => string): Items {
