@@ -118,3 +118,22 @@ test("a setting that waits for a restart has the value in use, and says that it 
     isPending: false,
   });
 });
+
+test("a restart setting that was added, moved or removed since waits at the place of the latest file", () => {
+  const moved = inUse(`# A line more.\n${file}`, file);
+  expect(moved.get("listen.data")).toMatchObject({ line: 3, isPending: false });
+  const secret = inUse(file.replace("canary-0123456789\n", "canary-9876543210\n"), file);
+  expect(secret.get("admin.bootstrap_token")).toMatchObject({ isPending: true });
+  const withUrl = file.replace("\nadmin:", "\nadmin:\n  public_url: https://console.example.com");
+  expect(inUse(withUrl, file).get("admin.public_url")).toMatchObject({
+    value: null,
+    source: "file",
+    line: 9,
+    isPending: true,
+  });
+  expect(inUse(file, withUrl).get("admin.public_url")).toMatchObject({
+    value: "https://console.example.com",
+    line: undefined,
+    isPending: true,
+  });
+});

@@ -11,7 +11,7 @@ import { parseYaml, type YamlTree } from "./text/yaml-tree.ts";
 export interface SettingInUse {
   /** Such as `environments[0].name`. */
   readonly key: string;
-  /** With its unit; what may be a secret is masked. */
+  /** With its unit; what may be a secret is masked. Null: nothing, until a restart. */
   readonly value: unknown;
   readonly source: "default" | "file" | "environment" | "command_line";
   /** Of the file, from 1; undefined for what it does not set. */
@@ -40,13 +40,24 @@ export function settingsInUse(
   sources: SettingSources,
 ): readonly SettingInUse[] {
   const latest = settingsOf(text, sources);
-  const values = new Map(latest.map(({ key, value }) => [key, value]));
-  const kept = (startText === text ? latest : settingsOf(startText, sources))
-    .filter(({ takesEffect }) => takesEffect === "restart")
-    .map((setting) => {
-      return { ...setting, isPending: !isSameValue(setting.value, values.get(setting.key)) };
-    });
-  return [...kept, ...latest.filter(({ takesEffect }) => takesEffect === "reload")];
+  const started = startText === text ? latest : settingsOf(startText, sources);
+  const kept = [...started].flatMap(([key, { setting, written }]) => {
+    if (setting.takesEffect !== "restart") return [];
+    const next = latest.get(key);
+    const isPending = !isSameValue(written, next?.written);
+    return [{ ...setting, line: next?.setting.line, isPending }];
+  });
+  const others = [...latest.values()].flatMap(({ setting }) => {
+    if (setting.takesEffect === "reload") return [setting];
+    return started.has(setting.key) ? [] : [{ ...setting, value: null, isPending: true }];
+  });
+  return [...kept, ...others];
+}
+
+interface Described {
+  readonly setting: SettingInUse;
+  /** Not masked, to compare. */
+  readonly written: unknown;
 }
 
 const mask = "[redacted]";
@@ -54,15 +65,15 @@ const longestText = 1_000;
 
 let schemaOfFile: JsonSchema | undefined;
 
-function settingsOf(text: string, sources: SettingSources): readonly SettingInUse[] {
+function settingsOf(text: string, sources: SettingSources): ReadonlyMap<string, Described> {
   const yaml = parseYaml(text);
-  if (!yaml.ok) return [];
+  if (!yaml.ok) return new Map();
   const { value } = yaml.tree;
   const whole = { ...value, plans: withDefaultPlans(value["plans"] ?? {}) };
   schemaOfFile ??= configInputSchema();
-  return [...leavesOf({ schema: schemaOfFile, value: whole, path: [] })].map((leaf) =>
-    describe(leaf, yaml.tree, sources),
-  );
+  const leaves = [...leavesOf({ schema: schemaOfFile, value: whole, path: [] })];
+  const described = leaves.map((leaf) => describe(leaf, yaml.tree, sources));
+  return new Map(described.map((each) => [each.setting.key, each]));
 }
 
 interface Leaf {
@@ -110,7 +121,7 @@ function describe(
   { schema, value, path }: Leaf,
   tree: YamlTree,
   { env, given }: SettingSources,
-): SettingInUse {
+): Described {
   const key = formatPath(path);
   const typed = given[key];
   const isOfFile = typed === undefined && isWritten(tree.value, path);
@@ -118,9 +129,10 @@ function describe(
   const ofFile = variables.length > 0 ? "environment" : "file";
   // A free text may be a secret that is kept out of the file.
   const isExpanded = isOfFile && typeof value === "string" && hasLimitedForms(schema);
-  return {
+  const written = typed ?? (isExpanded ? expandPlaceholders(value, env).text : value);
+  const setting: SettingInUse = {
     key,
-    value: shown(schema, typed ?? (isExpanded ? expandPlaceholders(value, env).text : value)),
+    value: shown(schema, written),
     source: isOfFile ? ofFile : typed === undefined ? "default" : "command_line",
     line: isOfFile ? tree.locate(path).line : undefined,
     variables,
@@ -128,6 +140,7 @@ function describe(
     takesEffect: needsRestart(key) ? "restart" : "reload",
     isPending: false,
   };
+  return { setting, written };
 }
 
 function isWritten(tree: unknown, path: ConfigPath): boolean {

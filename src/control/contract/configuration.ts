@@ -8,7 +8,7 @@ const settingSchema = z
       .unknown()
       .describe(
         "With its unit. Secrets, and what may contain one, are `[redacted]`; free text from the " +
-          "environment is shown as the file has it.",
+          "environment is shown as the file has it. Null for one that has no value until a restart.",
       ),
     source: z.enum(["default", "file", "environment", "command_line"]),
     line: z.int().nullable().describe("Line of the file; null for what it does not set."),

@@ -192,6 +192,7 @@ function From({
 }
 
 function valueText(value: unknown): string {
+  if (value === null) return "not set";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
