@@ -151,6 +151,8 @@ export class LimitModel {
     const slot = slotAt(nowMs);
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
     const overrun = Math.max(0, mostTokens - tokens);
+    // Whoever asks applies the limits, even if refused.
+    for (const scope of scopes) this.#account(scope, slot);
     const hopeless = scopes.find((scope) => overrun > overrunLimit(scope));
     if (hopeless !== undefined) return this.#refuseOverrun(hopeless, overrun, nowMs);
     const refusal = this.#refuse(scopes, demand, nowMs);
@@ -257,15 +259,22 @@ export class LimitModel {
     }
   }
 
-  /** Of the first id. */
+  /** Of the first id, as a call would find it. Changes nothing. */
   peek(scopes: readonly LimitScope[], nowMs: number): LimitState {
     const [first] = limitsById(scopes);
     if (first === undefined) throw new Error("no scopes");
-    return this.state(first, nowMs);
+    const slot = slotAt(nowMs);
+    const account = this.#accounts.get(first.id)?.copy() ?? new Account(slot, this.#overrunSlots);
+    account.advance(slot);
+    account.holdTo(first.tokens);
+    return this.state(first, nowMs, account);
   }
 
-  state(scope: LimitsOfId, nowMs: number): LimitState {
-    const account = this.#account(scope, slotAt(nowMs));
+  state(
+    scope: LimitsOfId,
+    nowMs: number,
+    account = this.#account(scope, slotAt(nowMs)),
+  ): LimitState {
     const { requests, tokens } = account.sum();
     const newest = (of: (charge: Charge) => number) => {
       const slots = account.counted().filter((charge) => of(charge) > 0);

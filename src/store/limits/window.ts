@@ -174,6 +174,11 @@ export class UsageWindow {
     return this.#used.sum + this.#debt;
   }
 
+  /** The limit beyond which use is a debt. */
+  get limit(): number {
+    return this.#limit;
+  }
+
   get counted(): number {
     return this.#used.counted;
   }
@@ -185,6 +190,16 @@ export class UsageWindow {
   /** The counted use of a slot. */
   at(slot: number): number {
     return this.#used.counts(slot) ? this.#used.at(slot) : 0;
+  }
+
+  copy(): UsageWindow {
+    const copy = new UsageWindow(this.#used.slot);
+    copy.#used = this.#used.copy();
+    copy.#added = this.#added?.copy();
+    copy.#limit = this.#limit;
+    copy.#debt = this.#debt;
+    copy.#openOverrun = this.#openOverrun;
+    return copy;
   }
 
   #enter(slot: number): void {
@@ -204,9 +219,7 @@ export class UsageWindow {
 
   /** Simulates the payment of the debt, second by second, on a copy. */
   #waitInDebtMs(limit: number, amount: number, nowMs: number): number {
-    const copy = new UsageWindow(0);
-    copy.#used = this.#used.copy();
-    copy.#debt = this.#debt;
+    const copy = this.copy();
     copy.holdTo(limit);
     const first = this.#used.slot;
     let slot = first;

@@ -167,10 +167,10 @@ export class MemoryLimitStore implements LimitStore {
     });
   }
 
-  /** The state of the first scope's id. */
+  /** The state of the first scope's id, as a call would find it. Changes no decision. */
   peek(scopes: readonly LimitScope[]): LimitState {
     const now = this.#advance();
-    const charges = this.#windows.prepare(scopes);
+    const charges = this.#windows.peek(scopes);
     return stateOf(firstOf(charges), charges, now);
   }
 

@@ -68,6 +68,19 @@ export class ScopeWindows {
     }
   }
 
+  /** What `prepare` would return, without keeping a window or applying a period or a limit. */
+  peek(scopes: readonly LimitScope[]): readonly ScopeWindow[] {
+    return scopes.map((scope) => {
+      const counted = countedSlotsOf(scope);
+      const kept = this.#shelfOf(scope).peek(scope.id);
+      kept?.advance(this.#slot);
+      if (kept?.counted === counted && kept.limit === heldTo(scope)) return { scope, window: kept };
+      const window = kept?.copy() ?? new UsageWindow(this.#slot, counted);
+      setUp(window, scope);
+      return { scope, window };
+    });
+  }
+
   prepare(scopes: readonly LimitScope[]): readonly ScopeWindow[] {
     return scopes.map((scope) => {
       const window = this.#windowOf(scope);
@@ -96,8 +109,11 @@ export class ScopeWindows {
   }
 
   #windowOf(scope: LimitScope): UsageWindow {
-    const shelf = (scope.window === "minute" ? this.#caps : this.#guarantees)[scope.unit];
-    return this.#windowIn(shelf, scope.id, countedSlotsOf(scope));
+    return this.#windowIn(this.#shelfOf(scope), scope.id, countedSlotsOf(scope));
+  }
+
+  #shelfOf({ window, unit }: LimitScope): Shelf {
+    return (window === "minute" ? this.#caps : this.#guarantees)[unit];
   }
 
   #windowIn(shelf: Shelf, id: string, counted: number): UsageWindow {
