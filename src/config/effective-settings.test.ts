@@ -16,7 +16,7 @@ admin:
   bootstrap_token: canary-0123456789
 telemetry:
   otlp:
-    endpoint: http://collector.example:4318
+    endpoint: http://collector.example:4318/canary
     headers: { authorization: Bearer canary }
 upstreams:
   east:
@@ -40,6 +40,7 @@ plans:
   pilot: { tokens_per_minute: 7, requests_per_minute: 5 }
 environments:
   - { name: production, hosts: ["*"], models: ["*"] }
+ledger: { events: { webhook: { url: "https://hooks.example/canary/canary", secret: whsec_canaryAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA } } }
 `;
 
 function inUse(text: string, start = text, given = {}): ReadonlyMap<string, SettingInUse> {
@@ -58,6 +59,12 @@ test("no secret of the file or of the environment is shown", () => {
   expect(inUse(file).get("upstreams.west.secret_access_key")?.value).toBe("[redacted]");
   expect(inUse(file).get("storage.url")?.value).toBe(
     "postgres://[redacted]@db.example/sluice?[redacted]",
+  );
+  expect(inUse(file).get("telemetry.otlp.endpoint")?.value).toBe(
+    "http://collector.example:4318/[redacted]",
+  );
+  expect(inUse(file).get("ledger.events.webhook.url")?.value).toBe(
+    "https://hooks.example/[redacted]",
   );
 });
 

@@ -132,7 +132,7 @@ function describe(
   const written = typed ?? (isExpanded ? expandPlaceholders(value, env).text : value);
   const setting: SettingInUse = {
     key,
-    value: shown(schema, written),
+    value: withSecretPath.has(key) ? originOf(written) : shown(schema, written),
     source: isOfFile ? ofFile : typed === undefined ? "default" : "command_line",
     line: isOfFile ? tree.locate(path).line : undefined,
     variables,
@@ -176,6 +176,17 @@ function shown(schema: JsonSchema, value: unknown): unknown {
     return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, shown({}, part)]));
   }
   return typeof value === "string" ? withoutCredentials(value).slice(0, longestText) : value;
+}
+
+/** URLs whose path is often the credential. */
+const withSecretPath: ReadonlySet<string> = new Set([
+  "ledger.events.webhook.url",
+  "telemetry.otlp.endpoint",
+]);
+
+function originOf(url: unknown): unknown {
+  const text = typeof url === "string" ? withoutCredentials(url) : "";
+  return text.replace(/^([^:]*:\/\/[^/?#\\]*).+$/s, `$1/${mask}`);
 }
 
 /** Hides user, password and query of a URL. */
