@@ -24,7 +24,7 @@ export const environmentsSchema = z.object({
           .nullable()
           .describe(
             "Base URL for clients: `https` at its own host, else the address of `listen.data`. " +
-              "Null if the system has chosen the port.",
+              "Null if that is all addresses, or the system has chosen the port.",
           ),
         models: z.array(z.string()).describe("Aliases."),
       })

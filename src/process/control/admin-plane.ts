@@ -93,14 +93,20 @@ export function platformOf({
   };
 }
 
+/** Such as `0.0.0.0` and `[::]`: all addresses of the machine, and none that clients use. */
+const unspecified = /^(?:0\.0\.0\.0|\[?[0:]+\]?)$/;
+
 /** Where clients reach an environment: a host of its own is behind a proxy with TLS. */
 function baseUrlOf(
   hosts: readonly string[],
   { hostname, port }: ListenAddress,
 ): string | undefined {
-  const host = hosts.find((name) => !name.includes("*"));
-  if (host !== undefined && !isLoopback(host)) return `https://${host}/v1`;
-  return port === 0 ? undefined : `${addressUrl({ hostname: host ?? hostname, port })}/v1`;
+  const own = hosts.find((name) => !name.includes("*"));
+  const host = own ?? hostname;
+  if (unspecified.test(host)) return undefined;
+  if (own !== undefined && !isLoopback(own)) return `https://${own}/v1`;
+  const plain = host.replaceAll(/[[\]]/g, "");
+  return port === 0 ? undefined : `${addressUrl({ hostname: plain, port })}/v1`;
 }
 
 function platformPool(pool: Pool, environments: Config["environments"]): PlatformPool {
