@@ -51,6 +51,8 @@ const healthyMs = 60_000;
 const beginTimeoutMs = 60_000;
 /** Longest time to store what is in the spools and close the database. */
 const stopTimeoutMs = 30_000;
+/** A key that asks for its usage gets its limits without totals then. */
+const longestTotalsMs = 1_000;
 
 /**
  * The main thread's side of the control thread. While there is none, what needs it fails as with an
@@ -205,7 +207,7 @@ export class ControlClient {
         find: (wanted) => ask("responses.find", wanted),
         remove: (wanted) => ask("responses.remove", wanted),
       } satisfies ResponseStore,
-      totalsOf: (keyId: string) => ask("usage.of-key", keyId),
+      totalsOf: (keyId: string) => ask("usage.of-key", keyId, longestTotalsMs),
       /** Takes rows that do not fit into the spool. */
       usage: { insert: (records) => ask("usage.insert", records) } satisfies Pick<
         UsageStore,

@@ -165,6 +165,8 @@ test("known keys work for fifteen minutes of an outage, then get 503 until it en
   // SQLite does not look at the file before it needs a page of it.
   expect(await outage.call()).toBe(200);
   await eventually("the loss is seen", () => outage.logged(outages.keys[0]) > 0);
+  const usage = await outage.gateway.get("/v1/usage");
+  expect([usage.status, await usage.json()]).toMatchObject([200, { totals: null }]);
   clock.advance(14 * 60_000);
   expect(await outage.call()).toBe(200);
   clock.advance(2 * 60_000);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { startGateway } from "../support/gateway.ts";
 import { describeWithPostgres } from "../support/postgres-databases.ts";
 import { runSluice, type ServingProcess, startServing } from "../support/sluice-process.ts";
 import { askAdmin, callWith, makeProcessFolder, type ProcessFolder } from "./outage-process.ts";
@@ -27,6 +28,19 @@ describeWithPostgres((databases) => {
     const [id = ""] = /key_\w+/.exec(output) ?? [];
     await sluice(folder, ["keys", "revoke", id]);
     await until(async () => (await callWith(second, key)) === 401);
+  });
+
+  test("a key reads its limits, without totals, while the database is silent", async () => {
+    const { server } = databases;
+    const storage = `{ url: "${await server.createDatabase()}" }`;
+    await using gateway = await startGateway({ sections: { storage } });
+    server.signal("SIGSTOP");
+    try {
+      const answer = await gateway.get("/v1/usage");
+      expect([answer.status, await answer.json()]).toMatchObject([200, { totals: null }]);
+    } finally {
+      server.signal("SIGCONT");
+    }
   });
 });
 
