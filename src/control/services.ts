@@ -94,10 +94,10 @@ export interface RefusalFinder {
 export interface LiveReader {
   readonly machine: string;
   /**
-   * Of each process that answers; with the keys of these secrets, or else with those that have open
-   * calls or were used in the last minute. Never rejects.
+   * Of each process that answers; with the keys of these secrets, and with those in use of these
+   * accounts (undefined: of all), which have open calls or were used in the last minute. Never rejects.
    */
-  facts(wanted?: Partial<WantedKeys>): Promise<readonly LiveFacts[]>;
+  facts(wanted: Pick<WantedKeys, "publicIds" | "accountIds">): Promise<readonly LiveFacts[]>;
   /** What is left under lists of scopes of one id each. Throws `StorageUnavailable`. */
   limits(of: readonly (readonly LimitScope[])[]): Promise<readonly LimitState[]>;
 }

@@ -55,12 +55,13 @@ export interface KeyWindow {
   readonly scopes: readonly LimitScope[];
 }
 
-/** Which keys to tell of: these secrets', or of these those of one account. */
+/** Which keys to tell of: those of these secrets, and others that are in use. */
 export interface WantedKeys {
   readonly publicIds: readonly string[];
-  /** Those with open calls, too. */
-  readonly hasOpen?: boolean | undefined;
-  readonly accountId?: string | undefined;
+  /** Secrets used lately: with their keys, those with open calls. Undefined: only those above. */
+  readonly recent?: readonly string[] | undefined;
+  /** Whose keys in use; undefined among them: everybody's, as well as a limited number of each account. */
+  readonly accountIds: readonly (string | undefined)[];
 }
 
 /** Reads what is left under the scopes of one id each, as all processes that share them count it. */

@@ -23,7 +23,7 @@ export interface LiveParts extends Pick<
   readonly snapshot: Snapshot;
 }
 
-/** Keys that one answer tells of: those with open calls, then the latest used. */
+/** Keys in use of an account, or of all: those with open calls, then the latest used. */
 const mostKeys = 500;
 const minuteSeconds = 60;
 
@@ -34,18 +34,22 @@ export function readLiveFacts(
 ): LiveFacts {
   const openByKey = services.running.countByKey();
   const found = new Map<string, KeyFacts>();
-  const open = wanted.hasOpen === true ? [...openByKey.keys()] : [];
-  for (const live of [
-    ...open.map((keyId) => keys.longestOf(keyId)),
-    ...wanted.publicIds.map((publicId) => keys.find(publicId)),
-  ]) {
+  const named = wanted.publicIds.map((publicId) => keys.find(publicId));
+  const inUse =
+    wanted.recent === undefined
+      ? []
+      : [
+          ...Array.from(openByKey.keys(), (keyId) => keys.longestOf(keyId)),
+          ...wanted.recent.map((publicId) => keys.find(publicId)),
+        ];
+  const room = new Map(wanted.accountIds.map((accountId) => [accountId, mostKeys]));
+  for (const [index, live] of [...named, ...inUse].entries()) {
     if (live === undefined || found.has(live.key.id)) continue;
     const { key, accountLimits } = live;
     const { publicId } = live.secret;
-    if (wanted.accountId !== undefined && key.accountId !== wanted.accountId) continue;
     const limits = key.limits ?? snapshot.plans.get(key.plan)?.limits;
     if (limits === undefined) continue;
-    if (found.size === mostKeys) break;
+    if (index >= named.length && !takesRoom(room, key.accountId)) continue;
     const { id: keyId, accountId, application, environment } = key;
     const windows = windowsOf({ key, publicId, limits, accountLimits }, snapshot);
     const openCalls = openByKey.get(keyId) ?? 0;
@@ -58,6 +62,13 @@ export function readLiveFacts(
     gates: services.capacity.facts(),
     keys: [...found.values()],
   };
+}
+
+/** Whether an account, or who sees all, has room for another key, which this takes. */
+function takesRoom(room: Map<string | undefined, number>, accountId: string): boolean {
+  const takers = [accountId, undefined].filter((each) => (room.get(each) ?? 0) > 0);
+  for (const each of takers) room.set(each, (room.get(each) ?? 0) - 1);
+  return takers.length > 0;
 }
 
 /** What a key uses now. `totals` reads what it has used. */

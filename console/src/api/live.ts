@@ -21,6 +21,8 @@ type LiveEvent = "full" | "change" | "end" | "lost";
 
 const shortestRetryMs = 2_000;
 const longestRetryMs = 30_000;
+/** Of all tabs, in one stream. */
+const mostKeys = 10;
 /** A tab that is hidden for so long does without. */
 const hiddenMs = 30_000;
 /** For what a page begins and ends to want, and for the answers of other tabs. */
@@ -195,7 +197,7 @@ function addressOfStream(): string {
   const query = new URLSearchParams({
     topics: [...new Set(names.map(([topic = ""]) => topic))].join(","),
   });
-  const keyIds = names.flatMap(([, id]) => id ?? []);
+  const keyIds = names.flatMap(([, id]) => id ?? []).slice(0, mostKeys);
   if (keyIds.length > 0) query.set("key_id", keyIds.join(","));
   return `/admin/v1/live?${query.toString()}`;
 }

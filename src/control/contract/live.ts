@@ -196,5 +196,5 @@ export const liveQuerySchema = z.strictObject({
     .string()
     .max(1_000)
     .optional()
-    .describe("For the topic `key`: one, or several separated by commas."),
+    .describe("For the topic `key`: one, or up to 10 separated by commas."),
 });

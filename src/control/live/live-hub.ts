@@ -1,12 +1,19 @@
+import type { KeySecret } from "../../domain/keys/key.ts";
+import type { LiveFacts } from "../../domain/live-facts.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { AdminCall } from "../../edge/dispatch/route.ts";
 import type { FrameSource } from "../../edge/replies/event-stream.ts";
-import { liveGatewaySchema, type LiveTopic, newestCallSchema } from "../contract/live.ts";
+import {
+  type KeyUseView,
+  liveGatewaySchema,
+  type LiveTopic,
+  newestCallSchema,
+} from "../contract/live.ts";
 import { viewRow } from "../platform/processes.ts";
 import type { AdminServices } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
-import { readKeyLive } from "./live-operations.ts";
+import { viewKeyLive, workingIds } from "./live-operations.ts";
 import { viewGates, viewKeys, viewProcesses, viewTargets } from "./live-view.ts";
 
 /** Items as JSON, by id. */
@@ -14,6 +21,16 @@ type Items = ReadonlyMap<string, string>;
 /** `stale` has the topics that could not be read: their items are earlier ones. */
 type Snapshot = ReadonlyMap<LiveTopic | "stale", Items>;
 const noItems: Items = new Map();
+type SecretsOfKeys = ReadonlyMap<string, readonly KeySecret[]>;
+const noSecrets: SecretsOfKeys = new Map();
+
+/** What all that watch are told from. */
+interface Now {
+  readonly facts: readonly LiveFacts[];
+  readonly uses: Promise<readonly KeyUseView[]>;
+  /** Of all keys that are watched alone. */
+  readonly keys: Promise<Items>;
+}
 
 export interface WantedLive {
   readonly call: Pick<AdminCall, "principal" | "isStillSignedIn">;
@@ -29,17 +46,15 @@ const newestCallMs = 3_600_000;
 const recheckMs = 4_000;
 const mostConnections = 200;
 const mostOfOneUser = 10;
+/** Keys that are watched alone, by all streams. */
+const mostKeys = 500;
 
-/**
- * Reads what is live once a second, as long as somebody watches: once for each audience (everything,
- * or one account) and each key, however many watch it.
- */
+/** Reads what is live once a second for everybody, as long as somebody watches. */
 export class LiveHub {
   readonly #services: AdminServices;
   readonly #watchers = new Set<LiveWatcher>();
-  /** Of the last second, by audience. */
-  #snapshots: ReadonlyMap<string, Snapshot> = new Map();
-  #keys: ReadonlyMap<string, string> = new Map();
+  /** Of the last second, by account; undefined: of those who see all. */
+  #snapshots: ReadonlyMap<string | undefined, Snapshot> = new Map();
   #tick = 0;
   #isClosed = false;
   #stopReads: (() => void) | undefined;
@@ -58,7 +73,9 @@ export class LiveHub {
       });
     }
     const ofUser = [...this.#watchers].filter(({ user }) => user === userOf(wanted)).length;
-    if (ofUser >= mostOfOneUser || this.#watchers.size >= mostConnections) {
+    const keyIds = new Set([...this.#watchers, wanted].flatMap((each) => each.keyIds));
+    const isFull = this.#watchers.size >= mostConnections || keyIds.size > mostKeys;
+    if (ofUser >= mostOfOneUser || isFull) {
       throw new GatewayError("too_many_requests", {
         message: "Too many live streams are open. Close some, and retry your request.",
         headers: { "retry-after": "5" },
@@ -91,29 +108,72 @@ export class LiveHub {
   async #run(): Promise<void> {
     this.#tick += 1;
     const watchers = [...this.#watchers];
-    const keyIds = new Set(watchers.flatMap((watcher) => watcher.keyIds));
-    const failedKeys = new Set<string>();
-    const keys = new Map<string, string>();
-    const snapshots = new Map<string, Snapshot>();
-    const byAudience = Map.groupBy(watchers, ({ accountId = "" }) => accountId);
-    await Promise.all([
-      ...Array.from(keyIds, async (id) => {
-        const key = await this.#readKey(id).catch(() => void failedKeys.add(id));
-        const known = key ?? this.#keys.get(id);
-        if (known !== undefined) keys.set(id, known);
-      }),
-      ...Array.from(byAudience, async ([audience, of]) => {
-        const topics = new Set(of.flatMap((watcher) => watcher.topics));
-        snapshots.set(audience, await this.#read(audience || undefined, topics));
-      }),
-    ]);
-    this.#keys = keys;
+    if (watchers.length === 0) {
+      this.#stopReads = undefined;
+      return;
+    }
+    const now = await this.#readNow(watchers);
+    const snapshots = new Map<string | undefined, Snapshot>();
+    await Promise.all(
+      Array.from(
+        Map.groupBy(watchers, ({ accountId }) => accountId),
+        async ([accountId, of]) => {
+          const topics = new Set(of.flatMap((watcher) => watcher.topics));
+          snapshots.set(accountId, await this.#read(accountId, topics, now));
+        },
+      ),
+    );
     this.#snapshots = snapshots;
     for (const watcher of watchers) {
-      const snapshot = snapshots.get(watcher.accountId ?? "") ?? new Map();
-      watcher.offer(ownOf(snapshot, watcher, { keys, failedKeys }), this.#tick);
+      const snapshot = snapshots.get(watcher.accountId);
+      if (snapshot !== undefined) watcher.offer(ownOf(snapshot, watcher), this.#tick);
     }
     this.#stopReads = this.#planNext(() => this.#run(), tickMs);
+  }
+
+  /** One read of facts and one of limits, for all that watch. */
+  /** One read of facts and one of limits, for all that watch. */
+  async #readNow(watchers: readonly LiveWatcher[]): Promise<Now> {
+    const { live, clock } = this.#services;
+    const keyIds = new Set(watchers.flatMap((watcher) => watcher.keyIds));
+    const ofKeys = watchers.filter(({ topics }) => topics.includes("keys"));
+    const now = clock.now();
+    const secrets = this.#readSecrets(keyIds);
+    const known = await secrets.catch(() => noSecrets);
+    const facts = await live.facts({
+      publicIds: [...known.values()].flatMap((each) => workingIds(each, now)),
+      accountIds: [...new Set(ofKeys.map(({ accountId }) => accountId))],
+    });
+    const uses = viewKeys(live, facts, now);
+    const keys = this.#viewWatchedKeys(secrets, uses);
+    // Whose items they are tells of a failure.
+    void Promise.allSettled([uses, keys]);
+    return { facts, uses, keys };
+  }
+
+  async #readSecrets(keyIds: ReadonlySet<string>): Promise<SecretsOfKeys> {
+    if (keyIds.size === 0) return noSecrets;
+    return this.#services.store.read(async ({ secrets }) => {
+      const found = new Map<string, readonly KeySecret[]>();
+      for (const id of keyIds) found.set(id, await secrets.ofKey(id));
+      return found;
+    });
+  }
+
+  async #viewWatchedKeys(
+    reading: Promise<SecretsOfKeys>,
+    uses: Promise<readonly KeyUseView[]>,
+  ): Promise<Items> {
+    const found = await reading;
+    const useOf = new Map((await uses).map((use) => [use.key_id, use]));
+    return byId(
+      Array.from(found, ([id, secrets]) => ({
+        id,
+        view: viewKeyLive({ use: useOf.get(id), secrets }, this.#services),
+      })),
+      ({ id }) => id,
+      ({ view }) => view,
+    );
   }
 
   async #recheck(): Promise<void> {
@@ -126,10 +186,12 @@ export class LiveHub {
     this.#stopRechecks = this.#planNext(() => this.#recheck(), recheckMs);
   }
 
-  async #read(accountId: string | undefined, topics: ReadonlySet<LiveTopic>): Promise<Snapshot> {
-    const { live, platform, clock } = this.#services;
-    const publicIds = topics.has("keys") ? {} : { publicIds: [] };
-    const facts = await live.facts({ accountId, ...publicIds });
+  async #read(
+    accountId: string | undefined,
+    topics: ReadonlySet<LiveTopic>,
+    { facts, uses, keys }: Now,
+  ): Promise<Snapshot> {
+    const isSeen = (use: KeyUseView) => accountId === undefined || use.account_id === accountId;
     const readers: Record<LiveTopic, () => Items | Promise<Items>> = {
       gateways: async () => {
         const rows = await this.#services.processRows();
@@ -137,12 +199,12 @@ export class LiveHub {
         return byId(views, ({ id }) => id);
       },
       processes: () => byId(viewProcesses(facts), ({ process }) => String(process)),
-      targets: () => byId(viewTargets(platform(), facts), ({ id }) => id),
+      targets: () => byId(viewTargets(this.#services.platform(), facts), ({ id }) => id),
       gates: () => byId(viewGates(facts), ({ kind, name }) => `${kind}:${name}`),
-      keys: async () => byId(await viewKeys(live, facts, clock.now()), (use) => use.key_id),
+      keys: async () => byId((await uses).filter(isSeen), (use) => use.key_id),
       calls: () => this.#readNewestCall(accountId),
-      // Of one key alone: `#readKey`.
-      key: () => new Map(),
+      // Of all streams: each takes its own.
+      key: () => keys,
     };
     const snapshot = new Map<LiveTopic | "stale", Items>();
     const stale = new Map<string, string>();
@@ -151,7 +213,7 @@ export class LiveHub {
         snapshot.set(topic, await readers[topic]());
       } catch {
         stale.set(topic, "true");
-        const earlier = this.#snapshots.get(accountId ?? "")?.get(topic);
+        const earlier = this.#snapshots.get(accountId)?.get(topic);
         if (earlier !== undefined) snapshot.set(topic, earlier);
       }
     }
@@ -167,10 +229,6 @@ export class LiveHub {
       items.map((call) => viewAs(newestCallSchema, call)),
       () => "newest",
     );
-  }
-
-  async #readKey(id: string): Promise<string> {
-    return JSON.stringify(await readKeyLive({ id }, this.#services));
   }
 }
 
@@ -250,28 +308,22 @@ function changeOf(
 function ownOf(
   snapshot: Snapshot,
   { topics, keyIds }: Pick<WantedLive, "topics" | "keyIds">,
-  { keys, failedKeys }: { readonly keys: Items; readonly failedKeys: ReadonlySet<string> },
 ): Snapshot {
-  const own = new Map(snapshot);
-  const stale = new Map(snapshot.get("stale"));
-  for (const topic of stale.keys()) if (!topics.some((each) => each === topic)) stale.delete(topic);
-  if (keyIds.some((id) => failedKeys.has(id))) stale.set("key", "true");
-  if (keyIds.length > 0) {
-    own.set(
-      "key",
-      new Map(
-        keyIds.flatMap((id) => {
-          const key = keys.get(id);
-          return key === undefined ? [] : [[id, key] as const];
-        }),
-      ),
-    );
-  }
-  return own.set("stale", stale);
+  const only = (of: "stale" | "key", names: readonly string[]) =>
+    new Map([...(snapshot.get(of) ?? noItems)].filter(([name]) => names.includes(name)));
+  return new Map([
+    ...snapshot,
+    ["key", only("key", keyIds)] as const,
+    ["stale", only("stale", topics)] as const,
+  ]);
 }
 
-function byId<Item>(items: readonly Item[], idOf: (item: Item) => string): Items {
-  return new Map(items.map((item) => [idOf(item), JSON.stringify(item)]));
+function byId<Item>(
+  items: readonly Item[],
+  idOf: (item: Item) => string,
+  viewOf: (item: Item) => unknown = (item) => item,
+): Items {
+  return new Map(items.map((item) => [idOf(item), JSON.stringify(viewOf(item))]));
 }
 
 function userOf({ call: { principal } }: Pick<WantedLive, "call">): string {

@@ -1,5 +1,5 @@
-import type { Key } from "../../domain/keys/key.ts";
-import { keyLiveSchema, targetsSchema } from "../contract/live.ts";
+import type { Key, KeySecret } from "../../domain/keys/key.ts";
+import { keyLiveSchema, type KeyUseView, targetsSchema } from "../contract/live.ts";
 import { lastUseOf, requireKey } from "../keys/key-view.ts";
 import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import { requireUnbound } from "../operation/scope.ts";
@@ -38,7 +38,7 @@ function listTargets(services: AdminServices): Operation {
       const since = Math.floor(now / hourMs - 1) * hourMs;
       const filter = { since, until: now };
       const [facts, totals, rows] = await Promise.all([
-        live.facts({ publicIds: [] }),
+        live.facts({ publicIds: [], accountIds: [] }),
         reports.totals({ filter, by: ["target"], limit: mostTargets }),
         processRows(),
       ]);
@@ -84,16 +84,31 @@ function getKeyLive(services: AdminServices): Operation {
   });
 }
 
-export async function readKeyLive(key: Pick<Key, "id">, services: AdminServices) {
+async function readKeyLive(key: Pick<Key, "id">, services: AdminServices) {
   const { store, live, clock } = services;
   const secrets = await store.read((view) => view.secrets.ofKey(key.id));
   const now = clock.now();
+  const facts = await live.facts({ publicIds: workingIds(secrets, now), accountIds: [] });
+  const [use] = await viewKeys(live, facts, now);
+  return viewKeyLive({ use, secrets }, services);
+}
+
+/** Public ids of the secrets that are accepted. */
+export function workingIds(secrets: readonly KeySecret[], now: number): readonly string[] {
   const working = secrets.filter(({ expiresAt = Infinity }) => expiresAt > now);
-  const facts = await live.facts({ publicIds: working.map(({ publicId }) => publicId) });
-  const [use = null] = await viewKeys(live, facts, now);
-  return {
-    machine: live.machine,
+  return working.map(({ publicId }) => publicId);
+}
+
+export function viewKeyLive(
+  {
     use,
+    secrets,
+  }: { readonly use: KeyUseView | undefined; readonly secrets: readonly KeySecret[] },
+  services: Pick<AdminServices, "live" | "lastUse">,
+) {
+  return {
+    machine: services.live.machine,
+    use: use ?? null,
     secrets: secrets.map((secret) => ({
       public_id: secret.publicId,
       last_used_at: timeText(lastUseOf(secret, services)),

@@ -16,6 +16,7 @@ import type { LiveHub } from "./live-hub.ts";
 const keepAliveMs = 15_000;
 /** A reader that takes nothing for so long is cut off. */
 const writeTimeoutMs = 60_000;
+const mostKeys = 10;
 const ofAccounts: ReadonlySet<LiveTopic> = new Set(["keys", "key", "calls"]);
 
 export const liveDescription: OperationDescription = {
@@ -44,6 +45,7 @@ export async function watchLive(
 ): Promise<Reply> {
   const { topics: named, key_id: ids } = parseFields(liveQuerySchema, query);
   const keyIds = ids?.split(",") ?? [];
+  if (keyIds.length > mostKeys) throw invalidField("key_id", `name at most ${mostKeys} keys`);
   const topics = readTopics(named);
   if (topics.some((topic) => !ofAccounts.has(topic))) requireUnbound(call.principal);
   if (topics.includes("key") !== (ids !== undefined)) {

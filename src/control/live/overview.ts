@@ -56,7 +56,7 @@ export function overviewOperation(services: AdminServices): Operation {
       const since = Math.floor(now / hourMs - 24) * hourMs;
       const filter = { since, until: now, accountId };
       const [facts, rows, totals, points, ofKeys, sold] = await Promise.all([
-        live.facts({ accountId }),
+        live.facts({ publicIds: [], accountIds: [accountId] }),
         processRows(),
         reports.totals({ filter, by: [], limit: 1 }),
         reports.series({ filter, by: [], step: "hour", limit: 1 }),

@@ -101,10 +101,10 @@ export class ProcessPages implements RefusalFinder, LiveReader {
     return all.toSorted((one, other) => one.number - other.number);
   }
 
-  async facts({ accountId, publicIds }: Parameters<LiveReader["facts"]>[0] = {}) {
-    const query = new URLSearchParams();
-    if (accountId !== undefined) query.set("account", accountId);
-    if (publicIds !== undefined) query.set("secrets", publicIds.join(","));
+  async facts({ accountIds, publicIds }: Parameters<LiveReader["facts"]>[0]) {
+    const query = new URLSearchParams({ secrets: publicIds.join(",") });
+    // Empty: of all.
+    for (const accountId of accountIds) query.append("account", accountId ?? "");
     const [own, others] = await Promise.all([
       this.#ownLive(query),
       this.#ask(`/live?${query.toString()}`, liveShape),
@@ -163,11 +163,11 @@ export class ProcessPages implements RefusalFinder, LiveReader {
 
   #ownLive(query: URLSearchParams): Promise<LiveFacts | undefined> {
     const { link, recentSecrets } = this.#options;
-    const named = query.get("secrets")?.split(",");
+    const accountIds = query.getAll("account").map((id) => id || undefined);
     const wanted = {
-      publicIds: named ?? recentSecrets(),
-      hasOpen: named === undefined,
-      accountId: query.get("account") ?? undefined,
+      publicIds: query.get("secrets")?.split(",") ?? [],
+      recent: accountIds.length === 0 ? undefined : recentSecrets(),
+      accountIds,
     };
     return link.ask("live.read", wanted, liveTimeoutMs).catch(() => undefined);
   }
