@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { generateApiKey, generateManagementToken } from "../../domain/keys/api-key.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { Route } from "../../edge/dispatch/route.ts";
 import { jsonReply } from "../../edge/replies/error-reply.ts";
 import { accountOf, tokenOf } from "../../../test/contracts/control-fixtures.ts";
@@ -256,6 +257,17 @@ test("the last use of a token is written at most once a minute", async () => {
   harness.clock.advance(1_000);
   await browser.send(path, bearer(token));
   expect(await lastUse()).toBe(harness.clock.now());
+});
+
+test("a stream that still stands is no use of its token", async () => {
+  const token = await addToken();
+  const principal = (await (await browser.send(path, bearer(token))).json()) as Principal;
+  const openedAt = harness.clock.now();
+  harness.clock.advance(120_000);
+  const request = new Request(`http://localhost${path}`, bearer(token));
+  expect(await harness.gate.isStill({ request }, principal)).toBe(true);
+  const { lastUsedAt } = (await harness.store.read(({ tokens }) => tokens.get("tok_1"))) ?? {};
+  expect(lastUsedAt).toBe(openedAt);
 });
 
 test("the local token is an operator without a user", async () => {

@@ -103,7 +103,7 @@ async function findPrincipal(asking: Asking, options: AdminGateOptions): Promise
   if (authorization !== null) {
     const text = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
     if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
-    return findByToken(text, options);
+    return findByToken(text, asking, options);
   }
   const secret = readCookie(request, "session", publicUrl());
   if (secret === undefined) {
@@ -115,6 +115,7 @@ async function findPrincipal(asking: Asking, options: AdminGateOptions): Promise
 
 async function findByToken(
   text: string,
+  { isPassive = false }: Asking,
   { store, clock, peppers }: AdminGateOptions,
 ): Promise<FoundPrincipal> {
   const publicId = readTokenId(text);
@@ -130,7 +131,9 @@ async function findByToken(
   if (now >= token.expiresAt) throw wrongToken("has expired");
   const enabled = requireEnabled("token", user);
   const isOutdated = pepper !== peppers.first;
-  if (isOutdated || token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
+  const { lastUsedAt } = token;
+  const isDue = lastUsedAt === undefined || (!isPassive && now - lastUsedAt >= 60_000);
+  if (isOutdated || isDue) {
     await noteUse(store, async ({ tokens }) => {
       await tokens.used(token.id, now);
       if (isOutdated) await tokens.renew(token.id, peppers.digest(text));
