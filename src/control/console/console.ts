@@ -52,6 +52,9 @@ const pageHeaders = {
   "cache-control": "no-cache",
 };
 
+/** Browsers ask for it by a name that never changes. */
+const icon = "icon.svg";
+
 const types: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   js: "text/javascript; charset=utf-8",
@@ -73,7 +76,7 @@ export function consoleRoutes(dataDir: string, clock: Pick<Clock, "monotonic">):
       { ...route, path: `/${name}/*`, handle: page },
     ]),
     { ...route, path: "/assets/*", handle: (call: PublicCall) => asset(call, call.parameter) },
-    { ...route, path: "/favicon.ico", handle: (call: PublicCall) => asset(call, "icon.svg") },
+    { ...route, path: "/favicon.ico", handle: (call: PublicCall) => asset(call, icon) },
   ];
 }
 
@@ -99,8 +102,8 @@ async function assetReply(read: ReadConsoleFile, name: string, sent: Headers): P
   const headers = {
     ...found.headers,
     "content-type": types[name.split(".").at(-1) ?? ""] ?? "application/octet-stream",
-    // Its name changes with its content.
-    "cache-control": "public, max-age=31536000, immutable",
+    // Names of others change with their content.
+    "cache-control": name === icon ? "no-cache" : "public, max-age=31536000, immutable",
     vary: "accept-encoding",
   };
   return { status: 200, headers, body: found.body };
