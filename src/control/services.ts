@@ -39,6 +39,8 @@ export interface AdminServices {
   readonly onKeysChanged: () => Promise<KeysApplied | undefined>;
   /** The processes on the database; empty if none is running. Throws `StorageUnavailable`. */
   readonly processRows: () => Promise<readonly ProcessRow[]>;
+  /** As they were in the last second, for who asks often: it writes nothing. */
+  readonly lastProcessRows: () => Promise<readonly ProcessRow[]>;
 }
 
 export type RunServices = Pick<

@@ -129,6 +129,7 @@ export class AdminFixture implements AsyncDisposable {
       return Promise.resolve(this.keysApplied);
     },
     processRows: () => Promise.resolve(this.processRows),
+    lastProcessRows: () => Promise.resolve(this.processRows),
   };
   readonly operations = adminOperations(this.services);
   readonly runOperation = createRunOperation(this.services);

@@ -103,6 +103,7 @@ function servicesOf(
     live: { machine: "", facts: async () => [], limits: async () => [] },
     processes: async () => [],
     processRows: async () => [],
+    lastProcessRows: async () => [],
     lastUse: () => undefined,
     onKeysChanged: async () => undefined,
   };

@@ -194,7 +194,7 @@ export class LiveHub {
     const isSeen = (use: KeyUseView) => accountId === undefined || use.account_id === accountId;
     const readers: Record<LiveTopic, () => Items | Promise<Items>> = {
       gateways: async () => {
-        const rows = await this.#services.processRows();
+        const rows = await this.#services.lastProcessRows();
         const views = rows.map((row) => liveGatewaySchema.parse(viewRow(row)));
         return byId(views, ({ id }) => id);
       },

@@ -52,16 +52,17 @@ export function overviewOperation(services: AdminServices): Operation {
     answer: overviewSchema,
     async run({ call: { principal } }) {
       const { accountId } = principal;
+      const isOfAll = accountId === undefined;
       const now = clock.now();
       const since = Math.floor(now / hourMs - 24) * hourMs;
       const filter = { since, until: now, accountId };
       const [facts, rows, totals, points, ofKeys, sold] = await Promise.all([
         live.facts({ publicIds: [], accountIds: [accountId] }),
-        processRows(),
+        isOfAll ? processRows() : [],
         reports.totals({ filter, by: [], limit: 1 }),
         reports.series({ filter, by: [], step: "hour", limit: 1 }),
         store.read((view) => needsOfKeys(view, principal, now)),
-        store.read((view) => view.keys.soldUnits({ now })),
+        isOfAll ? store.read((view) => view.keys.soldUnits({ now })) : new Map<string, number>(),
       ]);
       // Without them, the rest is still worth knowing.
       const keys = await viewKeys(live, facts, now).catch(() => []);
@@ -71,13 +72,12 @@ export function overviewOperation(services: AdminServices): Operation {
         ...needsOfSpools(facts),
         ...needsOfPools(platform(), sold),
       ];
-      const isOfAll = accountId === undefined;
       const open = facts.flatMap((each) =>
         isOfAll ? each.openCalls : each.keys.map(({ openCalls }) => openCalls),
       );
       const [sums] = totals.map((total) => viewTotal(total));
       return {
-        ...machinesAmong(live, isOfAll ? rows : []),
+        ...machinesAmong(live, rows),
         checked_at: timeText(now),
         needs: worstFirst([...(isOfAll ? ofGateway : []), ...needsOfLimits(keys), ...ofKeys]),
         keys: keys.slice(0, mostKeys),

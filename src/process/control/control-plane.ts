@@ -378,6 +378,7 @@ export class ControlPlane implements AsyncDisposable {
       lastUse: (publicId) => lastUse.of(publicId),
       onKeysChanged: () => this.#rows.applied(),
       processRows: () => this.#rows.list(),
+      lastProcessRows: () => this.#rows.last(),
     };
   }
 }

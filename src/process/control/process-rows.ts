@@ -81,6 +81,8 @@ export class ProcessRows {
   #differing: ReadonlySet<string> = new Set();
   #watch: KeysWatch | undefined;
   #keysEpoch: number | undefined;
+  /** Undefined when the last sign failed. */
+  #seen: ProcessesSeen | undefined;
   #limitsDigest: string | undefined;
 
   constructor(options: ProcessRowsOptions) {
@@ -113,6 +115,11 @@ export class ProcessRows {
   /** All processes, as the database has them now. Throws `StorageUnavailable`. */
   async list(): Promise<readonly ProcessRow[]> {
     return (await this.#signing.run()).processes;
+  }
+
+  /** All processes, as the database had them at the last sign. Throws `StorageUnavailable`. */
+  async last(): Promise<readonly ProcessRow[]> {
+    return this.#seen?.processes ?? this.list();
   }
 
   /**
@@ -153,6 +160,7 @@ export class ProcessRows {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const seen = await this.#signing.run().catch(() => undefined);
+      this.#seen = seen;
       // A message may have been lost.
       if (seen !== undefined) {
         this.#keysChanged(seen.keysEpoch);
