@@ -1,3 +1,4 @@
+import { type UnitUse, usesOf } from "../domain/limits/limit-scope.ts";
 import type { KeyTotal, KeyUse } from "../domain/live-facts.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
@@ -17,20 +18,18 @@ export function createKeyUsage(read: ReadKeyUse): (call: KeyCall) => Promise<Rep
 }
 
 function viewWindow({ of, seconds, state }: KeyUse["windows"][number]) {
-  const { limitRequests, remainingRequests, resetRequestsMs } = state;
-  const { limitTokens, remainingTokens, resetTokensMs } = state;
+  const { requests, tokens } = usesOf(state);
   return {
     scope: of,
     window_seconds: seconds,
     // A guarantee has no limit of requests.
-    requests:
-      limitRequests === Infinity ? null : useOf(limitRequests, remainingRequests, resetRequestsMs),
-    tokens: useOf(limitTokens, remainingTokens, resetTokensMs),
+    requests: requests.limit === Infinity ? null : viewUse(requests),
+    tokens: viewUse(tokens),
   };
 }
 
-function useOf(limit: number, remaining: number, resetMs: number) {
-  return { limit, used: limit - remaining, remaining, reset_ms: Math.ceil(resetMs) };
+function viewUse({ resetMs, ...use }: UnitUse) {
+  return { ...use, reset_ms: Math.ceil(resetMs) };
 }
 
 /** Times in seconds, as in OpenAI's objects. */

@@ -1,4 +1,4 @@
-import type { LimitState } from "../../domain/limits/limit-scope.ts";
+import { type LimitState, type UnitUse, usesOf } from "../../domain/limits/limit-scope.ts";
 import type {
   GateFacts,
   KeyFacts,
@@ -109,10 +109,11 @@ function viewUse(
     const state = states.get(window);
     if (state === undefined) continue;
     const { of: set_by, seconds } = window;
-    if (set_by === "guarantee") guarantee = { ...tokensOf(state, now), seconds };
+    const uses = usesOf(state);
+    if (set_by === "guarantee") guarantee = { ...viewUnit(uses.tokens, now), seconds };
     else {
-      requestUses.push({ ...requestsOf(state, now), set_by });
-      tokenUses.push({ ...tokensOf(state, now), set_by });
+      requestUses.push({ ...viewUnit(uses.requests, now), set_by });
+      tokenUses.push({ ...viewUnit(uses.tokens, now), set_by });
     }
   }
   const [requests, tokens] = [leastOf(requestUses), leastOf(tokenUses)];
@@ -128,22 +129,8 @@ function leastOf(uses: readonly WindowUseView[]): WindowUseView | undefined {
   )[0];
 }
 
-function requestsOf(state: LimitState, now: number) {
-  const { limitRequests: limit, remainingRequests: remaining, resetRequestsMs } = state;
-  return useOf({ limit, remaining, resetMs: resetRequestsMs }, now);
-}
-
-function tokensOf(state: LimitState, now: number) {
-  const { limitTokens: limit, remainingTokens: remaining, resetTokensMs } = state;
-  return useOf({ limit, remaining, resetMs: resetTokensMs }, now);
-}
-
-function useOf(
-  { limit, remaining, resetMs }: Readonly<Record<"limit" | "remaining" | "resetMs", number>>,
-  now: number,
-) {
-  const free_at = resetMs > 0 ? secondText(now + resetMs) : null;
-  return { limit, used: Math.max(0, limit - remaining), remaining, free_at };
+function viewUnit({ resetMs, ...use }: UnitUse, now: number) {
+  return { ...use, free_at: resetMs > 0 ? secondText(now + resetMs) : null };
 }
 
 function percentOf({ limit, used }: WindowUseView): number {

@@ -79,6 +79,28 @@ export interface LimitState {
   readonly resetTokensMs: number;
 }
 
+export interface UnitUse {
+  readonly limit: number;
+  /** At least 0, even while more is left than a limit that was lowered allows. */
+  readonly used: number;
+  readonly remaining: number;
+  readonly resetMs: number;
+}
+
+/** What is used in the scopes of one id, by unit. */
+export function usesOf(state: LimitState): Readonly<Record<LimitUnit, UnitUse>> {
+  const { limitRequests, remainingRequests, resetRequestsMs } = state;
+  const { limitTokens, remainingTokens, resetTokensMs } = state;
+  return {
+    requests: useOf(limitRequests, remainingRequests, resetRequestsMs),
+    tokens: useOf(limitTokens, remainingTokens, resetTokensMs),
+  };
+}
+
+function useOf(limit: number, remaining: number, resetMs: number): UnitUse {
+  return { limit, used: Math.max(0, limit - remaining), remaining, resetMs };
+}
+
 // Far above any model's answer, yet small enough that sums of a window stay exact integers.
 const largestTokenCount = 2 ** 40;
 
