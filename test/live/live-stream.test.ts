@@ -129,6 +129,10 @@ test("one key is watched with the last use of its secrets", async () => {
   const { data } = (await both.next()) ?? {};
   expect(Object.keys(data?.["key"] ?? {})).toEqual([key.id, second.id]);
   await both.leave();
+  // A key may be named by the prefix of a secret.
+  const prefixed = liveReader(await watchBoth(text.slice(0, 15)));
+  expect(Object.keys((await prefixed.next())?.data["key"] ?? {})).toEqual([key.id]);
+  await prefixed.leave();
   expect((await watchBoth(`${key.id},${world.other.key}`)).status).toBe(404);
 });
 
