@@ -112,8 +112,10 @@ export class ValkeyLimits implements LimitStore {
     const { client } = this.#options;
     const states = this.trust.decides ? await readWindows(client, asked) : undefined;
     return asked.map((names) => {
-      const own = this.#own.of(names, this.#reports.slot);
-      return states?.get(names) ?? stateOf(firstOf(own), own, this.#reports.serverMs);
+      const told = states?.get(names);
+      if (told !== undefined) return told;
+      const own = this.#own.peek(names, this.#reports.slot);
+      return stateOf(firstOf(own), own, this.#reports.serverMs);
     });
   }
 

@@ -3,7 +3,13 @@ import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { longestGuaranteeSeconds, slotMs } from "../../../domain/limits/slots.ts";
 import { UsageWindow } from "../window.ts";
-import { countedSlotsOf, refusalFor, refusedByShare, type Demand } from "../decision.ts";
+import {
+  countedSlotsOf,
+  refusalFor,
+  refusedByShare,
+  type Demand,
+  type ScopeWindow,
+} from "../decision.ts";
 import type { RefusedByLimit } from "../limit-store.ts";
 import type { RequestWindows } from "./scopes.ts";
 
@@ -57,6 +63,20 @@ export class OwnWindows {
       own.window.advance(slot);
       if (!isMinute) own.window.count(countedSlotsOf(scope));
       return own;
+    });
+  }
+
+  /** As `of`, without keeping a window or changing one. */
+  peek({ keys, scopes }: RequestWindows, slot: number): readonly ScopeWindow[] {
+    return scopes.map((scope, index) => {
+      const isMinute = scope.window === "minute";
+      const all = isMinute ? this.#minutes : this.#guarantees;
+      const kept = all.peek(keys[index] ?? "")?.window;
+      const counted = countedSlotsOf(scope);
+      const window = kept?.copy() ?? new UsageWindow(slot, counted);
+      window.advance(slot);
+      if (!isMinute) window.count(counted);
+      return { scope, window };
     });
   }
 
