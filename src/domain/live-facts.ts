@@ -23,6 +23,8 @@ export interface TargetFacts {
   readonly out: { readonly untilAt: number; readonly because: string } | undefined;
   /** Whether it is out because its provider refuses requests, as by a quota. */
   readonly isThrottled: boolean;
+  /** Why calls fail, while none has lived since a key was taken out and it is not out for all. */
+  readonly failing: string | undefined;
   /** Keys for which it is out alone. */
   readonly keysOut: number;
   readonly inFlight: number;

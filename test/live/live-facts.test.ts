@@ -91,7 +91,7 @@ test("targets tell what they did, which is out, until when and why", async () =>
   const broken = byModel.get("broken");
   expect(broken).toMatchObject({
     id: "simulator/fault-error-500",
-    state: "out",
+    state: "failing",
     failed_calls: 3,
     processes_out: 1,
     pool: "main",
@@ -101,7 +101,38 @@ test("targets tell what they did, which is out, until when and why", async () =>
   expect(Date.parse(broken?.out_until ?? "")).toBeGreaterThan(Date.now());
   const { needs } = await read(gateway, "/overview", overviewSchema);
   expect(needs).toMatchObject([
-    { kind: "target_out", severity: "bad", what: broken?.why ?? "", at: broken?.out_until ?? "" },
+    {
+      kind: "target_failing",
+      severity: "bad",
+      what: broken?.why ?? "",
+      at: broken?.out_until ?? "",
+    },
+  ]);
+});
+
+test("a target is failing while all that calls it fails, although it is out for these keys alone", async () => {
+  await using gateway = await startGateway({ sections });
+  const { text } = await gateway.createKey({ account: "only" });
+  const headers = { authorization: `Bearer ${text}` };
+  for (let count = 0; count < 3; count += 1) {
+    const response = await gateway.post("/v1/chat/completions", ask("broken"), { headers });
+    expect(response.status).toBe(503);
+    await response.text();
+  }
+  const [worst, ...others] = (await targetsOf(gateway)).data;
+  expect(worst).toMatchObject({
+    id: "simulator/fault-error-500",
+    state: "failing",
+    why: expect.stringMatching(
+      /^3 failures in a row, at last: unavailable; it is tried all the same, as nothing else serves broken$/,
+    ),
+    processes_out: 0,
+    keys_out: 1,
+  });
+  expect(others.map(({ state }) => state)).toEqual(["in_service", "in_service"]);
+  const { needs } = await read(gateway, "/overview", overviewSchema);
+  expect(needs).toMatchObject([
+    { kind: "target_failing", severity: "bad", what: worst?.why ?? "", at: null },
   ]);
 });
 

@@ -18,6 +18,9 @@ export const liveProcessSchema = z
   })
   .meta({ id: "LiveProcess" });
 
+/** The worst last. */
+export const targetStates = ["in_service", "throttled", "out", "failing"] as const;
+
 export const liveTargetSchema = z
   .object({
     id: z.string().describe("`upstream/identifier`."),
@@ -34,11 +37,12 @@ export const liveTargetSchema = z
       )
       .describe("The models that it serves."),
     state: z
-      .enum(["in_service", "throttled", "out"])
+      .enum(targetStates)
       .describe(
-        "The worst of all processes. `throttled`: out since its provider refuses requests.",
+        "The worst of all processes. `throttled`: out since its provider refuses requests. `failing`: " +
+          "its calls fail, but it is tried, as nothing else serves a model or other keys may succeed.",
       ),
-    why: z.string().nullable().describe("Why it is out."),
+    why: z.string().nullable().describe("Why it is out, or its calls fail."),
     out_until: timeSchema.nullable().describe("After that, the next answer ends it."),
     processes_out: z.int().describe("Processes for which it is out."),
     keys_out: z.int().describe("Keys for which alone it is out."),
@@ -131,6 +135,7 @@ export const liveGatewaySchema = processRowSchema.pick({
 export const badKinds = [
   "process_not_ready",
   "configuration_differs",
+  "target_failing",
   "target_out",
   "process_spool_filling",
   "pool_oversold",

@@ -9,6 +9,7 @@ import type {
 import {
   liveGateSchema,
   liveProcessSchema,
+  targetStates,
   type KeyUseView,
   type LiveTargetView,
   type WindowUseView,
@@ -22,7 +23,7 @@ export function viewProcesses(facts: readonly LiveFacts[]) {
     .toSorted((one, other) => one.process - other.process);
 }
 
-/** Each configured target, with the worst state that a process knows of it. */
+/** Each configured target, with the worst state that a process knows of it, the worst first. */
 export function viewTargets(platform: Platform, facts: readonly LiveFacts[]): LiveTargetView[] {
   const found = Map.groupBy(
     facts.flatMap(({ targets }) => targets),
@@ -44,19 +45,44 @@ export function viewTargets(platform: Platform, facts: readonly LiveFacts[]): Li
       }
     }
   }
-  return [...views.values()];
+  markLastOnes(platform, views);
+  const rank = ({ state }: LiveTargetView): number => targetStates.indexOf(state);
+  return [...views.values()].toSorted((one, other) => rank(other) - rank(one));
+}
+
+/** A target that is out gets calls all the same if nothing else can serve one of its models. */
+function markLastOnes({ environments }: Platform, views: ReadonlyMap<string, LiveTargetView>) {
+  const models = environments.flatMap((environment) =>
+    environment.models.map(({ alias, targets, fallbacks = [] }) => {
+      const others = environment.models.filter((model) => fallbacks.includes(model.alias));
+      const serving = [targets, ...others.map((model) => model.targets)].flat();
+      return { alias, targets, serving: serving.flatMap(({ id }) => views.get(id) ?? []) };
+    }),
+  );
+  const isIll = ({ state }: LiveTargetView): boolean => state === "out" || state === "failing";
+  const last = models.filter(({ serving }) => serving.every(isIll));
+  for (const view of views.values()) {
+    const served = last.filter(({ targets }) => targets.some(({ id }) => id === view.id));
+    if (served.length === 0) continue;
+    const aliases = [...new Set(served.map(({ alias }) => alias))].join(", ");
+    view.state = "failing";
+    view.why = `${view.why}; it is tried all the same, as nothing else serves ${aliases}`;
+  }
 }
 
 function stateOf(
   of: readonly TargetFacts[],
 ): Omit<LiveTargetView, "id" | "upstream" | "pool" | "models"> {
-  const rank = ({ out, isThrottled }: TargetFacts): number =>
-    out === undefined ? 0 : isThrottled ? 1 : 2;
+  const state = ({ out, isThrottled, failing }: TargetFacts): LiveTargetView["state"] => {
+    if (out !== undefined) return isThrottled ? "throttled" : "out";
+    return failing === undefined ? "in_service" : "failing";
+  };
+  const rank = (each: TargetFacts): number => targetStates.indexOf(state(each));
   const [worst] = of.toSorted((one, other) => rank(other) - rank(one));
   const limits = of.flatMap(({ limit = [] }) => limit);
   return {
-    state: worst?.out === undefined ? "in_service" : worst.isThrottled ? "throttled" : "out",
-    why: worst?.out?.because ?? null,
+    state: worst === undefined ? "in_service" : state(worst),
+    why: worst?.out?.because ?? worst?.failing ?? null,
     out_until: secondText(worst?.out?.untilAt),
     processes_out: of.filter(({ out }) => out !== undefined).length,
     keys_out: Math.max(0, ...of.map(({ keysOut }) => keysOut)),

@@ -123,7 +123,7 @@ function needsOfTargets(platform: Platform, facts: readonly LiveFacts[]): readon
   return viewTargets(platform, facts).flatMap(({ id, state, why, out_until: until }) => {
     if (state === "in_service") return [];
     const subject = { id, name: id, ...(until !== null && { at: Date.parse(until) }) };
-    return need(state === "out" ? "target_out" : "target_throttled", subject, why ?? state);
+    return need(`target_${state}`, subject, why ?? state);
   });
 }
 

@@ -49,6 +49,11 @@ export class OutUntil {
     return this.#reason.because;
   }
 
+  /** When the time out of service began. */
+  get sinceMs(): number {
+    return this.#sinceMs;
+  }
+
   /** Changes when it begins and ends: an earlier attempt is no evidence. */
   get period(): number {
     return this.#period;

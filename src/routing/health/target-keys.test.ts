@@ -41,6 +41,21 @@ describe("failures of one key", () => {
     expect(view("other").isOut).toBe(true);
   });
 
+  test("are told as those of all until another key's call lives", () => {
+    const { clock, attempt, health } = start();
+    const failing = () => health.facts()[0]?.failing;
+    attempt("connect-failed", 5, "bad");
+    expect(failing()).toBe("5 failures in a row, at last: connect-failed");
+    clock.advance(1);
+    attempt("ok", 1, "good");
+    expect(failing()).toBeUndefined();
+    clock.advance(1);
+    attempt("connect-failed", 5, "good");
+    expect(failing()).toContain("5 failures in a row");
+    attempt("throttled", 1, "bad");
+    expect(failing()).toContain("5 failures in a row");
+  });
+
   test("put it out for longer when they go on after a probe was answered", () => {
     const { clock, attempt, probe, view, returned } = start();
     attempt("unavailable", 5, "bad");

@@ -71,6 +71,8 @@ export class TargetState {
   readonly #streams = new AnswerTime();
   readonly #wholes = new AnswerTime();
   #isProbing = false;
+  /** When an attempt or a probe last showed that it works. */
+  #livedMs = Number.NEGATIVE_INFINITY;
 
   constructor(limit: ConcurrencyLimit) {
     this.limit = limit;
@@ -175,12 +177,14 @@ export class TargetState {
   ): TargetFacts {
     const { isOut, isRefusal, because } = this.#forAll;
     const limit = this.limit.limitAt(nowMs);
-    const keys = [...this.#byKey.values()];
+    const keysOut = [...this.#byKey.values()].filter((own) => own.isOut);
+    const failing = keysOut.find((own) => !own.isRefusal && own.sinceMs > this.#livedMs);
     return {
       id,
       out: isOut ? { untilAt: now + this.#forAll.leftMs(nowMs), because } : undefined,
       isThrottled: isOut && isRefusal,
-      keysOut: keys.filter((own) => own.isOut).length,
+      failing: isOut ? undefined : failing?.because,
+      keysOut: keysOut.length,
       inFlight: this.limit.inFlight,
       limit: limit === Infinity ? undefined : Math.floor(limit),
     };
@@ -207,6 +211,7 @@ export class TargetState {
   /** Ends what was due when the attempt began. */
   #returned(attempt: WatchedAttempt, nowMs: number): readonly TargetChange[] {
     const { key, beganMs } = attempt;
+    this.#livedMs = nowMs;
     const own = this.#byKey.get(key);
     const changes: TargetChange[] = [];
     if (this.#forAll.period === attempt.allPeriod && this.#forAll.isDue(beganMs)) {
@@ -321,6 +326,7 @@ export class TargetState {
   }
 
   #returnDue(nowMs: number): readonly TargetChange[] {
+    this.#livedMs = nowMs;
     const changes = this.#forAll.isDue(nowMs) ? [...this.#return(undefined, nowMs)] : [];
     for (const [key, own] of this.#byKey) {
       if (own.isDue(nowMs)) changes.push(...this.#return(key, nowMs));

@@ -156,7 +156,7 @@ function useRefresh(view: Overview | undefined, live: LiveParts): void {
 
 /** In the words of `useRefresh`. */
 function saidOf(needs: readonly NeedView[]): string {
-  const live = ["key_near_limit", "target_out", "target_throttled"];
+  const live = ["key_near_limit", "target_failing", "target_out", "target_throttled"];
   const own = needs.filter(({ kind }) => live.includes(kind));
   return own
     .map(({ kind, subject }) => `${kind} ${subject.id}`)

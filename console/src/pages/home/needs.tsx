@@ -9,6 +9,7 @@ import { useHref } from "../../url.ts";
 const words: Readonly<Record<NeedView["kind"], string>> = {
   process_not_ready: "Gateway not ready",
   configuration_differs: "Configuration differs",
+  target_failing: "Target failing",
   target_out: "Target out",
   process_spool_filling: "Spool fills up",
   pool_oversold: "Pool oversold",
@@ -51,6 +52,7 @@ function Place({ need: { kind, subject } }: { readonly need: NeedView }) {
 
 function pathOf(kind: NeedView["kind"], id: string): string {
   switch (kind) {
+    case "target_failing":
     case "target_out":
     case "target_throttled":
       return "/targets";

@@ -62,7 +62,7 @@ function Summary({ rows }: { readonly rows: readonly LiveTargetView[] }) {
   const text =
     ill.length === 0
       ? `All ${rows.length} targets are in service.`
-      : `${ill.length} of ${rows.length} targets ${ill.length === 1 ? "gets" : "get"} no calls: ` +
+      : `${ill.length} of ${rows.length} targets ${ill.length === 1 ? "is" : "are"} ill: ` +
         `${ill.map(({ id }) => id).join(", ")}.`;
   return <p role="status">{text}</p>;
 }
@@ -126,8 +126,13 @@ function Name({ target: { id, models, pool } }: { readonly target: Target }) {
   );
 }
 
-const stateNames = { in_service: "in service", throttled: "throttled", out: "out" } as const;
-const stateTones = { in_service: "ok", throttled: "warn", out: "bad" } as const;
+const stateNames = {
+  in_service: "in service",
+  throttled: "throttled",
+  out: "out",
+  failing: "failing",
+} as const;
+const stateTones = { in_service: "ok", throttled: "warn", out: "bad", failing: "bad" } as const;
 
 /** Whether it gets calls, and if not, until when, why, and what happens meanwhile. */
 function State({ target }: { readonly target: LiveTargetView }) {
@@ -154,7 +159,8 @@ function State({ target }: { readonly target: LiveTargetView }) {
 }
 
 /** What the gateway does with the calls of an ill target: those of the same models take them. */
-function meanwhile({ models }: LiveTargetView): string {
+function meanwhile({ state, models }: LiveTargetView): string {
+  if (state === "failing") return "Mend the upstream, or give its models other targets.";
   const aliases = [...new Set(models.map(({ alias }) => alias))].join(", ");
   return `Calls of ${aliases} go to their other targets and fallbacks, if they have any.`;
 }
