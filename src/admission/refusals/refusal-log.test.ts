@@ -59,6 +59,18 @@ test("of each key the last twenty are kept, and one key's many do not push out a
   expect(idsOf(log.list({ keyId: "key_loud" }, 100)).at(-1)).toBe("req_14981");
 });
 
+test("a burst of one cause does not push out the others of its key", () => {
+  const log = new RefusalLog();
+  const of = { keyId: "key_a" };
+  log.record(refusalOf(1, { ...of, rule: "model_unknown" }));
+  log.record(refusalOf(2, { ...of, rule: "invalid_request", param: "max_tokens" }));
+  for (let at = 3; at <= 1_000; at += 1) {
+    log.record(refusalOf(at, at % 2 === 0 ? of : { ...of, rule: "invalid_request", param: "n" }));
+  }
+  expect(log.size).toBe(20);
+  expect(idsOf(log.list({}, 100)).slice(-3)).toEqual(["req_983", "req_2", "req_1"]);
+});
+
 test("unknown callers with made-up ids do not push out refusals of keys", () => {
   const log = new RefusalLog();
   log.record(refusalOf(0, { keyId: "key_a" }));
@@ -87,7 +99,11 @@ test("a repeated id replaces the first one", () => {
 
 describe("any sequence of refusals", () => {
   const subject = fc.oneof(
-    fc.constantFrom("a", "b", "c", "d").map((name) => ({ keyId: `key_${name}` })),
+    fc.record({
+      keyId: fc.constantFrom("key_a", "key_b", "key_c", "key_d"),
+      rule: fc.constantFrom("requests_per_minute", "model_unknown"),
+      param: fc.constantFrom("model", "n"),
+    }),
     fc.constantFrom("a", "b", "c").map((name) => ({ publicId: name })),
     fc.constant({}),
   );
@@ -130,10 +146,14 @@ function plainList(
 ): readonly Refusal[] {
   const subjectOf = ({ explanation }: Refusal): string =>
     explanation.keyId ?? explanation.publicId ?? "";
+  const causeOf = ({ explanation: { rule, param } }: Refusal): string => `${rule} ${param}`;
   let kept: readonly Refusal[] = [];
   for (const refusal of refusals) {
     const own = kept.filter((one) => subjectOf(one) === subjectOf(refusal));
-    const surplus = own.length >= perSubject ? own[0] : undefined;
+    const byCause = Map.groupBy([...own, refusal], causeOf);
+    const most = Math.max(...Array.from(byCause.values(), (of) => of.length));
+    const [often] = own.filter((one) => byCause.get(causeOf(one))?.length === most);
+    const surplus = own.length >= perSubject ? often : undefined;
     const rest = kept.filter((one) => one !== surplus);
     kept = [...rest.slice(rest.length >= limit ? 1 : 0), refusal];
   }

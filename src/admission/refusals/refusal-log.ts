@@ -49,8 +49,8 @@ export class RefusalLog {
 }
 
 /**
- * Refusals in order of arrival. The oldest goes when there are too many, or the oldest of a subject
- * that has its share. Each takes constant time.
+ * Refusals in order of arrival. The oldest goes when there are too many. Of a subject that has its
+ * share, the oldest of the cause that it has most often goes. Each takes constant time.
  */
 class RefusalQueue {
   readonly #bounds: RefusalBounds;
@@ -71,7 +71,10 @@ class RefusalQueue {
     const subject = subjectOf(refusal);
     this.#remove(refusal.id);
     const own = this.#bySubject.get(subject);
-    if (own !== undefined && own.length >= this.#bounds.perSubject) this.#remove(own[0]);
+    if (own !== undefined && own.length >= this.#bounds.perSubject) {
+      const kept = own.flatMap((id) => this.find(id) ?? []);
+      this.#remove(oldestOfMost([...kept, refusal])?.id);
+    }
     if (this.#byId.size >= this.#bounds.limit) this.#remove(this.#byId.keys().next().value);
     this.#byId.set(refusal.id, refusal);
     const kept = this.#bySubject.get(subject);
@@ -100,6 +103,13 @@ class RefusalQueue {
     own.splice(own.indexOf(refusal.id), 1);
     if (own.length === 0) this.#bySubject.delete(subject);
   }
+}
+
+/** So that many of one cause do not push out another. */
+function oldestOfMost(refusals: readonly Refusal[]): Refusal | undefined {
+  const byCause = Map.groupBy(refusals, ({ explanation: { rule, param } }) => `${rule} ${param}`);
+  const [first = [], ...others] = byCause.values();
+  return others.reduce((most, of) => (of.length > most.length ? of : most), first)[0];
 }
 
 function subjectOf({ explanation: { keyId, publicId, accountId } }: Refusal): string {

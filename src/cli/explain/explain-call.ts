@@ -17,7 +17,7 @@ export function formatCall(call: ReplyRecord): string {
   const isRefused = call["outcome"] === "failed" && call["attempts"] === 0;
   const head = isRefused
     ? `The gateway refused this call. ${came} got ${status}. The reason is no longer kept: ` +
-      "only the last 20 errors of each key are, until the gateway restarts."
+      "only the last 20 errors of each key (of frequent ones, fewer) are, until the gateway restarts."
     : `The gateway did not refuse this call. ${came} ${outcomes[of("outcome")] ?? "ended"}: ${status}.`;
   const first = typeof call["first_event_ms"] === "number" ? `${of("first_event_ms")} ms` : "-";
   const facts = formatFacts([

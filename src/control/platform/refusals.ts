@@ -98,7 +98,7 @@ function unknownRequest(): GatewayError {
     message:
       "There is no record of this request. Requests that are not calls, such as lists of models, and " +
       "errors before a key is read (404, 405, 431) are not recorded. Of each key, the last 20 errors " +
-      "are kept until a restart, by the gateway that refused: ask on its machine. If the request has " +
+      "(of frequent ones, fewer) are kept until a restart, by the gateway that refused: ask there. If the request has " +
       "just ended, try again in a second.",
   });
 }

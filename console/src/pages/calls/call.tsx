@@ -102,7 +102,7 @@ function sentenceOf({ call, refusal }: Parts): string {
   if (refusal !== null) return refusal.summary;
   if (call === null) return "";
   if (isRefused(call)) {
-    return "The gateway refused it. The reason is no longer kept: only the last 20 errors of each key are.";
+    return "The gateway refused it. The reason is no longer kept: only the last 20 of each key are, of frequent ones fewer.";
   }
   switch (call.outcome) {
     case "completed":
