@@ -9,12 +9,10 @@ export function checkOutputCap({ caps }: Conversation, { maxOutputTokens }: Mode
   if (maxOutputTokens === undefined) return;
   for (const { field, tokens, isDemanded } of caps) {
     if (tokens <= maxOutputTokens || isDemanded === true) continue;
-    throw new GatewayError("invalid_value", {
-      message:
-        `${field} is too large: ${tokens}. This model supports at most ${maxOutputTokens} ` +
-        `completion tokens, whereas you provided ${tokens}.`,
-      param: field,
-    });
+    const message =
+      `${field} is too large: ${tokens}. This model supports at most ${maxOutputTokens} ` +
+      `completion tokens, whereas you provided ${tokens}.`;
+    throw new GatewayError("invalid_value", { message, keptMessage: message, param: field });
   }
 }
 
@@ -68,10 +66,8 @@ export function checkContextWindow(
 ): void {
   if (tokens <= model.contextWindow) return;
   const count = isCounted ? tokens : `at least ${tokens}`;
-  throw new GatewayError("context_length_exceeded", {
-    message:
-      `This model's maximum context length is ${model.contextWindow} tokens. However, your ` +
-      `messages resulted in ${count} tokens. Please reduce the length of the messages.`,
-    param,
-  });
+  const message =
+    `This model's maximum context length is ${model.contextWindow} tokens. However, your ` +
+    `messages resulted in ${count} tokens. Please reduce the length of the messages.`;
+  throw new GatewayError("context_length_exceeded", { message, keptMessage: message, param });
 }

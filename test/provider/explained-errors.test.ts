@@ -12,6 +12,11 @@ const models = `
     kind: chat
     context_window: 200000
     targets: [{ upstream: simulator, model: fault-bad-request-400 }]
+  capped:
+    kind: chat
+    context_window: 200000
+    max_output_tokens: 10
+    targets: [{ upstream: simulator, model: sim }]
   small:
     kind: chat
     context_window: 10
@@ -38,6 +43,8 @@ async function explained(gateway: TestGateway, response: Response) {
   return refusal;
 }
 
+const tool = (parameters: object) => ({ type: "function", function: { name: word, parameters } });
+
 test("every error that a key gets is explained, without what the request said", async () => {
   await using gateway = await startGateway({ sections: { models } });
   const limited = await gateway.createKey({ allowedModels: ["rejecting"] });
@@ -52,9 +59,49 @@ test("every error that a key gets is explained, without what the request said", 
   const cases: readonly (readonly [Response, object])[] = [
     [
       await post({ messages: [{ role: word, content: word }] }),
-      { status: 400, rule: "invalid_request", code: "invalid_value", param: "messages[0].role" },
+      {
+        status: 400,
+        rule: "invalid_request",
+        code: "invalid_value",
+        param: "messages[0].role",
+        summary:
+          "Invalid value: '...'. Supported values are: 'system', 'assistant', 'user', 'function', " +
+          "'tool', and 'developer'.",
+      },
     ],
-    [await post({ metadata: { [word]: 7 } }), { rule: "invalid_request", param: "metadata" }],
+    [
+      await post({ metadata: { [word]: 7 } }),
+      {
+        rule: "invalid_request",
+        param: "metadata",
+        summary: "Invalid type for 'metadata': expected a string, but got an integer instead.",
+      },
+    ],
+    [
+      await post({ metadata: { [word.repeat(9)]: "" } }),
+      { summary: expect.stringMatching(/^Invalid property name in 'metadata': '...' is too long/) },
+    ],
+    [
+      await post({ tools: [tool({ type: word })] }),
+      { summary: expect.stringMatching(/^Invalid schema for function '...': .*'type: ...'.$/) },
+    ],
+    [
+      await post({ temperature: 3 }),
+      {
+        param: "temperature",
+        summary:
+          "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 3 instead.",
+      },
+    ],
+    [
+      await post({ model: "capped", max_tokens: 11 }),
+      {
+        param: "max_tokens",
+        summary: expect.stringMatching(
+          /^max_tokens is too large: 11. This model supports at most 10 /,
+        ),
+      },
+    ],
     [await send(`{"${word}`), { status: 400, rule: "invalid_request", code: null, param: null }],
     [await send(word, { "content-type": "text/plain" }), { status: 415, rule: "invalid_request" }],
     [await post({ model: word }), { rule: "model_unknown", param: "model", model: null }],
@@ -98,7 +145,9 @@ test("explain shows the field of a bad body, and model and target of a call that
   };
   const url = "/v1/chat/completions";
   const bad = await explain(await gateway.post(url, chat({ max_tokens: "many" })));
-  expect(bad).toMatch(/^Refused with 400 invalid_type at .*: A field has the wrong JSON type\.$/m);
+  expect(bad).toMatch(
+    /^Refused with 400 invalid_type at .*: Invalid type for 'max_tokens': expected an integer, but got a string instead\.$/m,
+  );
   expect(bad).toMatch(/^ {2}Field +max_tokens$/m);
   const rejected = await explain(await gateway.post(url, chat({ model: "rejecting" })));
   expect(rejected).toContain("The upstream refused the request.");

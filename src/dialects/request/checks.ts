@@ -244,7 +244,7 @@ function outsideSet(value: unknown, supported: readonly string[]): Violation {
   const values = listValues(supported, "and");
   return new Violation(
     "invalid_value",
-    () => `Invalid value: '${clip(value)}'. Supported values are: ${values}.`,
+    (_path, quote) => `Invalid value: '${quote(value)}'. Supported values are: ${values}.`,
   );
 }
 
@@ -282,7 +282,7 @@ export function map(rules: MapRules): Check {
       const keyViolation = checkKey?.(key);
       if (keyViolation !== undefined) return keyViolation;
       const violation = checkValue(value[key]);
-      if (violation !== undefined) return violation.insideField(clip(key));
+      if (violation !== undefined) return violation.insideField(clip(key), "");
     }
     return undefined;
   };
@@ -294,9 +294,9 @@ export function keyAtMost(maximumLength: number): (key: string) => Violation | u
       ? undefined
       : new Violation(
           "string_above_max_length",
-          (path) =>
-            `Invalid property name in '${path}': '${key.slice(0, 3)}...${key.slice(-3)}' is too ` +
-            `long. Expected a string with maximum length ${maximumLength}, ` +
+          (path, quote) =>
+            `Invalid property name in '${path}': ` +
+            `'${quote(`${key.slice(0, 3)}...${key.slice(-3)}`)}' is too long. Expected a string with maximum length ${maximumLength}, ` +
             `but got a string with length ${key.length} instead.`,
         );
 }
@@ -308,22 +308,27 @@ export function tokenIdKey(key: string): Violation | undefined {
     ? undefined
     : new Violation(
         "invalid_value",
-        (path) =>
-          `Invalid key in '${path}': '${clip(key)}'. Expected a token id, a non-negative integer.`,
+        (path, quote) =>
+          `Invalid key in '${path}': '${quote(key)}'. Expected a token id, a non-negative integer.`,
       );
 }
+
+/** `quote` writes a text of the caller. */
+type MessageOf = (path: string, quote: (text: string) => string) => string;
 
 /** The first fault found. Containers prepend their names, so a valid body never builds a path. */
 export class Violation {
   readonly #row: GatewayErrorName;
-  readonly #message: (path: string) => string;
+  readonly #message: MessageOf;
   readonly #param: (path: string) => string;
   #path = "";
+  /** The path without names that are the caller's own. */
+  #keptPath = "";
 
   /** Message and `param` of the error, given the path of the field, such as `messages[1].content`. */
   constructor(
     row: GatewayErrorName,
-    message: (path: string) => string,
+    message: MessageOf,
     param: (path: string) => string = (path) => path,
   ) {
     this.#row = row;
@@ -331,9 +336,9 @@ export class Violation {
     this.#param = param;
   }
 
-  insideField(name: string): this {
-    if (this.#path === "") this.#path = name;
-    else this.#path = this.#path.startsWith("[") ? name + this.#path : `${name}.${this.#path}`;
+  insideField(name: string, keptName = name): this {
+    this.#path = inside(name, this.#path);
+    this.#keptPath = keptName === "" ? "" : inside(keptName, this.#keptPath);
     return this;
   }
 
@@ -342,9 +347,15 @@ export class Violation {
   }
 
   toError(): GatewayError {
-    const message = this.#message(this.#path);
-    return new GatewayError(this.#row, { message, param: this.#param(this.#path) });
+    const message = this.#message(this.#path, clip);
+    const keptMessage = this.#message(this.#keptPath, () => "...");
+    return new GatewayError(this.#row, { message, keptMessage, param: this.#param(this.#path) });
   }
+}
+
+function inside(name: string, path: string): string {
+  if (path === "") return name;
+  return path.startsWith("[") ? name + path : `${name}.${path}`;
 }
 
 /** "'a', 'b', and 'c'", as OpenAI writes sets. */

@@ -3,7 +3,7 @@
  * keywords that were not set as null, and strict servers refuse them.
  */
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
-import { anyObject, both, type Check, clip, Violation } from "./checks.ts";
+import { anyObject, both, type Check, Violation } from "./checks.ts";
 
 /** The schema of an answer; a server may take one that describes no object. */
 export function answerSchema(value: unknown): Violation | undefined {
@@ -31,9 +31,9 @@ function checkParameters(schema: unknown, name: string): Violation | undefined {
   if (type !== "object" && !isListWithObject(type)) {
     return new Violation(
       "invalid_function_parameters",
-      () =>
-        `Invalid schema for function '${clip(name)}': schema must be a JSON Schema of ` +
-        `'type: "object"', got 'type: ${clip(JSON.stringify(type))}'.`,
+      (_path, quote) =>
+        `Invalid schema for function '${quote(name)}': schema must be a JSON Schema of ` +
+        `'type: "object"', got 'type: ${quote(JSON.stringify(type))}'.`,
     );
   }
   set(schema, "type", "object");

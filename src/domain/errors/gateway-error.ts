@@ -31,6 +31,8 @@ export interface GatewayErrorDetails {
   readonly headers?: Readonly<Record<string, string>>;
   /** What is left of the limits, for dialects with headers of their own for it. */
   readonly limits?: LimitsLeft | undefined;
+  /** The message without any text of the caller, for `sluice explain`. Default: `when` of the row. */
+  readonly keptMessage?: string;
   /** For the log only. */
   readonly cause?: unknown;
   /** For `sluice explain`, never for the caller. Without it, the row and `param` explain. */
@@ -55,6 +57,7 @@ export class GatewayError extends Error {
   readonly row: GatewayErrorRow;
   readonly param: string | null;
   readonly type: string;
+  readonly keptMessage: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly limits: LimitsLeft | undefined;
   readonly explanation: RefusalExplanation | undefined;
@@ -65,6 +68,7 @@ export class GatewayError extends Error {
     this.row = rows[name];
     this.param = details.param ?? null;
     this.type = details.type ?? this.row.type;
+    this.keptMessage = details.keptMessage ?? this.row.when;
     this.headers = details.headers ?? {};
     this.limits = details.limits;
     this.explanation = details.explanation;

@@ -53,10 +53,10 @@ function explainByCode({ status, code, message }: GatewayError): RefusalExplanat
   return rule && { rule, summary: message };
 }
 
-/** The message itself is not kept: it may quote the request. */
+/** A message that may quote the request is not kept. */
 function explainByRow({
   rowName,
-  row,
+  keptMessage,
   status,
   cause,
 }: GatewayError): RefusalExplanation | undefined {
@@ -77,7 +77,7 @@ function explainByRow({
       return { rule: "internal_error", summary: "Unexpected failure; the log has its cause." };
     default: {
       const rule = rulesOfRows[rowName] ?? (status < 500 ? "invalid_request" : undefined);
-      return rule && { rule, summary: row.when };
+      return rule && { rule, summary: keptMessage };
     }
   }
 }

@@ -41,7 +41,7 @@ const rules: Readonly<Record<string, string>> = {
   hook: "A hook of the gateway refused it. Its operator knows why.",
   image_memory_full: repeat,
   body_memory_full: repeat,
-  invalid_request: "Change the field that is named here. The caller's error message says how.",
+  invalid_request: "Change the field that is named here. The caller's error message has all of it.",
   model_unknown: "Use an alias of the page Models: this environment has no model of that name.",
   model_not_allowed: "Add the model to the key's allowed models, or use another one.",
   model_kind: "Use a chat model for chats, and an embedding model for embeddings.",
