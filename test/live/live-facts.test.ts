@@ -158,6 +158,37 @@ test("gates and processes tell what is under way", async () => {
   await call;
 });
 
+test("a caller that left is no failure of its target, and a call that no target got is in no share", async () => {
+  const pools = "{ main: { tokens_per_minute: 1000000, max_in_flight: 1 } }";
+  await using gateway = await startGateway({ sections: { ...sections, pools } });
+  const sound = await gateway.post("/v1/chat/completions", ask("sound"));
+  expect(sound.status).toBe(200);
+  await sound.text();
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const call = gateway.post("/v1/chat/completions", ask("slow"), { signal }).catch(() => undefined);
+  await until("the call is under way", async () => {
+    return (await targetsOf(gateway)).gates.some(({ in_flight: calls }) => calls > 0);
+  });
+  const busy = await gateway.post("/v1/chat/completions", ask("slow"));
+  expect(busy.status).toBe(503);
+  await busy.text();
+  leaving.abort();
+  await call;
+  await until("all calls are known", async () => {
+    const { sums } = await read(gateway, "/overview", overviewSchema);
+    return sums?.calls === 3;
+  });
+  const { data } = await targetsOf(gateway);
+  expect(
+    data.map(({ id, calls, failed_calls: failed, share }) => [id, calls, failed, share]),
+  ).toEqual([
+    ["simulator/sound", 1, 0, 0.5],
+    ["simulator/fault-error-500", 0, 0, 0],
+    ["simulator/fault-slow-first-byte-60000", 1, 0, 0.5],
+  ]);
+});
+
 test("a key with an open call is told of, however long ago the call began", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({ sections, overrides: { clock } });

@@ -71,8 +71,8 @@ export const targetsSchema = z
     data: z.array(
       liveTargetSchema.extend({
         calls,
-        failed_calls,
-        share: z.number().describe("Of all calls, from 0 to 1."),
+        failed_calls: z.int().describe("Calls that failed; not those whose caller left."),
+        share: z.number().describe("Of the calls of all these targets, from 0 to 1."),
         first_event_ms,
       }),
     ),

@@ -43,15 +43,18 @@ function listTargets(services: AdminServices): Operation {
         processRows(),
       ]);
       const byTarget = new Map(totals.map((total) => [total.group.target, total]));
-      const all = totals.reduce((sum, { calls }) => sum + calls, 0);
-      const data = viewTargets(platform(), facts).map((target) => {
+      const targets = viewTargets(platform(), facts);
+      const all = targets.reduce((sum, { id }) => sum + (byTarget.get(id)?.calls ?? 0), 0);
+      const data = targets.map((target) => {
         const total = byTarget.get(target.id);
         const {
           calls = 0,
-          failed_calls = 0,
+          failed_calls: incomplete = 0,
+          abandoned_calls: abandoned = 0,
           first_event_ms = null,
         } = total ? viewTotal(total) : {};
-        return { ...target, calls, failed_calls, share: calls / Math.max(1, all), first_event_ms };
+        const share = calls / Math.max(1, all);
+        return { ...target, calls, failed_calls: incomplete - abandoned, share, first_event_ms };
       });
       return {
         ...machinesAmong(live, rows),
