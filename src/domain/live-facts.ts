@@ -45,6 +45,8 @@ export interface KeyFacts {
   readonly accountId: string;
   readonly application: string;
   readonly environment: string;
+  /** The plan that sets its limits; undefined: they are its own. */
+  readonly plan: string | undefined;
   readonly openCalls: number;
   readonly windows: readonly KeyWindow[];
 }

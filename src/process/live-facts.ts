@@ -53,7 +53,8 @@ export function readLiveFacts(
     const { id: keyId, accountId, application, environment } = key;
     const windows = windowsOf({ key, publicId, limits, accountLimits }, snapshot);
     const openCalls = openByKey.get(keyId) ?? 0;
-    found.set(keyId, { keyId, accountId, application, environment, openCalls, windows });
+    const plan = key.limits === undefined ? key.plan : undefined;
+    found.set(keyId, { keyId, accountId, application, environment, plan, openCalls, windows });
   }
   return {
     ...own,

@@ -333,7 +333,7 @@ test("what is live is shown: of a key, of all targets, and what needs somebody",
   const { key, api_key: text } = await createKey("--plan", "pilot", "--expires", "2d");
   expect((await call(text)).status).toBe(200);
   const shown = await folder.run("keys", "live", String(key["id"]));
-  expect(shown.output).toMatch(/^requests +1 of \d+ a minute, by its plan/);
+  expect(shown.output).toMatch(/^requests +1 of \d+ a minute, set by plan pilot/);
   const { output: targets } = await folder.run("targets");
   expect(targets).toMatch(/^TARGET +STATE [^]*titan-embed[^]* in_service /);
   const { output: overview } = await folder.run("overview");

@@ -186,7 +186,7 @@ test("a key near its limit appears to both who may see it, with whose limit it i
     await page.getByText("Key near its limit").first().waitFor();
     const link = page.getByRole("table").getByRole("link", { name: "my shop", exact: true });
     await link.first().waitFor();
-    await page.getByText("Set by the limits of this key").first().waitFor();
+    await page.getByText("Set by the key itself").first().waitFor();
     expect(await link.first().getAttribute("href")).toStartWith(`/keys/${mine.keyId}`);
   }
   await own.expectAccessible();

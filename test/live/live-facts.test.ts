@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { z } from "zod";
 import { keyLiveSchema, overviewSchema, targetsSchema } from "../../src/control/contract/live.ts";
+import { refusalsSchema } from "../../src/control/contract/refusals.ts";
 import { chatOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { until } from "../support/ledger-truth-process.ts";
@@ -243,6 +244,20 @@ test("a key's use is that of its window, and says whose limit leaves least", asy
   });
 });
 
+test("a limit of a plan is told by the plan's name, live, as a need and in a refusal", async () => {
+  const plans = "{ tiny: { requests_per_minute: 1, tokens_per_minute: 1000000 } }";
+  await using gateway = await startGateway({ sections: { plans }, key: { plan: "tiny" } });
+  for (const status of [200, 429]) {
+    const response = await gateway.post("/v1/chat/completions", ask("chat-model"));
+    expect([response.status, (await response.text()) === ""]).toEqual([status, false]);
+  }
+  const { needs, keys } = await read(gateway, "/overview", overviewSchema);
+  expect(keys).toMatchObject([{ plan: "tiny", requests: { used: 1, set_by: "plan" } }]);
+  expect(needs[0]?.what).toBe("It uses 100 % of the 1 requests a minute of plan tiny.");
+  const { data } = await read(gateway, "/refusals", refusalsSchema);
+  expect(data).toMatchObject([{ rule: "requests_per_minute", plan: "tiny" }]);
+});
+
 test("a guarantee is told with the length of its window", async () => {
   const pools = "{ main: { tokens_per_minute: 1000000, unit_tokens_per_minute: 10000 } }";
   await using gateway = await startGateway({ sections: { ...sections, pools } });
@@ -284,7 +299,7 @@ describeWithValkey(() => {
     expect(keys[0]).toMatchObject({ key_id: id, used_percent: 100 });
     expect(needs.find(({ kind }) => kind === "key_near_limit")).toMatchObject({
       subject: { type: "key", id },
-      what: "It uses 100 % of the 10 requests a minute of its plan.",
+      what: "It uses 100 % of the 10 requests a minute of the key itself.",
     });
     await server.kill();
     // Each process has counted its own calls, and the one that leads tells of them.

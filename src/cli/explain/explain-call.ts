@@ -129,6 +129,7 @@ export function formatRefusal(refusal: ReplyRecord, call: ReplyRecord = {}): str
     ["Model", typeof refusal["model"] === "string" ? of("model") : ofCall("model")],
     ["Dialect", of("dialect")],
     ["Target", ofCall("target")],
+    ["Plan", of("plan")],
     ["Field", of("param")],
     ...(window === undefined ? [] : windowFacts(refusal, window)),
   ];

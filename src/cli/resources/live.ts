@@ -53,7 +53,8 @@ export function showKeyLive({ io }: VerbCall, answer: ReplyRecord): void {
   if (use === undefined) return io.print("No process here accepts the key.");
   const ofUnit = (unit: "requests" | "tokens"): string => {
     const { used, limit, set_by: by } = readPart(use, unit) ?? {};
-    return `${String(used)} of ${String(limit)} a minute, by its ${by === "key" ? "plan" : "account"}`;
+    const whose = by === "plan" ? `plan ${cellOf(use, "plan")}` : `the ${String(by)}`;
+    return `${String(used)} of ${String(limit)} a minute, set by ${whose}`;
   };
   const { guarantee, open_calls: open } = use;
   const windows = { requests: ofUnit("requests"), tokens: ofUnit("tokens"), guarantee };

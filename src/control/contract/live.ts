@@ -89,7 +89,9 @@ const windowUse = z
     free_at: timeSchema
       .nullable()
       .describe("When all is free if nothing more is used; null: it is."),
-    set_by: z.enum(["key", "account"]).describe("Whose limit leaves least."),
+    set_by: z
+      .enum(["plan", "key", "account"])
+      .describe("Whose limit leaves least; `key`: the key has limits of its own."),
   })
   .meta({ id: "WindowUse", description: "The limit in force." });
 export type WindowUseView = z.infer<typeof windowUse>;
@@ -100,6 +102,7 @@ export const keyUseSchema = z
     account_id: z.string(),
     application: z.string(),
     environment: z.string(),
+    plan: z.string().nullable().describe("The plan that sets its limits; null: they are its own."),
     open_calls: z.int().describe("In the processes of the machine."),
     requests: windowUse,
     tokens: windowUse,

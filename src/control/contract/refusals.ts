@@ -18,6 +18,7 @@ export const refusalSchema = z
     account_id: z.string().nullable(),
     application: z.string().nullable(),
     environment: z.string().nullable(),
+    plan: z.string().nullable().describe("The plan that sets the limits of the key; null: itself."),
     model: z.string().nullable(),
     param: z.string().nullable().describe("Path of the field at fault."),
     window: z

@@ -128,16 +128,18 @@ function viewUse(
   states: ReadonlyMap<KeyWindow, LimitState | undefined>,
   now: number,
 ): KeyUseView | undefined {
+  const { plan = null } = key;
   let guarantee: KeyUseView["guarantee"] = null;
   const requestUses: WindowUseView[] = [];
   const tokenUses: WindowUseView[] = [];
   for (const window of windows) {
     const state = states.get(window);
     if (state === undefined) continue;
-    const { of: set_by, seconds } = window;
+    const { of, seconds } = window;
     const uses = usesOf(state);
-    if (set_by === "guarantee") guarantee = { ...viewUnit(uses.tokens, now), seconds };
+    if (of === "guarantee") guarantee = { ...viewUnit(uses.tokens, now), seconds };
     else {
+      const set_by = of === "key" && plan !== null ? "plan" : of;
       requestUses.push({ ...viewUnit(uses.requests, now), set_by });
       tokenUses.push({ ...viewUnit(uses.tokens, now), set_by });
     }
@@ -145,7 +147,7 @@ function viewUse(
   const [requests, tokens] = [leastOf(requestUses), leastOf(tokenUses)];
   if (requests === undefined || tokens === undefined) return undefined;
   const used_percent = Math.max(percentOf(requests), percentOf(tokens));
-  return { ...apiForm(key), requests, tokens, guarantee, used_percent };
+  return { ...apiForm(key), plan, requests, tokens, guarantee, used_percent };
 }
 
 /** The limit in force: the one that leaves least. */

@@ -148,11 +148,12 @@ function needsOfPools({ pools }: Platform, sold: ReadonlyMap<string, number>): r
 
 function needsOfLimits(keys: readonly KeyUseView[]): readonly NeedView[] {
   const near = keys.filter(({ used_percent: used }) => used > nearLimitPercent);
-  return near.map(({ key_id: id, application: name, used_percent: used, requests, tokens }) => {
+  return near.map((key) => {
+    const { key_id: id, application: name, plan, used_percent: used, requests, tokens } = key;
     const isOfRequests = requests.used / requests.limit >= tokens.used / tokens.limit;
     const { limit, set_by: by } = isOfRequests ? requests : tokens;
-    const whose = by === "key" ? "plan" : "account";
-    const what = `It uses ${used} % of the ${limit} ${isOfRequests ? "requests" : "tokens"} a minute of its ${whose}.`;
+    const whose = { plan: `plan ${plan}`, key: "the key itself", account: "its account" }[by];
+    const what = `It uses ${used} % of the ${limit} ${isOfRequests ? "requests" : "tokens"} a minute of ${whose}.`;
     return need("key_near_limit", { id, name }, what);
   });
 }

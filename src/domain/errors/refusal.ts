@@ -26,6 +26,8 @@ export interface RefusalExplanation {
   readonly accountId?: string;
   readonly application?: string;
   readonly environment?: string;
+  /** The plan that sets the limits of the key, unless they are its own. */
+  readonly plan?: string;
   /** Alias, if it is a configured model. */
   readonly model?: string;
   /** Path of the field at fault, such as `messages[0].role`. */

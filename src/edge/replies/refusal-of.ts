@@ -40,6 +40,7 @@ export function refusalOf(request: RefusedRequest): Refusal | undefined {
     accountId: key.accountId,
     application: key.application,
     environment: key.environment,
+    ...(key.limits === undefined && { plan: key.plan }),
     ...(param !== undefined && { param }),
   };
   return { ...told, explanation: { ...known, ...explanation } };

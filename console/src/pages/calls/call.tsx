@@ -118,7 +118,11 @@ function sentenceOf({ call, refusal }: Parts): string {
   }
 }
 
-function Refused({ refusal: { rule, param, window, at } }: { readonly refusal: RefusalView }) {
+function Refused({
+  refusal: { rule, param, plan, window, at },
+}: {
+  readonly refusal: RefusalView;
+}) {
   return (
     <section className="stack tight" aria-label="Refusal">
       <h2>Refusal</h2>
@@ -134,7 +138,7 @@ function Refused({ refusal: { rule, param, window, at } }: { readonly refusal: R
             name="In the 60 seconds before"
             used={window.used}
             limit={window.limit}
-            setBy={scopeText(window.scope_id)}
+            setBy={scopeText(window.scope_id, plan)}
           />
           <p className="small">
             The request needed {exactText(window.requested)}.{" "}
@@ -150,8 +154,8 @@ function Refused({ refusal: { rule, param, window, at } }: { readonly refusal: R
   );
 }
 
-function scopeText(id: string): string {
-  if (id.startsWith("key:")) return "the key";
+function scopeText(id: string, plan: string | null): string {
+  if (id.startsWith("key:")) return plan === null ? "the key itself" : `plan ${plan}`;
   return id.startsWith("account:") ? "the account, which all its keys share" : id;
 }
 

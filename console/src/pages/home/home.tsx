@@ -205,7 +205,11 @@ function unused(key: KeyUseView, live: unknown): KeyUseView {
 
 function KeyUse({ use }: { readonly use: KeyUseView }) {
   const href = useHref();
-  const setBy = { key: "the limits of this key", account: "the account, which all its keys share" };
+  const setBy = {
+    plan: `plan ${use.plan}`,
+    key: "the key itself",
+    account: "the account, which all its keys share",
+  };
   return (
     <div className="card stack tight">
       <h3>

@@ -162,7 +162,7 @@ function Now({ view }: ViewProps) {
   const live = useLive("key", view.id)?.get(view.id);
   const use = live?.use ?? undefined;
   const href = useHref();
-  const setBy = (scope: "key" | "account"): string =>
+  const setBy = (scope: "plan" | "key" | "account"): string =>
     scope === "account" ? "the account, which all its keys share" : limitsSource(view);
   return (
     <section className="stack tight" aria-label="Use of the limits">
