@@ -2,7 +2,7 @@
 import { useCallback } from "react";
 import { useLocation, useSearch } from "wouter";
 
-/** Those that a link to another page keeps. */
+/** Those that links within a section keep. */
 const shared = ["environment", "account", "range"] as const;
 
 export type UrlState<Name extends string> = Readonly<Record<Name, string>>;
@@ -32,21 +32,30 @@ export function useUrl<Name extends string>(
   return [state, change];
 }
 
-/** Makes addresses of other pages, which keep environment, account and range. */
+/**
+ * Makes addresses of other pages. Within a section, and between Usage and Calls, they keep
+ * environment, account and range; elsewhere a view begins without filters.
+ */
 export function useHref(): (path: string, own?: Readonly<Record<string, string>>) => string {
   const search = useSearch();
+  const [current] = useLocation();
   return useCallback(
     (path, own = {}) => {
       const query = new URLSearchParams(search);
       const next = new URLSearchParams(own);
-      for (const name of shared) {
+      for (const name of sectionOf(path) === sectionOf(current) ? shared : []) {
         const value = query.get(name);
         if (value !== null && !next.has(name)) next.set(name, value);
       }
       return withQuery(path, next);
     },
-    [search],
+    [search, current],
   );
+}
+
+function sectionOf(path: string): string {
+  const [, first = ""] = path.split("/");
+  return first === "calls" ? "usage" : first;
 }
 
 function withQuery(path: string, query: URLSearchParams): string {

@@ -61,7 +61,7 @@ test("an account holder has the actions of its own keys, and sees nothing of ano
   await visit.expectClean();
 });
 
-test("a holder creates an application and a key in one form; a plan of others is refused", async () => {
+test("a holder creates an application and a key in one form, on a plan of its account", async () => {
   await using visit = await world.signedIn(ada);
   const { page } = visit;
   await page.getByRole("button", { name: "Create key" }).click();
@@ -69,15 +69,63 @@ test("a holder creates an application and a key in one form; a plan of others is
   await dialog.getByLabel("Application", { exact: true }).selectOption("A new application...");
   await dialog.getByLabel("Environment").locator("option").first().waitFor({ state: "attached" });
   expect(await dialog.getByLabel("Account").count()).toBe(0);
-  await dialog.getByLabel("Name of the application").fill("from the form");
-  await dialog.getByLabel("Plan").selectOption("pro");
-  await dialog.getByRole("button", { name: "Create key" }).click();
-  await dialog.getByText("Your account can issue keys on: standard.").first().waitFor();
+  await dialog.getByLabel("Application's name").fill("from the form");
+  const plans = dialog.getByLabel("Plan").locator("option");
+  expect(await plans.allTextContents()).toEqual(["standard"]);
   await visit.expectAccessible();
-  await dialog.getByLabel("Plan").selectOption("standard");
   await dialog.getByRole("button", { name: "Create key" }).click();
   await page.getByRole("button", { name: "I have stored it" }).click();
   await page.getByRole("row", { name: /from the form/ }).waitFor();
+  await visit.expectClean();
+});
+
+test("a holder whose account has no plan is told who can allow one, and no application is made", async () => {
+  const account = await world.admin("POST", "/accounts", { name: "Gamma Ltd" });
+  const grete = { email: "grete@example.com", password };
+  const user = { ...grete, role: "account_holder", account_id: account.id };
+  await world.admin("POST", "/users", user);
+  await using visit = await world.signedIn(grete);
+  const { page } = visit;
+  await page.getByRole("button", { name: "Create key" }).first().click();
+  await page.getByText("An operator can allow one").waitFor();
+  expect(await page.getByRole("dialog").getByLabel("Plan").count()).toBe(0);
+  await visit.expectAccessible();
+  await visit.expectClean();
+});
+
+test("a refused key leaves no application behind, and an operator is warned of a plan of others", async () => {
+  const wanted = { name: "Full Ltd", plans: ["standard"] };
+  const account = await world.admin("POST", "/accounts", wanted);
+  await using visit = await world.signedIn(operator, { path: `/keys?account=${account.id}` });
+  const { page } = visit;
+  await page.getByRole("button", { name: "Create key" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "Create a key" });
+  await dialog.getByLabel("Application's name").fill("never");
+  await dialog.getByLabel("Plan").selectOption("pro");
+  await dialog.getByText("Plan pro is not among the plans of account Full Ltd").waitFor();
+  await visit.expectAccessible();
+  await dialog.getByLabel("Key's name").fill("long ".repeat(100));
+  await dialog.getByRole("button", { name: "Create key" }).click();
+  await dialog.getByRole("alert").waitFor();
+  await page.waitForLoadState("networkidle");
+  const { data } = await world.admin("GET", `/applications?account_id=${account.id}`);
+  expect(data).toEqual([]);
+  await visit.expectClean();
+});
+
+test("the navigation begins without filters, and a filter without a field can be removed", async () => {
+  const filters = `account=${foreign.accountId}&range=7d`;
+  await using visit = await world.signedIn(operator, { path: `/keys?${filters}` });
+  const { page } = visit;
+  await page
+    .getByRole("navigation", { name: "Pages" })
+    .getByRole("link", { name: "Users" })
+    .click();
+  await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
+  expect(page.url()).toBe(`${visit.url}/users`);
+  await page.goto(`${visit.url}/keys?view=applications&${filters}`);
+  await page.getByRole("button", { name: "Remove the filter Account: Beta Ltd" }).click();
+  await page.getByRole("rowheader", { name: "app of Alpha Ltd" }).waitFor();
   await visit.expectClean();
 });
 

@@ -102,6 +102,7 @@ test("a key in use is revoked only after its name was typed, and the receipt nam
   const dialog = page.getByRole("alertdialog", { name: "Revoke in use" });
   await dialog.getByLabel("It is in use").fill("something else");
   await dialog.getByRole("button", { name: "Revoke key" }).click();
+  await dialog.getByText("This is not its name. Nothing was revoked").waitFor();
   expect(await call(key.text)).toBe(200);
   await visit.expectAccessible();
   await dialog.getByLabel("It is in use").fill("in use");
@@ -109,6 +110,10 @@ test("a key in use is revoked only after its name was typed, and the receipt nam
   await page.getByText("1 of 1 gateways refuse it.").waitFor();
   expect(await call(key.text)).toBe(401);
   await visit.expectAccessible();
+  await page.reload();
+  await page.getByText(new RegExp(`It was revoked .* by ${operator.email}, for good`)).waitFor();
+  const text = (await page.locator("main").textContent()) ?? "";
+  expect(/refuse it|at the moment|within a second/.exec(text)).toBeNull();
   await visit.expectClean();
 });
 
@@ -209,10 +214,10 @@ test("applications are created, renamed, disabled and deleted", async () => {
     .locator("option", { hasText: "local" })
     .waitFor({ state: "attached" });
   await dialog.getByLabel("Account").selectOption("Demo");
-  await dialog.getByLabel("Name of the application").fill("demo");
+  await dialog.getByLabel("Application's name").fill("demo");
   await dialog.getByRole("button", { name: "Create application" }).click();
   await dialog.getByText("The name 'demo' is taken.").first().waitFor();
-  await dialog.getByLabel("Name of the application").fill("reports");
+  await dialog.getByLabel("Application's name").fill("reports");
   await dialog.getByRole("button", { name: "Create application" }).click();
   await page.getByRole("button", { name: "Change reports" }).click();
   await page.getByLabel("Name", { exact: true }).fill("weekly reports");

@@ -4,6 +4,7 @@ import type * as contract from "../../../src/control/contract.ts";
 
 export type {
   CallDetail,
+  AuditAction,
   AuditEntryView,
   CallRow,
   KeyStatus,

@@ -1,4 +1,5 @@
-import { Field } from "./field.tsx";
+import { useState } from "react";
+import { Checkbox, Field } from "./field.tsx";
 
 /** A password that is chosen, with the rules that it must keep. */
 export function NewPassword({
@@ -14,17 +15,21 @@ export function NewPassword({
   readonly onChange: (value: string) => void;
   readonly hasFocus?: boolean;
 }) {
+  const [isShown, setShown] = useState(false);
   return (
-    <Field
-      label={label}
-      name={name}
-      type="password"
-      autoComplete="new-password"
-      isRequired
-      hasFocus={hasFocus}
-      value={value}
-      onChange={onChange}
-      hint="12 to 256 characters, not a common password, and not your email address."
-    />
+    <>
+      <Field
+        label={label}
+        name={name}
+        type={isShown ? "text" : "password"}
+        autoComplete="new-password"
+        isRequired
+        hasFocus={hasFocus}
+        value={value}
+        onChange={onChange}
+        hint="12 to 256 characters, not a common password, and not your email address."
+      />
+      <Checkbox label="Show the password" isSelected={isShown} onChange={setShown} />
+    </>
   );
 }

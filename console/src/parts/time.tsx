@@ -34,9 +34,13 @@ const units = [
   ["second", 1_000],
 ] as const;
 
-/** "3 hours ago", "in 2 days". */
+/** "3 hours ago"; never in the future, when the clock of the gateway is ahead. */
 export function ago(at: string | number, now = Date.now()): string {
-  const passed = new Date(at).getTime() - now;
+  return distanceText(Math.min(0, new Date(at).getTime() - now));
+}
+
+/** "3 hours ago", "in 2 days". */
+function distanceText(passed: number): string {
   const [unit, length] = units.find(([, each]) => Math.abs(passed) >= each) ?? ["second", 1_000];
   return relative.format(Math.trunc(passed / length), unit);
 }
@@ -77,7 +81,10 @@ export function Time({
   if (at === null || at === undefined) return <span className="muted">{none}</span>;
   const date = new Date(at);
   return (
-    <time dateTime={at} title={`${exact.format(date)}\n${at}\n${ago(at)}`}>
+    <time
+      dateTime={at}
+      title={`${exact.format(date)}\n${at}\n${distanceText(date.getTime() - Date.now())}`}
+    >
       {isRelative ? ago(at) : (isExact ? toTheSecond : absolute).format(date)}
     </time>
   );

@@ -4,7 +4,6 @@ import { type PageEntry, pagesFor } from "../pages.tsx";
 import { Button } from "../parts/button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { type Fact, Facts } from "../parts/facts.tsx";
-import { useHref } from "../url.ts";
 import { useRole } from "./role.ts";
 
 const sequenceMs = 1_000;
@@ -14,7 +13,6 @@ export function Keyboard() {
   const [isHelp, setHelp] = useState(false);
   const entries = pagesFor(useRole());
   const [, navigate] = useLocation();
-  const href = useHref();
   useEffect(() => {
     let hasGo = 0;
     const press = (event: KeyboardEvent): void => {
@@ -22,7 +20,7 @@ export function Keyboard() {
       const isSecond = performance.now() - hasGo < sequenceMs;
       hasGo = 0;
       const target = entries.find(({ link }) => link?.key === event.key);
-      if (isSecond && target !== undefined) navigate(href(target.path));
+      if (isSecond && target !== undefined) navigate(target.path);
       else if (event.key === "g") hasGo = performance.now();
       else if (event.key === "?") setHelp(true);
       else if (event.key === "/") {
@@ -32,7 +30,7 @@ export function Keyboard() {
     };
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
-  }, [entries, navigate, href]);
+  }, [entries, navigate]);
   if (!isHelp) return null;
   return <Help entries={entries} onClose={() => setHelp(false)} />;
 }

@@ -5,7 +5,7 @@ import type { OneTimeLink } from "../api/link.ts";
 import { signedIn } from "../api/session.ts";
 import { useChange } from "../api/use-change.ts";
 import { Button } from "../parts/button.tsx";
-import { ErrorNote } from "../parts/error-note.tsx";
+import { ErrorNote, Note } from "../parts/error-note.tsx";
 import { Form } from "../parts/form.tsx";
 import { NewPassword } from "../parts/new-password.tsx";
 import { Page, Skeleton } from "../parts/page.tsx";
@@ -30,7 +30,11 @@ export function LinkPage({ purpose, token }: OneTimeLink) {
       <Page title={isUsed ? "This link does not sign in" : titles[purpose]}>
         {purpose === "new-password" && !isUsed && (
           <>
-            <p>The link signs you in once. From then on, you sign in with this password.</p>
+            <p>
+              An operator has made this link for you, to the console of Sluice, the gateway to AI
+              models. It signs you in once, and then shows your account. From then on, you sign in
+              with your email address and this password.
+            </p>
             <Form
               submit="Set password and sign in"
               isRunning={isRunning}
@@ -44,8 +48,13 @@ export function LinkPage({ purpose, token }: OneTimeLink) {
         {purpose === "sign-in" && failure === undefined && <Skeleton rows={2} />}
         {failure !== undefined && (isUsed || purpose === "sign-in") && (
           <>
-            <ErrorNote failure={failure} {...(!isUsed && { onRetry: () => signIn() })} />
-            {isUsed && <p>{advice[purpose]}</p>}
+            {isUsed ? (
+              <Note tone="warn">
+                <p>{advice[purpose]}</p>
+              </Note>
+            ) : (
+              <ErrorNote failure={failure} onRetry={() => signIn()} />
+            )}
             <div>
               <Button look="primary" onPress={loadSession}>
                 Go to the console
@@ -58,13 +67,16 @@ export function LinkPage({ purpose, token }: OneTimeLink) {
   );
 }
 
-const titles = { "sign-in": "Signing in...", "new-password": "Choose a password" } as const;
+const titles = {
+  "sign-in": "Signing in...",
+  "new-password": "Choose your password for Sluice",
+} as const;
 
 const advice = {
   "sign-in":
     "The link that the demo prints works once, within 10 minutes, in a browser on the gateway's " +
     "machine. If you used it in this browser, you are signed in already. Restart the demo for another.",
   "new-password":
-    "It works once, and ends when another is made. If you have set a password with it, sign in " +
-    "with that.",
+    "It works once, until its time is over or another is made. If you have set a password with it, " +
+    "sign in with that; else ask an operator for another link.",
 } as const;

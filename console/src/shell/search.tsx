@@ -1,6 +1,5 @@
 import { type FormEvent, useState } from "react";
 import { useLocation } from "wouter";
-import { useHref } from "../url.ts";
 
 /** By the beginning of an id. Of an API key only the part that is no secret gets into the address. */
 const places: readonly { readonly pattern: RegExp; readonly path: (id: string) => string }[] = [
@@ -15,7 +14,6 @@ export function Search() {
   const [text, setText] = useState("");
   const [isUnknown, setUnknown] = useState(false);
   const [, navigate] = useLocation();
-  const href = useHref();
   const go = (event: FormEvent): void => {
     event.preventDefault();
     const id = text.trim();
@@ -23,7 +21,7 @@ export function Search() {
     setUnknown(place === undefined && id !== "");
     if (place === undefined) return;
     setText("");
-    navigate(href(place.path(id)));
+    navigate(place.path(id));
   };
   return (
     <form role="search" className="search" onSubmit={go}>

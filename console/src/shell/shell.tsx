@@ -7,7 +7,6 @@ import { queries } from "../api/use-read.ts";
 import { groups, type PageEntry, pagesFor } from "../pages.tsx";
 import { Button } from "../parts/button.tsx";
 import { Select } from "../parts/field.tsx";
-import { useHref } from "../url.ts";
 import { Keyboard } from "./keyboard.tsx";
 import { roleNames, useRole, useUser } from "./role.ts";
 import { Search } from "./search.tsx";
@@ -52,7 +51,11 @@ function Navigation() {
   const entries = pagesFor(useRole()).filter(({ link }) => link !== undefined);
   const isHidden = entries.slice(mostInBar).some((entry) => isAt(entry, path));
   return (
-    <nav className={isOpen ? "nav open" : "nav"} aria-label="Pages">
+    <nav
+      onKeyDown={({ key }) => key === "Escape" && setOpenAt(undefined)}
+      className={isOpen ? "nav open" : "nav"}
+      aria-label="Pages"
+    >
       <div className="nav-pages">
         {groups.map((group) => {
           const own = entries.filter(({ link }) => link?.group === group);
@@ -91,11 +94,10 @@ function isAt({ path: own }: PageEntry, path: string): boolean {
 
 function NavItem({ entry, rank }: { readonly entry: PageEntry; readonly rank: number }) {
   const [path] = useLocation();
-  const href = useHref();
   return (
     <li className={rank < mostInBar ? "in-bar" : undefined}>
       <Link
-        href={href(entry.path)}
+        href={entry.path}
         className="nav-link"
         aria-current={isAt(entry, path) ? "page" : undefined}
       >

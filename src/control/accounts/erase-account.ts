@@ -86,6 +86,9 @@ async function removeSome(
   const ids = items.map(({ id }) => id);
   if (ids.length === 0) return 0;
   for (const id of ids) await table.delete(id);
-  await audit({ ...about("account", `erase_${kind}`, { id: accountId }), before: { ids } });
+  await audit({
+    ...about("account", `erase_${kind}` as const, { id: accountId }),
+    before: { ids },
+  });
   return ids.length;
 }

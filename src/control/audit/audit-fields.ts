@@ -47,11 +47,11 @@ interface States<Entity> {
   readonly after?: Entity;
 }
 
-export function changeOf<Each extends Kind>(
+export function changeOf<Each extends Kind, Verb extends string>(
   kind: Each,
-  verb: string,
+  verb: Verb,
   { before, after }: States<Entities[Each]>,
-): AuditedChange {
+): AuditedChange<`${Each}.${Verb}`> {
   return {
     ...about(kind, verb, before ?? after ?? { id: "" }),
     before: before && kept[kind](before),
@@ -60,11 +60,11 @@ export function changeOf<Each extends Kind>(
 }
 
 /** Names the entity of an audit entry. A token has no account: the caller adds its user's. */
-export function about(
-  kind: Kind,
-  verb: string,
+export function about<Each extends Kind, Verb extends string>(
+  kind: Each,
+  verb: Verb,
   entity: { readonly id: string; readonly accountId?: string | undefined },
-): Pick<AuditedChange, "action" | "subject" | "accountId"> {
+): Pick<AuditedChange<`${Each}.${Verb}`>, "action" | "subject" | "accountId"> {
   const accountId = kind === "account" ? entity.id : entity.accountId;
-  return { action: `${kind}.${verb}`, subject: { type: kind, id: entity.id }, accountId };
+  return { action: `${kind}.${verb}` as const, subject: { type: kind, id: entity.id }, accountId };
 }

@@ -43,7 +43,7 @@ async function requireAnother({ transaction, now }: Change, key: Key): Promise<v
 /** `verb` is that of the audit entry: `key.<verb>`. */
 export async function endSecret(
   changing: Change,
-  { key, secret, verb }: { key: Key; secret: KeySecret; verb: string },
+  { key, secret, verb }: { key: Key; secret: KeySecret; verb: "end_secret" | "leak" },
 ): Promise<void> {
   const { transaction, now } = changing;
   await transaction.secrets.expire(secret.publicId, now);

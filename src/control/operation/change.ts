@@ -1,3 +1,4 @@
+import type { AuditAction } from "../contract/audit.ts";
 import type { AuditEntry, AuditFields } from "../../store/audit.ts";
 import { isSameValue } from "../../domain/json-object.ts";
 import type { Principal } from "../../domain/principal.ts";
@@ -17,9 +18,9 @@ export interface Change {
   readonly touchesKeys: () => void;
 }
 
-export interface AuditedChange {
+export interface AuditedChange<Action extends string = AuditAction> {
   /** `<resource>.<verb>`, such as `key.rotate`. */
-  readonly action: string;
+  readonly action: Action;
   readonly subject: { readonly type: string; readonly id: string };
   readonly accountId: string | undefined;
   /** Undefined for a new entity. Only fields that differ from `after` are stored. */

@@ -94,7 +94,9 @@ export function AccountFields({
             />
           ))}
         </div>
-        <span className="hint">Its account holders can issue keys on these.</span>
+        <span className="hint">
+          Its account holders can create keys on these. Without one, they can create none.
+        </span>
       </fieldset>
       <Field {...text("keys")} name="max_keys" type="number" min={0} isRequired />
       <Field {...text("requests")} {...number} />

@@ -1,8 +1,9 @@
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
-import type { AuditEntryView } from "../../api/contract.ts";
+import type { AuditAction, AuditEntryView } from "../../api/contract.ts";
 import { useList } from "../../api/use-read.ts";
 import { Button } from "../../parts/button.tsx";
+import { Chip } from "../../parts/chip.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { Field, Select } from "../../parts/field.tsx";
 import { Listing } from "../../parts/listing.tsx";
@@ -38,27 +39,19 @@ export function AuditPage() {
           onChange={(action) => change({ action })}
         />
         <SubjectFilter key={url.subject} value={url.subject} onChange={change} />
+        <Chip
+          name="Who"
+          value={url.actor}
+          text={entries.query.data?.find(({ actor }) => actor.id === url.actor)?.actor.name}
+          onRemove={() => change({ actor: "" })}
+        />
+        <Chip name="Account" value={url.account} onRemove={() => change({ account: "" })} />
         {isFiltered && (
           <Button look="quiet" onPress={() => change(filters)}>
             Show all
           </Button>
         )}
       </div>
-      {(url.actor !== "" || url.account !== "") && (
-        <p className="muted">
-          Only changes{" "}
-          {url.actor !== "" && (
-            <>
-              by <code>{url.actor}</code>{" "}
-            </>
-          )}
-          {url.account !== "" && (
-            <>
-              in account <code>{url.account}</code>
-            </>
-          )}
-        </p>
-      )}
       <Listing
         list={entries}
         caption="Changes"
@@ -79,18 +72,40 @@ export function AuditPage() {
   );
 }
 
-/** As `src/control` writes them; a link may name another one. */
-const actions = [
-  "account.create account.update account.delete account.erase",
-  "application.create application.update application.delete",
-  "key.create key.update key.rotate key.end_secret key.leak key.revoke",
-  "user.create user.update user.link user.delete",
-  "token.create token.revoke session.start session.end",
-].flatMap((line) => line.split(" "));
+/** All of the contract: without one of them, this does not compile. */
+const known: Readonly<Record<AuditAction, true>> = {
+  "account.create": true,
+  "account.update": true,
+  "account.delete": true,
+  "account.erase_begin": true,
+  "account.erase_keys": true,
+  "account.erase_applications": true,
+  "account.erase_users": true,
+  "account.erase": true,
+  "application.create": true,
+  "application.update": true,
+  "application.delete": true,
+  "key.create": true,
+  "key.update": true,
+  "key.rotate": true,
+  "key.end_secret": true,
+  "key.leak": true,
+  "key.revoke": true,
+  "playground.call": true,
+  "user.create": true,
+  "user.update": true,
+  "user.link": true,
+  "user.delete": true,
+  "token.create": true,
+  "token.revoke": true,
+  "session.start": true,
+  "session.end": true,
+};
+const actions = Object.keys(known);
 
 function optionsWith(current: string) {
-  const known = actions.includes(current) || current === "" ? actions : [...actions, current];
-  const each = known.map((action) => ({ value: action, label: action }));
+  const listed = actions.includes(current) || current === "" ? actions : [...actions, current];
+  const each = listed.map((action) => ({ value: action, label: action }));
   return [{ value: "", label: "All actions" }, ...each];
 }
 
@@ -179,6 +194,12 @@ function Subject({ entry: { subject, actor, before, after } }: EntryProps) {
   return (
     <span title={id}>
       {type} <FilterLink filter="subject" value={id} text={String(text ?? id)} />
+      {text !== undefined && type === "key" && (
+        <>
+          {" "}
+          <code className="muted small">{id}</code>
+        </>
+      )}
     </span>
   );
 }

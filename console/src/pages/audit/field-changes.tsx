@@ -16,18 +16,20 @@ export function FieldChanges({ entry }: { readonly entry: AuditEntryView }) {
     (name) => textOf(before.get(name)) !== textOf(after.get(name)),
   );
   if (changed.length === 0) return <span className="muted">nothing else</span>;
+  const isKey = entry.subject.type === "key";
+  const noneOf = (name: string): string => (isKey && name.startsWith("limits,") ? "plan" : "none");
   const line = (name: string) => (
     <li key={name}>
       <span className="muted">{name}:</span>{" "}
       {entry.before !== null && (
         <del>
-          <Shown value={before.get(name)} />
+          <Shown value={before.get(name)} none={noneOf(name)} />
         </del>
       )}
       {isChange && " → "}
       {entry.after !== null && (
         <ins>
-          <Shown value={after.get(name)} />
+          <Shown value={after.get(name)} none={noneOf(name)} />
         </ins>
       )}
     </li>
@@ -58,9 +60,12 @@ function flat(fields: Fields | null, prefix = ""): Map<string, Value> {
 
 const instant = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
-function Shown({ value }: { readonly value: Value }) {
+/** `none`: what it is called that a field is absent. */
+function Shown({ value, none }: { readonly value: Value; readonly none: string }) {
   const isTime = typeof value === "string" && instant.test(value);
-  return isTime ? <Time at={value} /> : <>{textOf(value)}</>;
+  if (isTime) return <Time at={value} />;
+  const text = textOf(value);
+  return <>{text === "none" ? none : text}</>;
 }
 
 /** What is absent, empty or off reads alike: the creation of a thing lists only what it has. */

@@ -45,14 +45,14 @@ function Source({ found: { path, loaded_at: at, data } }: { readonly found: InFo
     <>
       {path === null ? (
         <p>
-          This is the built-in demo, which has no file. To configure a gateway, write one and start{" "}
-          <code>sluice serve --config sluice.yaml</code>.
+          These are the settings of the built-in demo, which cannot be changed. To configure a
+          gateway, write a file and start <code>sluice serve --config sluice.yaml</code>.
         </p>
       ) : (
         <p className="row">
           Change it in <code>{path}</code> <Copy text={path} what="the path" /> loaded{" "}
-          <Time at={at} isRelative />. A saved change is checked, and takes effect at once where the
-          table does not say "restart".
+          <Time at={at} isRelative />. The gateway reads it again by itself when it is saved, and
+          checks it: each change takes effect then, or after a restart, as the table says.
         </p>
       )}
       {pending.length > 0 && (
@@ -149,7 +149,11 @@ const columnsOf = (hasFile: boolean): readonly Column<Setting>[] => [
       <>
         <code>{key}</code>
         <br />
-        <span className="muted">{about}</span>
+        <span className="muted">
+          {about
+            .split("`")
+            .map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}
+        </span>
       </>
     ),
   },
@@ -167,7 +171,8 @@ const columnsOf = (hasFile: boolean): readonly Column<Setting>[] => [
   },
 ];
 
-const effects = { reload: "at once", restart: "after a restart" } as const;
+/** Of a change, once the file is saved: the gateway reloads it by itself. */
+const effects = { reload: "when saved", restart: "after a restart" } as const;
 
 function From({
   setting: { source, line, variables },

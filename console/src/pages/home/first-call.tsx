@@ -22,7 +22,7 @@ export function FirstCall() {
           <code>export SLUICE_KEY=sk-slc_...</code>
           {mayChange && (
             <div className="row">
-              <ButtonLink href={href("/keys")} look="primary">
+              <ButtonLink href={href("/keys", { create: "key" })} look="primary">
                 Create a key
               </ButtonLink>
             </div>

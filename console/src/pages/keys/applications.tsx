@@ -4,6 +4,7 @@ import { useChange } from "../../api/use-change.ts";
 import { useCache, useList } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Chip } from "../../parts/chip.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Empty, ErrorNote } from "../../parts/error-note.tsx";
 import { Field } from "../../parts/field.tsx";
@@ -17,7 +18,7 @@ import { ApplicationFields } from "./create-key.tsx";
 
 /** The programs that keys are issued to. */
 export function Applications() {
-  const [url] = useUrl({ environment: "", account: "" });
+  const [url, change] = useUrl({ environment: "", account: "" });
   const href = useHref();
   const mayChange = useMayChange();
   const ofAll = useSeesAll();
@@ -53,7 +54,20 @@ export function Applications() {
   const create = mayChange && <Button onPress={() => setCreating(true)}>Create application</Button>;
   return (
     <>
-      <div>{create}</div>
+      <div className="row">
+        {create}
+        <Chip
+          name="Account"
+          value={url.account}
+          text={list.query.data?.[0]?.account}
+          onRemove={() => change({ account: "" })}
+        />
+        <Chip
+          name="Environment"
+          value={url.environment}
+          onRemove={() => change({ environment: "" })}
+        />
+      </div>
       <Listing
         list={list}
         caption="Applications"

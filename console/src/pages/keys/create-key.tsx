@@ -2,11 +2,13 @@ import { useEffect, useState } from "react";
 import type { ApplicationView, IssuedKey, Limits } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
 import { useCache, useList, useRead } from "../../api/use-read.ts";
+import { Button } from "../../parts/button.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form.tsx";
-import { exactText } from "../../parts/numbers.tsx";
-import { useRole } from "../../shell/role.ts";
+import { useRole, useUser } from "../../shell/role.ts";
 import { useUrl } from "../../url.ts";
+import { PlanSelect, useOfferedPlans } from "./plan-select.tsx";
 
 const newApplication = "new";
 const expiries = [
@@ -27,7 +29,6 @@ export function CreateKey({
 }) {
   const [url] = useUrl({ account: "", environment: "" });
   const applications = useList("/applications", { limit: 500, account_id: url.account });
-  const plans = useRead("/plans").data?.data ?? [];
   const [application, setApplication] = useState<string>();
   const [plan, setPlan] = useState<string>();
   const [name, setName] = useState("");
@@ -40,11 +41,20 @@ export function CreateKey({
   });
   const known = applications.query.data ?? [];
   const chosen = application ?? known[0]?.id ?? newApplication;
-  const chosenPlan = plans.find((each) => each.name === plan) ?? plans[0];
+  const user = useUser();
+  const ownerId =
+    known.find(({ id }) => id === chosen)?.account_id ?? user?.account_id ?? wanted.account;
+  const offered = useOfferedPlans(ownerId);
+  const { account, plans = [] } = offered;
+  const chosenPlan =
+    plans.find((each) => each.name === plan) ??
+    plans.find((each) => account?.plans.includes(each.name) === true) ??
+    plans[0];
   const isCustom = chosenPlan?.tokens_per_minute === null;
 
   const makeApplication = useChange("POST /applications");
   const makeKey = useChange("POST /keys");
+  const removeApplication = useChange("DELETE /applications/{id}");
   const cache = useCache();
 
   const submit = async (): Promise<void> => {
@@ -57,8 +67,6 @@ export function CreateKey({
       });
       if (!made.ok) return;
       applicationId = made.value.id;
-      setApplication(applicationId);
-      cache.refresh("/applications");
     }
     const answer = await makeKey.run({
       application_id: applicationId,
@@ -67,8 +75,16 @@ export function CreateKey({
       ...(expiry !== "" && { expires_in_seconds: Number(expiry) * dayInSeconds }),
       ...(isCustom && { limits: limitsOf(limits) }),
     });
+    // An application that was made for a refused key does not stay without one.
+    if (!answer.ok && chosen === newApplication) {
+      await removeApplication.run(undefined, { id: applicationId });
+    }
+    cache.refresh("/applications");
     if (answer.ok) onCreated(answer.value);
   };
+  if (offered.plans?.length === 0) {
+    return <NoPlan account={account?.name ?? ""} onClose={onClose} />;
+  }
   return (
     <FormDialog
       title="Create a key"
@@ -89,23 +105,32 @@ export function CreateKey({
         ]}
       />
       {chosen === newApplication && <ApplicationFields wanted={wanted} onChange={setWanted} />}
-      <Select
-        label="Plan"
-        name="plan"
-        value={chosenPlan?.name ?? ""}
-        onChange={setPlan}
-        hint={chosenPlan && planHint(chosenPlan)}
-        options={plans.map((each) => ({ value: each.name, label: each.name }))}
-      />
+      <PlanSelect offered={offered} value={chosenPlan?.name ?? ""} onChange={setPlan} />
       {isCustom && <LimitFields limits={limits} onChange={setLimits} />}
       <Field
-        label="Name"
+        label="Key's name"
         value={name}
         onChange={setName}
         hint="What you find it by, such as the machine that uses it. It may be empty."
       />
       <Select label="Expires" value={expiry} onChange={setExpiry} options={expiries} />
     </FormDialog>
+  );
+}
+
+function NoPlan({ account, onClose }: { readonly account: string; readonly onClose: () => void }) {
+  return (
+    <Dialog title="Create a key" onClose={onClose}>
+      <p>
+        Account {account} has no plan, so it can have no new key. An operator can allow a plan: on
+        the page of the account, by "Change...".
+      </p>
+      <div>
+        <Button onPress={onClose} autoFocus>
+          Close
+        </Button>
+      </div>
+    </Dialog>
   );
 }
 
@@ -148,16 +173,6 @@ export function LimitFields({
 
 function labelOf({ name, environment }: ApplicationView): string {
   return `${name} (${environment})`;
-}
-
-interface PlanLimits {
-  readonly requests_per_minute: number | null;
-  readonly tokens_per_minute: number | null;
-}
-
-function planHint({ requests_per_minute: requests, tokens_per_minute: tokens }: PlanLimits) {
-  if (requests === null || tokens === null) return "Each key has its own limits.";
-  return `${exactText(requests)} requests and ${exactText(tokens)} tokens in any minute.`;
 }
 
 interface NewApplication {
@@ -204,7 +219,7 @@ export function ApplicationFields({
         options={environments.map(({ name }) => ({ value: name, label: name }))}
       />
       <Field
-        label="Name of the application"
+        label="Application's name"
         name="name"
         isRequired
         value={wanted.name}

@@ -6,6 +6,7 @@ import { EditDialog } from "../../parts/edit-dialog.tsx";
 import { Field, Select } from "../../parts/field.tsx";
 import { useRole } from "../../shell/role.ts";
 import { LimitFields, limitsOf } from "./create-key.tsx";
+import { PlanSelect, useOfferedPlans } from "./plan-select.tsx";
 
 /** The fields as they are typed. */
 interface Draft {
@@ -44,11 +45,11 @@ export function KeySettings({
 }) {
   const { id } = view;
   const isOperator = useRole() === "operator";
-  const plans = useRead("/plans").data?.data ?? [];
+  const offered = useOfferedPlans(view.account_id, view.plan);
   const cache = useCache();
   const change = useChange("PATCH /keys/{id}");
   const isCustom = ({ plan }: Draft): boolean =>
-    plans.find(({ name }) => name === plan)?.tokens_per_minute === null;
+    offered.plans?.find(({ name }) => name === plan)?.tokens_per_minute === null;
   return (
     <EditDialog
       title="Change the key"
@@ -70,13 +71,7 @@ export function KeySettings({
             value={draft.name}
             onChange={(name) => set({ name })}
           />
-          <Select
-            label={labels.plan}
-            name="plan"
-            value={draft.plan}
-            options={plans.map(({ name }) => ({ value: name, label: name }))}
-            onChange={(plan) => set({ plan })}
-          />
+          <PlanSelect offered={offered} value={draft.plan} onChange={(plan) => set({ plan })} />
           {isCustom(draft) && isOperator && (
             <LimitFields limits={draft} onChange={(limits) => set(limits)} />
           )}

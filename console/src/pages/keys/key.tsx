@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { Applied, KeyView, SecretView } from "../../api/contract.ts";
 import { useLive } from "../../api/live.ts";
 import { useChange } from "../../api/use-change.ts";
-import { useCache, useRead } from "../../api/use-read.ts";
+import { useCache, useList, useRead } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
@@ -35,10 +35,13 @@ export function KeyPage({ id }: PageProps) {
       <Loaded query={key}>
         {(view) => (
           <>
-            {view.status === "revoked" && <Revoked view={view} applied={receipt} />}
+            {view.status === "revoked" && <Revoked view={view} />}
+            {view.status === "revoked" && receipt !== undefined && (
+              <RevokedReceipt view={view} applied={receipt} />
+            )}
             {view.status === "disabled" && <Disabled view={view} />}
             <About view={view} />
-            <Now view={view} />
+            {view.status !== "revoked" && <Now view={view} />}
             <Secrets view={view} />
             <Settings view={view} onChange={() => setAsking("settings")} />
             {asking === "settings" && <KeySettings view={view} onClose={close} />}
@@ -118,7 +121,26 @@ function Disabled({ view }: ViewProps) {
   );
 }
 
-function Revoked({ view, applied }: ViewProps & { readonly applied: Applied | undefined }) {
+function Revoked({ view: { id, revoked_at: at } }: ViewProps) {
+  const entries = useList("/audit", { subject_id: id, action: "key.revoke", limit: 1 });
+  const by = entries.query.data?.[0]?.actor.name;
+  const href = useHref();
+  return (
+    <Note tone="warn">
+      <p>
+        It was revoked <Time at={at} />
+        {by !== undefined && ` by ${by}`}, for good: every call with it is refused.
+      </p>
+      <div>
+        <ButtonLink look="quiet" href={href("/usage", { key: id })}>
+          Usage
+        </ButtonLink>
+      </div>
+    </Note>
+  );
+}
+
+function RevokedReceipt({ view, applied }: ViewProps & { readonly applied: Applied }) {
   const [newer, setNewer] = useState<Applied>();
   const { run, isRunning } = useChange("DELETE /keys/{id}");
   const askAgain = async (): Promise<void> => {
@@ -151,7 +173,9 @@ function About({ view }: ViewProps) {
         ["Application", `${view.application} of ${view.account}, in ${view.environment}`],
         ["Plan", view.plan],
         ["Created", <Time key="created" at={view.created_at} />],
-        ["Expires", <Time key="expires" at={view.expires_at} />],
+        view.revoked_at === null
+          ? ["Expires", <Time key="expires" at={view.expires_at} />]
+          : ["Revoked", <Time key="revoked" at={view.revoked_at} />],
       ]}
     />
   );
@@ -207,7 +231,7 @@ function Now({ view }: ViewProps) {
             />
           )}
           <p>
-            <Count value={use.open_calls} /> open calls
+            <Count value={use.open_calls} /> open {use.open_calls === 1 ? "call" : "calls"}
             <br />
             <span className="muted small">on machine {live?.machine}</span>
           </p>
@@ -229,7 +253,12 @@ function Secrets({ view }: ViewProps) {
     { title: "Secret", cell: ({ hint }) => <code>{hint}...</code> },
     { title: "Created", cell: ({ created_at: at }) => <Time at={at} />, isWideOnly: true },
     { title: "Last used", cell: (secret) => <Time at={lastUse(secret)} isRelative /> },
-    { title: "Ends", cell: ({ expires_at: at }) => <Time at={at} /> },
+    {
+      title: "Ends",
+      cell: ({ expires_at: at, status }) => (
+        <Time at={at ?? (status === "ended" ? view.revoked_at : null)} />
+      ),
+    },
     {
       title: "Status",
       cell: ({ status }) => <Badge tone={status === "live" ? "ok" : "plain"}>{status}</Badge>,

@@ -47,11 +47,11 @@ export function KeysPage() {
 }
 
 function Keys() {
+  const [{ create: wanted }, changeWanted] = useUrl({ create: "" });
   const [url, change] = useUrl({ status: "", environment: "", account: "", application: "" });
   const mayChange = useMayChange();
   const ofAll = useSeesAll();
   const cache = useCache();
-  const [isCreating, setCreating] = useState(false);
   const [issued, setIssued] = useState<IssuedKey>();
   const keys = useList("/keys", {
     status: url.status,
@@ -60,13 +60,13 @@ function Keys() {
     application_id: url.application,
   });
   const created = (answer: IssuedKey): void => {
-    setCreating(false);
+    changeWanted({ create: "" });
     setIssued(answer);
     cache.write("/keys/{id}", { id: answer.key.id }, answer.key);
     cache.refresh("/keys");
   };
   const create = (
-    <Button look="primary" onPress={() => setCreating(true)}>
+    <Button look="primary" onPress={() => changeWanted({ create: "key" })}>
       Create key
     </Button>
   );
@@ -108,7 +108,9 @@ function Keys() {
           />
         }
       />
-      {isCreating && <CreateKey onClose={() => setCreating(false)} onCreated={created} />}
+      {mayChange && wanted !== "" && (
+        <CreateKey onClose={() => changeWanted({ create: "" })} onCreated={created} />
+      )}
       {issued !== undefined && (
         <Secret
           title={`The API key of ${keyName(issued.key)}`}

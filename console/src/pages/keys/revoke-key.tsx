@@ -22,13 +22,14 @@ export function RevokeKey({
 }) {
   const lastHour = useRead("/usage/totals", { key_id: view.id, since: "1h" });
   const [typed, setTyped] = useState("");
+  const [isWrong, setWrong] = useState(false);
   const cache = useCache();
   const { run, isRunning, failure } = useChange("DELETE /keys/{id}");
   const name = keyName(view);
   const calls = lastHour.data?.data[0]?.calls ?? 0;
   const mustType = calls > 0;
   const revoke = async (): Promise<void> => {
-    if (mustType && typed.trim() !== name) return;
+    if (mustType && typed.trim() !== name) return setWrong(true);
     const answer = await run(undefined, { id: view.id });
     if (!answer.ok) return;
     cache.writeKey(answer.value);
@@ -57,8 +58,16 @@ export function RevokeKey({
                   label={`It is in use. Type its name, ${name}`}
                   isRequired
                   value={typed}
-                  onChange={setTyped}
+                  onChange={(text) => {
+                    setTyped(text);
+                    setWrong(false);
+                  }}
                 />
+              )}
+              {isWrong && (
+                <p className="note bad" role="alert">
+                  This is not its name. Nothing was revoked: type {name}.
+                </p>
               )}
             </Form>
           </>

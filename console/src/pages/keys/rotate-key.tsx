@@ -210,10 +210,11 @@ function Watch({ view, newest, previous, onDone }: WatchProps) {
       </div>
       <div className="form">
         <Select
-          label="The old one may end after a silence of"
+          label="Advise to end the old secret after a silence of"
           value={silence}
           onChange={(value) => change({ silence: value })}
           options={overlaps}
+          hint="Only advice: the silence ends nothing. The old secret ends when the overlap is over, or when you end it."
         />
       </div>
       <p role="status">

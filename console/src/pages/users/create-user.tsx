@@ -57,7 +57,7 @@ export function CreateUser({
       />
       <UserFields draft={draft} onChange={(changed) => setDraft({ ...draft, ...changed })} />
       <Checkbox
-        label="Make a link with which the user chooses a password"
+        label={`Make a link, valid for ${linkHours} hours, with which the user chooses a password`}
         isSelected={isInvited}
         onChange={setInvited}
       />

@@ -4,13 +4,14 @@ import type { IssuedLink, UserView } from "../../api/contract.ts";
 import { useList } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
+import { Chip } from "../../parts/chip.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { Select } from "../../parts/field.tsx";
 import { Listing } from "../../parts/listing.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Secret } from "../../parts/secret.tsx";
 import type { Column } from "../../parts/table.tsx";
-import { Time } from "../../parts/time.tsx";
+import { instantText, Time } from "../../parts/time.tsx";
 import { roleNames, useRole } from "../../shell/role.ts";
 import { useHref, useUrl } from "../../url.ts";
 import { CreateUser } from "./create-user.tsx";
@@ -36,6 +37,7 @@ export function UsersPage() {
       Create user
     </Button>
   );
+  const chosen = users.query.data?.find(({ account_id: id }) => id === url.account)?.account;
   const isFiltered = url.account !== "" || url.role !== "";
   return (
     <Page title="Users" question="Who can sign in?" actions={create}>
@@ -50,11 +52,12 @@ export function UsersPage() {
           ]}
           onChange={(role) => change({ role })}
         />
-        {isFiltered && (
-          <Button look="quiet" onPress={() => change({ account: "", role: "" })}>
-            Show all
-          </Button>
-        )}
+        <Chip
+          name="Account"
+          value={url.account}
+          text={chosen}
+          onRemove={() => change({ account: "" })}
+        />
       </div>
       <Listing
         list={users}
@@ -80,12 +83,19 @@ export function UsersPage() {
         <Secret
           title={`The link for ${issued.user.email}`}
           what="link"
-          advice="Send it only to this user: whoever opens it chooses the password and is signed in, once."
+          advice={linkAdvice(issued)}
           secret={issued.url}
           onStored={() => setIssued(undefined)}
         />
       )}
     </Page>
+  );
+}
+
+function linkAdvice({ expires_at: at }: IssuedLink): string {
+  return (
+    `It works once, until ${instantText(at)}. Send it only to this user: whoever opens it chooses ` +
+    "the password and is signed in."
   );
 }
 
@@ -143,8 +153,9 @@ function UserStatus({ user }: { readonly user: UserView }) {
   );
 }
 
-function waysOf({ has_password: password, has_single_sign_on: single }: UserView): string {
+function waysOf({ has_password: password, has_single_sign_on: single, ...user }: UserView): string {
   if (password && single) return "password, single sign-on";
   if (password) return "password";
-  return single ? "single sign-on" : "nothing yet";
+  if (single) return "single sign-on";
+  return user.last_sign_in_at === null ? "nothing yet" : "a link";
 }
