@@ -87,7 +87,7 @@ test("a holder whose account has no plan is told who can allow one, and no appli
   await using visit = await world.signedIn(grete);
   const { page } = visit;
   await page.getByRole("button", { name: "Create key" }).first().click();
-  await page.getByText("An operator can allow one").waitFor();
+  await page.getByText("An operator can allow a plan").waitFor();
   expect(await page.getByRole("dialog").getByLabel("Plan").count()).toBe(0);
   await visit.expectAccessible();
   await visit.expectClean();
