@@ -11,8 +11,7 @@ export function Receipt({
   onAskAgain,
   isAsking,
 }: {
-  /** Undefined: nobody can tell. */
-  readonly applied: Applied | undefined;
+  readonly applied: Applied;
   /** What those that have it do: "refuse it". */
   readonly done: string;
   /** First characters of the secrets that a proxy can refuse meanwhile. */
@@ -20,13 +19,6 @@ export function Receipt({
   readonly onAskAgain?: () => unknown;
   readonly isAsking?: boolean;
 }) {
-  if (applied === undefined) {
-    return (
-      <Note tone="accent">
-        <p>It is stored. Gateways {done} within a second, unless they are cut off.</p>
-      </Note>
-    );
-  }
   const { processes, of, silent } = applied;
   const isWhole = processes === of && silent === 0;
   return (

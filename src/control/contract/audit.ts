@@ -5,35 +5,15 @@ const fieldsSchema = z
   .record(z.string(), z.json())
   .describe("For a change, only the fields that differ. Never a secret.");
 
-export const auditActions = [
-  "account.create",
-  "account.update",
-  "account.delete",
-  "account.erase_begin",
-  "account.erase_keys",
-  "account.erase_applications",
-  "account.erase_users",
-  "account.erase",
-  "application.create",
-  "application.update",
-  "application.delete",
-  "key.create",
-  "key.update",
-  "key.rotate",
-  "key.end_secret",
-  "key.leak",
-  "key.revoke",
-  "playground.call",
-  "user.create",
-  "user.update",
-  "user.link",
-  "user.delete",
-  "token.create",
-  "token.revoke",
-  "session.start",
-  "session.end",
-] as const;
-export type AuditAction = (typeof auditActions)[number];
+export type AuditAction =
+  | `account.${"create" | "update" | "delete" | "erase"}`
+  | `account.erase_${"begin" | "keys" | "applications" | "users"}`
+  | `application.${"create" | "update" | "delete"}`
+  | `key.${"create" | "update" | "rotate" | "end_secret" | "leak" | "revoke"}`
+  | `user.${"create" | "update" | "link" | "delete"}`
+  | `token.${"create" | "revoke"}`
+  | `session.${"start" | "end"}`
+  | "playground.call";
 
 export const auditEntrySchema = z
   .object({
