@@ -196,6 +196,8 @@ test("the audit says who raised a limit, and the address holds the filters", asy
   await page.getByRole("link", { name: "Who changed it" }).click();
   const row = page.getByRole("row", { name: /account\.update.*requests per minute: none → 1,200/ });
   await row.getByRole("link", { name: operator.email }).waitFor();
+  const actions = page.getByLabel("Action").locator("option");
+  expect(await actions.allTextContents()).toContain("playground.call");
   await row.getByRole("link", { name: "account.update" }).click();
   await page.waitForURL(/action=account\.update/);
   await page.getByRole("link", { name: operator.email }).first().click();

@@ -4,8 +4,8 @@ import type * as contract from "../../../src/control/contract.ts";
 
 export type {
   CallDetail,
-  AuditAction,
   AuditEntryView,
+  AuditVerbs,
   CallRow,
   KeyStatus,
   KeyUseView,

@@ -5,15 +5,20 @@ const fieldsSchema = z
   .record(z.string(), z.json())
   .describe("For a change, only the fields that differ. Never a secret.");
 
-export type AuditAction =
-  | `account.${"create" | "update" | "delete" | "erase"}`
-  | `account.erase_${"begin" | "keys" | "applications" | "users"}`
-  | `application.${"create" | "update" | "delete"}`
-  | `key.${"create" | "update" | "rotate" | "end_secret" | "leak" | "revoke"}`
-  | `user.${"create" | "update" | "link" | "delete"}`
-  | `token.${"create" | "revoke"}`
-  | `session.${"start" | "end"}`
-  | "playground.call";
+/** All that is audited, by what is changed. */
+export interface AuditVerbs {
+  account: ["create", "update", "delete", ...ErasureSteps];
+  application: ["create", "update", "delete"];
+  key: ["create", "update", "rotate", "end_secret", "leak", "revoke"];
+  user: ["create", "update", "link", "delete"];
+  token: ["create", "revoke"];
+  session: ["start", "end"];
+  playground: ["call"];
+}
+type ErasureSteps = ["erase_begin", "erase_keys", "erase_applications", "erase_users", "erase"];
+export type AuditAction = {
+  [Kind in keyof AuditVerbs]: `${Kind}.${AuditVerbs[Kind][number]}`;
+}[keyof AuditVerbs];
 
 export const auditEntrySchema = z
   .object({

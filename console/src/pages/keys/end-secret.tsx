@@ -1,8 +1,7 @@
 import type { KeyView, SecretView } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
 import { useCache } from "../../api/use-read.ts";
-import { Dialog } from "../../parts/dialog.tsx";
-import { Form } from "../../parts/form.tsx";
+import { FormDialog } from "../../parts/form.tsx";
 import { Time } from "../../parts/time.tsx";
 
 /** Ends one secret for good; the other goes on. */
@@ -20,29 +19,26 @@ export function EndSecret({
   readonly onEnded?: () => void;
 }) {
   const cache = useCache();
-  const { run, isRunning, failure } = useChange("DELETE /keys/{id}/secrets/{public_id}");
+  const change = useChange("DELETE /keys/{id}/secrets/{public_id}");
   const end = async (): Promise<void> => {
-    const answer = await run(undefined, { id: view.id, public_id: secret.public_id });
+    const answer = await change.run(undefined, { id: view.id, public_id: secret.public_id });
     if (!answer.ok) return;
     cache.writeKey(answer.value);
     onEnded();
   };
   return (
-    <Dialog title={`End the secret ${secret.hint}`} isAlert onClose={onClose}>
+    <FormDialog
+      title={`End the secret ${secret.hint}`}
+      submit="End secret"
+      isDanger
+      {...change}
+      onSubmit={end}
+      onClose={onClose}
+    >
       <p>
         Whoever still sends it is refused within a second. It was last used{" "}
         <Time at={lastUsedAt} isRelative />. The key and its other secret go on.
       </p>
-      <Form
-        submit="End secret"
-        isDanger
-        isRunning={isRunning}
-        failure={failure}
-        onSubmit={end}
-        onCancel={onClose}
-      >
-        {null}
-      </Form>
-    </Dialog>
+    </FormDialog>
   );
 }
