@@ -205,8 +205,9 @@ function hasRightEnd({ saw, status }: SeenCall, row: UsageRecord): boolean {
     case "failed":
       return row.outcome === "failed" && row.status === status;
     case "left":
-      // The end of the answer, or of the gateway, may have come first.
+      // The end of the answer, or of the gateway, may have come first, and a refusal by a full spool.
       if (row.outcome === "abandoned") return row.status === 499;
+      if (row.outcome === "failed") return row.status === 503 && row.attempts === 0;
       return row.outcome === "completed" ? row.status === 200 : isInterrupted(row);
     case "lost":
       return row.outcome === "completed" || row.outcome === "failed" || isInterrupted(row);
