@@ -146,9 +146,9 @@ test("an ill target appears on both pages and goes again by itself, and two tabs
   );
   for (const { key } of [mine, theirs, third]) expect(await call(key, "ill")).toBeGreaterThan(499);
   await page.getByRole("link", { name: "simulator/simulated-weak" }).waitFor();
-  await row.getByText("✕out").waitFor();
+  await row.getByText("✕failing").waitFor();
   await row.getByText(/for \d+ s more|being tried/).waitFor();
-  await row.getByText("Calls of ill go to their other targets").waitFor();
+  await row.getByText("tried all the same, as nothing else serves ill").waitFor();
   expect(streams()).toBe(1);
   await shoot(visit, "home-ill");
   world.simulator?.setFaultPlan([]);

@@ -149,7 +149,7 @@ function State({ target }: { readonly target: LiveTargetView }) {
           {meanwhile(target)}
         </p>
       )}
-      {keysOut > 0 && (
+      {keysOut > 0 && state !== "failing" && (
         <p className="small">
           Out for {keysOut} {keysOut === 1 ? "key" : "keys"} alone, whose own calls failed.
         </p>
