@@ -104,7 +104,11 @@ test("the keyboard alone reaches everything: skip link, search, help and pages",
 test("on a phone, More has the other pages and the sign-out, and a navigation closes it", async () => {
   await using visit = await world.signedIn(operator, { width: 390, theme: "dark" });
   const { page } = visit;
+  await page.getByRole("table").waitFor();
   expect(await page.getByRole("button", { name: "Sign out" }).isVisible()).toBe(false);
+  await page.getByRole("button", { name: "More" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Sign out" }).waitFor({ state: "hidden" });
   await page.getByRole("button", { name: "More" }).click();
   await page.getByRole("button", { name: "Sign out" }).waitFor();
   await visit.expectAccessible();

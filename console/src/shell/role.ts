@@ -1,4 +1,4 @@
-import type { Role, UserView } from "../api/contract.ts";
+import type { AuditEntryView, Role, UserView } from "../api/contract.ts";
 import { useSession } from "../api/session.ts";
 
 export const roleNames: Readonly<Record<Role, string>> = {
@@ -6,6 +6,18 @@ export const roleNames: Readonly<Record<Role, string>> = {
   account_holder: "Account holder",
   auditor: "Auditor",
 };
+
+const actorKinds: Readonly<Record<AuditEntryView["actor"]["kind"], string>> = {
+  session: "a user",
+  token: "a token",
+  local: "the gateway's machine",
+  system: "the gateway",
+};
+
+/** Who made a change. */
+export function actorName({ id, kind, name }: AuditEntryView["actor"]): string {
+  return id === null ? actorKinds[kind] : name;
+}
 
 /** The user who is signed in. Only for what the shell shows. */
 export function useUser(): UserView | undefined {

@@ -11,6 +11,7 @@ import { Page } from "../../parts/page.tsx";
 import { RangePicker, useRange } from "../../parts/range-picker.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
+import { actorName } from "../../shell/role.ts";
 import { useHref, useUrl } from "../../url.ts";
 import { FieldChanges } from "./field-changes.tsx";
 
@@ -163,18 +164,11 @@ function Actor({ entry: { actor, address } }: EntryProps) {
   const title = address === null ? undefined : `from ${address}`;
   return (
     <span title={title}>
-      {id === null ? kinds[kind] : <FilterLink filter="actor" value={id} text={actor.name} />}
+      {id === null ? actorName(actor) : <FilterLink filter="actor" value={id} text={actor.name} />}
       {kind === "token" && <span className="muted"> by a token</span>}
     </span>
   );
 }
-
-const kinds: Readonly<Record<AuditEntryView["actor"]["kind"], string>> = {
-  session: "a user",
-  token: "a token",
-  local: "the gateway's machine",
-  system: "the gateway",
-};
 
 function Subject({ entry: { subject, actor, before, after } }: EntryProps) {
   const { type, id } = subject;

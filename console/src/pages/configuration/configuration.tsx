@@ -45,8 +45,9 @@ function Source({ found: { path, loaded_at: at, data } }: { readonly found: InFo
     <>
       {path === null ? (
         <p>
-          These are the settings of the built-in demo, which cannot be changed. To configure a
-          gateway, write a file and start <code>sluice serve --config sluice.yaml</code>.
+          These are the settings of the built-in demo. Only its command line changes them. To
+          configure a gateway, write a file and start <code>sluice serve --config sluice.yaml</code>
+          .
         </p>
       ) : (
         <p className="row">

@@ -13,7 +13,7 @@ import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
 import { Receipt } from "../../parts/receipt.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { useMayChange } from "../../shell/role.ts";
+import { actorName, useMayChange } from "../../shell/role.ts";
 import { useHref } from "../../url.ts";
 import { EndSecret } from "./end-secret.tsx";
 import { KeySettings } from "./key-settings.tsx";
@@ -123,13 +123,14 @@ function Disabled({ view }: ViewProps) {
 
 function Revoked({ view: { id, revoked_at: at } }: ViewProps) {
   const entries = useList("/audit", { subject_id: id, action: "key.revoke", limit: 1 });
-  const by = entries.query.data?.[0]?.actor.name;
+  const revocation = entries.query.data?.[0];
   const href = useHref();
   return (
     <Note tone="warn">
       <p>
         It was revoked <Time at={at} />
-        {by !== undefined && ` by ${by}`}, for good: every call with it is refused.
+        {revocation !== undefined && ` by ${actorName(revocation.actor)}`}, for good: every call
+        with it is refused.
       </p>
       <div>
         <ButtonLink look="quiet" href={href("/usage", { key: id })}>
