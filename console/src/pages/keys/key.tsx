@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { Link } from "wouter";
 import type { Applied, KeyView, SecretView } from "../../api/contract.ts";
 import { useLive } from "../../api/live.ts";
 import { useChange } from "../../api/use-change.ts";
@@ -130,13 +131,8 @@ function Revoked({ view: { id, revoked_at: at } }: ViewProps) {
       <p>
         It was revoked <Time at={at} />
         {revocation !== undefined && ` by ${actorName(revocation.actor)}`}, for good: every call
-        with it is refused.
+        with it is refused. Its <Link href={href("/usage", { key: id })}>usage</Link> stays.
       </p>
-      <div>
-        <ButtonLink look="quiet" href={href("/usage", { key: id })}>
-          Usage
-        </ButtonLink>
-      </div>
     </Note>
   );
 }

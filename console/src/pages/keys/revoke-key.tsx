@@ -58,13 +58,10 @@ export function RevokeKey({
                   label={`It is in use. Type its name, ${name}`}
                   isRequired
                   value={typed}
-                  onChange={(text) => {
-                    setTyped(text);
-                    setWrong(false);
-                  }}
+                  onChange={setTyped}
                 />
               )}
-              {isWrong && (
+              {isWrong && typed.trim() !== name && (
                 <p className="note bad" role="alert">
                   This is not its name. Nothing was revoked: type {name}.
                 </p>

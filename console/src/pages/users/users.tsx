@@ -83,19 +83,12 @@ export function UsersPage() {
         <Secret
           title={`The link for ${issued.user.email}`}
           what="link"
-          advice={linkAdvice(issued)}
+          advice={`It works once, until ${instantText(issued.expires_at)}. Send it only to this user: whoever opens it chooses the password and is signed in.`}
           secret={issued.url}
           onStored={() => setIssued(undefined)}
         />
       )}
     </Page>
-  );
-}
-
-function linkAdvice({ expires_at: at }: IssuedLink): string {
-  return (
-    `It works once, until ${instantText(at)}. Send it only to this user: whoever opens it chooses ` +
-    "the password and is signed in."
   );
 }
 
