@@ -33,7 +33,7 @@ export function PlaygroundPage() {
               <Empty
                 sentence="A call needs a key, and no key is active."
                 action={
-                  <ButtonLink href={href("/keys")} look="primary">
+                  <ButtonLink href={href("/keys", { create: "key" })} look="primary">
                     Create a key
                   </ButtonLink>
                 }
