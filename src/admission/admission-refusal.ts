@@ -134,7 +134,7 @@ function explain(
   const debtOf = dimension === "tokens" ? debt : 0;
   const isEstimate = dimension === "tokens" && refused.request.isCounted !== true;
   const what = isEstimate ? `an estimated ${asked}` : `${asked}`;
-  const wanted = asked > 0 ? `, and the request asks for ${what}` : "";
+  const wanted = asked > 0 ? ` The request needs ${what} more.` : "";
   const isOfAccount = scopeId === accountScopeId(refused.request.call.caller.key.accountId);
   const aside = asideOf(scopeId);
   const ofListings = aside === undefined ? "" : ` of requests for ${aside}`;
@@ -154,8 +154,8 @@ function explain(
       rule === "request_too_large"
         ? `The request asks for ${what} tokens, more than the ${limit} of ` +
           `${wholeTime(guarantee)}${ofWhom}.`
-        : `The last ${seconds} s${ofWhom} hold ${used - debtOf} of ${granted} ${dimension}` +
-          `${wanted}.${owed}${degraded}`,
+        : `${used - debtOf} of ${granted} ${dimension}${ofWhom} were used in the last ${seconds} s.` +
+          `${wanted}${owed}${degraded}`,
     ...modelOf(refused),
     window: {
       scopeId,

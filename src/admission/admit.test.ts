@@ -65,7 +65,7 @@ test("a refusal by a share of the limits names the share, in its message and its
   expect(message).toContain(
     "Limit 100 (for now 2: the gateway's limits are degraded), Used 2, Requested 1.",
   );
-  expect(explanation?.summary).toStartWith("The last 60 s hold 2 of 2 requests");
+  expect(explanation?.summary).toStartWith("2 of 2 requests were used in the last 60 s.");
   expect(explanation?.summary).toContain("The limit is 100; this process grants its share");
   expect(explanation?.window).toMatchObject({ limit: 2, used: 2 });
 });
@@ -81,7 +81,8 @@ test("a refusal for tokens has the window's use and the time at which the reques
   expect(status).toBe(429);
   expect(explanation).toEqual({
     rule: "tokens_per_minute",
-    summary: "The last 60 s hold 900 of 1000 tokens, and the request asks for an estimated 350.",
+    summary:
+      "900 of 1000 tokens were used in the last 60 s. The request needs an estimated 350 more.",
     model: "alpha-sonnet-4",
     window: {
       scopeId: "key:key_a",
@@ -101,7 +102,7 @@ test("a refusal in debt has the debt and the time at which it is paid", async ()
   const error = await refused(100);
   expect(error.message).toContain("Limit 1000, Used 2500, Requested 100 (estimated).");
   expect(error.explanation?.summary).toBe(
-    "The last 60 s hold 1000 of 1000 tokens, and the request asks for an estimated 100. Calls before it used " +
+    "1000 of 1000 tokens were used in the last 60 s. The request needs an estimated 100 more. Calls before it used " +
       "1500 tokens beyond the limit, which are paid first.",
   );
 });
@@ -248,7 +249,8 @@ describe("a key with provisioned throughput", () => {
     });
     expect(error.explanation).toMatchObject({
       rule: "guarantee_used_up",
-      summary: "The last 60 s hold 200 of 300 tokens, and the request asks for an estimated 101.",
+      summary:
+        "200 of 300 tokens were used in the last 60 s. The request needs an estimated 101 more.",
       window: { scopeId: "guarantee:key_a", limit: 300, used: 200, requested: 101 },
     });
     clock.advance(48_750);

@@ -57,6 +57,11 @@ test("a message is answered, its figures are those of the ledger, and the conver
   await say(visit, "And again.");
   await page.locator(".turns > li").nth(1).getByText("ended: stop").waitFor();
   expect(page.url()).not.toContain("Hello");
+  // It is still there after a look at the call.
+  await page.getByRole("link", { name: "this call" }).first().click();
+  await page.getByRole("heading", { name: `Request ${row.id}` }).waitFor();
+  await page.goBack();
+  await page.locator(".turns > li").nth(1).getByText("ended: stop").waitFor();
   await visit.expectClean();
 });
 
@@ -86,6 +91,7 @@ test("mistakes in what must be JSON are said before anything is sent", async () 
   await page.getByLabel("Temperature").fill("7");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByRole("alert").getByText("temperature").waitFor();
+  await page.getByRole("link", { name: "this call" }).waitFor();
   // The message can be mended and sent again.
   expect(await page.getByLabel("Your message").inputValue()).toBe("Hello!");
   await page.getByLabel("Temperature").fill("0.5");

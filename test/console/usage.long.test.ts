@@ -264,8 +264,12 @@ test("filters, the export, and new calls behind a button", async () => {
   await visit.expectAccessible();
   await dialog.getByLabel("Key").selectOption(mine.keyId);
   await dialog.getByLabel("Outcome").selectOption("completed");
+  const outcomes = await dialog.getByLabel("Outcome").locator("option").allTextContents();
+  expect(outcomes).toEqual(["Any", "completed", "failed", "caller left", "interrupted"]);
   await dialog.getByRole("button", { name: "Show these" }).click();
   await page.waitForURL(/outcome=completed/);
+  const chip = page.getByRole("button", { name: /^Remove the filter Key/ });
+  await chip.getByText(canary).waitFor();
   const rows = page.getByRole("table", { name: "Calls" }).getByRole("rowheader");
   await until(async () => (await rows.count()) === 8);
   await page.getByRole("button", { name: "Remove the filter Outcome" }).click();
@@ -273,10 +277,8 @@ test("filters, the export, and new calls behind a button", async () => {
   const began = (await rows.allTextContents()).join();
   const { id } = await chat(mine.key, { model: "alpha-sonnet-4", text: "Hello!" });
   await known(id);
-  await page.getByRole("button", { name: "Look for new calls" }).click();
-  await page.getByRole("button", { name: "1 new call" }).waitFor();
   expect((await rows.allTextContents()).join()).toBe(began);
-  await page.getByRole("button", { name: "1 new call" }).click();
+  await page.getByRole("button", { name: "Refresh" }).click();
   await until(async () => (await rows.count()) === 10);
   // Without filters, the live stream says that there are some.
   await open(visit, "/calls?range=1h");
@@ -287,9 +289,40 @@ test("filters, the export, and new calls behind a button", async () => {
   await until(async () => (await rows.count()) === count + 1);
   await open(visit, `/calls?range=1h&key=${mine.keyId}`);
   const downloading = page.waitForEvent("download");
-  await page.getByRole("link", { name: "Export CSV" }).click();
+  await page.getByRole("link", { name: "Export calls (CSV)" }).click();
   const text = await Bun.file(await (await downloading).path()).text();
   expect(text.trim().split("\r\n")).toHaveLength(12);
+  await visit.expectClean();
+});
+
+test("the table of groups is exported as it is shown, without formulas", async () => {
+  await using visit = await world.signedIn();
+  const { page } = visit;
+  await world.admin("PATCH", `/keys/${theirs.keyId}`, { name: '=1+1, "sum"' });
+  await open(visit, `/usage?range=1h&by=key&account=${theirs.accountId}`);
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Export this table (CSV)" }).click();
+  const download = await downloading;
+  expect(download.suggestedFilename()).toBe("usage-by-key.csv");
+  const [head, row, ...rest] = (await Bun.file(await download.path()).text()).split("\r\n");
+  expect(head).toBe("Key,Calls,Failed,Input tokens,Cached,Output tokens");
+  expect(row).toStartWith(`"'=1+1, ""sum""",1,0,`);
+  expect(rest).toEqual([""]);
+  await visit.expectClean();
+});
+
+test("a filter by 429 leads to the refusals that are no calls", async () => {
+  await using visit = await world.signedIn();
+  const { page } = visit;
+  await open(visit, `/calls?range=1h&status=429&account=${theirs.accountId}`);
+  await page.getByText("No call fits these filters.").waitFor();
+  await page.getByRole("link", { name: "the last refusals that fit" }).click();
+  const rows = page.getByRole("table", { name: "Last refusals" }).getByRole("rowheader");
+  await until(async () => (await rows.count()) === 1);
+  await page.getByText("429 rate_limit_exceeded").waitFor();
+  await page.getByRole("button", { name: "Remove the filter Account: Their company" }).waitFor();
+  await rows.getByRole("link").click();
+  await page.getByRole("link", { name: "Their company" }).first().waitFor();
   await visit.expectClean();
 });
 

@@ -13,7 +13,6 @@ export type {
   LiveTargetView,
   NeedView,
   OpenSessionView,
-  PlanView,
   PoolView,
   ProcessRowView,
   RefusalView,

@@ -63,7 +63,7 @@ export function ChartCanvas(props: ChartProps & { readonly label: string }) {
           <li key={each.id}>
             <svg width="24" height="8" aria-hidden="true">
               <line
-                className={`series-${slots.get(each) ?? "other"}`}
+                stroke={`var(${colorOf(each, slots)})`}
                 x1="0"
                 x2="24"
                 y1="4"
@@ -74,6 +74,8 @@ export function ChartCanvas(props: ChartProps & { readonly label: string }) {
             {each.name}
           </li>
         ))}
+        {kind === "area" && series.length > 1 && <li className="muted">stacked: the top is all</li>}
+        {isLastOpen === true && <li className="muted">hatched: not over yet</li>}
       </ul>
     </>
   );
@@ -93,6 +95,16 @@ function slotsOf(series: readonly Series[]): ReadonlyMap<Series, number> {
     slots.set(each, slot + 1);
   }
   return slots;
+}
+
+/** What says by itself whether it is good. */
+const outcomeColors = new Map([
+  ["completed", "--accent"],
+  ["failed", "--bad"],
+]);
+
+function colorOf(series: Series, slots: ReadonlyMap<Series, number>): string {
+  return outcomeColors.get(series.id) ?? `--series-${slots.get(series) ?? "other"}`;
 }
 
 function hashOf(id: string): number {
@@ -141,13 +153,12 @@ function optionsOf(props: ChartProps, element: HTMLElement): UPlot.Options {
     series: [
       {},
       ...series.map((each) => {
-        const slot = slots.get(each);
-        const stroke = color(slot === undefined ? "--series-other" : `--series-${slot}`);
+        const stroke = color(colorOf(each, slots));
         return {
           label: each.name,
           stroke,
           width: 2,
-          dash: dashOf(slot),
+          dash: dashOf(slots.get(each)),
           spanGaps: false,
           // A point between gaps would not be seen, nor would a single one.
           points: { show: (kind === "line" && times.length <= mostPoints) || times.length === 1 },

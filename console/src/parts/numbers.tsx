@@ -74,32 +74,19 @@ export function Tokens({ counts }: { readonly counts: TokenCounts }) {
     { name: "cache write", value: written, fill: "var(--series-2)" },
     { name: "output", value: counts.output_tokens, fill: "var(--series-3)" },
   ];
+  const sum = input + counts.output_tokens || 1;
   const text = parts.map(({ name, value }) => `${exactText(value)} ${name}`).join(", ");
   return (
     <div className="tokens">
-      <PartBar parts={parts} />
+      <svg className="tokens-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+        {parts.map(({ name, value, fill }, index) => {
+          const before = parts.slice(0, index).reduce((total, part) => total + part.value, 0);
+          const [x, width] = [(before / sum) * 100, (value / sum) * 100];
+          return <rect key={name} style={{ fill }} x={x} width={width} height="6" />;
+        })}
+      </svg>
       <span className="small">{text}</span>
     </div>
-  );
-}
-
-export interface Part {
-  readonly name: string;
-  readonly value: number;
-  readonly fill: string;
-}
-
-/** Parts of a whole as a bar; a text beside it says the same. */
-export function PartBar({ parts }: { readonly parts: readonly Part[] }) {
-  const sum = parts.reduce((total, { value }) => total + value, 0) || 1;
-  return (
-    <svg className="tokens-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-      {parts.map(({ name, value, fill }, index) => {
-        const before = parts.slice(0, index).reduce((total, part) => total + part.value, 0);
-        const [x, width] = [(before / sum) * 100, (value / sum) * 100];
-        return <rect key={name} style={{ fill }} x={x} width={width} height="6" />;
-      })}
-    </svg>
   );
 }
 

@@ -49,6 +49,9 @@ export const explanationSchema = z
     id: z.string(),
     call: callDetailSchema.nullable().describe("Null if the request did not become a call."),
     refusal: refusalSchema.nullable().describe("Null if it got no error, or it is not kept."),
+    names: z
+      .object({ account: z.string().nullable(), key: z.string().nullable() })
+      .describe("Names of the request's account and key; null: none, or not known now."),
     is_ledger_read: z.boolean().describe("False while the ledger cannot be read: `call` is null."),
   })
   .meta({ id: "Explanation", description: "What became of a request." });

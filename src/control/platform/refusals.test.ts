@@ -26,6 +26,7 @@ test("a refusal is explained while the ledger cannot be read, a call is not", as
   expect(explanationSchema.parse(await explain("req_1"))).toMatchObject({
     call: null,
     refusal: { rule: "tokens_per_minute" },
+    names: { account: null, key: null },
     is_ledger_read: false,
   });
   const failure = await explain("req_2").catch((error: unknown) => error);

@@ -68,7 +68,8 @@ export function refusalOperations(services: AdminServices): readonly Operation[]
         if ("failure" in row && refusal === null) throw row.failure;
         const call = "failure" in row ? null : row.call;
         if (call === null && refusal === null) throw unknownRequest();
-        return { id, call, refusal, is_ledger_read: !("failure" in row) };
+        const names = "failure" in row ? noNames : await readNames(call ?? refusal, services);
+        return { id, call, refusal, names, is_ledger_read: !("failure" in row) };
       },
     }),
   ];
@@ -91,6 +92,18 @@ async function readCall(id: string, reader: Principal, { reports }: AdminService
     if (failure instanceof GatewayError) return { failure };
     throw error;
   }
+}
+
+const noNames = { account: null, key: null };
+
+async function readNames(
+  request: Pick<RefusalView, "account_id" | "key_id"> | null,
+  { store }: AdminServices,
+) {
+  const { account_id: account, key_id: key } = request ?? { account_id: null, key_id: null };
+  const nameOf = async (dimension: "account" | "key", id: string | null) =>
+    id === null ? null : ((await store.names(dimension, [id])).get(id) ?? null);
+  return { account: await nameOf("account", account), key: await nameOf("key", key) };
 }
 
 function unknownRequest(): GatewayError {

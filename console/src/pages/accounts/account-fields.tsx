@@ -15,7 +15,7 @@ export interface AccountDraft {
 export const accountLabels: Readonly<Record<keyof AccountDraft, string>> = {
   name: "Name",
   plans: "Plans of its keys",
-  keys: "Most keys",
+  keys: "Maximum keys",
   requests: "Requests per minute of all its keys",
   tokens: "Tokens per minute of all its keys",
   note: "Note",

@@ -139,7 +139,7 @@ function factsOf({
       </span>,
     ],
     ["Plans of its keys", plans.join(", ") || none("none: only operators issue keys")],
-    ["Most keys", <Count value={most} />],
+    ["Maximum keys", <Count value={most} />],
     [
       "Limits of all its keys",
       limits === null

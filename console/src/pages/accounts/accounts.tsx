@@ -50,7 +50,7 @@ const columns: readonly Column<AccountView>[] = [
   { title: "Account", cell: (account) => <AccountLink view={account} /> },
   { title: "Plans", cell: ({ plans }) => plans.join(", ") || <span className="muted">none</span> },
   {
-    title: "Most keys",
+    title: "Maximum keys",
     cell: ({ max_keys: most }) => <Count value={most} />,
     isNumber: true,
     isWideOnly: true,

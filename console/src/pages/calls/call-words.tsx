@@ -1,16 +1,21 @@
 import type { CallRow } from "../../api/contract.ts";
 import { Badge, type Tone } from "../../parts/badge.tsx";
 
-const outcomes: Readonly<Record<CallRow["outcome"], readonly [text: string, tone: Tone]>> = {
-  completed: ["completed", "ok"],
-  failed: ["failed", "bad"],
-  abandoned: ["caller left", "warn"],
-  interrupted: ["interrupted", "bad"],
+const tones: Readonly<Record<CallRow["outcome"], Tone>> = {
+  completed: "ok",
+  failed: "bad",
+  abandoned: "warn",
+  interrupted: "bad",
 };
+export const outcomes = Object.keys(tones);
 
 export function OutcomeBadge({ call }: { readonly call: CallRow }) {
-  const [text, tone] = outcomes[call.outcome];
-  return <Badge tone={tone}>{isRefused(call) ? "refused" : text}</Badge>;
+  return <Badge tone={tones[call.outcome]}>{outcomeText(call.outcome)}</Badge>;
+}
+
+/** The outcomes of the API are said as they are, but for this one. */
+export function outcomeText(outcome: string): string {
+  return outcome === "abandoned" ? "caller left" : outcome;
 }
 
 /** A call that failed without an attempt was refused by the gateway. */

@@ -7,9 +7,10 @@ import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import { Empty, Note } from "../../parts/error-note.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
-import { exactText, LimitBar, PartBar, Tokens } from "../../parts/numbers.tsx";
+import { exactText, LimitBar, Tokens } from "../../parts/numbers.tsx";
 import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
+import { useSeesAll } from "../../shell/role.ts";
 import { useHref } from "../../url.ts";
 import { adviceFor } from "./advice.ts";
 import { isRefused, OutcomeBadge, sourceWords, statusText } from "./call-words.tsx";
@@ -39,11 +40,8 @@ export function CallPage({ id }: PageProps) {
   );
 }
 
-function Explained({
-  explanation: { id, call, refusal, is_ledger_read },
-}: {
-  readonly explanation: Explanation;
-}) {
+function Explained({ explanation }: { readonly explanation: Explanation }) {
+  const { call, refusal, is_ledger_read } = explanation;
   return (
     <>
       <Verdict call={call} refusal={refusal} />
@@ -55,7 +53,7 @@ function Explained({
       {refusal !== null && <Refused refusal={refusal} />}
       {call !== null && <Measures call={call} />}
       {call?.routing && <Routing routing={call.routing} />}
-      <AllFacts id={id} call={call} refusal={refusal} />
+      <AllFacts {...explanation} />
     </>
   );
 }
@@ -177,12 +175,6 @@ function Measures({ call }: { readonly call: CallDetail }) {
       </section>
       <section className="card stack tight" aria-label="Times">
         <h2>{durationText(duration)}</h2>
-        <PartBar
-          parts={[
-            { name: "wait", value: first ?? duration, fill: "var(--series-1)" },
-            { name: "answer", value: streamMs, fill: "var(--series-3)" },
-          ]}
-        />
         <p className="small">
           {first === null
             ? "No event of an answer came."
@@ -198,12 +190,15 @@ function Measures({ call }: { readonly call: CallDetail }) {
   );
 }
 
-function AllFacts({ id, call, refusal }: Parts & { readonly id: string }) {
+function AllFacts({ id, call, refusal, names }: Explanation) {
   const href = useHref();
-  const key = call?.key_id ?? refusal?.key_id ?? null;
+  const seesAll = useSeesAll();
+  const link = (path: string, text: string, own = {}) => <Link href={href(path, own)}>{text}</Link>;
+  const key = call?.key_id ?? refusal?.key_id;
+  const account = call?.account_id ?? refusal?.account_id;
   const at = call?.started_at ?? refusal?.at ?? null;
-  const application = call?.application ?? refusal?.application ?? null;
-  const environment = call?.environment ?? refusal?.environment ?? "";
+  const name = call?.application ?? refusal?.application;
+  const application = name && `${name} in ${call?.environment ?? refusal?.environment ?? ""}`;
   const rows: readonly Fact[] = [
     [
       "Request",
@@ -213,15 +208,20 @@ function AllFacts({ id, call, refusal }: Parts & { readonly id: string }) {
       </span>,
     ],
     ["Began", <Time at={at} isExact />],
-    ["Key", key && <Link href={href(`/keys/${key}`)}>{key}</Link>],
+    ["Key", key && link(`/keys/${key}`, names.key ?? key)],
     ["Secret", refusal?.public_id && <code>{`sk-slc_${refusal.public_id}...`}</code>],
-    ["Application", application && `${application} in ${environment}`],
+    [
+      "Application",
+      call === null || !application
+        ? application
+        : link("/keys", application, { application: call.application_id }),
+    ],
     ["Made in", call?.via && "the playground"],
-    ["Account", call?.account_id ?? refusal?.account_id],
+    ["Account", account && link(`/accounts/${account}`, names.account ?? account)],
     ["Model", call?.model ?? refusal?.model],
     ["API", call?.dialect ?? refusal?.dialect],
     ["Streamed", call && (call.is_streamed ? "yes" : "no")],
-    ["Target", call?.target],
+    ["Target", call?.target && (seesAll ? link("/targets", call.target) : call.target)],
     ["Attempts", call && exactText(call.attempts)],
     ["Capacity", call?.class],
   ];

@@ -1,4 +1,3 @@
-import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import type { CallRow } from "../../api/contract.ts";
 import { useLive } from "../../api/live.ts";
@@ -39,7 +38,9 @@ export function CallsPage() {
         label="Views of calls"
         views={views}
         current={view}
-        href={(value) => href("/calls", value === "calls" ? {} : { view: value })}
+        href={(value) =>
+          href("/calls", { ...filters.set, ...(value !== "calls" && { view: value }) })
+        }
       />
       {isRefusals ? <LastRefusals filters={filters} /> : <Calls filters={filters} />}
     </Page>
@@ -51,7 +52,6 @@ const views = [
   { value: "refusals", label: "Last refusals" },
 ];
 const pageRows = 50;
-const mostNew = 100;
 
 function Calls({ filters }: { readonly filters: Filters }) {
   const calls = useList(
@@ -59,13 +59,32 @@ function Calls({ filters }: { readonly filters: Filters }) {
     { ...filters.parameters, limit: pageRows },
     { isFrozen: true },
   );
-  const rows = calls.query.data ?? [];
+  const href = useHref();
+  const { isAny, parameters, values } = filters;
+  const rows = calls.query.data;
+  const live = useLive("calls")?.get("newest");
+  // Whether it fits filters is not known.
+  const isNewer = !isAny && live !== undefined && live.started_at > (rows?.[0]?.started_at ?? "");
+  const mayBeRefused = values.status.startsWith("4") || (isAny && rows?.length === 0);
   return (
     <>
       <div className="row spread">
         <FilterBar filters={filters} />
-        <NewCalls filters={filters} rows={rows} onShow={calls.query.refetch} />
+        {/* The list never changes by itself. A range that has ended has no new calls. */}
+        {parameters["until"] === undefined && (
+          <Button onPress={calls.query.refetch}>{isNewer ? "Show new calls" : "Refresh"}</Button>
+        )}
       </div>
+      {mayBeRefused && (
+        <p className="muted">
+          A request refused before it became a call, such as a 429 of a key out of requests, is not
+          listed here: see{" "}
+          <Link href={href("/calls", { ...filters.set, view: "refusals" })}>
+            the last refusals that fit
+          </Link>
+          .
+        </p>
+      )}
       <Loaded query={calls.query}>
         {(found) =>
           found.length === 0 ? <NoCalls filters={filters} /> : <CallTable calls={found} />
@@ -74,48 +93,6 @@ function Calls({ filters }: { readonly filters: Filters }) {
       <More hasMore={calls.hasMore} isLoading={calls.isLoadingMore} onMore={calls.more} />
     </>
   );
-}
-
-/** The list never changes by itself: a button says how many calls are newer, and shows them. */
-function NewCalls({
-  filters: { parameters, isAny },
-  rows,
-  onShow,
-}: {
-  readonly filters: Filters;
-  readonly rows: readonly CallRow[];
-  readonly onShow: () => unknown;
-}) {
-  const [isLooking, setLooking] = useState(false);
-  const newest = rows[0];
-  const isOff = !isLooking || newest === undefined || parameters["until"] !== undefined;
-  const since = newest?.started_at;
-  const { query } = useList("/usage/calls", { ...parameters, since, limit: mostNew }, { isOff });
-  useEffect(() => {
-    const begin = (): void => setLooking(true);
-    window.addEventListener("focus", begin);
-    return () => window.removeEventListener("focus", begin);
-  }, []);
-  const look = (): unknown => (isOff ? setLooking(true) : query.refetch());
-  const live = useLive("calls")?.get("newest");
-  const isNewer = live !== undefined && live.started_at > (newest?.started_at ?? "");
-  const known = new Set(rows.map(({ id }) => id));
-  const fresh = isOff ? [] : (query.data ?? []).filter(({ id }) => !known.has(id));
-  // A range that has ended has no new calls.
-  if (parameters["until"] !== undefined) return null;
-  if (fresh.length > 0) return <Button onPress={onShow}>{newText(fresh.length)}</Button>;
-  // Whether it fits filters is known only once somebody looks.
-  if (isNewer && !isAny) return <Button onPress={onShow}>Show new calls</Button>;
-  return (
-    <Button look="quiet" onPress={newest === undefined ? onShow : look}>
-      {isOff || query.data === undefined ? "Look for new calls" : "No new calls: look again"}
-    </Button>
-  );
-}
-
-function newText(count: number): string {
-  if (count >= mostNew - 1) return `${mostNew - 1} or more new calls`;
-  return count === 1 ? "1 new call" : `${count} new calls`;
 }
 
 function CallTable({ calls }: { readonly calls: readonly CallRow[] }) {
@@ -132,7 +109,6 @@ function CallTable({ calls }: { readonly calls: readonly CallRow[] }) {
     {
       title: "Application",
       cell: ({ application, via }) => (via === null ? application : `${application} (${via})`),
-      isWideOnly: true,
     },
     { title: "Model", cell: ({ model }) => model },
     { title: "API", cell: ({ dialect }) => dialect, isWideOnly: true },

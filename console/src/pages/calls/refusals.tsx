@@ -9,10 +9,13 @@ import { useHref } from "../../url.ts";
 import { FilterBar, type Filters } from "../usage/filters.tsx";
 import { statusText } from "./call-words.tsx";
 
+/** Filters that the list itself applies. */
+const compared = ["environment", "model", "dialect", "status", "code"] as const;
+
 /** Requests that got an error, also those that did not become calls, such as a 400. */
 export function LastRefusals({ filters }: { readonly filters: Filters }) {
   const { account_id, key_id } = filters.parameters;
-  const refusals = useRead("/refusals", { account_id, key_id });
+  const refusals = useRead("/refusals", { account_id, key_id, limit: 500 });
   const href = useHref();
   const columns: readonly Column<RefusalView>[] = [
     {
@@ -31,21 +34,29 @@ export function LastRefusals({ filters }: { readonly filters: Filters }) {
   return (
     <>
       <p className="muted">
-        The last 20 of each key, until a restart of the gateway. Requests that were refused before
-        they became calls, such as a malformed body, are only here.
+        The last 20 errors of each key, until a restart of the gateway. A key out of requests (429)
+        and a malformed body (400) are only here. A call refused for its tokens (429) or its context
+        window (400), or by the upstream, is also under Calls.
       </p>
-      <FilterBar filters={filters} names={["account", "key"]} />
+      <FilterBar filters={filters} names={["account", "key", ...compared]} />
       <Loaded query={refusals}>
-        {({ data }) =>
-          data.length === 0 ? (
+        {({ data }) => {
+          const rows = data.filter((row) =>
+            compared.every((name) => ["", String(row[name])].includes(filters.values[name])),
+          );
+          return rows.length === 0 ? (
             <Empty
-              sentence="No request was refused since the last restart."
+              sentence={
+                data.length === 0
+                  ? "No request was refused since the last restart."
+                  : "No refusal fits these filters."
+              }
               command="sluice refusals"
             />
           ) : (
-            <Table caption="Last refusals" columns={columns} rows={data} idOf={({ id }) => id} />
-          )
-        }
+            <Table caption="Last refusals" columns={columns} rows={rows} idOf={({ id }) => id} />
+          );
+        }}
       </Loaded>
     </>
   );

@@ -238,13 +238,14 @@ function CallsChart({ view: { hours } }: { readonly view: Overview }) {
       title="Calls an hour"
       kind="area"
       times={hours.map(({ at }) => Date.parse(at))}
+      isLastOpen
       series={[
+        { id: "failed", name: "Failed", values: hours.map(({ failed_calls: failed }) => failed) },
         {
           id: "completed",
           name: "Completed",
           values: hours.map(({ calls, failed_calls: failed }) => calls - failed),
         },
-        { id: "failed", name: "Failed", values: hours.map(({ failed_calls: failed }) => failed) },
       ]}
       format={exactText}
       formatTime={clockText}

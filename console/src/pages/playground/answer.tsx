@@ -35,7 +35,7 @@ export function AnswerView({ answer }: { readonly answer: ChatAnswer | undefined
 
 function Figures({ answer }: { readonly answer: ChatAnswer }) {
   const href = useHref();
-  const { usage, firstMs, totalMs = 0, finish, requestId, failure } = answer;
+  const { usage, firstMs, totalMs = 0, finish, requestId } = answer;
   const output = usage?.completion_tokens;
   const writingMs = totalMs - (firstMs ?? totalMs);
   const figures = [
@@ -51,7 +51,7 @@ function Figures({ answer }: { readonly answer: ChatAnswer }) {
   return (
     <p className="muted small">
       {figures.join(" · ")}
-      {requestId !== undefined && failure === undefined && (
+      {requestId !== undefined && (
         <>
           {" · "}
           <Link href={href(`/calls/${requestId}`)}>this call</Link>

@@ -23,9 +23,23 @@ interface Turn {
   readonly answer: ChatAnswer | undefined;
 }
 
+/** What is typed and said, for each key, until the tab is closed or another user signs in. */
+const kept = new Map<string, unknown>();
+
+function useKept<Value>(name: string, initial: Value) {
+  // Only this writes it.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const [value, setValue] = useState(() => (kept.get(name) ?? initial) as Value);
+  const keep = (next: Value): void => {
+    kept.set(name, next);
+    setValue(next);
+  };
+  return [value, keep] as const;
+}
+
 /** The turns so far. A closed page, like `stop`, ends the call at the upstream. */
 function useConversation({ keyId, model }: Called, { system }: ChatOptions, fields: Fields) {
-  const [turns, setTurns] = useState<readonly Turn[]>([]);
+  const [turns, setTurns] = useKept<readonly Turn[]>(`turns ${keyId}`, []);
   const running = useRef<AbortController>(undefined);
   useEffect(() => () => running.current?.abort(), []);
   const last = turns.at(-1)?.answer;
@@ -60,7 +74,7 @@ function useConversation({ keyId, model }: Called, { system }: ChatOptions, fiel
 }
 
 export function Chat({ called }: { readonly called: Called }) {
-  const [options, setOptions] = useState(initialOptions);
+  const [options, setOptions] = useKept(`options ${called.keyId}`, initialOptions);
   const [said, setSaid] = useState("");
   const [results, setResults] = useState<Readonly<Record<string, string>>>({});
   const { mistake, fields } = readOptions(options);

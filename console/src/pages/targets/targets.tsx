@@ -15,6 +15,7 @@ type Gate = LiveItems["gates"];
 /** Which upstream is ill, and what is Sluice doing about it? */
 export function TargetsPage() {
   const targets = useRead("/targets");
+  const readAt = new Date(targets.dataUpdatedAt).toISOString();
   const live = useLive("targets");
   const gates = useLive("gates");
   return (
@@ -40,9 +41,9 @@ export function TargetsPage() {
                 />
               )}
               <p className="muted small">
-                Calls, share and times to the first event are of all machines, since{" "}
-                <Time at={view.since} isExact />. States and calls in flight are of machine{" "}
-                {view.machine}
+                Share, failed calls and times to the first event are of all machines, from{" "}
+                <Time at={view.since} isExact /> to <Time at={readAt} isExact />. States and calls
+                in flight are live, of machine {view.machine}
                 {view.other_machines.length > 0 &&
                   `; the consoles of ${view.other_machines.join(", ")} show theirs`}
                 .
@@ -83,13 +84,11 @@ const targetColumns: readonly Column<Target>[] = [
   {
     title: "Share",
     isNumber: true,
-    isWideOnly: true,
     cell: ({ share, calls }) => (calls === 0 ? <None /> : percentText(share)),
   },
   {
     title: "Failed",
     isNumber: true,
-    isWideOnly: true,
     cell: ({ failed_calls: failed, calls }) =>
       calls === 0 ? (
         <None />

@@ -7,8 +7,9 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Field, type Option, Select } from "../../parts/field.tsx";
 import { Form } from "../../parts/form.tsx";
 import { type Range, useRange } from "../../parts/range-picker.tsx";
-import { useUser } from "../../shell/role.ts";
+import { useSeesAll } from "../../shell/role.ts";
 import { useUrl } from "../../url.ts";
+import { outcomes, outcomeText } from "../calls/call-words.tsx";
 import { keyName } from "../keys/key-words.tsx";
 
 /** What calls are filtered and usage is grouped by, as the address has it. */
@@ -28,27 +29,16 @@ export const dimensions = {
 export type Dimension = keyof typeof dimensions;
 export type FilterValues = Readonly<Record<Dimension, string>>;
 
-const noFilters: FilterValues = {
-  account: "",
-  environment: "",
-  application: "",
-  key: "",
-  model: "",
-  target: "",
-  dialect: "",
-  outcome: "",
-  status: "",
-  code: "",
-  class: "",
-};
+// They are the keys of the object.
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+const allDimensions = Object.keys(dimensions) as Dimension[];
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+const noFilters = Object.fromEntries(allDimensions.map((name) => [name, ""])) as FilterValues;
 
 /** Users of an account see that one alone, and no targets. */
 export function useDimensions(): readonly Dimension[] {
-  const isBound = useUser()?.account_id !== null;
-  // They are the keys of the object.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const all = Object.keys(dimensions) as Dimension[];
-  return all.filter((name) => !isBound || (name !== "account" && name !== "target"));
+  const seesAll = useSeesAll();
+  return allDimensions.filter((name) => seesAll || (name !== "account" && name !== "target"));
 }
 
 export interface Filters {
@@ -56,6 +46,8 @@ export interface Filters {
   readonly range: Range;
   /** As the admin API takes them. */
   readonly parameters: Readonly<Record<string, string | undefined>>;
+  /** Those that are set, for the address. */
+  readonly set: Readonly<Record<string, string>>;
   readonly isAny: boolean;
   readonly change: (changed: Partial<FilterValues>) => void;
   readonly clear: () => void;
@@ -65,6 +57,7 @@ export function useFilters(): Filters {
   const [values, change] = useUrl(noFilters);
   const range = useRange();
   const { account, application, key, ...others } = values;
+  const set = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
   return {
     values,
     range,
@@ -75,7 +68,8 @@ export function useFilters(): Filters {
       application_id: application,
       key_id: key,
     },
-    isAny: Object.values(values).some((value) => value !== ""),
+    set,
+    isAny: Object.keys(set).length > 0,
     change,
     clear: () => change(noFilters),
   };
@@ -91,8 +85,13 @@ export function FilterBar({
   readonly names?: readonly Dimension[];
 }) {
   const [isOpen, setOpen] = useState(false);
+  const known = useOptions(filters.values, false);
   const offered = useDimensions().filter((name) => shown?.includes(name) !== false);
   const names = offered.filter((name) => filters.values[name] !== "");
+  const textOf = (name: Dimension): string => {
+    const [value, options = []] = [filters.values[name], known[name]];
+    return `${dimensions[name]}: ${options.find((each) => each.value === value)?.label ?? value}`;
+  };
   return (
     <div className="row" role="group" aria-label="Filters">
       <Button onPress={() => setOpen(true)}>Filter...</Button>
@@ -100,10 +99,10 @@ export function FilterBar({
         <Button
           key={name}
           look="quiet"
-          aria-label={`Remove the filter ${dimensions[name]}: ${filters.values[name]}`}
+          aria-label={`Remove the filter ${textOf(name)}`}
           onPress={() => filters.change({ [name]: "" })}
         >
-          {dimensions[name]}: {filters.values[name]} <span aria-hidden="true">✕</span>
+          {textOf(name)} <span aria-hidden="true">✕</span>
         </Button>
       ))}
       {names.length > 1 && (
@@ -118,7 +117,30 @@ export function FilterBar({
 
 const mostOptions = 500;
 
-/** Its lists are asked for when it is opened. */
+type Options = Partial<Record<Dimension, readonly Option[]>>;
+
+/** What filters can be set to. Lists are asked for when the dialog or the name of a value needs them. */
+function useOptions(values: FilterValues, isAll: boolean): Options {
+  const scope = { limit: mostOptions, account_id: values.account };
+  const isOff = (name: Dimension): boolean => !isAll && values[name] === "";
+  const isNoAccount = !useSeesAll() || isOff("account");
+  const accounts = useList("/accounts", { limit: mostOptions }, { isOff: isNoAccount });
+  const applications = useList("/applications", scope, { isOff: isOff("application") });
+  const ofKeys = { ...scope, application_id: values.application };
+  const keys = useList("/keys", ofKeys, { isOff: isOff("key") });
+  const models = useRead("/models", {}, { isOff: !isAll }).data?.data ?? [];
+  return {
+    account: accounts.query.data?.map(({ id, name }) => ({ value: id, label: name })) ?? [],
+    environment: namesOf(models.map(({ environment }) => environment)),
+    application: applications.query.data?.map(applicationOption) ?? [],
+    key: keys.query.data?.map(keyOption) ?? [],
+    model: namesOf(models.map(({ alias }) => alias)),
+    dialect: namesOf(["chat", "responses", "messages", "embeddings"]),
+    outcome: outcomes.map((value) => ({ value, label: outcomeText(value) })),
+    class: namesOf(["on-demand", "provisioned", "spillover"]),
+  };
+}
+
 function FilterDialog({
   filters,
   names,
@@ -129,22 +151,7 @@ function FilterDialog({
   readonly onClose: () => void;
 }) {
   const [values, setValues] = useState(filters.values);
-  const isOperators = names.includes("account");
-  const scope = { limit: mostOptions, account_id: values.account };
-  const accounts = useList("/accounts", { limit: mostOptions }, { isOff: !isOperators });
-  const applications = useList("/applications", scope);
-  const keys = useList("/keys", { ...scope, application_id: values.application });
-  const models = useRead("/models").data?.data ?? [];
-  const known: Partial<Record<Dimension, readonly Option[]>> = {
-    account: accounts.query.data?.map(({ id, name }) => ({ value: id, label: name })) ?? [],
-    environment: namesOf(models.map(({ environment }) => environment)),
-    application: applications.query.data?.map(applicationOption) ?? [],
-    key: keys.query.data?.map(keyOption) ?? [],
-    model: namesOf(models.map(({ alias }) => alias)),
-    dialect: namesOf(["chat", "responses", "messages", "embeddings"]),
-    outcome: namesOf(["completed", "failed", "abandoned", "interrupted"]),
-    class: namesOf(["on-demand", "provisioned", "spillover"]),
-  };
+  const known = useOptions(values, true);
   const submit = (): void => {
     filters.change(values);
     onClose();
@@ -210,17 +217,12 @@ export function ExportLinks({ filters }: { readonly filters: Filters }) {
     addressOf("/usage/export", { ...filters.parameters, format });
   return (
     <>
-      {["csv", "ndjson"].map((format) => (
-        <a
-          key={format}
-          className="button plain"
-          href={address(format)}
-          download
-          aria-label={`Export ${format.toUpperCase()}`}
-        >
-          {format === "csv" ? "Export CSV" : format.toUpperCase()}
-        </a>
-      ))}
+      <a className="button plain" href={address("csv")} download>
+        Export calls (CSV)
+      </a>
+      <a className="button plain" href={address("ndjson")} download>
+        Export calls (NDJSON)
+      </a>
     </>
   );
 }

@@ -2,6 +2,7 @@
 import type { UsagePoint, UsageSeries } from "../../api/contract.ts";
 import { durationText } from "../../parts/time.tsx";
 import { compactText } from "../../parts/numbers.tsx";
+import { outcomeText } from "../calls/call-words.tsx";
 import type { Dimension } from "./filters.tsx";
 
 export type Step = UsageSeries["step"];
@@ -122,7 +123,7 @@ function nameOf(
   by: Dimension,
 ): string {
   if (value === undefined) return "Other";
-  if (value !== null) return name ?? value;
+  if (value !== null) return by === "outcome" ? outcomeText(value) : (name ?? value);
   return by === "code" ? "no error" : `no ${by}`;
 }
 

@@ -221,13 +221,13 @@ interface GroupsProps {
 
 function Groups({ groups, by, total }: GroupsProps) {
   const href = useHref();
-  const { values } = useFilters();
+  const { set } = useFilters();
   const columns: readonly Column<UsageGroup>[] = [
     {
       title: dimensions[by],
       cell: ({ name, value }) =>
         typeof value === "string" ? (
-          <Link href={href("/calls", { ...setOf(values), [by]: value })}>{name}</Link>
+          <Link href={href("/calls", { ...set, [by]: value })}>{name}</Link>
         ) : (
           name
         ),
@@ -246,15 +246,40 @@ function Groups({ groups, by, total }: GroupsProps) {
   ];
   return (
     <section className="stack tight" aria-label="Groups">
-      <h2>By {dimensions[by].toLowerCase()}</h2>
+      <div className="row spread">
+        <h2>By {dimensions[by].toLowerCase()}</h2>
+        <a
+          className="button plain"
+          href={`data:text/csv;charset=utf-8,${encodeURIComponent(csvOf(groups, by))}`}
+          download={`usage-by-${by}.csv`}
+        >
+          Export this table (CSV)
+        </a>
+      </div>
       <p className="muted">Choose one to see its calls.</p>
       <Table caption="Groups" columns={columns} rows={groups} idOf={({ id }) => id} />
     </section>
   );
 }
 
-function setOf(values: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+/** The table as a file. */
+function csvOf(groups: readonly UsageGroup[], by: Dimension): string {
+  const head = [dimensions[by], "Calls", "Failed", "Input tokens", "Cached", "Output tokens"];
+  const rows = groups.map(({ name, sums }) => [
+    name,
+    sums.calls,
+    sums.failed_calls,
+    sums.input_tokens,
+    sums.cached_input_tokens,
+    sums.output_tokens,
+  ]);
+  return [head, ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
+}
+
+/** What a spreadsheet would take for a formula gets an apostrophe, as in the export of calls. */
+function csvCell(value: string | number): string {
+  const text = String(value).replace(/^[=+\-@\t\r]/, "'$&");
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function countColumn(title: string, of: (group: UsageGroup) => number): Column<UsageGroup> {
