@@ -89,7 +89,7 @@ function slotsOf(series: readonly Series[]): ReadonlyMap<Series, number> {
   const slots = new Map<Series, number>();
   const free = new Set(dashes.keys());
   for (const each of series.filter(({ isOther }) => isOther !== true)) {
-    let slot = hashOf(each.id) % dashes.length;
+    let slot = outcomeLooks.get(each.id)?.slot ?? hashOf(each.id) % dashes.length;
     while (free.size > 0 && !free.has(slot)) slot = (slot + 1) % dashes.length;
     free.delete(slot);
     slots.set(each, slot + 1);
@@ -97,14 +97,14 @@ function slotsOf(series: readonly Series[]): ReadonlyMap<Series, number> {
   return slots;
 }
 
-/** What says by itself whether it is good. */
-const outcomeColors = new Map([
-  ["completed", "--accent"],
-  ["failed", "--bad"],
+/** What says by itself whether it is good. A solid line hides a dashed one where both are equal. */
+const outcomeLooks = new Map([
+  ["completed", { color: "--accent", slot: 0 }],
+  ["failed", { color: "--bad", slot: 1 }],
 ]);
 
 function colorOf(series: Series, slots: ReadonlyMap<Series, number>): string {
-  return outcomeColors.get(series.id) ?? `--series-${slots.get(series) ?? "other"}`;
+  return outcomeLooks.get(series.id)?.color ?? `--series-${slots.get(series) ?? "other"}`;
 }
 
 function hashOf(id: string): number {

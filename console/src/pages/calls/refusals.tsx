@@ -46,11 +46,7 @@ export function LastRefusals({ filters }: { readonly filters: Filters }) {
           );
           return rows.length === 0 ? (
             <Empty
-              sentence={
-                data.length === 0
-                  ? "No request was refused since the last restart."
-                  : "No refusal fits these filters."
-              }
+              sentence="No such request was refused since the last restart."
               command="sluice refusals"
             />
           ) : (

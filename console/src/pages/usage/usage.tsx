@@ -264,15 +264,8 @@ function Groups({ groups, by, total }: GroupsProps) {
 
 /** The table as a file. */
 function csvOf(groups: readonly UsageGroup[], by: Dimension): string {
-  const head = [dimensions[by], "Calls", "Failed", "Input tokens", "Cached", "Output tokens"];
-  const rows = groups.map(({ name, sums }) => [
-    name,
-    sums.calls,
-    sums.failed_calls,
-    sums.input_tokens,
-    sums.cached_input_tokens,
-    sums.output_tokens,
-  ]);
+  const head = [by, ...Object.keys(sumsOf([]))];
+  const rows = groups.map(({ name, sums }) => [name, ...Object.values(sums)]);
   return [head, ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 }
 
