@@ -13,6 +13,7 @@ export type {
   LiveTargetView,
   NeedView,
   OpenSessionView,
+  PlanView,
   PoolView,
   ProcessRowView,
   RefusalView,
