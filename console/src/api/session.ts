@@ -7,6 +7,7 @@ export type SessionState =
   | { readonly kind: "signed-in"; readonly session: SessionView; readonly hasExpired: boolean };
 
 let state: SessionState = { kind: "unknown" };
+let lastUser: string | undefined;
 let waiting: PromiseWithResolvers<boolean> | undefined;
 const listeners = new Set<() => void>();
 /** Tells the browser's other tabs, whose token for changes is outdated. */
@@ -30,8 +31,9 @@ export function sessionState(): SessionState {
 
 /** A session has begun, or is known again. Another user gets a page without anything of the last. */
 export function signedIn(session: SessionView, isNew: boolean): void {
-  const before = state.kind === "signed-in" ? state.session.user?.id : session.user?.id;
-  if (before !== session.user?.id) return window.location.assign("/");
+  const before = lastUser;
+  lastUser = session.user?.id;
+  if (before !== undefined && before !== lastUser) return window.location.assign("/");
   change({ kind: "signed-in", session, hasExpired: false });
   waiting?.resolve(true);
   waiting = undefined;

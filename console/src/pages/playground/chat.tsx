@@ -1,5 +1,6 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { chat, type ChatAnswer } from "../../api/playground.ts";
+import { queries } from "../../api/use-read.ts";
 import { Button } from "../../parts/button.tsx";
 import { Details } from "../../parts/details.tsx";
 import { Field } from "../../parts/field.tsx";
@@ -23,15 +24,13 @@ interface Turn {
   readonly answer: ChatAnswer | undefined;
 }
 
-/** What is typed and said, for each key, until the tab is closed or another user signs in. */
-const kept = new Map<string, unknown>();
+/** What is set and said, for each key, until the tab is closed or the user signs out. */
+queries.setQueryDefaults(["kept"], { gcTime: Number.POSITIVE_INFINITY });
 
 function useKept<Value>(name: string, initial: Value) {
-  // Only this writes it.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const [value, setValue] = useState(() => (kept.get(name) ?? initial) as Value);
+  const [value, setValue] = useState(() => queries.getQueryData<Value>(["kept", name]) ?? initial);
   const keep = (next: Value): void => {
-    kept.set(name, next);
+    queries.setQueryData<Value>(["kept", name], next);
     setValue(next);
   };
   return [value, keep] as const;
