@@ -248,6 +248,8 @@ test.each(spoiled)(
       const name = `${method} ${template}`;
       // Ending a session takes no body and reads none.
       if (name === "DELETE /admin/v1/session") continue;
+      // The data plane reads these bodies: test/live/playground.test.ts.
+      if (template.includes("/playground/")) continue;
       const { status, text } = await send({ method, path: filled(template), body, headers });
       const { error } = JSON.parse(text) as { error: { code: string | null } };
       expect([name, status, error.code]).toEqual([name, ...expected]);
