@@ -12,7 +12,7 @@ test("the first operator is created with the printed token, which a second use d
   await visit.expectAccessible();
   await page.getByLabel("One-time token").fill("wrong");
   await page.getByLabel("Email address").fill(operator.email);
-  await page.getByLabel("Password").fill(operator.password);
+  await page.getByLabel("Password", { exact: true }).fill(operator.password);
   await page.getByRole("button", { name: "Create operator" }).click();
   await page.getByRole("alert").waitFor();
   await page.getByLabel("One-time token").fill(token);
