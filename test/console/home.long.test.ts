@@ -7,7 +7,9 @@ import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
 import {
   canaries,
   type ConsoleWorld,
+  createOwner,
   operator,
+  type Owner,
   startConsole,
   testInBrowser as test,
   type Visit,
@@ -29,39 +31,23 @@ const models = {
   ill: { ...ill, targets: [{ upstream: "simulator", model: "simulated-weak", pool: "main" }] },
 };
 
-interface Owner {
-  readonly accountId: string;
-  readonly keyId: string;
-  readonly key: string;
-}
-
 let world: ConsoleWorld;
 let mine: Owner;
 let theirs: Owner;
 beforeAll(async () => {
   world = await startConsole({ models, sections });
-  mine = await createOwner(canary, "my shop", holder);
-  theirs = await createOwner("Theirs", "their application", other);
+  mine = await newOwner(canary, "my shop", holder);
+  theirs = await newOwner("Theirs", "their application", other);
 }, 60_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
-async function createOwner(
+function newOwner(
   name: string,
   application: string,
   user: typeof operator,
   requestsPerMinute = 10,
 ): Promise<Owner> {
-  const { id } = await world.admin("POST", "/accounts", { name });
-  await world.admin("POST", "/users", { ...user, role: "account_holder", account_id: id });
-  const made = { account_id: id, environment: "local", name: application };
-  const { id: applicationId } = await world.admin("POST", "/applications", made);
-  const limits = { requests_per_minute: requestsPerMinute, tokens_per_minute: 10_000_000 };
-  const issued = await world.admin("POST", "/keys", {
-    application_id: applicationId,
-    plan: "enterprise",
-    limits,
-  });
-  return { accountId: id, keyId: issued.key.id, key: issued.api_key };
+  return createOwner(world, { name, application, user, requestsPerMinute });
 }
 
 async function call(
@@ -138,12 +124,7 @@ test("an ill target appears on both pages and goes again by itself, and two tabs
   visit.apiRequests();
   world.simulator?.setFaultPlan([{ mode: "error-500", times: Number.POSITIVE_INFINITY }]);
   // Of three keys, because none alone takes a target out for others.
-  const third = await createOwner(
-    "Third",
-    "third",
-    { ...other, email: "third@example.com" },
-    100_000,
-  );
+  const third = await newOwner("Third", "third", { ...other, email: "third@example.com" }, 100_000);
   for (const { key } of [mine, theirs, third]) expect(await call(key, "ill")).toBeGreaterThan(499);
   await page.getByRole("link", { name: "simulator/simulated-weak" }).waitFor();
   await row.getByText("✕failing").waitFor();
@@ -222,7 +203,7 @@ test("rows do not move under the pointer", async () => {
   const { page } = visit;
   await page.getByText(isLive).waitFor();
   await page.getByRole("table", { name: "What needs you now" }).hover();
-  const fourth = await createOwner("Fourth", "fourth", { ...other, email: "fourth@example.com" });
+  const fourth = await newOwner("Fourth", "fourth", { ...other, email: "fourth@example.com" });
   while ((await call(fourth.key)) !== 429);
   await page.getByRole("button", { name: "Show what has changed" }).waitFor();
   const row = page.getByRole("table").getByRole("link", { name: "fourth", exact: true });
@@ -233,7 +214,7 @@ test("rows do not move under the pointer", async () => {
 }, 60_000);
 
 test("what a pool has left is shown to an operator, and to a holder its own share alone", async () => {
-  const owner = await createOwner("Buyer", "buyer", { ...other, email: "buyer@example.com" });
+  const owner = await newOwner("Buyer", "buyer", { ...other, email: "buyer@example.com" });
   const { revision } = await world.admin("GET", `/keys/${owner.keyId}`);
   const units = { provisioned_units: 2, provisioned_pool: "main" };
   await world.admin("PATCH", `/keys/${owner.keyId}`, { revision, ...units });

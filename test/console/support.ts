@@ -144,6 +144,42 @@ export async function startConsole({
   };
 }
 
+/** A customer with its holder, an application, and a key with limits of its own. */
+export interface Owner {
+  readonly accountId: string;
+  readonly applicationId: string;
+  readonly keyId: string;
+  readonly key: string;
+}
+
+export interface NewOwner {
+  readonly name: string;
+  readonly application: string;
+  readonly user: typeof operator;
+  readonly requestsPerMinute: number;
+  readonly keyName?: string;
+}
+
+export async function createOwner(
+  { admin }: Pick<ConsoleWorld, "admin">,
+  { name, application, user, requestsPerMinute, keyName }: NewOwner,
+): Promise<Owner> {
+  const { id: accountId } = await admin("POST", "/accounts", { name });
+  await admin("POST", "/users", { ...user, role: "account_holder", account_id: accountId });
+  const { id: applicationId } = await admin("POST", "/applications", {
+    account_id: accountId,
+    environment: "local",
+    name: application,
+  });
+  const { api_key: key, key: view } = await admin("POST", "/keys", {
+    application_id: applicationId,
+    plan: "enterprise",
+    ...(keyName !== undefined && { name: keyName }),
+    limits: { requests_per_minute: requestsPerMinute, tokens_per_minute: 10_000_000 },
+  });
+  return { accountId, applicationId, keyId: view.id, key };
+}
+
 /** A browser at the console, and what it has noticed. */
 export interface Visit extends AsyncDisposable {
   readonly page: Page;

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import {
   canaries,
   type ConsoleWorld,
+  createOwner,
   operator,
+  type Owner,
   startConsole,
   testInBrowser as test,
   type Visit,
@@ -24,13 +26,6 @@ const models = {
   cut: { ...chatModel, targets: [{ ...target, model: "fault-reset" }] },
 };
 
-interface Owner {
-  readonly accountId: string;
-  readonly applicationId: string;
-  readonly keyId: string;
-  readonly key: string;
-}
-
 const canary = canaries[0] ?? "";
 
 let world: ConsoleWorld;
@@ -39,14 +34,16 @@ let theirs: Owner;
 let ids: Readonly<Record<"plain" | "limited" | "fallback" | "cut" | "invalid" | "theirs", string>>;
 beforeAll(async () => {
   world = await startConsole({ models });
-  mine = await createOwner({
+  mine = await createOwner(world, {
     name: canary,
+    keyName: canary,
     application: "shop",
     user: holder,
     requestsPerMinute: 1_000,
   });
-  theirs = await createOwner({
+  theirs = await createOwner(world, {
     name: "Their company",
+    keyName: "Their company",
     application: "theirs",
     user: other,
     requestsPerMinute: 1,
@@ -75,29 +72,6 @@ beforeAll(async () => {
   }
 }, 90_000);
 afterAll(() => world[Symbol.asyncDispose]());
-
-async function createOwner(owner: {
-  name: string;
-  application: string;
-  user: typeof operator;
-  requestsPerMinute: number;
-}): Promise<Owner> {
-  const { id: accountId } = await world.admin("POST", "/accounts", { name: owner.name });
-  const user = { ...owner.user, role: "account_holder", account_id: accountId };
-  await world.admin("POST", "/users", user);
-  const { id: applicationId } = await world.admin("POST", "/applications", {
-    account_id: accountId,
-    environment: "local",
-    name: owner.application,
-  });
-  const { api_key: key, key: view } = await world.admin("POST", "/keys", {
-    application_id: applicationId,
-    plan: "enterprise",
-    name: owner.name,
-    limits: { requests_per_minute: owner.requestsPerMinute, tokens_per_minute: 10_000_000 },
-  });
-  return { accountId, applicationId, keyId: view.id, key };
-}
 
 /** Resolves once the ledger or the refusals have it. */
 function known(id: string): Promise<void> {
