@@ -49,7 +49,7 @@ export async function issueDemoAccess(admin: AdminServices, adminUrl: string): P
 
 /** Signs an operator in who exists only in the demo. */
 async function issueDemoLink(admin: AdminServices, adminUrl: string): Promise<string | undefined> {
-  // From elsewhere, whoever sees the terminal could take the demo over.
+  // Otherwise, anybody who sees the terminal could take the demo over from elsewhere.
   if (!isLoopback(URL.parse(adminUrl)?.hostname ?? "")) return undefined;
   const email = "operator@demo.localhost";
   return changeAs(admin, bySystem, async (changing) => {

@@ -19,6 +19,7 @@ import { requireKnownNames } from "../operation/known-names.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import type { AdminServices } from "../services.ts";
 import { entityForm, viewAs } from "../values/api-form.ts";
+import { readAccountNames } from "../values/read-once.ts";
 
 /** Programs of an account in an environment, which keys are issued to. */
 export function applicationOperations(services: AdminServices): readonly Operation[] {
@@ -106,12 +107,10 @@ export async function insertApplication(
 }
 
 /** Looks up the account of each once. */
-function showApplications({ accounts }: Pick<ControlView, "accounts">) {
-  const names = new Map<string, string>();
+function showApplications(view: Pick<ControlView, "accounts">) {
+  const accountName = readAccountNames(view);
   return async (application: Application) => {
-    const { accountId: id } = application;
-    const account = names.get(id) ?? (await accounts.get(id))?.name ?? "";
-    names.set(id, account);
+    const account = await accountName(application.accountId);
     return viewAs(applicationSchema, application, { account });
   };
 }

@@ -4,6 +4,7 @@ import { keySchema, secretSchema, type KeyStatus, type KeyView } from "../contra
 import type { ResourceOperations } from "../operation/resource-operations.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm, timeText, viewAs } from "../values/api-form.ts";
+import { readOnce } from "../values/read-once.ts";
 import type { Account, Application } from "../../store/entities.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { notFound, requireVisible } from "../operation/scope.ts";
@@ -52,21 +53,17 @@ interface Owners {
 
 /** The account's name, and whether it or the application is disabled; looks each up once. */
 function ownersOf({ applications, accounts }: ControlView): (key: Key) => Promise<Owners> {
-  const known = new Map<string, Promise<Owners>>();
-  const read = async ({ applicationId, accountId }: Key): Promise<Owners> => {
-    const application = await applications.get(applicationId);
-    const account = await accounts.get(accountId);
+  const applicationOf = readOnce((id) => applications.get(id));
+  const accountOf = readOnce((id) => accounts.get(id));
+  return async ({ applicationId, accountId }) => {
+    const application = await applicationOf(applicationId);
+    const account = await accountOf(accountId);
     const name = account?.name ?? "";
     if (application?.disabledAt !== undefined) {
       return { account: name, state: "application_disabled" };
     }
     const state = account?.disabledAt === undefined ? undefined : "account_disabled";
     return { account: name, state };
-  };
-  return (key: Key) => {
-    const owners = known.get(key.applicationId) ?? read(key);
-    known.set(key.applicationId, owners);
-    return owners;
   };
 }
 

@@ -132,7 +132,6 @@ export class LiveHub {
   }
 
   /** One read of facts and one of limits, for all that watch. */
-  /** One read of facts and one of limits, for all that watch. */
   async #readNow(watchers: readonly LiveWatcher[]): Promise<Now> {
     const { live, clock } = this.#services;
     const keyIds = new Set(watchers.flatMap((watcher) => watcher.keyIds));
@@ -166,13 +165,11 @@ export class LiveHub {
   ): Promise<Items> {
     const found = await reading;
     const useOf = new Map((await uses).map((use) => [use.key_id, use]));
-    return byId(
-      Array.from(found, ([id, secrets]) => ({
-        id,
-        view: viewKeyLive({ use: useOf.get(id), secrets }, this.#services),
-      })),
-      ({ id }) => id,
-      ({ view }) => view,
+    return new Map(
+      Array.from(found, ([id, secrets]) => {
+        const view = viewKeyLive({ use: useOf.get(id), secrets }, this.#services);
+        return [id, JSON.stringify(view)];
+      }),
     );
   }
 
@@ -318,12 +315,8 @@ function ownOf(
   ]);
 }
 
-function byId<Item>(
-  items: readonly Item[],
-  idOf: (item: Item) => string,
-  viewOf: (item: Item) => unknown = (item) => item,
-): Items {
-  return new Map(items.map((item) => [idOf(item), JSON.stringify(viewOf(item))]));
+function byId<Item>(items: readonly Item[], idOf: (item: Item) => string): Items {
+  return new Map(items.map((item) => [idOf(item), JSON.stringify(item)]));
 }
 
 function userOf({ call: { principal } }: Pick<WantedLive, "call">): string {

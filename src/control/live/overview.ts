@@ -46,7 +46,7 @@ export function overviewOperation(services: AdminServices): Operation {
     resource: "Live",
     summary: "Show what needs you now",
     description:
-      "Whoever is bound to an account sees only what is of it. Open calls, targets and spools are of the " +
+      "Users of an account see only what is of it. Open calls, targets and spools are of the " +
       "machine that answers; limits, keys and sums of all machines.",
     ...permissions.read,
     answer: overviewSchema,

@@ -1,6 +1,7 @@
 import type { Principal } from "../../domain/principal.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
 import { notFound } from "../operation/scope.ts";
+import { readOnce } from "../values/read-once.ts";
 
 /* Tokens and sessions belong to a user: others find them only as operators. */
 
@@ -21,12 +22,7 @@ export function requireOwn<Owned extends { readonly userId: string }>(
   throw notFound(what);
 }
 
-/** Email addresses of users, for one answer; each user is read once. */
+/** Email addresses of users; empty for one that is gone. */
 export function readEmails({ users }: ControlView): (userId: string) => Promise<string> {
-  const emails = new Map<string, string>();
-  return async (userId) => {
-    const email = emails.get(userId) ?? (await users.get(userId))?.email ?? "";
-    emails.set(userId, email);
-    return email;
-  };
+  return readOnce(async (userId) => (await users.get(userId))?.email ?? "");
 }

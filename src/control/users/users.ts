@@ -13,6 +13,7 @@ import { ResourceOperations } from "../operation/resource-operations.ts";
 import { wrongState } from "../operation/refusals.ts";
 import { insertLink } from "../sign-in/links.ts";
 import { timeText } from "../values/api-form.ts";
+import { readAccountNames } from "../values/read-once.ts";
 import { requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { disabledSince } from "../keys/key-settings.ts";
@@ -84,14 +85,11 @@ export function userOperations(services: UserServices): readonly Operation[] {
 }
 
 /** With the names of their accounts; each is read once. */
-function showUsers({ accounts }: ControlView): (user: User) => Promise<UserView> {
-  const names = new Map<string, string>();
+function showUsers(view: ControlView): (user: User) => Promise<UserView> {
+  const accountName = readAccountNames(view);
   return async (user) => {
     const { accountId: id } = user;
-    if (id === undefined) return { ...viewUser(user), account: null };
-    const account = names.get(id) ?? (await accounts.get(id))?.name ?? "";
-    names.set(id, account);
-    return { ...viewUser(user), account };
+    return { ...viewUser(user), account: id === undefined ? null : await accountName(id) };
   };
 }
 

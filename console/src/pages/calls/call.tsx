@@ -11,6 +11,7 @@ import { exactText, LimitBar, Tokens } from "../../parts/numbers.tsx";
 import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
 import { useSeesAll } from "../../shell/role.ts";
+import { limitSource } from "../keys/key-words.tsx";
 import { useHref } from "../../url.ts";
 import { adviceFor } from "./advice.ts";
 import { isRefused, OutcomeBadge, sourceWords, statusText } from "./call-words.tsx";
@@ -153,8 +154,8 @@ function Refused({
 }
 
 function scopeText(id: string, plan: string | null): string {
-  if (id.startsWith("key:")) return plan === null ? "the key itself" : `plan ${plan}`;
-  return id.startsWith("account:") ? "the account, which all its keys share" : id;
+  if (id.startsWith("key:")) return limitSource(plan === null ? "key" : "plan", plan);
+  return id.startsWith("account:") ? limitSource("account", plan) : id;
 }
 
 /** Tokens and times. */

@@ -7,11 +7,12 @@ import { Button } from "../../parts/button.tsx";
 import { Chart } from "../../parts/chart.tsx";
 import { Note } from "../../parts/error-note.tsx";
 import { Held, LiveMark } from "../../parts/live.tsx";
-import { exactText, LimitBar } from "../../parts/numbers.tsx";
+import { exactText } from "../../parts/numbers.tsx";
 import { Loaded, Page, type Reading } from "../../parts/page.tsx";
 import { clockText, Time } from "../../parts/time.tsx";
 import { useSeesAll } from "../../shell/role.ts";
 import { useHref } from "../../url.ts";
+import { UseOfLimits } from "../keys/key-words.tsx";
 import { DayFigures } from "./day-figures.tsx";
 import { FirstCall } from "./first-call.tsx";
 import { Needs } from "./needs.tsx";
@@ -205,29 +206,13 @@ function unused(key: KeyUseView, live: unknown): KeyUseView {
 
 function KeyUse({ use }: { readonly use: KeyUseView }) {
   const href = useHref();
-  const setBy = {
-    plan: `plan ${use.plan}`,
-    key: "the key itself",
-    account: "the account, which all its keys share",
-  };
   return (
     <div className="card stack tight">
       <h3>
         <Link href={href(`/keys/${use.key_id}`)}>{use.application}</Link>{" "}
         <span className="muted">in {use.environment}</span>
       </h3>
-      <LimitBar
-        name="Requests"
-        used={use.requests.used}
-        limit={use.requests.limit}
-        setBy={setBy[use.requests.set_by]}
-      />
-      <LimitBar
-        name="Tokens"
-        used={use.tokens.used}
-        limit={use.tokens.limit}
-        setBy={setBy[use.tokens.set_by]}
-      />
+      <UseOfLimits use={use} />
     </div>
   );
 }

@@ -36,7 +36,7 @@ export function EndSecret({
       onClose={onClose}
     >
       <p>
-        Whoever still sends it is refused within a second. It was last used{" "}
+        Calls that still send it are refused within a second. It was last used{" "}
         <Time at={lastUsedAt} isRelative />. The key and its other secret go on.
       </p>
     </FormDialog>

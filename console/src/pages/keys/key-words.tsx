@@ -1,5 +1,8 @@
-import type { KeyStatus, KeyView } from "../../api/contract.ts";
+import type { KeyStatus, KeyUseView, KeyView } from "../../api/contract.ts";
 import { Badge, type Tone } from "../../parts/badge.tsx";
+import { LimitBar } from "../../parts/numbers.tsx";
+
+type WindowUse = KeyUseView["requests"];
 
 /** How a status is said, and how it looks. */
 const statusWords: Readonly<Record<KeyStatus, readonly [text: string, tone: Tone]>> = {
@@ -28,7 +31,36 @@ export function lastUse({ secrets }: KeyView): string | null {
   return uses.toSorted().at(-1) ?? null;
 }
 
-/** Which scope sets the limits that are in force. */
+/** What sets a limit. `plan`: that of the key. */
+export function limitSource(setBy: WindowUse["set_by"], plan: string | null): string {
+  switch (setBy) {
+    case "plan":
+      return `plan ${plan ?? ""}`;
+    case "key":
+      return "the key itself";
+    case "account":
+      return "the account, which all its keys share";
+  }
+}
+
+/** Which scope sets the limits of a key. */
 export function limitsSource({ limits, plan }: KeyView): string {
-  return limits === null ? `plan ${plan}` : "the key itself";
+  return limitSource(limits === null ? "plan" : "key", plan);
+}
+
+/** What a key uses of its limits in force, and who sets them. */
+export function UseOfLimits({ use }: { readonly use: KeyUseView }) {
+  const limits = [
+    { name: "Requests", window: use.requests },
+    { name: "Tokens", window: use.tokens },
+  ];
+  return limits.map(({ name, window }) => (
+    <LimitBar
+      key={name}
+      name={name}
+      used={window.used}
+      limit={window.limit}
+      setBy={limitSource(window.set_by, use.plan)}
+    />
+  ));
 }

@@ -18,7 +18,7 @@ import { actorName, useMayChange } from "../../shell/role.ts";
 import { useHref } from "../../url.ts";
 import { EndSecret } from "./end-secret.tsx";
 import { KeySettings } from "./key-settings.tsx";
-import { keyName, KeyStatusBadge, limitsSource } from "./key-words.tsx";
+import { keyName, KeyStatusBadge, limitsSource, UseOfLimits } from "./key-words.tsx";
 import { RevokeKey } from "./revoke-key.tsx";
 
 /** How is this key doing, and is it safe to change? */
@@ -183,8 +183,6 @@ function Now({ view }: ViewProps) {
   const live = useLive("key", view.id)?.get(view.id);
   const use = live?.use ?? undefined;
   const href = useHref();
-  const setBy = (scope: "plan" | "key" | "account"): string =>
-    scope === "account" ? "the account, which all its keys share" : limitsSource(view);
   return (
     <section className="stack tight" aria-label="Use of the limits">
       <div className="row spread">
@@ -207,18 +205,7 @@ function Now({ view }: ViewProps) {
         </p>
       ) : (
         <div className="grid">
-          <LimitBar
-            name="Requests"
-            used={use.requests.used}
-            limit={use.requests.limit}
-            setBy={setBy(use.requests.set_by)}
-          />
-          <LimitBar
-            name="Tokens"
-            used={use.tokens.used}
-            limit={use.tokens.limit}
-            setBy={setBy(use.tokens.set_by)}
-          />
+          <UseOfLimits use={use} />
           {use.guarantee !== null && (
             <LimitBar
               name={`Guaranteed tokens in ${use.guarantee.seconds} s`}

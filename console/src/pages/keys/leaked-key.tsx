@@ -15,7 +15,7 @@ interface LeakedKeyProps {
   readonly onCreated: (answer: RotatedKey) => void;
 }
 
-/** The other way to a new secret: the old ones end at once, whoever uses them. */
+/** The other way to a new secret: the old ones end at once, in use or not. */
 export function LeakedKey(props: LeakedKeyProps) {
   const [isOpen, setOpen] = useState(false);
   return (

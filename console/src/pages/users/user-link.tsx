@@ -36,8 +36,8 @@ export function UserLink({
       onClose={onClose}
     >
       <p>
-        Whoever opens it chooses the user's password and is signed in, once. An earlier link ends
-        now. The user's password and sessions end when the link is used.
+        The person who opens it first chooses the user's password and is signed in. An earlier link
+        ends now. The user's password and sessions end when the link is used.
       </p>
       <Select
         label="It works for"

@@ -83,7 +83,7 @@ export function UsersPage() {
         <Secret
           title={`The link for ${issued.user.email}`}
           what="link"
-          advice={`It works once, until ${instantText(issued.expires_at)}. Send it only to this user: whoever opens it chooses the password and is signed in.`}
+          advice={`It works once, until ${instantText(issued.expires_at)}. Send it only to this user: the person who opens it chooses the password and is signed in.`}
           secret={issued.url}
           onStored={() => setIssued(undefined)}
         />
