@@ -32,7 +32,7 @@ test("a session that ends keeps what was typed, and the change is sent once afte
   await using visit = await world.signedIn(operator);
   const { page } = visit;
   await page.getByRole("button", { name: "Create key" }).click();
-  await page.getByLabel("Name").fill("typed before it ended");
+  await page.getByLabel("Key's name").fill("typed before it ended");
   await endSession(visit);
   const dialog = page.getByRole("dialog", { name: "Create a key" });
   await dialog.getByRole("button", { name: "Create key" }).click();
