@@ -1,0 +1,60 @@
+export const budgetPeriods = ["day", "week", "month", "total"] as const;
+
+/** `week`: from Monday, as in ISO 8601. `total`: from the budget's creation, for ever. */
+export type BudgetPeriod = (typeof budgetPeriods)[number];
+
+export const budgetModes = ["warn", "refuse"] as const;
+
+/** `warn`: alerts alone. `refuse`: calls beyond the limit are refused, too. */
+export type BudgetMode = (typeof budgetModes)[number];
+
+/** How much may be spent on the calls of an account, of one application or of one key, in each period. */
+export interface Budget {
+  readonly id: string;
+  readonly accountId: string;
+  /** Undefined: all applications of the account. */
+  readonly applicationId: string | undefined;
+  /** Undefined: all keys of the account or the application. */
+  readonly keyId: string | undefined;
+  /** Alias; undefined: all models. */
+  readonly model: string | undefined;
+  readonly period: BudgetPeriod;
+  /** IANA name; never changes. */
+  readonly timeZone: string;
+  readonly mode: BudgetMode;
+  readonly limitNano: number;
+  /** Who may change it. */
+  readonly setBy: "operator" | "account_holder";
+}
+
+/** A period of a budget, told from the others by its id, such as `2026-11`, `2026-W48`, `2026-11-28`, `total`. */
+export interface PeriodTime {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly startsAt: number;
+  /** `Infinity` for `total`. */
+  readonly endsAt: number;
+}
+
+/** A budget that a call is under, in the period of its arrival. */
+export interface BudgetScope {
+  readonly budget: Budget;
+  readonly period: PeriodTime;
+}
+
+/** Calls with the budgets that they were admitted under. */
+export interface Charge {
+  /** The gateway process that counts what they spend, by a random id. */
+  readonly process: string;
+  readonly budgetIds: readonly string[];
+}
+
+/**
+ * What the database knows was spent under a budget in one period, in nano-USD by the process whose
+ * calls it was; the empty name stands for calls that no process counted.
+ */
+export interface StoredSpend {
+  readonly budgetId: string;
+  readonly periodId: string;
+  readonly byProcess: Readonly<Record<string, number>>;
+}
