@@ -55,7 +55,7 @@ export interface TotalsQuery {
 
 export interface SeriesQuery extends TotalsQuery {
   readonly step: UsageStep;
-  /** The groups within `limit` have the most of these. Default: calls. */
+  /** The groups within `limit` have the most of it. Default: calls. */
   readonly rank?: UsageRank | undefined;
   /** Whether each step has a sum of the groups beyond `limit`, too. */
   readonly hasRest?: boolean | undefined;
@@ -77,6 +77,10 @@ export interface UsageTotal {
   readonly cacheWriteTokens: number;
   /** Tokens of calls whose upstream gave no count. */
   readonly estimatedTokens: number;
+  /** Nano-USD of the calls that have a cost; undefined: there are only others. */
+  readonly costNano: bigint | undefined;
+  /** Calls without a cost, because something that they used has no price. */
+  readonly unpricedCalls: number;
   /** Milliseconds of completed calls; undefined without one. */
   readonly duration: Percentiles | undefined;
   readonly firstEvent: Percentiles | undefined;

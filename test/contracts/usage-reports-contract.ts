@@ -267,7 +267,7 @@ const fieldsOf = {
   class: "capacityClass",
 } as const satisfies Record<UsageDimension, keyof UsageRecord>;
 
-/** Calls, failed, abandoned, input, output, cached and estimated tokens, by group. */
+/** Calls, failed, abandoned, input, output, cached and estimated tokens, and costs, by group. */
 function groupsOf(
   records: readonly UsageRecord[],
   by: readonly UsageDimension[],
@@ -285,6 +285,8 @@ function groupsOf(
       record.cachedInputTokens,
       record.cacheWriteTokens ?? 0,
       record.usageSource === "upstream" ? 0 : record.inputTokens + record.outputTokens,
+      record.costNano ?? 0,
+      record.costNano === undefined ? 1 : 0,
     ];
     const known = groups[name] ?? counts.map(() => 0);
     groups[name] = known.map((count, index) => count + (counts[index] ?? 0));
@@ -304,6 +306,8 @@ function countsByGroup(totals: readonly UsageTotal[]): Record<string, number[]> 
       total.cachedInputTokens,
       total.cacheWriteTokens,
       total.estimatedTokens,
+      Number(total.costNano ?? 0),
+      total.unpricedCalls,
     ],
   ]);
   const groups = Object.fromEntries(entries) as Record<string, number[]>;

@@ -55,6 +55,42 @@ export function usageStoreContract(name: string, create: () => Ledger | Promise<
       expect(await ledger.reports.call("req_3")).toBeUndefined();
     });
 
+    test("what a call costs comes back with it, and the budgets it was under do not", async () => {
+      const cost = {
+        cacheWriteTokens: 7,
+        cacheWrite1hTokens: 5,
+        serviceTier: "priority",
+        costNano: 9_000_000_000_000_001,
+        priceVersion: 12,
+      };
+      const free = recordOf("req_2", { costNano: 0 });
+      const charge = { process: "p1", budgetIds: ["bud_1"] };
+      await ledger.store.insert([recordOf("req_1", { ...cost, charge }), free, recordOf("req_3")]);
+      expect(await ledger.reports.call("req_1")).toEqual(recordOf("req_1", cost));
+      expect(await ledger.reports.call("req_2")).toEqual(free);
+      expect(await ledger.reports.call("req_3")).toEqual(recordOf("req_3"));
+    });
+
+    test("sums of costs are exact beyond the integers of a number", async () => {
+      const costNano = 9_000_000_000_000_001;
+      const calls = ["req_1", "req_2", "req_3"].map((id, index) =>
+        recordOf(id, { costNano, startedAt: midnight + index * dayMs, keyId: `key_${index % 2}` }),
+      );
+      const unpriced = recordOf("req_4", { keyId: "key_9" });
+      await ledger.store.insert([...calls, unpriced]);
+      const totals = await ledger.reports.totals({ filter: allTime, by: [], limit: 1 });
+      expect(totals[0]).toMatchObject({ costNano: 27_000_000_000_000_003n, unpricedCalls: 1 });
+      const byKey = await ledger.reports.totals({ filter: allTime, by: ["key"], limit: 9 });
+      expect(byKey.map(({ group, costNano: sum }) => [group.key, sum])).toEqual([
+        ["key_0", 18_000_000_000_000_002n],
+        ["key_1", 9_000_000_000_000_001n],
+        ["key_9", undefined],
+      ]);
+      const one = { filter: allTime, by: ["key"], limit: 1, step: "day", rank: "cost" } as const;
+      const points = await ledger.reports.series(one);
+      expect(new Set(points.map(({ group }) => group.key))).toEqual(new Set(["key_0"]));
+    });
+
     test("how a call found its target comes back with it, bounded", async () => {
       const attempt = {
         target: "east/model",

@@ -1,3 +1,4 @@
+import type { Charge } from "../money/budget.ts";
 import type { CallRouting } from "./call-routing.ts";
 
 /** Tokens of one call, as an upstream reports them. */
@@ -9,6 +10,10 @@ export interface TokenUsage {
   readonly cachedInputTokens: number;
   /** Input tokens written to the cache, billed separately; undefined: none. */
   readonly cacheWriteTokens?: number | undefined;
+  /** The part of them that the cache keeps for an hour, at a price of its own; undefined: none. */
+  readonly cacheWrite1hTokens?: number | undefined;
+  /** The service tier that the upstream says it served in; undefined: it does not say. */
+  readonly serviceTier?: string | undefined;
   /** Output tokens that the caller did not see as text. */
   readonly reasoningTokens: number;
   /** Set if the upstream's counts contradicted each other or the call, and were limited. */
@@ -61,6 +66,14 @@ export interface UsageRecord {
   readonly cachedInputTokens: number;
   /** Undefined: none, or an old row. */
   readonly cacheWriteTokens?: number | undefined;
+  /** The part of them that the cache keeps for an hour. Undefined: none. */
+  readonly cacheWrite1hTokens?: number | undefined;
+  /** The provider's service tier. Undefined: not known. */
+  readonly serviceTier?: string | undefined;
+  /** In nano-USD. Undefined: something that was used has no price, which is not the same as 0. */
+  readonly costNano?: number | undefined;
+  /** The price table of the cost. Undefined: no price was needed, or there was none. */
+  readonly priceVersion?: number | undefined;
   readonly usageSource: UsageSource;
   readonly outcome: CallOutcome;
   /** HTTP status sent to the caller; 499 if it left before an answer. */
@@ -80,6 +93,8 @@ export interface UsageRecord {
   readonly reservedTokens?: number | undefined;
   /** Undefined: an application made it, with a secret of the key. */
   readonly via?: CallOrigin | undefined;
+  /** For the sums of budgets alone, not stored with the row. Undefined: it was under none. */
+  readonly charge?: Charge | undefined;
 }
 
 /** A running call: what is known before it is sent to an upstream. */
@@ -98,9 +113,13 @@ export interface OpenedCall extends Pick<
   | "isStreamed"
   | "reservedTokens"
   | "via"
+  | "priceVersion"
+  | "charge"
 > {
   /** The reserved estimate, billed if the process dies during the call. */
   readonly inputTokens: number;
+  /** What it may cost, charged if the process dies during the call. Undefined: no price. */
+  readonly costNano?: number | undefined;
 }
 
 /**
@@ -142,7 +161,7 @@ export const namedDimensions = ["account", "application", "key"] as const;
 export type NamedDimension = (typeof namedDimensions)[number];
 
 /** What the groups of a series are chosen by. */
-export const usageRanks = ["calls", "tokens"] as const;
+export const usageRanks = ["calls", "tokens", "cost"] as const;
 export type UsageRank = (typeof usageRanks)[number];
 
 /** Steps of reports. Sums are stored by hour and by day. */

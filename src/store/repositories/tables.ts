@@ -101,6 +101,7 @@ export type UsageRow = RowWith<
   {
     sequence: number;
     cacheWriteTokens: number;
+    cacheWrite1hTokens: number;
     isStreamed: number;
     routing: string | null;
     mayBeBilledTwice: number;
@@ -141,6 +142,9 @@ export interface UsageSum {
   cachedInputTokens: number;
   cacheWriteTokens: number;
   estimatedTokens: number;
+  unpricedCalls: number;
+  /** In nano-USD; a number would not hold that of years. */
+  costNano: bigint;
   /** Encoded by `domain/usage/latency-histogram.ts`. */
   durations: string;
   firstEvents: string;

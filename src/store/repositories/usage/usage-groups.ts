@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { UsageDimension, UsageRank, UsageStep } from "../../../domain/usage/usage.ts";
 import type { TotalsQuery } from "../../usage-reports.ts";
 import { withRawRows } from "../session.ts";
-import type { Queries, UsageSum } from "../tables.ts";
+import type { Queries, UsageRow, UsageSum } from "../tables.ts";
 import { all, callConditions, dimensionColumns, sumConditions } from "./usage-filter.ts";
 import { type RangePiece, stepLengthsMs, stepStart } from "./usage-range.ts";
 import type { TimeSpan } from "./usage-calls.ts";
@@ -19,6 +19,7 @@ export interface SumQuestion extends Pick<TotalsQuery, "filter" | "by"> {
 export const rankedCounts = {
   calls: ["calls"],
   tokens: ["inputTokens", "outputTokens"],
+  cost: ["costNano"],
 } as const satisfies Readonly<Record<UsageRank, readonly (keyof UsageSum)[]>>;
 
 /** The sums of one group, in one step of a series or in total. */
@@ -32,7 +33,8 @@ export interface GroupSum {
 }
 
 type DimensionValues = Readonly<Record<`group_${number}`, string | number | null>>;
-type SumRow = UsageSum & DimensionValues & { readonly step_at: number };
+type SumRow = Omit<UsageSum, "costNano"> &
+  DimensionValues & { readonly step_at: number; readonly costNano: string };
 
 /** Reads a piece of a range from the stored sums of hours or days. */
 export async function readSums(
@@ -65,25 +67,30 @@ export async function readSums(
   );
   return rows.map((row) => {
     const sum = sumOfNone();
-    if (ranking === undefined) addSum(sum, row);
+    if (ranking === undefined) addSum(sum, { ...row, costNano: BigInt(row.costNano) });
+    else if (ranking === "cost") sum.costNano = BigInt(row.costNano);
     else for (const name of rankedCounts[ranking]) sum[name] = row[name];
     return { ...groupOf(by, row), at: row.step_at, sum };
   });
 }
 
 /** Quoted, because PostgreSQL would make the name lower case. */
-function sumOf(name: (typeof counts)[number]): string {
-  return `sum(${columnOf(name)}) as "${name}"`;
+function sumOf(name: (typeof counts)[number] | "costNano"): string {
+  const sum = `sum(${columnOf(name)})`;
+  // As a text, because a number would not hold the cost of years.
+  return `${name === "costNano" ? `cast(${sum} as text)` : sum} as "${name}"`;
 }
 
 const allSums = [
   ...counts.map(sumOf),
+  sumOf("costNano"),
   "string_agg(durations, '') as durations",
   `string_agg(first_events, '') as "firstEvents"`,
 ];
 
-type CallRow = Omit<CountedCall, "firstEventMs"> &
-  DimensionValues & { readonly startedAt: number; readonly firstEventMs: number | null };
+type CallRow = Omit<CountedCall, "firstEventMs" | "costNano"> &
+  DimensionValues &
+  Pick<UsageRow, "startedAt" | "firstEventMs" | "costNano">;
 
 const countedColumns = [
   "startedAt",
@@ -92,6 +99,7 @@ const countedColumns = [
   "outputTokens",
   "cachedInputTokens",
   "cacheWriteTokens",
+  "costNano",
   "usageSource",
   "firstEventMs",
   "durationMs",
@@ -114,7 +122,12 @@ export async function readCallSums(
     ])}`.execute(withRawRows(queries));
   return rows.map((row) => {
     const sum = sumOfNone();
-    addCall(sum, { ...row, firstEventMs: row.firstEventMs ?? undefined });
+    const { firstEventMs, costNano } = row;
+    addCall(sum, {
+      ...row,
+      firstEventMs: firstEventMs ?? undefined,
+      costNano: costNano ?? undefined,
+    });
     const at = step === undefined ? 0 : stepStart(row.startedAt, step);
     return { ...groupOf(by, row), at, sum };
   });

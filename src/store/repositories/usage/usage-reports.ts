@@ -80,7 +80,7 @@ export class SqlUsageReports implements UsageReports {
   async #largest({ filter, by, limit, rank = "calls" }: SeriesQuery): Promise<ReadonlySet<string>> {
     let sizes = new Map<string, number>();
     await this.#readAll({ filter, by, step: undefined, ranking: rank }, "day", ({ name, sum }) => {
-      const size = rankedCounts[rank].reduce((total, count) => total + sum[count], 0);
+      const size = rankedCounts[rank].reduce((total, count) => total + Number(sum[count]), 0);
       sizes.set(name, (sizes.get(name) ?? 0) + size);
       if (sizes.size > rankedGroups) sizes = new Map(ranked(sizes).slice(0, rankedGroups / 2));
     });
@@ -193,10 +193,11 @@ function toTotal({ values, sum }: GroupSum, by: readonly UsageDimension[]): Usag
   const group: UsageTotal["group"] = Object.fromEntries(
     dimensions.map((dimension, index) => [dimension, values?.[index] ?? null] as const),
   );
-  const { durations, firstEvents, ...counts } = sum;
+  const { durations, firstEvents, costNano, ...counts } = sum;
   return {
     group,
     ...counts,
+    costNano: costNano === 0n && counts.unpricedCalls > 0 ? undefined : costNano,
     duration: toPercentiles(durations),
     firstEvent: toPercentiles(firstEvents),
   };

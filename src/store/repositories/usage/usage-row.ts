@@ -21,6 +21,10 @@ export const callColumns = {
   output_tokens: "bigint",
   cached_input_tokens: "bigint",
   cache_write_tokens: "bigint",
+  cache_write_1h_tokens: "bigint",
+  service_tier: "text",
+  cost_nano: "bigint",
+  price_version: "bigint",
   usage_source: "text",
   outcome: "text",
   status: "bigint",
@@ -63,11 +67,13 @@ function fits(value: SqlValue, type: ColumnTypes[string]): boolean {
 /** Values in the order of `callColumns`. */
 export function toValues(record: UsageRecord): readonly (string | number | null)[] {
   const { routing, cacheWriteTokens = 0, mayBeBilledTwice = false } = record;
+  const { charge: _, cacheWrite1hTokens = 0, ...stored } = record;
   const kept = routing && JSON.stringify(keptRouting(routing));
   const row: Readonly<Record<string, string | number | boolean | undefined>> = {
-    ...record,
+    ...stored,
     routing: kept,
     cacheWriteTokens,
+    cacheWrite1hTokens,
     mayBeBilledTwice,
   };
   return columns.map(({ field }) => {
@@ -83,6 +89,10 @@ export function toRecord(row: UsageRow): UsageRecord {
     mayBeBilledTwice,
     reservedTokens,
     cacheWriteTokens,
+    cacheWrite1hTokens,
+    serviceTier,
+    costNano,
+    priceVersion,
     ...always
   } = row;
   return {
@@ -92,6 +102,10 @@ export function toRecord(row: UsageRow): UsageRecord {
     ...(mayBeBilledTwice === 1 && { mayBeBilledTwice: true }),
     ...(reservedTokens !== null && { reservedTokens }),
     ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
+    ...(cacheWrite1hTokens > 0 && { cacheWrite1hTokens }),
+    ...(serviceTier !== null && { serviceTier }),
+    ...(costNano !== null && { costNano }),
+    ...(priceVersion !== null && { priceVersion }),
   };
 }
 

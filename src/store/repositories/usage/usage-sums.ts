@@ -13,6 +13,7 @@ export type CountedCall = Pick<
   | "outputTokens"
   | "cachedInputTokens"
   | "cacheWriteTokens"
+  | "costNano"
   | "usageSource"
   | "durationMs"
   | "firstEventMs"
@@ -28,6 +29,7 @@ export const counts = [
   "cachedInputTokens",
   "cacheWriteTokens",
   "estimatedTokens",
+  "unpricedCalls",
 ] as const;
 
 /** The name of a field in the database. */
@@ -45,6 +47,8 @@ export function sumOfNone(): UsageSum {
     cachedInputTokens: 0,
     cacheWriteTokens: 0,
     estimatedTokens: 0,
+    unpricedCalls: 0,
+    costNano: 0n,
     durations: "",
     firstEvents: "",
   };
@@ -61,12 +65,15 @@ export function addCall(sum: UsageSum, call: CountedCall): void {
   sum.cachedInputTokens += call.cachedInputTokens;
   sum.cacheWriteTokens += cacheWriteTokens;
   sum.estimatedTokens += call.usageSource === "upstream" ? 0 : inputTokens + outputTokens;
+  if (call.costNano === undefined) sum.unpricedCalls += 1;
+  else sum.costNano += BigInt(call.costNano);
   if (isCompleted) sum.durations += encodeLatency(call.durationMs);
   if (firstEventMs !== undefined) sum.firstEvents += encodeLatency(firstEventMs);
 }
 
 export function addSum(sum: UsageSum, other: Readonly<UsageSum>): void {
   for (const name of counts) sum[name] += other[name];
+  sum.costNano += other.costNano;
   sum.durations += other.durations;
   sum.firstEvents += other.firstEvents;
 }
@@ -190,7 +197,7 @@ interface PlacedSum {
 }
 
 const keyColumns = { grain: "text", at: "bigint", group_id: "bigint" } as const;
-const countColumns = counts.map(columnOf);
+const countColumns = [...counts.map(columnOf), "cost_nano"];
 const sumColumns: ColumnTypes = {
   ...keyColumns,
   ...Object.fromEntries(countColumns.map((column) => [column, "bigint"] as const)),
@@ -211,6 +218,7 @@ async function writeSums(queries: Queries, sums: readonly PlacedSum[]): Promise<
     at,
     groupId,
     ...counts.map((name) => sum[name]),
+    Number(sum.costNano),
     compactLatencies(sum.durations),
     compactLatencies(sum.firstEvents),
   ]);
