@@ -7,6 +7,7 @@ import type { ReadKeyUse } from "../dialects/key-usage.ts";
 import { joinLacks } from "../control/platform/process-status.ts";
 import { sellableUnits } from "../domain/limits/capacity.ts";
 import type { LiveFacts, ReadLimits, WantedKeys } from "../domain/live-facts.ts";
+import type { PriceBook } from "../domain/money/price.ts";
 import type { Proxies } from "../domain/upstream-settings.ts";
 import type { Shutdown } from "../edge/shutdown.ts";
 import type { SpoolWriter } from "../ledger/spool/spool-writer.ts";
@@ -63,6 +64,7 @@ export interface CallServerOptions {
   readonly config: Config;
   readonly control: ControlPort;
   readonly ledger: SpoolWriter;
+  readonly prices: PriceBook;
   readonly telemetry: Telemetry;
   readonly shutdown: Shutdown;
   readonly refusals: RefusalLog;
@@ -311,7 +313,7 @@ export class CallServer implements AsyncDisposable {
   }
 
   #buildServices(): BuiltServices {
-    const { config, clock, ledger, telemetry, overrides, peppers } = this.#options;
+    const { config, clock, ledger, prices, telemetry, overrides, peppers } = this.#options;
     return buildServices({
       ...overrides,
       peppers,
@@ -320,6 +322,7 @@ export class CallServer implements AsyncDisposable {
       config,
       clock,
       ledger,
+      prices,
       events: telemetry.events,
       running: this.#running,
       refusals: this.#options.refusals,

@@ -5,6 +5,7 @@ import type { IssuedToken } from "../control/sign-in/bootstrap/bootstrap.ts";
 import { systemClock, type Clock } from "../domain/clock.ts";
 import { Peppers } from "../domain/keys/peppers.ts";
 import { Secret } from "../domain/keys/secret.ts";
+import { PublishedPrices } from "../domain/money/price.ts";
 import { type PortUse, refuseTaken } from "../edge/listen.ts";
 import { Shutdown } from "../edge/shutdown.ts";
 import { processFolderName, spoolRoot } from "../ledger/spool/process-folder.ts";
@@ -48,6 +49,7 @@ export class GatewayProcess implements AsyncDisposable {
   readonly #telemetry: Telemetry;
   readonly #shutdown = new Shutdown();
   readonly #refusals = new RefusalLog();
+  readonly #prices = new PublishedPrices();
   readonly #startedAt: number;
   readonly #control: ControlClient;
   #config: Config;
@@ -71,6 +73,7 @@ export class GatewayProcess implements AsyncDisposable {
       whyNotReady: () => this.#whyNotReady(),
       handlers: {
         "keys.reload": () => this.#calls?.reloadKeys() ?? 0,
+        prices: (tables) => this.#prices.publish(tables),
         "config.changed": (text) => this.#follow(text),
         "live.read": (wanted) => this.#calls?.liveFacts(wanted),
         "limits.read": (of) => this.#calls?.readLimits(of) ?? [],
@@ -129,6 +132,7 @@ export class GatewayProcess implements AsyncDisposable {
       config,
       control,
       ledger: this.#ledger,
+      prices: this.#prices,
       telemetry,
       shutdown: this.#shutdown,
       refusals: this.#refusals,

@@ -3,6 +3,7 @@ import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../control/platform/process-status.ts";
 import type { LimitScope, LimitState } from "../domain/limits/limit-scope.ts";
 import type { KeyTotals, LiveFacts, WantedKeys } from "../domain/live-facts.ts";
+import type { PriceTable } from "../domain/money/price.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 import type { PortUse } from "../edge/listen.ts";
 import type { Progress } from "../ledger/spool/spool.ts";
@@ -117,6 +118,8 @@ export type ToMain = {
   readonly storage: { readonly ask: StorageState };
   /** Answered with the epoch when calls see every change of keys committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: number };
+  /** All tables of prices that calls may still need; replaces those that were sent before. */
+  readonly prices: { readonly ask: readonly PriceTable[] };
   readonly "config.changed": { readonly ask: Omit<ConfigText, "path"> };
   /** Undefined while the process starts. */
   readonly "live.read": { readonly ask: WantedKeys; readonly answer: LiveFacts | undefined };

@@ -1,3 +1,4 @@
+import { PublishedPrices } from "../../src/domain/money/price.ts";
 import type { RoutingServices } from "../../src/process/wiring/build-services.ts";
 import { buildServices } from "../../src/process/wiring/build-services.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
@@ -170,6 +171,7 @@ export class GatewayProcess {
       routing: () => world.scenario.routing,
       routingEvents: telemetry.routing,
       units: keys,
+      prices: new PublishedPrices(),
       events: telemetry.events,
       refusals: new RefusalLog(),
       // Not started: the event loop of a run is never late. Only the limit of calls is used.

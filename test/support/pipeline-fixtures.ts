@@ -4,6 +4,7 @@ import { buildRouting, type RoutingServices } from "../../src/process/wiring/bui
 import { type Clock, systemClock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
+import { PublishedPrices } from "../../src/domain/money/price.ts";
 import type { Limits } from "../../src/domain/limits/plan.ts";
 import type { RoutingSettings } from "../../src/domain/settings.ts";
 import type { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
@@ -226,6 +227,7 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
     limits,
     estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: clock.monotonic() }),
     ledger,
+    prices: new PublishedPrices(),
     onCallEnded: () => undefined,
     onSettleFailed: () => undefined,
     transport: newTransport(),

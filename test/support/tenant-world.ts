@@ -1,3 +1,4 @@
+import { PublishedPrices } from "../../src/domain/money/price.ts";
 import { insertKey } from "../../src/control/keys/issue-key.ts";
 import type { Application } from "../../src/store/entities.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
@@ -260,6 +261,7 @@ export class TenantWorld implements AsyncDisposable {
       limits: this.#limits,
       estimator: new TokenEstimator({ defaultOutputTokens: 100, nowMs: clock.monotonic() }),
       ledger: new KeptLedger(),
+      prices: new PublishedPrices(),
       onCallEnded: () => undefined,
       onSettleFailed: (_, error) => {
         throw error;

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { PublishedPrices } from "../../domain/money/price.ts";
 import { KeptLedger } from "../../../test/support/ledger-fixtures.ts";
 import { callOf, modelOf, pipelineOf } from "../../../test/support/pipeline-fixtures.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
@@ -38,6 +39,7 @@ async function setUp({ takes = true } = {}) {
       limits,
       estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: 0 }),
       ledger,
+      prices: new PublishedPrices(),
       onCallEnded: (record) => ended.push(record),
       onSettleFailed: () => undefined,
     },

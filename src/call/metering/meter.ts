@@ -3,6 +3,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { CallTiming } from "../../domain/tracing.ts";
 import type { Model } from "../../domain/model.ts";
+import type { PriceBook } from "../../domain/money/price.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type {
   CallDialect,
@@ -32,6 +33,7 @@ export interface MeterServices {
   readonly limits: LimitStore;
   readonly estimator: TokenEstimator;
   readonly ledger: CallLedger;
+  readonly prices: PriceBook;
   /**
    * For metrics and log: the row of the ledger, the origin of the call and its failure. Must not
    * throw.

@@ -17,6 +17,8 @@ export interface BilledTokens {
 const picoPerNano = 1_000;
 /** Micro-USD in pico-USD. */
 const picoPerMicro = 1_000_000;
+/** Tier of calls within a provisioned throughput, which is paid by its units. */
+export const provisionedTier = "provisioned";
 
 /**
  * The cost in nano-USD, of exact integers, rounded once, half up. Undefined: something that was used
@@ -32,24 +34,34 @@ export function costOf(
   const { cachedInputTokens: read, cacheWriteTokens: written = 0, images = 0 } = used;
   const written1h = Math.min(written, used.cacheWrite1hTokens ?? 0);
   const fresh = Math.max(0, used.inputTokens - read - written);
-  let pico = 0n;
-  let small = 0;
-  for (const [amount, rate] of [
-    [fresh, rates.input],
-    [read, rates.cacheRead],
-    [written - written1h, rates.cacheWrite],
-    [written1h, rates.cacheWrite1h],
-    [used.outputTokens, rates.output],
-    [images, rates.image === undefined ? undefined : rates.image * picoPerMicro],
-  ] as const) {
-    if (amount === 0) continue;
-    if (rate === undefined) return undefined;
-    const part = amount * rate;
-    if (Number.isSafeInteger(small + part)) small += part;
-    else pico += BigInt(amount) * BigInt(rate);
-  }
-  if (pico === 0n) return Math.floor((small + picoPerNano / 2) / picoPerNano);
-  return Number((pico + BigInt(small) + 500n) / 1_000n);
+  const pico =
+    partOf(fresh, rates.input) +
+    partOf(read, rates.cacheRead) +
+    partOf(written - written1h, rates.cacheWrite) +
+    partOf(written1h, rates.cacheWrite1h) +
+    partOf(used.outputTokens, rates.output) +
+    partOf(images, rates.image) * picoPerMicro;
+  if (Number.isNaN(pico)) return undefined;
+  const half = picoPerNano / 2;
+  // No part is larger than the sum, so all of them are exact if it is.
+  if (pico <= Number.MAX_SAFE_INTEGER - half) return Math.floor((pico + half) / picoPerNano);
+  const exact =
+    exactPartOf(fresh, rates.input) +
+    exactPartOf(read, rates.cacheRead) +
+    exactPartOf(written - written1h, rates.cacheWrite) +
+    exactPartOf(written1h, rates.cacheWrite1h) +
+    exactPartOf(used.outputTokens, rates.output) +
+    exactPartOf(images, rates.image) * BigInt(picoPerMicro);
+  return Number((exact + BigInt(half)) / BigInt(picoPerNano));
+}
+
+/** Not a number: it was used and has no price. */
+function partOf(amount: number, rate: number | undefined): number {
+  return amount === 0 ? 0 : amount * (rate ?? Number.NaN);
+}
+
+function exactPartOf(amount: number, rate = 0): bigint {
+  return BigInt(amount) * BigInt(rate);
 }
 
 /** Undefined: the tier has no prices. */
@@ -58,6 +70,17 @@ export function ratesOf(
   price: Price,
   tier: string | undefined,
 ): Rates | undefined {
-  if (tier !== undefined && tier !== "default" && tier !== "standard") return price.tiers?.[tier];
-  return price.over !== undefined && inputTokens > price.over.tokens ? price.over.rates : price;
+  const isStandard = tier === undefined || tier === "default" || tier === "standard";
+  const ofTier = isStandard ? price : price.tiers?.[tier];
+  if (ofTier === undefined) return tier === provisionedTier ? free : undefined;
+  return ofTier.over !== undefined && inputTokens > ofTier.over.tokens ? ofTier.over.rates : ofTier;
 }
+
+const free: Rates = {
+  input: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+  cacheWrite1h: 0,
+  output: 0,
+  image: 0,
+};

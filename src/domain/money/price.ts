@@ -12,12 +12,29 @@ export interface Rates {
   readonly image?: number | undefined;
 }
 
-/** What a provider asks for one model in one scope. */
-export interface Price extends Rates {
+/** The rates of one service tier. */
+export interface TierRates extends Rates {
   /** Rates of the whole call when its input, cached or not, is more than so many tokens. */
   readonly over?: { readonly tokens: number; readonly rates: Rates } | undefined;
+}
+
+/** What a provider asks for one model in one scope. */
+export interface Price extends TierRates {
   /** Rates of other service tiers, complete in themselves. */
-  readonly tiers?: Readonly<Record<string, Rates>> | undefined;
+  readonly tiers?: Readonly<Record<string, TierRates>> | undefined;
+}
+
+/** How sure a price is: `configured` by the operator, or how well the sources of a default agree. */
+export type PriceConfidence = "configured" | "high" | "medium" | "low";
+
+/** The price of a target, and who says so. */
+export interface TargetPrice {
+  readonly price: Price;
+  /** Such as `targets[0] of the model`, or the list that a default is from. */
+  readonly source: string;
+  readonly confidence: PriceConfidence;
+  /** `YYYY-MM-DD`; undefined: unknown. */
+  readonly since?: string | undefined;
 }
 
 /** One published version of all prices: never changed. */
@@ -26,15 +43,58 @@ export interface PriceTable {
   readonly version: number;
   /** Calls that arrive from then on have its prices; milliseconds since the epoch. */
   readonly validFrom: number;
-  /** By target id, for the targets of the configuration in use. A target that is absent has no price. */
-  readonly targets: ReadonlyMap<string, Price>;
+  /** By target id. A target that is absent has no price. */
+  readonly targets: Readonly<Record<string, TargetPrice>>;
 }
 
-/** The prices that apply to calls, newest table first. */
+/** The price of a target in one version. */
+export interface VersionedPrice {
+  readonly price: Price;
+  readonly version: number;
+}
+
+/** The prices that apply to calls. */
 export interface PriceBook {
   /** The price of a target for a call that arrived then; undefined: none. */
-  find(
-    targetId: string,
-    arrivedAt: number,
-  ): { readonly price: Price; readonly version: number } | undefined;
+  find(targetId: string, arrivedAt: number): VersionedPrice | undefined;
+}
+
+interface BookPage {
+  readonly validFrom: number;
+  readonly prices: ReadonlyMap<string, VersionedPrice>;
+}
+
+/** The price book of a process: the tables that its control thread has sent. */
+export class PublishedPrices implements PriceBook {
+  /** Newest first. */
+  #pages: readonly BookPage[] = [];
+
+  /** Replaces all tables. */
+  publish(tables: readonly PriceTable[]): void {
+    this.#pages = inOrder(tables).map(({ version, validFrom, targets }) => ({
+      validFrom,
+      prices: new Map(
+        Object.entries(targets).map(([id, { price }]) => [id, { price, version }] as const),
+      ),
+    }));
+  }
+
+  find(targetId: string, arrivedAt: number): VersionedPrice | undefined {
+    for (const { validFrom, prices } of this.#pages) {
+      if (validFrom <= arrivedAt) return prices.get(targetId);
+    }
+    return undefined;
+  }
+}
+
+/** The table whose prices apply at a time; undefined: none yet. */
+export function tableAt(tables: readonly PriceTable[], at: number): PriceTable | undefined {
+  return inOrder(tables).find(({ validFrom }) => validFrom <= at);
+}
+
+/** Newest first: of tables with the same beginning, the one that was published last. */
+function inOrder(tables: readonly PriceTable[]): readonly PriceTable[] {
+  return tables.toSorted(
+    (one, other) => other.validFrom - one.validFrom || other.version - one.version,
+  );
 }

@@ -10,6 +10,7 @@ import type { Config } from "../../config/config.ts";
 import type { RoutingSettings } from "../../domain/settings.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
+import type { PriceBook } from "../../domain/money/price.ts";
 import { Pseudonyms } from "../../call/opaque/pseudonyms.ts";
 import { ValueTags } from "../../call/opaque/value-tags.ts";
 import { noProxies, type Proxies } from "../../domain/upstream-settings.ts";
@@ -45,6 +46,7 @@ export interface ServiceOptions extends Partial<
   readonly sharing?: SharedSlots | undefined;
   readonly clock: Clock;
   readonly ledger: CallLedger;
+  readonly prices: PriceBook;
   readonly events: TelemetryEvents;
   readonly running: RunningCalls;
   readonly refusals: Pick<RefusalLog, "record">;
@@ -56,7 +58,7 @@ export type BuiltServices = ReturnType<typeof buildServices>;
 
 /** The caller starts and stops `overload`. */
 export function buildServices(options: ServiceOptions) {
-  const { config, clock, ledger, events, running, refusals } = options;
+  const { config, clock, ledger, prices, events, running, refusals } = options;
   const random = options.random ?? Math.random;
   const limits = options.limits ?? new MemoryLimitStore({ clock, random });
   const { routingEvents } = options;
@@ -84,6 +86,7 @@ export function buildServices(options: ServiceOptions) {
     count: (kind, request) => countRequest(kind, request, { limits, clock }),
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,
+    prices,
     running,
     overload: new OverloadGuard({ clock, random, ...options.overload }),
     onCallEnded(record, about) {
