@@ -25,6 +25,17 @@ export interface Budget {
   readonly limitNano: number;
   /** Who may change it. */
   readonly setBy: "operator" | "account_holder";
+  /** Milliseconds since the epoch. A total counts the calls that arrive from then on. */
+  readonly createdAt: number;
+}
+
+/** Whether calls of a key for some model can be under a budget of its account. */
+export function coversKey(
+  budget: Pick<Budget, "applicationId" | "keyId">,
+  key: { readonly id: string; readonly applicationId: string },
+): boolean {
+  if (budget.keyId !== undefined) return budget.keyId === key.id;
+  return budget.applicationId === undefined || budget.applicationId === key.applicationId;
 }
 
 /** A period of a budget, told from the others by its id, such as `2026-11`, `2026-W48`, `2026-11-28`, `total`. */
@@ -57,4 +68,18 @@ export interface StoredSpend {
   readonly budgetId: string;
   readonly periodId: string;
   readonly byProcess: Readonly<Record<string, number>>;
+}
+
+/** What the control thread tells of stored spend: all at first, then what has changed. */
+export interface SpendNote {
+  /** Of the newest change that is told. A note with an earlier epoch knows less. */
+  readonly epoch: number;
+  /** Whether what was told before is no longer true, as after a database was restored. */
+  readonly isWhole: boolean;
+  /** Of periods that are not over for long. A period that was never told has no spend. */
+  readonly spend: readonly StoredSpend[];
+  /** False while calls of processes that ended may not be stored yet. */
+  readonly isComplete: boolean;
+  /** The ids, as in `Charge`, of the processes that may serve calls, this one included. */
+  readonly processes: readonly string[];
 }
