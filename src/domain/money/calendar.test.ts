@@ -52,7 +52,7 @@ describe("periods", () => {
     ["month", "UTC", "2024-02-29T12:00Z", "2024-02", "2024-02-01T00:00Z", 29 * 24],
     ["month", "America/New_York", "2026-11-30T12:00Z", "2026-11", "2026-11-01T04:00Z", 721],
     ["month", "UTC", "2026-12-31T23:59:59.999Z", "2026-12", "2026-12-01T00:00Z", 31 * 24],
-  ] as const)("a %s in %s at %s is %s", (period, zone, at, id, start, hours) => {
+  ] as const)("a %s in %s at %s is %s", (period, zone, at, id, ...[start, hours]) => {
     const startsAt = new Date(start).getTime();
     expect(periodAt(period, zone, at)).toEqual({ id, startsAt, endsAt: startsAt + hours * hourMs });
   });

@@ -16,7 +16,8 @@ export class Calendar {
   periodAt({ period, timeZone, createdAt }: PeriodRule, at: number): PeriodTime {
     if (period === "total") return { id: "total", startsAt: createdAt, endsAt: Infinity };
     let ofZone = this.#latest.get(timeZone);
-    if (ofZone === undefined) this.#latest.set(timeZone, (ofZone = new Map()));
+    if (ofZone === undefined)
+      this.#latest.set(timeZone, (ofZone = new Map<Recurring, PeriodTime>()));
     const latest = ofZone.get(period);
     if (latest !== undefined && at >= latest.startsAt && at < latest.endsAt) return latest;
     const found = findPeriod(period, timeZone, at);
