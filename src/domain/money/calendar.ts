@@ -15,13 +15,11 @@ export class Calendar {
   /** The period in which a time lies, in milliseconds since the epoch. */
   periodAt({ period, timeZone, createdAt }: PeriodRule, at: number): PeriodTime {
     if (period === "total") return { id: "total", startsAt: createdAt, endsAt: Infinity };
-    let ofZone = this.#latest.get(timeZone);
-    if (ofZone === undefined)
-      this.#latest.set(timeZone, (ofZone = new Map<Recurring, PeriodTime>()));
+    const ofZone = this.#latest.get(timeZone) ?? new Map<Recurring, PeriodTime>();
     const latest = ofZone.get(period);
     if (latest !== undefined && at >= latest.startsAt && at < latest.endsAt) return latest;
     const found = findPeriod(period, timeZone, at);
-    ofZone.set(period, found);
+    this.#latest.set(timeZone, ofZone.set(period, found));
     return found;
   }
 }
