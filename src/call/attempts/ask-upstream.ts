@@ -94,10 +94,12 @@ export async function attemptVectors(
 }
 
 /** An answer that the gateway has no memory for was generated all the same. */
-function unread(error: unknown, { signal, meter }: AttemptContext, share: number): never {
+function unread(error: unknown, context: AttemptContext, share: number): never {
+  const { signal, meter, candidate } = context;
   if (error instanceof GatewayError && !signal.aborted) {
     const { message } = error;
-    meter.attemptFailed({ kind: "answer-too-large", message }, { share, elapsedMs: 0 });
+    const unanswered = { target: candidate.target, share, elapsedMs: 0 };
+    meter.attemptFailed({ kind: "answer-too-large", message }, unanswered);
   }
   throw error;
 }

@@ -239,7 +239,8 @@ class AttemptLoop<Answer> {
         throw error;
       }
       const failure = this.#turns.triesAt(candidate) > 1 ? asBadCredential(error) : error;
-      const unanswered = { share: work.unanswered(), elapsedMs: attempt.ageMs };
+      const { target } = candidate;
+      const unanswered = { target, share: work.unanswered(), elapsedMs: attempt.ageMs };
       attempt.end(failure.details, meter.attemptFailed(failure.details, unanswered));
       services.onAttemptFailed(call, candidate, failure);
       this.#toReport = failureToReport(this.#toReport, failure);

@@ -2,7 +2,7 @@ import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ChatChoice, ChatEvent, ChatResult } from "../../domain/chat/answer.ts";
 import { choiceCount, type Conversation } from "../../domain/chat/conversation.ts";
 import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type { Model } from "../../domain/model.ts";
+import type { Model, Target } from "../../domain/model.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import { attemptStream, attemptWhole } from "../attempts/ask-upstream.ts";
 import { type Attempt, partOf } from "../attempts/attempt.ts";
@@ -79,7 +79,7 @@ async function sendTogether(
     attempt.candidate.target.model,
   );
   const own = partOf(attempt, attempt.signal, progress.unanswered());
-  progress.addResult(missing, await attemptWhole(exchange, own));
+  progress.addResult(missing, await attemptWhole(exchange, own), attempt.candidate.target);
 }
 
 async function sendSeparately(asked: ChatAttempt, progress: ChoiceProgress): Promise<void> {
@@ -94,7 +94,7 @@ async function sendSeparately(asked: ChatAttempt, progress: ChoiceProgress): Pro
     const startedAt = attempt.services.clock.monotonic();
     try {
       const result = await attemptWhole(exchange, own);
-      progress.addResult(missing.slice(order, order + 1), result);
+      progress.addResult(missing.slice(order, order + 1), result, attempt.candidate.target);
     } catch (error) {
       if (failed !== undefined) countOther(asked, { failed, error, startedAt });
       failed ??= error;
@@ -126,7 +126,8 @@ function countOther(
   const choices = choiceCount(request);
   // The share takes the time of one choice from that of all.
   const elapsedMs = (services.clock.monotonic() - startedAt) * choices;
-  meter.attemptFailed(details, { share: 1 / choices, elapsedMs });
+  const { target } = attempt.candidate;
+  meter.attemptFailed(details, { target, share: 1 / choices, elapsedMs });
 }
 
 /** Like `attemptChat`, until the first events of the answer, which ends with the signal. */
@@ -183,13 +184,13 @@ export class ChoiceProgress extends AnsweredParts<ChatChoice> {
   #first: ChatResult | undefined;
 
   /** `result` has a choice for each of `indexes`, in order; throws `broken-answer` if not. */
-  addResult(indexes: readonly number[], result: ChatResult): void {
+  addResult(indexes: readonly number[], result: ChatResult, target: Target): void {
     this.#first ??= result;
     const choices = indexes.flatMap((index, position) => {
       const choice = result.choices[position];
       return choice === undefined ? [] : [{ ...choice, index }];
     });
-    this.add(indexes, choices, result.usage);
+    this.add(indexes, choices, result.usage, target);
     const missing = this.missing();
     if (indexes.some((index) => missing.includes(index))) throw noChoice();
   }

@@ -138,7 +138,7 @@ async function sendBatch(
     dimensions: request.dimensions,
     length: progress.first?.length,
   });
-  progress.add(batch, result.vectors, result.usage);
+  progress.add(batch, result.vectors, result.usage, attempt.candidate.target);
 }
 
 /** Requests at once that no target should mind. */

@@ -12,22 +12,29 @@ export interface UsageBounds {
 export function boundedUsage(usage: TokenUsage, bounds: UsageBounds): TokenUsage {
   const inputTokens = Math.min(usage.inputTokens, bounds.inputTokens);
   const reasoningTokens = Math.min(usage.reasoningTokens, bounds.reasoningTokens);
-  const most = Math.max(bounds.outputTokens, bounds.reasoningTokens);
-  const outputTokens = Math.min(usage.outputTokens, bounds.outputTokens + reasoningTokens, most);
+  const mostOutput = Math.max(bounds.outputTokens, bounds.reasoningTokens);
+  const outputTokens = Math.min(
+    usage.outputTokens,
+    bounds.outputTokens + reasoningTokens,
+    mostOutput,
+  );
   const isSame =
     inputTokens === usage.inputTokens &&
     outputTokens === usage.outputTokens &&
     reasoningTokens === usage.reasoningTokens;
   if (isSame) return usage;
   const cachedInputTokens = Math.min(usage.cachedInputTokens, inputTokens);
-  const written = usage.cacheWriteTokens;
+  const most = inputTokens - cachedInputTokens;
+  const { cacheWriteTokens: written, cacheWrite1hTokens: written1h } = usage;
+  // A sum that was limited is no longer that of its requests.
   return {
     inputTokens,
     outputTokens,
     cachedInputTokens,
-    ...(written !== undefined && {
-      cacheWriteTokens: Math.min(written, inputTokens - cachedInputTokens),
-    }),
+    ...(written !== undefined && { cacheWriteTokens: Math.min(written, most) }),
+    ...(written1h !== undefined && { cacheWrite1hTokens: Math.min(written1h, most) }),
+    ...(usage.serviceTier !== undefined && { serviceTier: usage.serviceTier }),
+    ...(usage.target !== undefined && { target: usage.target }),
     reasoningTokens: Math.min(reasoningTokens, outputTokens),
     isBounded: true,
   };

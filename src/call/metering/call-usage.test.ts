@@ -6,7 +6,7 @@ const usage = { inputTokens: 5, outputTokens: 4, cachedInputTokens: 3, reasoning
 test("the sum includes every count of every part", () => {
   const other = { inputTokens: 10, outputTokens: 20, cachedInputTokens: 30, reasoningTokens: 40 };
   const sum = { inputTokens: 15, outputTokens: 24, cachedInputTokens: 33, reasoningTokens: 42 };
-  expect(sumUsage([usage, other])).toEqual(sum);
+  expect(sumUsage([usage, other])).toEqual({ ...sum, requests: [usage, other] });
 });
 
 test("there is no sum without parts or with an unreported part", () => {

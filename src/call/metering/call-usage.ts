@@ -113,8 +113,11 @@ export class CallUsage {
     const inputTokens = whole.inputTokens || delivered.inputTokens;
     const outputTokens = whole.outputTokens || this.deliveredTokens;
     const isSaid = inputTokens === whole.inputTokens && outputTokens === whole.outputTokens;
-    const usage = { ...whole, inputTokens, outputTokens };
-    return { usage, source: isSaid ? sourceOf(usage) : "counted" };
+    if (isSaid) return { usage: whole, source: sourceOf(whole) };
+    return {
+      usage: { ...whole, inputTokens, outputTokens, requests: undefined },
+      source: "counted",
+    };
   }
 
   /** Usage of an answer that ended early: the whole input and the delivered output. */
@@ -124,11 +127,15 @@ export class CallUsage {
     const outputTokens = Math.max(this.#outputSoFar, this.#part?.outputTokens ?? 0);
     const cachedInputTokens = Math.min(inputTokens, said?.cachedInputTokens ?? 0);
     const written = said?.cacheWriteTokens;
+    const written1h = said?.cacheWrite1hTokens;
+    const mostWritten = inputTokens - cachedInputTokens;
     const usage = {
       inputTokens,
       outputTokens,
       cachedInputTokens,
-      cacheWriteTokens: written && Math.min(inputTokens - cachedInputTokens, written),
+      cacheWriteTokens: written && Math.min(mostWritten, written),
+      cacheWrite1hTokens: written1h && Math.min(mostWritten, written1h),
+      serviceTier: said?.serviceTier,
       reasoningTokens: said?.reasoningTokens ?? 0,
     };
     const soFar = this.#soFar;
@@ -184,9 +191,13 @@ export function sumUsage(parts: readonly (TokenUsage | undefined)[]): TokenUsage
 /** The sum of the reported parts; undefined if there are none. */
 export function sumReported(parts: readonly (TokenUsage | undefined)[]): TokenUsage | undefined {
   let sum: TokenUsage | undefined;
+  const requests: TokenUsage[] = [];
   for (const usage of parts) {
-    if (usage === undefined || sum === undefined) {
-      sum ??= usage;
+    if (usage === undefined) continue;
+    if (usage.requests === undefined) requests.push(usage);
+    else requests.push(...usage.requests);
+    if (sum === undefined) {
+      sum = usage;
       continue;
     }
     sum = {
@@ -194,11 +205,13 @@ export function sumReported(parts: readonly (TokenUsage | undefined)[]): TokenUs
       outputTokens: usage.outputTokens + sum.outputTokens,
       cachedInputTokens: usage.cachedInputTokens + sum.cachedInputTokens,
       cacheWriteTokens: added(usage.cacheWriteTokens, sum.cacheWriteTokens),
+      cacheWrite1hTokens: added(usage.cacheWrite1hTokens, sum.cacheWrite1hTokens),
       reasoningTokens: usage.reasoningTokens + sum.reasoningTokens,
       isBounded: usage.isBounded ?? sum.isBounded,
+      serviceTier: usage.serviceTier === sum.serviceTier ? sum.serviceTier : undefined,
     };
   }
-  return sum;
+  return sum === undefined || requests.length === 1 ? sum : { ...sum, requests };
 }
 
 /** The larger of two reports for each count: counts only grow. */
@@ -207,14 +220,31 @@ export function largest(
   other: TokenUsage | undefined,
 ): TokenUsage | undefined {
   if (one === undefined || other === undefined) return one ?? other;
+  if (isAtLeast(one, other)) return one;
+  if (isAtLeast(other, one)) return other;
   return {
     inputTokens: Math.max(one.inputTokens, other.inputTokens),
     outputTokens: Math.max(one.outputTokens, other.outputTokens),
     cachedInputTokens: Math.max(one.cachedInputTokens, other.cachedInputTokens),
     cacheWriteTokens: larger(one.cacheWriteTokens, other.cacheWriteTokens),
+    cacheWrite1hTokens: larger(one.cacheWrite1hTokens, other.cacheWrite1hTokens),
     reasoningTokens: Math.max(one.reasoningTokens, other.reasoningTokens),
     isBounded: one.isBounded ?? other.isBounded,
+    serviceTier: one.serviceTier ?? other.serviceTier,
   };
+}
+
+function isAtLeast(one: TokenUsage, other: TokenUsage): boolean {
+  return (
+    one.inputTokens >= other.inputTokens &&
+    one.outputTokens >= other.outputTokens &&
+    one.cachedInputTokens >= other.cachedInputTokens &&
+    (one.cacheWriteTokens ?? 0) >= (other.cacheWriteTokens ?? 0) &&
+    (one.cacheWrite1hTokens ?? 0) >= (other.cacheWrite1hTokens ?? 0) &&
+    one.reasoningTokens >= other.reasoningTokens &&
+    (one.serviceTier !== undefined || other.serviceTier === undefined) &&
+    (one.isBounded === true || other.isBounded !== true)
+  );
 }
 
 /** For counts that most upstreams do not report. */

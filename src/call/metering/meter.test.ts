@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { PublishedPrices } from "../../domain/money/price.ts";
 import { KeptLedger } from "../../../test/support/ledger-fixtures.ts";
 import { callOf, modelOf, pipelineOf } from "../../../test/support/pipeline-fixtures.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
+import type { PriceBook } from "../../domain/money/price.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { MemoryLimitStore } from "../../store/limits/memory/limit-store.ts";
 import { admit } from "../../admission/admit.ts";
@@ -13,6 +13,10 @@ import type { Call } from "../../snapshot/call.ts";
 import { Meter } from "./meter.ts";
 import { Attempt } from "../attempts/attempt.ts";
 import { minuteScopes } from "../../domain/limits/limit-scope.ts";
+
+/** Micro-USD per million tokens: in nano-USD a token, 2 in, 4 written for minutes, 10 out. */
+const price = { input: 2_000, cacheRead: 200, cacheWrite: 4_000, output: 10_000 };
+const prices: PriceBook = { find: (id) => (id === "up/m" ? { price, version: 3 } : undefined) };
 
 async function setUp({ takes = true } = {}) {
   const clock = new ManualClock();
@@ -39,7 +43,7 @@ async function setUp({ takes = true } = {}) {
       limits,
       estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: 0 }),
       ledger,
-      prices: new PublishedPrices(),
+      prices,
       onCallEnded: (record) => ended.push(record),
       onSettleFailed: () => undefined,
     },
@@ -182,6 +186,8 @@ test("a call is opened in the ledger before its first attempt, with the data of 
     {
       id: "req_1",
       reservedTokens: 150,
+      costNano: 700,
+      priceVersion: 3,
       startedAt: clock.now(),
       environment: "test",
       accountId: key.accountId,
@@ -196,7 +202,8 @@ test("a call is opened in the ledger before its first attempt, with the data of 
     },
   ]);
   meter.completed();
-  expect(ledger.closed[0]).toMatchObject({ ...ledger.opened[0] });
+  // It was known before what it may cost, not what it does.
+  expect(ledger.closed[0]).toMatchObject({ ...ledger.opened[0], costNano: expect.any(Number) });
 });
 
 test("metrics and log get the same row as the ledger, once", async () => {
@@ -313,4 +320,45 @@ test("a call that the ledger refuses gets its tokens back", async () => {
   meter.failed(unavailable);
   expect(used()).toBe(0);
   expect(records[0]).toMatchObject({ status: 503, inputTokens: 0, outputTokens: 0, attempts: 0 });
+});
+
+test("a call costs what it used, and an open one what it reserved", async () => {
+  const { meter, records, ledger } = await setUp();
+  expect(ledger.opened[0]).toMatchObject({ costNano: 100 * 2 + 50 * 10, priceVersion: 3 });
+  meter.reported({ ...usage, cacheWriteTokens: 10 });
+  meter.completed();
+  const fresh = usage.inputTokens - usage.cachedInputTokens - 10;
+  const costNano = fresh * 2 + usage.cachedInputTokens * 0.2 + 10 * 4 + usage.outputTokens * 10;
+  expect(records[0]).toMatchObject({ costNano, priceVersion: 3 });
+});
+
+test("a call whose cache writes have no price has no cost, which is not 0", async () => {
+  const { meter, records } = await setUp();
+  meter.reported({ ...usage, cacheWriteTokens: 10, cacheWrite1hTokens: 1 });
+  meter.completed();
+  expect(records[0]?.cacheWrite1hTokens).toBe(1);
+  expect(records[0]?.costNano).toBeUndefined();
+  expect(records[0]?.priceVersion).toBeUndefined();
+});
+
+test("a tier without prices has no cost, and the usual one does not count as a tier", async () => {
+  const other = await setUp();
+  other.meter.reported({ ...usage, serviceTier: "priority" });
+  other.meter.completed();
+  expect(other.records[0]).toMatchObject({ serviceTier: "priority", costNano: undefined });
+  const usual = await setUp();
+  usual.meter.reported({ ...usage, serviceTier: "default" });
+  usual.meter.completed();
+  expect(usual.records[0]?.costNano).toBe(85 * 2 + 5 * 0.2 + 7 * 10);
+});
+
+test("a failed call costs nothing, and a caller that leaves what was delivered", async () => {
+  const failed = await setUp();
+  failed.meter.failed(unavailable);
+  expect(failed.records[0]).toMatchObject({ costNano: 0, priceVersion: undefined });
+  const left = await setUp();
+  left.meter.reportedSoFar({ ...usage, outputTokens: 0 });
+  left.meter.delivering(40);
+  left.meter.abandoned();
+  expect(left.records[0]?.costNano).toBe(85 * 2 + 5 * 0.2 + 10 * 10);
 });

@@ -2,7 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { CallTiming } from "../../domain/tracing.ts";
-import type { Model } from "../../domain/model.ts";
+import type { Model, Target } from "../../domain/model.ts";
 import type { PriceBook } from "../../domain/money/price.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type {
@@ -25,6 +25,7 @@ import type {
 } from "../../admission/estimate/estimate.ts";
 import { mayBeBilled } from "../../routing/retry.ts";
 import { attemptEndOf, CallPath, timingOf } from "../call-path.ts";
+import { costOfCall, type CostTerms, dearestCost } from "./call-cost.ts";
 import { CallUsage, type CountedUsage, sourceOf } from "./call-usage.ts";
 import { boundedUsage } from "./bounded-usage.ts";
 
@@ -238,10 +239,12 @@ export class Meter {
 
   #usageOfFailed(
     failure: UpstreamFailureDetails,
-    { share, elapsedMs }: Unanswered,
+    { target, share, elapsedMs }: Unanswered,
   ): CountedUsage | undefined {
     const reported = this.#bounded(failure.usage);
-    if (reported !== undefined) return { usage: reported, source: sourceOf(reported) };
+    if (reported !== undefined) {
+      return { usage: { ...reported, target }, source: sourceOf(reported) };
+    }
     const { kind, status, code } = failure;
     if (!mayBeBilled(kind, false)) return undefined;
     // A server or a proxy before it may say itself that there was a timeout, and at any time.
@@ -253,7 +256,7 @@ export class Meter {
     const inputTokens = Math.ceil(this.#tokens.inputTokens * share);
     const outputTokens = Math.ceil(generated * share);
     return {
-      usage: { inputTokens, outputTokens, cachedInputTokens: 0, reasoningTokens: 0 },
+      usage: { inputTokens, outputTokens, cachedInputTokens: 0, reasoningTokens: 0, target },
       source: "estimated",
     };
   }
@@ -321,6 +324,13 @@ export class Meter {
   #openedCall(admission: Admission): OpenedCall {
     const { call, model, dialect, isStreamed } = this.#subject;
     const { key } = call.caller;
+    const reserved = {
+      inputTokens: this.#tokens.inputTokens,
+      outputTokens: this.#reservedOutput,
+      cachedInputTokens: 0,
+      reasoningTokens: 0,
+    };
+    const cost = dearestCost(reserved, model.targets, this.#costTerms);
     return {
       id: call.id,
       startedAt: this.#startedAt,
@@ -336,7 +346,16 @@ export class Meter {
       inputTokens: this.#tokens.inputTokens,
       reservedTokens: admission.reservedTokens,
       via: call.caller.via,
+      costNano: cost.costNano,
+      priceVersion: cost.priceVersion,
     };
+  }
+
+  get #costTerms(): CostTerms {
+    const { provisionedPool } = this.#subject.call.caller.key;
+    const capacityClass = this.#admission?.capacityClass ?? "on-demand";
+    const { prices } = this.#services;
+    return { prices, arrivedAt: this.#startedAt, capacityClass, provisionedPool };
   }
 
   #record({ outcome, status, code }: CallEnd, { usage, source }: CountedUsage): UsageRecord {
@@ -347,6 +366,7 @@ export class Meter {
     const firstEventAt = this.#firstEventAt;
     const { last, attempts } = this.path;
     const routing = this.path.routing(outcome);
+    const cost = costOfCall(usage, last?.candidate.target, this.#costTerms);
     // One object with all fields in a fixed order, for every call.
     return {
       id: call.id,
@@ -364,6 +384,10 @@ export class Meter {
       outputTokens: usage.outputTokens,
       cachedInputTokens: usage.cachedInputTokens,
       cacheWriteTokens: usage.cacheWriteTokens || undefined,
+      cacheWrite1hTokens: usage.cacheWrite1hTokens || undefined,
+      serviceTier: usage.serviceTier,
+      costNano: cost.costNano,
+      priceVersion: cost.priceVersion,
       usageSource: source,
       outcome,
       status,
@@ -382,6 +406,7 @@ export class Meter {
 
 /** The part of the call that a failed attempt was to answer, from 0 to 1, and how long it took. */
 export interface Unanswered {
+  readonly target: Target;
   readonly share: number;
   readonly elapsedMs: number;
 }

@@ -1,3 +1,4 @@
+import type { Target } from "../model.ts";
 import type { Charge } from "../money/budget.ts";
 import type { CallRouting } from "./call-routing.ts";
 
@@ -18,6 +19,10 @@ export interface TokenUsage {
   readonly reasoningTokens: number;
   /** Set if the upstream's counts contradicted each other or the call, and were limited. */
   readonly isBounded?: boolean | undefined;
+  /** Where it was used; undefined: at the target that served the call. */
+  readonly target?: Target | undefined;
+  /** Set if these are the counts of several requests, whose prices may differ. */
+  readonly requests?: readonly TokenUsage[] | undefined;
 }
 
 export const usageSources = ["upstream", "counted", "estimated", "bounded"] as const;

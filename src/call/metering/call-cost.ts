@@ -1,0 +1,78 @@
+import type { Target } from "../../domain/model.ts";
+import { costOf, provisionedTier } from "../../domain/money/cost.ts";
+import type { PriceBook } from "../../domain/money/price.ts";
+import type { CapacityClass, TokenUsage } from "../../domain/usage/usage.ts";
+import { classAt } from "../../admission/capacity/place.ts";
+
+/** What decides the prices of a call. */
+export interface CostTerms {
+  readonly prices: PriceBook;
+  /** Milliseconds since the epoch. */
+  readonly arrivedAt: number;
+  readonly capacityClass: CapacityClass;
+  /** The pool of the key's units. */
+  readonly provisionedPool: string | undefined;
+}
+
+export interface CallCost {
+  /** Nano-USD; undefined: something that was used has no price. */
+  readonly costNano: number | undefined;
+  /** Undefined: no price was needed, or there was none. */
+  readonly priceVersion: number | undefined;
+}
+
+const free: CallCost = { costNano: 0, priceVersion: undefined };
+const notPriced: CallCost = { costNano: undefined, priceVersion: undefined };
+
+/**
+ * The cost of all requests of a call, each at the price of its target; `serving` is the target of
+ * those that name none. Each is rounded by itself, as a provider bills it.
+ */
+export function costOfCall(
+  usage: TokenUsage,
+  serving: Target | undefined,
+  terms: CostTerms,
+): CallCost {
+  const { requests } = usage;
+  if (requests === undefined) return costOfRequest(usage, usage.target ?? serving, terms);
+  let costNano = 0;
+  let priceVersion: number | undefined;
+  for (const request of requests) {
+    const cost = costOfRequest(request, request.target ?? serving, terms);
+    if (cost.costNano === undefined) return notPriced;
+    costNano += cost.costNano;
+    priceVersion = cost.priceVersion ?? priceVersion;
+  }
+  return { costNano, priceVersion };
+}
+
+/** The most that it costs at one of the targets that have a price; undefined: none has. */
+export function dearestCost(
+  usage: TokenUsage,
+  targets: readonly Target[],
+  terms: CostTerms,
+): CallCost {
+  let dearest = notPriced;
+  for (const target of targets) {
+    const cost = costOfRequest(usage, target, terms);
+    if ((cost.costNano ?? -1) > (dearest.costNano ?? -1)) dearest = cost;
+  }
+  return dearest;
+}
+
+function costOfRequest(
+  usage: TokenUsage,
+  target: Target | undefined,
+  { prices, arrivedAt, capacityClass, provisionedPool }: CostTerms,
+): CallCost {
+  if (usage.inputTokens + usage.outputTokens === 0) return free;
+  if (target === undefined) return notPriced;
+  const isProvisioned =
+    capacityClass === "provisioned" &&
+    classAt({ capacityClass, provisionedPool }, target.pool) === "provisioned";
+  const found = prices.find(target.id, arrivedAt);
+  if (found === undefined) return isProvisioned ? free : notPriced;
+  const { price, version: priceVersion } = found;
+  const costNano = costOf(usage, price, isProvisioned ? provisionedTier : usage.serviceTier);
+  return costNano === undefined ? notPriced : { costNano, priceVersion };
+}
