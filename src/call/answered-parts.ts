@@ -1,4 +1,3 @@
-import type { Target } from "../domain/model.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
 import { sumReported, sumUsage } from "./metering/call-usage.ts";
 
@@ -22,14 +21,9 @@ export class AnsweredParts<Part> {
   }
 
   /** `parts` are those of `indexes`, in order. Parts that a hedge answered twice count once. */
-  add(
-    indexes: readonly number[],
-    parts: readonly Part[],
-    usage: TokenUsage | undefined,
-    target: Target,
-  ): void {
+  add(indexes: readonly number[], parts: readonly Part[], usage: TokenUsage | undefined): void {
     if (indexes.every((index) => this.#parts[index] !== undefined)) return;
-    this.#usages.push(usage && { ...usage, target });
+    this.#usages.push(usage);
     for (const [place, index] of indexes.entries()) {
       this.#parts[index] = parts[place] ?? this.#parts[index];
     }

@@ -190,7 +190,8 @@ export class ChoiceProgress extends AnsweredParts<ChatChoice> {
       const choice = result.choices[position];
       return choice === undefined ? [] : [{ ...choice, index }];
     });
-    this.add(indexes, choices, result.usage, target);
+    // Another target may answer the others.
+    this.add(indexes, choices, result.usage && { ...result.usage, target });
     const missing = this.missing();
     if (indexes.some((index) => missing.includes(index))) throw noChoice();
   }

@@ -138,7 +138,8 @@ async function sendBatch(
     dimensions: request.dimensions,
     length: progress.first?.length,
   });
-  progress.add(batch, result.vectors, result.usage, attempt.candidate.target);
+  const { target } = attempt.candidate;
+  progress.add(batch, result.vectors, result.usage && { ...result.usage, target });
 }
 
 /** Requests at once that no target should mind. */

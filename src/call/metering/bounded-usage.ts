@@ -1,3 +1,5 @@
+import type { Model } from "../../domain/model.ts";
+import type { OutputExpectation } from "../../admission/estimate/estimate.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 
 /** The most that a call can have used. */
@@ -37,5 +39,28 @@ export function boundedUsage(usage: TokenUsage, bounds: UsageBounds): TokenUsage
     ...(usage.target !== undefined && { target: usage.target }),
     reasoningTokens: Math.min(reasoningTokens, outputTokens),
     isBounded: true,
+  };
+}
+
+/** What a call may ask of a model. */
+interface BoundedCall {
+  readonly output: OutputExpectation;
+  /** How many inputs, each of at most a context window. */
+  readonly inputs: number;
+}
+
+export function boundsOf(
+  { contextWindow, kind }: Model,
+  { output, inputs }: BoundedCall,
+  deliveredCharacters: number,
+): UsageBounds {
+  const windows = contextWindow * inputs;
+  if (kind === "embedding") return { inputTokens: windows, outputTokens: 0, reasoningTokens: 0 };
+  const cap = output.cap === undefined ? windows : output.cap * output.choices;
+  return {
+    inputTokens: windows,
+    // A server that ignores the cap has delivered more: no character takes several tokens for long.
+    outputTokens: Math.max(cap, deliveredCharacters),
+    reasoningTokens: windows,
   };
 }
