@@ -3,8 +3,8 @@ import fc from "fast-check";
 import type { AnswerBlock, ChatEvent, ChatResult } from "../../src/domain/chat/answer.ts";
 import { writeCompletion } from "../../src/wires/chat/write-answer.ts";
 import { CompletionStreamWriter } from "../../src/wires/chat/write-stream.ts";
-import { AnswerReader } from "../../src/upstreams/openai/stream/answer-reader.ts";
-import { ChatStreamDecoder } from "../../src/upstreams/openai/stream/decode-chat-stream.ts";
+import { AnswerReader } from "../../src/upstreams/shared/openai/stream/answer-reader.ts";
+import { ChatStreamDecoder } from "../../src/upstreams/shared/openai/stream/decode-chat-stream.ts";
 import { collectAnswer } from "../../src/upstreams/shared/collect-answer.ts";
 import { answerServices, decoderLimits } from "../support/answer-decoding.ts";
 

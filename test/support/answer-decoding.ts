@@ -1,4 +1,4 @@
-import type { AnswerServices } from "../../src/upstreams/openai/stream/tool-call-tracker.ts";
+import type { AnswerServices } from "../../src/upstreams/shared/openai/stream/tool-call-tracker.ts";
 import type { DecoderLimits } from "../../src/upstreams/adapter.ts";
 
 /** Far above the answers of tests. */

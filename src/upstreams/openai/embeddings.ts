@@ -11,7 +11,7 @@ import {
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
 import { listOf, numberOf, objectOf, usageIn, vectorAt } from "../../domain/json-fields.ts";
-import { parseAnswer, readInputUsage } from "./read-answer.ts";
+import { parseAnswer, readInputUsage } from "../shared/openai/read-answer.ts";
 import type { OpenAiSettings } from "./config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { EmbeddingCodec, EncodedEmbeddingRequest, UpstreamRequest } from "../adapter.ts";

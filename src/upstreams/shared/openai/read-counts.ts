@@ -1,4 +1,4 @@
-import type { TokenUsage } from "../../domain/usage/usage.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
 
 /** Token counts as a provider reports them; undefined: not reported. */
 export interface ProviderCounts {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { cleanMessage } from "../shared/failure-reply.ts";
+import { ManualClock } from "../../../../test/support/manual-clock.ts";
+import { cleanMessage } from "../failure-reply.ts";
 import { classifyError, createReadFailure } from "./read-failure.ts";
 
 const clock = new ManualClock({ wallMs: Date.parse("2026-01-01T00:00:00Z") });

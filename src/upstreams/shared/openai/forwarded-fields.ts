@@ -1,4 +1,4 @@
-import type { ForwardedFields } from "../../wires/chat/write-message.ts";
+import type { ForwardedFields } from "../../../wires/chat/write-message.ts";
 import fields from "./request-fields.json" with { type: "json" };
 
 /**

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { UpstreamFailure } from "../../../../domain/errors/upstream-failure.ts";
 import {
   isObject,
   isTextOrNone,
@@ -6,7 +6,7 @@ import {
   listOf,
   objectOf,
   parseJson,
-} from "../../../domain/json-fields.ts";
+} from "../../../../domain/json-fields.ts";
 import { refuseError } from "../read-answer.ts";
 import { classifyError } from "../read-failure.ts";
 

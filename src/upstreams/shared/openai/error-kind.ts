@@ -1,5 +1,5 @@
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
-import { anyOf } from "../shared/failure-reply.ts";
+import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts";
+import { anyOf } from "../failure-reply.ts";
 import refusals from "./refusals.json" with { type: "json" };
 
 /** What an error says of itself. */

@@ -3,21 +3,21 @@ import type {
   ChunkExtra,
   ExtraFields,
   FinishReason,
-} from "../../../domain/chat/answer.ts";
+} from "../../../../domain/chat/answer.ts";
 import {
   finishReasonOf,
   interruptedAnswer,
   isNoFinishWord,
   readFinishWord,
   type FinishMeaning,
-} from "../../shared/finish-words.ts";
+} from "../../finish-words.ts";
 import {
   type JsonObject,
   listOf,
   nonEmpty,
   objectOf,
   textOf,
-} from "../../../domain/json-fields.ts";
+} from "../../../../domain/json-fields.ts";
 import type { AnswerServices } from "./tool-call-tracker.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
 import { readContent, readThoughts } from "../read-answer.ts";

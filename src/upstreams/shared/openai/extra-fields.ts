@@ -1,6 +1,6 @@
-import type { ExtraFields, TokenDetails } from "../../domain/chat/answer.ts";
+import type { ExtraFields, TokenDetails } from "../../../domain/chat/answer.ts";
 import fields from "./answer-fields.json" with { type: "json" };
-import { countOf, type JsonObject, objectOf } from "../../domain/json-fields.ts";
+import { countOf, type JsonObject, objectOf } from "../../../domain/json-fields.ts";
 
 type Names = Readonly<Record<string, true>>;
 

@@ -5,7 +5,7 @@ import {
   nonEmpty,
   objectOf,
   parseObject,
-} from "../../domain/json-fields.ts";
+} from "../../../domain/json-fields.ts";
 
 /** Errors within errors that are looked into. */
 const mostDepth = 4;

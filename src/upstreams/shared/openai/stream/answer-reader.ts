@@ -1,6 +1,6 @@
-import type { ChatEvent } from "../../../domain/chat/answer.ts";
-import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { checkChoiceCount } from "../../shared/collect-answer.ts";
+import type { ChatEvent } from "../../../../domain/chat/answer.ts";
+import { brokenAnswer, UpstreamFailure } from "../../../../domain/errors/upstream-failure.ts";
+import { checkChoiceCount } from "../../collect-answer.ts";
 import {
   isObject,
   type JsonObject,
@@ -8,7 +8,7 @@ import {
   nonEmpty,
   numberOf,
   objectOf,
-} from "../../../domain/json-fields.ts";
+} from "../../../../domain/json-fields.ts";
 import type { AnswerServices } from "./tool-call-tracker.ts";
 import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
 import { parseAnswer, readUsage } from "../read-answer.ts";

@@ -1,14 +1,14 @@
-import type { ChatEvent } from "../../../domain/chat/answer.ts";
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import type { DecoderLimits } from "../../adapter.ts";
-import { AnswerDecoder } from "../../shared/answer-decoder.ts";
-import { SseParser } from "../../shared/sse-parser.ts";
-import { isObject, listOf, objectOf, usageIn } from "../../../domain/json-fields.ts";
+import type { ChatEvent } from "../../../../domain/chat/answer.ts";
+import { UpstreamFailure } from "../../../../domain/errors/upstream-failure.ts";
+import type { DecoderLimits } from "../../../adapter.ts";
+import { AnswerDecoder } from "../../answer-decoder.ts";
+import { SseParser } from "../../sse-parser.ts";
+import { isObject, listOf, objectOf, usageIn } from "../../../../domain/json-fields.ts";
 import type { AnswerServices } from "./tool-call-tracker.ts";
 import { readUsage } from "../read-answer.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { readChunk } from "./read-chunk.ts";
-import { readJsonText } from "../../../domain/json-object.ts";
+import { readJsonText } from "../../../../domain/json-object.ts";
 
 /** The largest event that is read; a delta has a few hundred bytes, a whole tool call more. */
 const eventLimitCharacters = 4 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { ChatEvent } from "../../../domain/chat/answer.ts";
-import { mostToolCalls } from "../../shared/collect-answer.ts";
-import { answerServices } from "../../../../test/support/answer-decoding.ts";
+import type { ChatEvent } from "../../../../domain/chat/answer.ts";
+import { mostToolCalls } from "../../collect-answer.ts";
+import { answerServices } from "../../../../../test/support/answer-decoding.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";
 
 /** The calls that a client assembles from the events. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "bun:test";
-import type { ChatEvent } from "../../../domain/chat/answer.ts";
-import { answerServices, decoderLimits } from "../../../../test/support/answer-decoding.ts";
+import type { ChatEvent } from "../../../../domain/chat/answer.ts";
+import { answerServices, decoderLimits } from "../../../../../test/support/answer-decoding.ts";
 import { ChatStreamDecoder, RepeatedChunk } from "./decode-chat-stream.ts";
 
 interface Decoded {

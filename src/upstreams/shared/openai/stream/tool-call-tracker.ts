@@ -1,18 +1,21 @@
-import { JsonScan } from "../../../domain/chat/json-scan.ts";
-import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
-import type { ChatEvent, ExtraFields, ToolCallExtra } from "../../../domain/chat/answer.ts";
-import type { ToolKind } from "../../../domain/chat/conversation.ts";
-import { answerTooLarge, type UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { checkToolCallCount } from "../../shared/collect-answer.ts";
+import { JsonScan } from "../../../../domain/chat/json-scan.ts";
+import { wellFormedJson } from "../../../../domain/chat/well-formed.ts";
+import type { ChatEvent, ExtraFields, ToolCallExtra } from "../../../../domain/chat/answer.ts";
+import type { ToolKind } from "../../../../domain/chat/conversation.ts";
+import {
+  answerTooLarge,
+  type UpstreamFailure,
+} from "../../../../domain/errors/upstream-failure.ts";
+import { checkToolCallCount } from "../../collect-answer.ts";
 import {
   isObject,
   type JsonObject,
   numberOf,
   objectOf,
   textOf,
-} from "../../../domain/json-fields.ts";
-import type { OnUnknownFinish } from "../../shared/finish-words.ts";
-import { callThought } from "../../../wires/chat/call-thoughts.ts";
+} from "../../../../domain/json-fields.ts";
+import type { OnUnknownFinish } from "../../finish-words.ts";
+import { callThought } from "../../../../wires/chat/call-thoughts.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
 
 /** What reading an answer needs from outside. */

@@ -1,6 +1,6 @@
-import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { readCounts } from "./read-counts.ts";
-import type { TokenUsage } from "../../domain/usage/usage.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import {
   countOf,
   isObject,
@@ -9,7 +9,7 @@ import {
   nonEmpty,
   objectOf,
   parseJson,
-} from "../../domain/json-fields.ts";
+} from "../../../domain/json-fields.ts";
 import { errorIn, messageOf } from "./error-body.ts";
 import { classifyError } from "./read-failure.ts";
 

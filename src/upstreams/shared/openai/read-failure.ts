@@ -1,8 +1,8 @@
-import type { Clock } from "../../domain/clock.ts";
-import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
-import type { FailedAnswer } from "../adapter.ts";
-import { cleanCode, cleanMessage, readRetryAfter } from "../shared/failure-reply.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts";
+import type { FailedAnswer } from "../../adapter.ts";
+import { cleanCode, cleanMessage, readRetryAfter } from "../failure-reply.ts";
 import {
   countOf,
   isObject,
@@ -11,7 +11,7 @@ import {
   nonEmpty,
   objectOf,
   textOf,
-} from "../../domain/json-fields.ts";
+} from "../../../domain/json-fields.ts";
 import { errorIn, innermostMessage, messageOf, paramOf } from "./error-body.ts";
 import { isTooLarge, kindOfError } from "./error-kind.ts";
 

@@ -1,0 +1,53 @@
+import type { ChatEvent, ChatResult } from "../../../domain/chat/answer.ts";
+import type { Conversation } from "../../../domain/chat/conversation.ts";
+import { usageIn } from "../../../domain/json-fields.ts";
+import type { ChatCodec, EncodedRequest } from "../../adapter.ts";
+import { collectAnswer, collectStream } from "../collect-answer.ts";
+import { isJson } from "../whole-body.ts";
+import { readUsage } from "./read-answer.ts";
+import { AnswerReader } from "./stream/answer-reader.ts";
+import { ChatStreamDecoder } from "./stream/decode-chat-stream.ts";
+import type { AnswerServices } from "./stream/tool-call-tracker.ts";
+
+/** Writes a request to the model's id. */
+export type Ask = (
+  conversation: Conversation,
+  model: string,
+) => Pick<EncodedRequest<unknown>, "request" | "adjusted">;
+
+/** Chat completions, whole and streamed. */
+export function createChatCodec(
+  ask: Ask,
+  services: Omit<AnswerServices, "signsByThoughts">,
+): Pick<ChatCodec, "encode" | "encodeStream"> {
+  const forChat = { ...services, signsByThoughts: false };
+  const forOthers = { ...services, signsByThoughts: true };
+  const servicesFor = ({ wire }: Conversation): AnswerServices =>
+    wire === "chat" ? forChat : forOthers;
+  return {
+    encode: (request, model) => ({
+      ...ask(request, model),
+      decode: ({ body }) => decodeChat(body, servicesFor(request)),
+      usageIn: (body) => readUsage(usageIn(body)),
+    }),
+    encodeStream: (request, model) => ({
+      ...ask({ ...request, isStreamed: true }, model),
+      newDecoder: (limits) => new ChatStreamDecoder(servicesFor(request), limits),
+    }),
+  };
+}
+
+const utf8 = new TextDecoder();
+
+/**
+ * Reads the answer to a request for a whole one: a `chat.completion`, or a stream in its place.
+ * Throws `UpstreamFailure` for anything else.
+ */
+function decodeChat(body: Uint8Array, services: AnswerServices): ChatResult {
+  if (!isJson(body)) {
+    return collectStream((limits) => new ChatStreamDecoder(services, limits), body);
+  }
+  const events: ChatEvent[] = [];
+  new AnswerReader(services).readWhole(utf8.decode(body), events);
+  return collectAnswer(events);
+}
