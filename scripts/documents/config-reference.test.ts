@@ -33,7 +33,9 @@ test("the reference in the documentation is generated from the schema", () => {
 });
 
 test("the documentation's reference names every key of the schema, and no other", () => {
-  const documented = [...documentation.matchAll(/^- `([a-z_.<>[\]]+)` \(/gm)].map(([, key]) => key);
+  const documented = [...documentation.matchAll(/^- `([a-z0-9_.<>[\]]+)` \(/gm)].map(
+    ([, key]) => key,
+  );
   const known = referenceSections().flatMap(({ rows }) => rows.map(({ key }) => key));
   expect(documented).toEqual(known);
   expect(new Set(known).size).toBe(known.length);

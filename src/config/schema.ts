@@ -7,6 +7,7 @@ import { imageFetchSchema } from "./sections/image-fetch.ts";
 import { environmentsSchema } from "./sections/environments.ts";
 import { modelsSchema } from "./sections/models.ts";
 import { plansSchema } from "./sections/plans.ts";
+import { pricesSchema } from "./sections/prices.ts";
 import { overloadSchema, poolsSchema, routingSchema } from "./sections/routing.ts";
 import {
   answersSchema,
@@ -58,6 +59,7 @@ export function configFileSchema(kinds: readonly UpstreamKind[]) {
     pools: poolsSchema,
     models: modelsSchema(kinds),
     plans: plansSchema,
+    prices: pricesSchema,
   });
 }
 

@@ -1,3 +1,5 @@
+import type { Price } from "./money/price.ts";
+
 export type ModelKind = "chat" | "embedding";
 
 /** An upstream that serves a model, and its own identifier of the model. */
@@ -12,6 +14,8 @@ export interface Target {
   readonly weight: number;
   /** Pool whose capacity it uses; undefined: only the upstream limits it. */
   readonly pool?: string | undefined;
+  /** The operator's own, from which tables of prices are made; calls find theirs in those. */
+  readonly price?: Price | undefined;
 }
 
 /** Timeouts that override those of the upstreams. */

@@ -39,6 +39,8 @@ export interface UpstreamKind<
    * Warnings at each start about models that will soon fail, or already do. `now`: wall clock, ms.
    */
   endingModels?(settings: Settings, served: ServedModels, now: number): readonly string[];
+  /** How lists of prices name a model that it calls; undefined: its identifier hides it. */
+  listedAs?(settings: Settings, model: string): ListedModel | undefined;
   /** Warnings about models that the operator describes wrongly, for the check of a file. */
   doubtfulModels?(settings: Settings, served: ServedModels): readonly string[];
 }
@@ -99,6 +101,14 @@ export type FileTarget<Sections extends TargetSections = TargetSections> = {
 export interface BuiltUpstream<Settings> {
   readonly name: string;
   readonly settings: Settings;
+}
+
+/** A model in lists of prices. */
+export interface ListedModel {
+  readonly provider: string;
+  readonly model: string;
+  /** Where its price may be said to apply, the most exact first; `any` is the last. */
+  readonly scopes: readonly string[];
 }
 
 /** The models that an environment offers, by alias. */

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { type SettingProblem, withSuggestion } from "../../settings/values.ts";
+import { isSameValue } from "../../domain/json-object.ts";
 import { suggest } from "../../domain/suggest.ts";
 import {
   sitesOf,
@@ -161,6 +162,7 @@ interface PooledTarget {
   readonly alias: string;
   readonly path: SettingProblem["path"];
   readonly pool: string | undefined;
+  readonly price: unknown;
 }
 
 /** The same upstream and model is the same capacity, which two pools would sell twice. */
@@ -170,13 +172,18 @@ function poolProblems(outline: Outline): readonly SettingProblem[] {
   const first = new Map<string, PooledTarget>();
   for (const [alias, { targets }] of Object.entries(models)) {
     for (const [index, each] of targets.entries()) {
-      const { pool } = each;
+      const { pool, price } = each;
       const path = ["models", alias, "targets", index];
       const ids = targetIds(each, outline);
       const earlier = ids.map((id) => first.get(id)).find((found) => found !== undefined);
-      for (const id of ids) if (!first.has(id)) first.set(id, { alias, path, pool });
+      for (const id of ids) if (!first.has(id)) first.set(id, { alias, path, pool, price });
       // Within one model it is a duplicate, which is reported as such.
-      if (earlier === undefined || earlier.alias === alias || earlier.pool === pool) continue;
+      if (earlier === undefined || earlier.alias === alias) continue;
+      if (!isSameValue(earlier.price, price)) {
+        const same = `has the same upstream and model as ${formatPath(earlier.path)}`;
+        problems.push({ path, message: `${same} and another price: let both have the same one` });
+      }
+      if (earlier.pool === pool) continue;
       const message =
         `has the same upstream and model as ${formatPath(earlier.path)}, which ` +
         `${earlier.pool === undefined ? "names no pool" : "names another pool"}: the same ` +

@@ -9,6 +9,7 @@ import {
   wholeNumber,
 } from "../../settings/values.ts";
 import { kindNamed, sitesOf, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
+import { targetPriceSchema } from "./prices.ts";
 import type { UpstreamsFile } from "./upstreams.ts";
 
 const mostTokens = 100_000_000;
@@ -24,6 +25,7 @@ const targetFields = {
     "Share of the calls among targets of one priority.",
   ),
   pool: identifier("Pool to which this target's capacity belongs.").optional(),
+  price: targetPriceSchema,
 };
 
 /** The common fields of targets, and a section for each upstream kind that has its own. */
@@ -33,9 +35,9 @@ function targetSchema(kinds: readonly UpstreamKind[], kindOfModel: ModelKind) {
   );
   return z
     .strictObject({ ...targetFields, ...Object.fromEntries(ofKinds) })
-    .transform(({ upstream, model, priority, weight, pool, ...rest }) => {
+    .transform(({ upstream, model, priority, weight, pool, price, ...rest }) => {
       const sections: Readonly<Record<string, unknown>> = rest;
-      return { upstream, model, priority, weight, pool, sections };
+      return { upstream, model, priority, weight, pool, price, sections };
     });
 }
 
@@ -209,7 +211,7 @@ function buildKindOfModel(
 
 /** The kind's own sections are left out: the settings of the upstream contain them. */
 function buildTargets(
-  { upstream: name, model: identifier, priority, weight, pool, sections }: TargetFile,
+  { upstream: name, model: identifier, priority, weight, pool, price, sections }: TargetFile,
   environment: string,
   { upstreams, kinds }: ModelSources,
 ): readonly Target[] {
@@ -222,7 +224,7 @@ function buildTargets(
     const model = site.modelFor[environment] ?? site.model;
     // Computed in hundredths, because a sum of fractions is not exact.
     const preference = { priority: (priority * 100 + turn) / 100, weight, pool };
-    return { id: `${at}/${model}`, upstream: at, model, ...preference };
+    return { id: `${at}/${model}`, upstream: at, model, ...preference, price };
   });
 }
 

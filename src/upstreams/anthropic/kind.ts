@@ -1,4 +1,5 @@
 import type { UpstreamKind } from "../kind.ts";
+import { listedAtUrl } from "../shared/listed-model.ts";
 import { createAnthropicAdapter } from "./adapter.ts";
 import {
   type AnthropicSettings,
@@ -20,4 +21,5 @@ export const anthropicKind: UpstreamKind<typeof fields, typeof targetSections, A
     targetSections,
     build: buildUpstream,
     createAdapter: createAnthropicAdapter,
+    listedAs: ({ baseUrl }, model) => listedAtUrl(baseUrl, model),
   };

@@ -5,7 +5,9 @@ import { contradictions, fields } from "./config/fields.ts";
 import { outlineOf, sitesIn } from "./config/sites.ts";
 import { targetProblems } from "./config/target-problems.ts";
 import { targetSections } from "./config/target-sections.ts";
+import { namedModelOf } from "./models/facts.ts";
 import { doubtfulModels, endingModels } from "./models/model-warnings.ts";
+import { listedAtBedrock } from "../shared/listed-model.ts";
 import type { BedrockSettings } from "./settings.ts";
 
 export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, BedrockSettings> = {
@@ -27,4 +29,9 @@ export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, Bed
   createAdapter: createBedrockAdapter,
   endingModels,
   doubtfulModels,
+  listedAs({ region, models }, identifier) {
+    const hidden = [...models.values()].flatMap((each) => each.get(identifier)?.baseModel ?? []);
+    const named = [identifier, ...hidden].flatMap((each) => namedModelOf(each) ?? [])[0];
+    return named === undefined ? undefined : listedAtBedrock(named, region);
+  },
 };

@@ -1,4 +1,5 @@
 import type { TargetSections, UpstreamKind } from "../kind.ts";
+import { listedAtUrl } from "../shared/listed-model.ts";
 import { createOpenAiAdapter } from "./adapter.ts";
 import { buildSettings, contradictions, fields, type OpenAiSettings } from "./config.ts";
 
@@ -12,4 +13,5 @@ export const openaiKind: UpstreamKind<typeof fields, TargetSections, OpenAiSetti
   contradictions,
   build: ({ name, fields: written }) => [{ name, settings: buildSettings(written) }],
   createAdapter: createOpenAiAdapter,
+  listedAs: ({ baseUrl }, model) => listedAtUrl(baseUrl, model),
 };

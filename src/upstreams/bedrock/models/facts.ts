@@ -145,11 +145,17 @@ export const endsOfLife: readonly EndOfLife[] = facts.ends_of_life.flatMap(
 
 /** The end of the model that an identifier or an ARN names; most have none yet. */
 export function endOfLifeOf(identifier: string): EndOfLife | undefined {
-  const named = namedByArn.exec(identifier)?.[1] ?? identifier;
-  const model = foundationModelOf(named);
+  const named = namedModelOf(identifier);
+  const model = named && foundationModelOf(named);
   if (model === undefined) return undefined;
   // The size of its context window may follow: `...-v1:0:200k`.
   return endsOfLife.find((end) => model === end.model || model.startsWith(`${end.model}:`));
+}
+
+/** The foundation model or system profile that an identifier or an ARN names, if it does. */
+export function namedModelOf(identifier: string): string | undefined {
+  if (!identifier.startsWith("arn:")) return identifier;
+  return namedByArn.exec(identifier)?.[1];
 }
 
 const namedByArn = /^arn:[^:]*:bedrock:[^:]*:[^:]*:(?:foundation-model|inference-profile)\/(.+)$/;

@@ -1,0 +1,109 @@
+import type { Target } from "../../domain/model.ts";
+import type { TargetPrice } from "../../domain/money/price.ts";
+import { isSameValue } from "../../domain/json-object.ts";
+import type { ListedModel } from "../../upstreams/kind.ts";
+import type { Config } from "../config.ts";
+import { defaultPricesSchema, type ListedPrice } from "../sections/prices.ts";
+import defaults from "./defaults.json" with { type: "json" };
+
+/** What the prices of targets are made from. */
+export type PricedConfig = Pick<Config, "environments" | "upstreams" | "prices">;
+
+/** The price of each target of a configuration at a time, by target id; undefined: it has none. */
+export type EffectivePrices = ReadonlyMap<string, TargetPrice | undefined>;
+
+/** `at`: milliseconds since the epoch; later prices of the section do not apply yet. */
+export function effectivePrices(config: PricedConfig, at: number): EffectivePrices {
+  const day = new Date(at).toISOString();
+  const section = config.prices.filter(({ validFrom = "" }) => validFrom <= day);
+  const shipped = defaultPricesSchema.parse(defaults);
+  const found = new Map<string, TargetPrice | undefined>();
+  for (const target of targetsOf(config)) {
+    found.set(target.id, priceOf(target, { config, section, shipped }));
+  }
+  return found;
+}
+
+/** When prices of the section begin, after a time: milliseconds since the epoch, soonest first. */
+export function laterPriceDates(config: PricedConfig, at: number): readonly number[] {
+  const dates = config.prices.flatMap(({ validFrom }) => validFrom ?? []);
+  const times = dates.map((date) => Date.parse(`${date}T00:00:00Z`));
+  return [...new Set(times)].filter((time) => time > at).toSorted((one, other) => one - other);
+}
+
+export function targetsOf({ environments }: Pick<Config, "environments">): readonly Target[] {
+  const models = environments.flatMap((environment) => [...environment.models.values()]);
+  const targets = models.flatMap((model) => model.targets);
+  return [...new Map(targets.map((target) => [target.id, target])).values()];
+}
+
+interface Lists {
+  readonly config: PricedConfig;
+  readonly section: readonly ListedPrice[];
+  readonly shipped: readonly (ListedPrice & Pick<TargetPrice, "confidence">)[];
+}
+
+const ofOperator = "the configuration";
+
+function priceOf(
+  { price, upstream, model }: Target,
+  { config, section, shipped }: Lists,
+): TargetPrice | undefined {
+  if (price !== undefined) return { price, source: ofOperator, confidence: "configured" };
+  const settings = config.upstreams.get(upstream);
+  const listed = settings?.kind.listedAs?.(settings.settings, model);
+  if (listed === undefined) return undefined;
+  const own = findListed(section, listed);
+  if (own !== undefined) {
+    return { ...viewOf(own), source: own.source ?? ofOperator, confidence: "configured" };
+  }
+  const known = findListed(shipped, listed);
+  return known && { ...viewOf(known), source: known.source ?? "", confidence: known.confidence };
+}
+
+function viewOf({ price, validFrom }: ListedPrice): Pick<TargetPrice, "price" | "since"> {
+  return validFrom === undefined ? { price } : { price, since: validFrom };
+}
+
+/** By the most exact scope, then by the most exact name, the latest of several. */
+export function findListed<Entry extends ListedPrice>(
+  entries: readonly Entry[],
+  { provider, model, scopes }: ListedModel,
+): Entry | undefined {
+  const ofProvider = entries.filter((entry) => entry.provider === provider);
+  for (const scope of scopes) {
+    const inScope = ofProvider.filter((entry) => entry.scope === scope);
+    const found =
+      latest(inScope.filter((entry) => entry.model === model)) ??
+      latest(inScope.filter((entry) => entry.model === undated(model))) ??
+      theOnly(inScope.filter((entry) => shortName(entry.model) === model));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function latest<Entry extends ListedPrice>(entries: readonly Entry[]): Entry | undefined {
+  return entries.toSorted((one, other) =>
+    (other.validFrom ?? "").localeCompare(one.validFrom ?? ""),
+  )[0];
+}
+
+/** Several versions of a model may have one short name; it is priced only if they cost the same. */
+function theOnly<Entry extends ListedPrice>(entries: readonly Entry[]): Entry | undefined {
+  const ofEach = [...Map.groupBy(entries, ({ model }) => model).values()].map((each) =>
+    latest(each),
+  );
+  const [first, ...others] = ofEach;
+  const isOne = others.every((other) => isSameValue(other?.price, first?.price));
+  return isOne ? first : undefined;
+}
+
+/** `gpt-4o-2024-08-06` is a `gpt-4o`, `claude-sonnet-4-5-20250929` a `claude-sonnet-4-5`. */
+function undated(model: string): string {
+  return model.replace(/-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$/, "");
+}
+
+/** The name of a model of Bedrock at endpoints that know neither its date nor its version. */
+function shortName(model: string): string {
+  return undated(model.replace(/-(v\d+|\d)(:\d+)?$/, ""));
+}

@@ -1,0 +1,172 @@
+import { z } from "zod";
+import type { Price, Rates, TierRates } from "../../domain/money/price.ts";
+import { microOfUsd } from "../../domain/money/usd.ts";
+import { requiredWholeNumber, text } from "../../settings/values.ts";
+
+/** USD per 1M tokens. With more, and 100M tokens of each class, a call's cost would not be exact. */
+const mostPerMillion = 10_000;
+const mostPerImage = 1_000;
+const mostEntries = 2_000;
+
+/** A decimal number of USD, or a text of one, which is read digit by digit; becomes micro-USD. */
+function usd(about: string, most: number) {
+  const mustBe = `must be USD from 0 to ${most} with at most six digits after the point, such as 3.75`;
+  return z
+    .union([z.number(), z.string()], { error: mustBe })
+    .transform((value, context) => {
+      const micro = microOfUsd(String(value));
+      if (micro !== undefined && micro <= most * 1e6) return micro;
+      context.issues.push({ code: "custom", message: mustBe, input: value });
+      return z.NEVER;
+    })
+    .optional()
+    .meta({ title: "USD", description: `${about} From 0 to ${most}.` });
+}
+
+const rateFields = {
+  input: usd(
+    "USD per 1M tokens of input, without what a cache has read or written.",
+    mostPerMillion,
+  ),
+  cache_read: usd("USD per 1M tokens of input read from a cache.", mostPerMillion),
+  cache_write: usd("USD per 1M tokens written to a cache for some minutes.", mostPerMillion),
+  cache_write_1h: usd("USD per 1M tokens written to a cache for an hour.", mostPerMillion),
+  output: usd("USD per 1M tokens of output, reasoning included.", mostPerMillion),
+  image: usd("USD for each image of the input.", mostPerImage),
+};
+
+type RatesFile = { readonly [Name in keyof typeof rateFields]?: number | undefined };
+
+const tierFields = {
+  ...rateFields,
+  long_prompt: z
+    .strictObject({
+      over_tokens: requiredWholeNumber([1, 100_000_000]).describe(
+        "Input tokens, cached ones included, above which these are the prices of the whole call.",
+      ),
+      ...rateFields,
+    })
+    .optional()
+    .describe("Prices of calls with long prompts."),
+};
+
+type TierFile = RatesFile & {
+  readonly long_prompt?: (RatesFile & { readonly over_tokens: number }) | undefined;
+};
+
+const tiers = z
+  .record(
+    z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/, "must be the name of a tier, such as priority"),
+    z.strictObject(tierFields),
+  )
+  .optional()
+  .describe(
+    "Prices of other service tiers, such as `priority` and `flex`, by their name. `provisioned`: of " +
+      "calls within a provisioned throughput, which cost nothing by default.",
+  );
+
+const priceFields = { ...tierFields, tiers };
+
+type PriceFile = TierFile & { readonly tiers?: Readonly<Record<string, TierFile>> | undefined };
+
+function hasPrice(price: PriceFile): boolean {
+  return Object.keys(rateFields).some((name) => Object.hasOwn(price, name));
+}
+
+const noPrice = "must have at least one price, such as input";
+
+/** The price of one target. */
+export const targetPriceSchema = z
+  .strictObject(priceFields)
+  .refine(hasPrice, noPrice)
+  .transform(priceOf)
+  .optional()
+  .describe("Price of this target, instead of what `prices` and the shipped list say.");
+
+const day = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}$/, "must be a date such as 2026-12-01")
+  .refine(
+    (date) => new Date(`${date}T00:00:00Z`).toJSON()?.startsWith(date) === true,
+    "must be a date that exists",
+  );
+
+const entryFields = {
+  provider: text(
+    "`bedrock`, `openai` or `anthropic`; of other upstreams, the host of their `base_url`.",
+  ),
+  model: text("The provider's identifier, without the prefix of a geography."),
+  scope: text(
+    "Where the price applies, at Bedrock: `global`, a geography such as `us`, a region, or " +
+      "`regional` for all but `global`.",
+  ).prefault("any"),
+  valid_from: day
+    .optional()
+    .meta({ title: "date", description: "First day of the price, in UTC. Default: at once." }),
+  source: z.string().max(200).optional().describe("Where the price is from."),
+  ...priceFields,
+};
+
+const entrySchema = z
+  .strictObject(entryFields)
+  .refine(hasPrice, noPrice)
+  .transform((entry) => {
+    const { provider, model, scope, valid_from: validFrom, source } = entry;
+    return { provider, model, scope, validFrom, source, price: priceOf(entry) };
+  });
+
+/** A line of a list of prices. */
+export type ListedPrice = z.output<typeof entrySchema>;
+
+export const pricesSchema = z
+  .array(entrySchema)
+  .max(mostEntries)
+  .superRefine((entries, context) => {
+    const seen = new Map<string, number>();
+    for (const [index, { provider, model, scope, validFrom }] of entries.entries()) {
+      const key = JSON.stringify([provider, model, scope, validFrom]);
+      const earlier = seen.get(key);
+      seen.set(key, earlier ?? index);
+      if (earlier === undefined) continue;
+      const message = `repeats prices[${earlier}]: same provider, model, scope and date`;
+      context.addIssue({ code: "custom", path: [index], message });
+    }
+  })
+  .prefault([])
+  .describe(
+    "Prices of models, before those of the shipped list. `sluice prices list` shows what applies.",
+  );
+
+/** The form of the shipped list: that of the section, and how sure each price is. */
+export const defaultPricesSchema = z.array(
+  z
+    .strictObject({ ...entryFields, confidence: z.enum(["high", "medium", "low"]) })
+    .transform((entry) => {
+      const { provider, model, scope, valid_from: validFrom, source, confidence } = entry;
+      return { provider, model, scope, validFrom, source, confidence, price: priceOf(entry) };
+    }),
+);
+
+function priceOf({ tiers: written, ...standard }: PriceFile): Price {
+  if (written === undefined) return tierOf(standard);
+  const named = Object.entries(written).map(([name, tier]) => [name, tierOf(tier)] as const);
+  return { ...tierOf(standard), tiers: Object.fromEntries(named) };
+}
+
+function tierOf({ long_prompt: long, ...rates }: TierFile): TierRates {
+  if (long === undefined) return ratesOf(rates);
+  return { ...ratesOf(rates), over: { tokens: long.over_tokens, rates: ratesOf(long) } };
+}
+
+/** Without keys for what has no price, so that equal prices are equal texts. */
+function ratesOf(rates: RatesFile): Rates {
+  const named = {
+    input: rates.input,
+    cacheRead: rates.cache_read,
+    cacheWrite: rates.cache_write,
+    cacheWrite1h: rates.cache_write_1h,
+    output: rates.output,
+    image: rates.image,
+  };
+  return Object.fromEntries(Object.entries(named).filter(([, rate]) => rate !== undefined));
+}
