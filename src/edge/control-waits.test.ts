@@ -87,8 +87,9 @@ class CountedConnections implements Connections {
   extendIdleTimer(): void {
     this.asked.push("extend");
   }
-  cutSoon(): void {
+  cutSoon(): boolean {
     this.asked.push("cut");
+    return true;
   }
   peerAddress(): string {
     return "127.0.0.1";

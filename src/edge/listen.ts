@@ -41,8 +41,8 @@ export interface Connections {
   resumeIdleTimer(request: Request): void;
   /** As long as the runtime allows, about four minutes. */
   extendIdleTimer(request: Request): void;
-  /** Closes the connection of a truncated answer within seconds. */
-  cutSoon(request: Request): void;
+  /** Closes the connection of a truncated answer within seconds; false if that is not possible. */
+  cutSoon(request: Request): boolean;
   /** Undefined once the peer has disconnected. */
   peerAddress(request: Request): string | undefined;
 }
@@ -65,7 +65,10 @@ export function listen(options: ListenOptions) {
     pauseIdleTimer: (request) => server.timeout(request, 0),
     resumeIdleTimer: (request) => server.timeout(request, idleSeconds),
     extendIdleTimer: (request) => server.timeout(request, longestTimerSeconds),
-    cutSoon: (request) => server.timeout(request, 1),
+    cutSoon(request) {
+      server.timeout(request, 1);
+      return true;
+    },
     peerAddress: (request) => server.requestIP(request)?.address,
   };
   const handle: HandleSent = (request, sent) => options.handle(request, connections, sent);

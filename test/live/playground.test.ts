@@ -19,6 +19,7 @@ beforeAll(async () => {
     // On disk.
     processes: 1,
     sections: {
+      streams: "{ write_timeout: 1s }",
       environments: `
   - { name: test, hosts: ["*"], models: ["*"] }
   - { name: live, hosts: ["api.example.com"], models: ["chat-model"] }`,
@@ -107,6 +108,21 @@ test("an answer is passed on as it comes", async () => {
     return (await gateway.admin("GET", `/admin/v1/usage/calls/${call}`)).status === 200;
   });
   expect(await rowOf(call)).toMatchObject({ outcome: "abandoned", via: "playground" });
+});
+
+test("who does not read is cut off, and is told that the answer is not whole", async () => {
+  const { id: key } = await gateway.createKey({ limits: unlimited });
+  // More than all buffers between hold.
+  const content = "bulk: 4000";
+  const body = chat({ stream: true, messages: [{ role: "user", content }] });
+  const response = await play(key, body);
+  expect(response.status).toBe(200);
+  await until("the call is over", async () => {
+    const metrics = await (await gateway.admin("GET", "/metrics")).text();
+    return /^sluice_open_requests(?:\{.*\})? 0$/m.test(metrics);
+  });
+  expect(gateway.simulator.openCalls).toBe(0);
+  expect(response.text()).rejects.toThrow();
 });
 
 test("the open calls of a user are bounded, and count as those of the process", async () => {

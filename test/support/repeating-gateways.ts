@@ -249,6 +249,6 @@ function keyCallOf(id: string, signal: AbortSignal): KeyCall {
       shrinkTo: () => undefined,
       release: () => undefined,
     },
-    streamEnded: () => undefined,
+    streamEnded: () => true,
   };
 }

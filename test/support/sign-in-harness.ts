@@ -127,7 +127,7 @@ export class SignInHarness implements AsyncDisposable {
       pauseIdleTimer() {},
       resumeIdleTimer() {},
       extendIdleTimer() {},
-      cutSoon() {},
+      cutSoon: () => true,
       peerAddress: () => address,
     };
     const segments = new URL(request.url).pathname.slice(1).split("/");

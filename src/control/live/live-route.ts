@@ -63,7 +63,7 @@ export async function watchLive(
     keepAlive: () => keepAliveComment,
     beginsWithKeepAlive: true,
     writeTimeoutMs,
-    onEnd: () => undefined,
+    onEnd: () => false,
   });
   return { status: 200, headers: eventStreamHeaders, body };
 }

@@ -27,7 +27,7 @@ function keyCallOf(allowedModels: Key["allowedModels"], parameter = ""): KeyCall
       release: () => undefined,
     },
     dialect: openAiDialect,
-    streamEnded: () => undefined,
+    streamEnded: () => true,
   };
 }
 

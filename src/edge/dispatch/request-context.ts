@@ -94,9 +94,10 @@ export class RequestContext implements RequestOrigin, CallMemory, AnswerMemory {
     this.connections.pauseIdleTimer(this.request);
   }
 
-  streamEnded(end: StreamEnd): void {
-    if (end === "whole") this.connections.resumeIdleTimer(this.request);
-    else this.connections.cutSoon(this.request);
+  streamEnded(end: StreamEnd): boolean {
+    if (end === "cut") return this.connections.cutSoon(this.request);
+    this.connections.resumeIdleTimer(this.request);
+    return true;
   }
 
   becomesCall(): void {

@@ -29,8 +29,8 @@ export interface KeyCall extends Omit<PublicCall, "signal">, Call {
   readonly memory: Pick<MemoryHold, "takesMore"> & CallMemory;
   /** Memory for the answer, which must be released. */
   readonly answerMemory: AnswerMemory;
-  /** Must be called at the end of a streamed body. */
-  streamEnded(end: StreamEnd): void;
+  /** Must be called at the end of a streamed body, as `onEnd` of `EventStreamOptions`. */
+  streamEnded(end: StreamEnd): boolean;
 }
 
 /** A request of a key before its body is read. */

@@ -69,7 +69,10 @@ class StreamBench implements AsyncDisposable {
           keepAlive: () => keepAliveComment,
           beginsWithKeepAlive: false,
           writeTimeoutMs: 60_000,
-          onEnd: (end) => this.ends.push(end),
+          onEnd: (end) => {
+            this.ends.push(end);
+            return true;
+          },
           ...options,
         });
         return new Response(body, { headers: eventStreamHeaders });

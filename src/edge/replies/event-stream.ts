@@ -17,8 +17,11 @@ export interface EventStreamOptions {
   readonly beginsWithKeepAlive: boolean;
   /** How long a reader may leave a written event unread before it is cut off. */
   readonly writeTimeoutMs: number;
-  /** Called after the last event or when the reader is cut off; not when the reader leaves. */
-  readonly onEnd: (end: StreamEnd) => void;
+  /**
+   * Called after the last event or when the reader is cut off; not when the reader leaves. False: the
+   * connection of a reader that is cut off cannot be closed later, so that what was written is lost.
+   */
+  readonly onEnd: (end: StreamEnd) => boolean;
 }
 
 /** Whether a streamed body ended with its last byte or before it. */
@@ -145,6 +148,6 @@ class EventStreamWriter {
   /** Leaves the body without an end: a proper end would hide the cut. */
   #cutOff(): void {
     this.#stop();
-    this.#options.onEnd("cut");
+    if (!this.#options.onEnd("cut")) this.#sink?.close(new Error("the reader was cut off"));
   }
 }
