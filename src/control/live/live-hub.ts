@@ -1,5 +1,6 @@
 import type { KeySecret } from "../../domain/keys/key.ts";
 import type { LiveFacts } from "../../domain/live-facts.ts";
+import type { Principal } from "../../domain/principal.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { AdminCall } from "../../edge/dispatch/route.ts";
@@ -10,6 +11,7 @@ import {
   type LiveTopic,
   newestCallSchema,
 } from "../contract/live.ts";
+import { requireRoom } from "../operation/room.ts";
 import { viewRow } from "../platform/processes.ts";
 import type { AdminServices } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
@@ -44,10 +46,9 @@ const tickMs = 1_000;
 const newestCallMs = 3_600_000;
 /** Between looks whether who watches is still signed in. */
 const recheckMs = 4_000;
-const mostConnections = 200;
-const mostOfOneUser = 10;
-/** Keys that are watched alone, by all streams. */
-const mostKeys = 500;
+const roomOfStreams = { ofUser: 10, all: 300, what: "live streams" };
+/** For keys that are watched alone. */
+const roomOfKeys = { ofUser: 100, all: 300, what: "live streams of keys" };
 
 /** Reads what is live once a second for everybody, as long as somebody watches. */
 export class LiveHub {
@@ -72,14 +73,16 @@ export class LiveHub {
         headers: { "retry-after": "1" },
       });
     }
-    const ofUser = [...this.#watchers].filter(({ user }) => user === userOf(wanted)).length;
-    const keyIds = new Set([...this.#watchers, wanted].flatMap((each) => each.keyIds));
-    const isFull = this.#watchers.size >= mostConnections || keyIds.size > mostKeys;
-    if (ofUser >= mostOfOneUser || isFull) {
-      throw new GatewayError("too_many_requests", {
-        message: "Too many live streams are open. Close some, and retry your request.",
-        headers: { "retry-after": "5" },
-      });
+    const { principal } = wanted.call;
+    const holders = [...this.#watchers];
+    requireRoom(
+      holders.map((holder) => holder.principal),
+      principal,
+      roomOfStreams,
+    );
+    if (wanted.keyIds.length > 0) {
+      const ofKeys = holders.flatMap(({ keyIds, principal }) => keyIds.map(() => principal));
+      requireRoom(ofKeys, principal, roomOfKeys);
     }
     const watcher = new LiveWatcher(wanted, () => this.#watchers.delete(watcher));
     this.#watchers.add(watcher);
@@ -116,7 +119,7 @@ export class LiveHub {
     const snapshots = new Map<string | undefined, Snapshot>();
     await Promise.all(
       Array.from(
-        Map.groupBy(watchers, ({ accountId }) => accountId),
+        Map.groupBy(watchers, ({ principal }) => principal.accountId),
         async ([accountId, of]) => {
           const topics = new Set(of.flatMap((watcher) => watcher.topics));
           snapshots.set(accountId, await this.#read(accountId, topics, now));
@@ -125,7 +128,7 @@ export class LiveHub {
     );
     this.#snapshots = snapshots;
     for (const watcher of watchers) {
-      const snapshot = snapshots.get(watcher.accountId);
+      const snapshot = snapshots.get(watcher.principal.accountId);
       if (snapshot !== undefined) watcher.offer(ownOf(snapshot, watcher), this.#tick);
     }
     this.#stopReads = this.#planNext(() => this.#run(), tickMs);
@@ -141,7 +144,7 @@ export class LiveHub {
     const known = await secrets.catch(() => noSecrets);
     const facts = await live.facts({
       publicIds: [...known.values()].flatMap((each) => workingIds(each, now)),
-      accountIds: [...new Set(ofKeys.map(({ accountId }) => accountId))],
+      accountIds: [...new Set(ofKeys.map(({ principal }) => principal.accountId))],
     });
     const uses = viewKeys(live, facts, now);
     const keys = this.#viewWatchedKeys(secrets, uses);
@@ -233,8 +236,7 @@ export class LiveHub {
 class LiveWatcher extends WaitingReader implements FrameSource {
   readonly topics: readonly LiveTopic[];
   readonly keyIds: readonly string[];
-  readonly accountId: string | undefined;
-  readonly user: string;
+  readonly principal: Principal;
   readonly isStillSignedIn: () => Promise<boolean>;
   readonly cancel: () => void;
   #newest: { readonly snapshot: Snapshot; readonly tick: number } | undefined;
@@ -246,8 +248,7 @@ class LiveWatcher extends WaitingReader implements FrameSource {
     super();
     this.topics = wanted.topics;
     this.keyIds = wanted.keyIds;
-    this.accountId = wanted.call.principal.accountId;
-    this.user = userOf(wanted);
+    this.principal = wanted.call.principal;
     this.isStillSignedIn = wanted.call.isStillSignedIn;
     this.cancel = cancel;
   }
@@ -317,8 +318,4 @@ function ownOf(
 
 function byId<Item>(items: readonly Item[], idOf: (item: Item) => string): Items {
   return new Map(items.map((item) => [idOf(item), JSON.stringify(item)]));
-}
-
-function userOf({ call: { principal } }: Pick<WantedLive, "call">): string {
-  return principal.userId ?? principal.kind;
 }

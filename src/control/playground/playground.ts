@@ -8,6 +8,7 @@ import { requireKey } from "../keys/key-view.ts";
 import { change } from "../operation/change.ts";
 import { permissions } from "../operation/operation.ts";
 import { fromStorageError, parseFields, wrongState } from "../operation/refusals.ts";
+import { requireRoom } from "../operation/room.ts";
 import type { AdminServices, Platform } from "../services.ts";
 
 /** A call that the control plane makes as a key, without a secret of it. */
@@ -31,8 +32,7 @@ const apis = {
   callMessages: "messages",
 } as const;
 
-const mostOfOneUser = 10;
-const mostCalls = 64;
+const room = { ofUser: 10, all: 64, what: "calls of the playground" };
 
 /** Calls of users of the console, as a key under all of its limits. */
 export function playgroundRoutes(
@@ -78,7 +78,11 @@ export function playgroundRoutes(
       downloads: ["application/json", "text/event-stream"],
     },
     async handle(call, query) {
-      requireRoom(open, call);
+      requireRoom(
+        Array.from(open, ({ principal }) => principal),
+        call.principal,
+        room,
+      );
       open.add(call);
       const onEnd = (): void => void open.delete(call);
       try {
@@ -89,15 +93,6 @@ export function playgroundRoutes(
       }
     },
   }));
-}
-
-function requireRoom(open: ReadonlySet<AdminCall>, { principal }: AdminCall): void {
-  const ofUser = [...open].filter((other) => other.principal.userId === principal.userId).length;
-  if (ofUser < mostOfOneUser && open.size < mostCalls) return;
-  throw new GatewayError("too_many_requests", {
-    message: "Too many calls of the playground are open. Stop some, or retry when they have ended.",
-    headers: { "retry-after": "5" },
-  });
 }
 
 /** Records the call, before it is made; returns the id of the key and a host of its environment. */

@@ -23,7 +23,7 @@ afterEach(() => {
   rmSync(dataDir, { recursive: true });
 });
 
-type Asked = Pick<ToMain, "metrics.read" | "refusals">;
+type Asked = Pick<ToMain, "metrics.read" | "refusals" | "live.read">;
 
 interface Told {
   /** Open requests, of the main thread. */
@@ -43,6 +43,7 @@ function processOf(number: number, told: Told = {}): ProcessPages {
   const handlers: Handlers<Asked> = {
     "metrics.read": () => page.collect(),
     refusals: ({ filter, limit }) => calls.list(filter, limit),
+    "live.read": (wanted) => ({ ...noFacts, process: number, openCalls: wanted.publicIds.length }),
   };
   const link = new ThreadLink<ToControl, Asked>(main, systemClock);
   if (told.hangs !== true) link.handle(handlers);
@@ -67,6 +68,15 @@ function processOf(number: number, told: Told = {}): ProcessPages {
   started.push({ [Symbol.dispose]: () => pages.stop() });
   return pages;
 }
+
+const noFacts = {
+  loadBound: 9,
+  spoolBytes: 0,
+  spoolLimitBytes: 1,
+  targets: [],
+  gates: [],
+  keys: [],
+} as const;
 
 function logOf(refusals: readonly Refusal[] = []): RefusalLog {
   const log = new RefusalLog();
@@ -103,6 +113,22 @@ describe("the processes of a machine", () => {
       'sluice_open_requests{process="2"} 4',
     ]);
     expect(page).toContain('sluice_ledger_dead_letters_total{process="3"} 0\n');
+  });
+
+  test("tell what is live however much is watched", async () => {
+    const first = processOf(1);
+    processOf(2);
+    // As much as all live streams may watch: in rotation each key has two secrets.
+    const publicIds = Array.from({ length: 620 }, (_, index) => `Pub1${1000 + index}`);
+    const accountIds = Array.from(
+      { length: 225 },
+      (_, index) => `acct_oRVOcl0X955S${1000 + index}`,
+    );
+    const facts = await first.facts({ publicIds, accountIds });
+    expect(facts.map(({ process, openCalls }) => [process, openCalls])).toEqual([
+      [1, 620],
+      [2, 620],
+    ]);
   });
 
   test("tell how far the leader has stored a spool", async () => {

@@ -1,0 +1,40 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Principal } from "../../domain/principal.ts";
+
+interface Room {
+  readonly ofUser: number;
+  readonly all: number;
+  /** What the caller is told to close some of. */
+  readonly what: string;
+}
+
+/** Of all that is open, what users of accounts may hold. */
+const shareOfAccounts = 3 / 4;
+
+/**
+ * Throws 429 unless a principal may hold one more of what is open; `holders` has a principal for each.
+ * An account holds at most as much as all accounts leave free, so there is room for another one, and
+ * for operators always.
+ */
+export function requireRoom(
+  holders: readonly Principal[],
+  principal: Principal,
+  { ofUser, all, what }: Room,
+): void {
+  const count = (isMeant: (holder: Principal) => boolean): number => holders.filter(isMeant).length;
+  const { accountId } = principal;
+  const own = count((holder) => userOf(holder) === userOf(principal));
+  const ofAccounts = count((holder) => holder.accountId !== undefined);
+  const ofAccount = count((holder) => holder.accountId === accountId);
+  const isInShare = accountId === undefined || ofAccount < all * shareOfAccounts - ofAccounts;
+  if (own < ofUser && holders.length < all && isInShare) return;
+  throw new GatewayError("too_many_requests", {
+    message: `Too many ${what} are open. Close some, or retry your request when they have ended.`,
+    headers: { "retry-after": "5" },
+  });
+}
+
+/** All sessions and tokens of a user count together, and those of the machine. */
+function userOf({ userId, kind }: Principal): string {
+  return userId ?? kind;
+}
