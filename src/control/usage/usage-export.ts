@@ -78,11 +78,14 @@ async function* writeLines(pages: Pages): AsyncGenerator<string> {
   }
 }
 
+/** Where a spreadsheet would begin a formula; some split at semicolons, whatever the quotes. */
+const formula = /(^|;)(["\s]*)(?=[=+\-@＝＋－＠])/g;
+
 /** RFC 4180. */
 function cell(value: string | number | boolean | null): string {
   if (value === null) return "";
   if (typeof value !== "string") return String(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = value.replaceAll(formula, "$1$2'");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

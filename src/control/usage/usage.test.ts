@@ -266,6 +266,20 @@ describe("the download", () => {
     expect(end).toBe("");
   });
 
+  test("has no formula for a spreadsheet that splits at semicolons or reads wide characters", async () => {
+    const names = ["x;=1+1", 'x; "=1+1', "\uff1d1+1", "\uff20SUM(1)", ";+1;-1", "a-b=c"];
+    for (const [index, application] of names.entries()) {
+      await insert(1, { id: `req_${index}`, application });
+    }
+    const csv = await download({});
+    expect(csv).toContain(",x;'=1+1,");
+    expect(csv).toContain(`,"x; ""'=1+1",`);
+    expect(csv).toContain(",'\uff1d1+1,");
+    expect(csv).toContain(",'\uff20SUM(1),");
+    expect(csv).toContain(",;'+1;'-1,");
+    expect(csv).toContain(",a-b=c,");
+  });
+
   test("without calls has only its header", async () => {
     const lines = (await download({})).split("\r\n");
     expect(lines).toHaveLength(2);

@@ -271,7 +271,7 @@ function csvOf(groups: readonly UsageGroup[], by: Dimension): string {
 
 /** What a spreadsheet would take for a formula gets an apostrophe, as in the export of calls. */
 function csvCell(value: string | number): string {
-  const text = String(value).replace(/^[=+\-@\t\r]/, "'$&");
+  const text = String(value).replaceAll(/(^|;)(["\s]*)(?=[=+\-@＝＋－＠])/g, "$1$2'");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
