@@ -38,6 +38,7 @@ class StagedControl implements RunningControl {
       },
       "keys.used": (uses) => void this.uses.push(...uses),
       "keys.load": () => new Promise(() => undefined),
+      "usage.of-key": () => new Promise(() => undefined),
       stop: () => note("stop"),
     };
     this.#link.handle(handlers);
@@ -168,6 +169,19 @@ describe("a control thread", () => {
       ["pub_a", 3],
       ["pub_b", 4],
     ]);
+  });
+
+  test("is waited for no longer than a second by a key that asks for its usage", async () => {
+    await using stage = new Stage();
+    await stage.serve();
+    let outcome = "waits";
+    const asked = stage.client.port.totalsOf("key_a").catch(() => (outcome = "given up"));
+    stage.advance(999);
+    await Promise.resolve();
+    expect(outcome).toBe("waits");
+    stage.advance(1);
+    await asked;
+    expect(outcome).toBe("given up");
   });
 
   test("stores what it can before it is ended", async () => {

@@ -132,6 +132,17 @@ test("a new password by a link ends the user's sessions", async () => {
   expect((await browser.signIn("root@example.com", testPassword)).status).toBe(401);
 });
 
+test("who forgot a password waits no more once a link has set a new one", async () => {
+  let status = 401;
+  while (status === 401) {
+    status = (await browser.signIn("root@example.com", "not this one either")).status;
+  }
+  expect(status).toBe(429);
+  const token = await newToken("root");
+  expect((await browser.post(path, { token, password })).status).toBe(200);
+  expect((await browser.signIn("root@example.com", password)).status).toBe(200);
+});
+
 test("a link of the demo signs in without a password, on the gateway's machine alone", async () => {
   const token = await demoToken("root");
   const elsewhere = await browser.post(path, { token });

@@ -70,6 +70,7 @@ export async function useLink(
       passwordHash === undefined ? user : await updateUser(made, user, { ...user, passwordHash });
     return startSession(made, { user: signedIn, how: "link" }, services);
   });
+  if (passwordHash !== undefined) limits.forget(call.address, found.email);
   return startedReply(started, services);
 }
 

@@ -51,7 +51,7 @@ export class SignInLimits {
   takePassword(address: string, email: string): () => void {
     const now = this.#clock.monotonic();
     const group = addressGroup(address);
-    const user: Charge = { name: JSON.stringify([group, email]), freeTries: this.#freeTries };
+    const user: Charge = { name: nameOf(address, email), freeTries: this.#freeTries };
     const all: Charge = { name: group, freeTries: this.#freeTries * usersPerAddress };
     const waitMs = Math.max(this.#waitMs(user, now), this.#waitMs(all, now));
     if (waitMs > 0) throw tooMany(Math.ceil(waitMs / 1000));
@@ -60,6 +60,11 @@ export class SignInLimits {
       this.#buckets.delete(user.name);
       this.#takeBack(all);
     };
+  }
+
+  /** For a user who has a new password: wrong ones from this address count no more. */
+  forget(address: string, email: string): void {
+    this.#buckets.delete(nameOf(address, email));
   }
 
   #waitMs({ name }: Charge, now: number): number {
@@ -83,4 +88,9 @@ export class SignInLimits {
     bucket.failures = Math.max(0, bucket.failures - 1);
     if (bucket.failures < freeTries) bucket.waitUntil = 0;
   }
+}
+
+/** Of a user at an address. */
+function nameOf(address: string, email: string): string {
+  return JSON.stringify([addressGroup(address), email]);
 }
