@@ -48,7 +48,13 @@ function decode(events: readonly object[], pieceBytes = 0) {
 }
 
 const content = [
-  start({ input_tokens: 3, cache_read_input_tokens: 4, cache_creation_input_tokens: 5 }),
+  start({
+    input_tokens: 3,
+    cache_read_input_tokens: 4,
+    cache_creation_input_tokens: 5,
+    cache_creation: { ephemeral_5m_input_tokens: 2, ephemeral_1h_input_tokens: 3 },
+    service_tier: "priority",
+  }),
   { type: "ping" },
   ...block(
     0,
@@ -83,6 +89,8 @@ const usage = {
   outputTokens: 9,
   cachedInputTokens: 4,
   cacheWriteTokens: 5,
+  cacheWrite1hTokens: 3,
+  serviceTier: "priority",
   reasoningTokens: 2,
 };
 
@@ -131,6 +139,7 @@ test("a whole answer says the same, in place of a stream too", () => {
       cache_creation: { ephemeral_5m_input_tokens: 2, ephemeral_1h_input_tokens: 3 },
       output_tokens: 9,
       output_tokens_details: { thinking_tokens: 2 },
+      service_tier: "priority",
     },
   }).replace('"AT"', "12345678901234567890");
   const bytes = new TextEncoder().encode(body);

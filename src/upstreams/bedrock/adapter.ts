@@ -137,7 +137,7 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
       return {
         ...encoded,
         decode: (answer) => decodeConverse(answer, context, onUnknownFinish),
-        usageIn: (body) => readUsage(usageIn(body), undefined),
+        usageIn: (body) => readUsage(usageIn(body), undefined, context.askedTier),
       };
     },
     encodeStream(request, identifier) {

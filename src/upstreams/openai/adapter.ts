@@ -3,6 +3,7 @@ import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapt
 import { unknownFinishReport } from "../shared/finish-words.ts";
 import { createEmbeddingCodec } from "./embeddings.ts";
 import { writeChatRequest } from "../../wires/chat/write-request.ts";
+import { askedTier } from "../shared/service-tier.ts";
 import { createChatCodec } from "../shared/openai/chat-codec.ts";
 import { forwardedFields } from "../shared/openai/forwarded-fields.ts";
 import { createReadFailure, requestIdHeader } from "../shared/openai/read-failure.ts";
@@ -22,7 +23,8 @@ export function createOpenAiAdapter(
   const chat = createChatCodec(
     (conversation, model) => {
       const { body, adjusted } = writeChatRequest(conversation, model, rules);
-      return { request: post("/chat/completions", JSON.stringify(body)), adjusted };
+      const request = post("/chat/completions", JSON.stringify(body));
+      return { request, adjusted, askedTier: askedTier(body["service_tier"]) };
     },
     { newToolCallId, onUnknownFinish },
   );

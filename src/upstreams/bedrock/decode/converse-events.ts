@@ -17,6 +17,7 @@ import {
   type AnswerContext,
   withoutAnswerBesideCalls,
 } from "../../shared/answers/answer-context.ts";
+import { billedTier } from "../../shared/service-tier.ts";
 import { stopSequenceIn } from "../encode/stop-sequence.ts";
 import { AnswerEvents } from "../../shared/answers/answer-events.ts";
 import { ContentBlocks } from "../../shared/answers/content-blocks.ts";
@@ -46,7 +47,7 @@ export function converseEvents(
     const events: ChatEvent[] = [];
     const answer = new AnswerEvents(context, onUnknownFinish);
     answer.writeTo(events);
-    readAnswer(body, blocks, answer);
+    readAnswer(body, blocks, { answer, asked: context.askedTier });
     return events;
   } catch (error) {
     throw answerFailure(error);
@@ -63,14 +64,19 @@ interface WholeText {
   readonly headers?: AnswerHeaders;
 }
 
-function readAnswer(body: JsonObject, content: readonly unknown[], answer: AnswerEvents): void {
-  answer.serviceTier(textOf(objectOf(body["serviceTier"])?.["type"]));
+function readAnswer(
+  body: JsonObject,
+  content: readonly unknown[],
+  { answer, asked }: { readonly answer: AnswerEvents; readonly asked: string | undefined },
+): void {
+  const tier = textOf(objectOf(body["serviceTier"])?.["type"]);
+  answer.serviceTier(tier);
   const blocks = new ConverseBlocks(answer);
   for (const block of content) if (isObject(block)) readBlock(block, blocks);
   const { stopReason, trace, usage, additionalModelResponseFields: modelFields } = body;
   answer.finish(textOf(stopReason), {
     guardrail: guardrailOutcome(textOf(stopReason), trace),
-    usage: readUsage(usage, modelFields),
+    usage: readUsage(usage, modelFields, billedTier(tier, asked)),
     stopSequence: stopSequenceIn(modelFields),
   });
 }
@@ -130,7 +136,11 @@ export class ConverseBlocks extends ContentBlocks {
  * The service counts reads from and writes to its cache separately from the other input. Undefined
  * when it has no count; if it has only some of the counts, the others are 0.
  */
-export function readUsage(value: unknown, modelFields: unknown): TokenUsage | undefined {
+export function readUsage(
+  value: unknown,
+  modelFields: unknown,
+  serviceTier: string | undefined,
+): TokenUsage | undefined {
   const usage = objectOf(value);
   const uncachedTokens = countOf(usage?.["inputTokens"]);
   const outputTokens = countOf(usage?.["outputTokens"]);
@@ -141,9 +151,20 @@ export function readUsage(value: unknown, modelFields: unknown): TokenUsage | un
     inputTokens: (uncachedTokens ?? 0) + cachedInputTokens + cacheWriteTokens,
     outputTokens: outputTokens ?? 0,
     cachedInputTokens,
-    ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
+    ...(cacheWriteTokens > 0 && { cacheWriteTokens, ...writesForAnHour(usage) }),
+    ...(serviceTier !== undefined && { serviceTier }),
     reasoningTokens: Math.min(thoughtTokensIn(modelFields), outputTokens ?? 0),
   };
+}
+
+/** The details of the writes, by how long they are kept. */
+function writesForAnHour({ cacheDetails }: JsonObject): Partial<TokenUsage> {
+  let cacheWrite1hTokens = 0;
+  for (const detail of listOf(cacheDetails) ?? []) {
+    if (!isObject(detail) || detail["ttl"] !== "1h") continue;
+    cacheWrite1hTokens += countOf(detail["inputTokens"]) ?? 0;
+  }
+  return cacheWrite1hTokens > 0 ? { cacheWrite1hTokens } : {};
 }
 
 /** The events of a ConverseStream that an answer is read from. */

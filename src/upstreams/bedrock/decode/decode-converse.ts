@@ -13,6 +13,7 @@ import {
   textOf,
 } from "../../../domain/json-fields.ts";
 import type { AnswerContext } from "../../shared/answers/answer-context.ts";
+import { billedTier } from "../../shared/service-tier.ts";
 import { stopSequenceIn } from "../encode/stop-sequence.ts";
 import { AnswerEvents } from "../../shared/answers/answer-events.ts";
 import {
@@ -170,9 +171,10 @@ export class ConverseStreamDecoder extends AnswerDecoder {
 
   #readMetadata(event: JsonObject): void {
     this.#hasMetadata = true;
-    this.#usage = readUsage(event["usage"], this.#modelFields);
-    this.#trace = event["trace"];
     this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
+    const tier = billedTier(this.#serviceTier, this.#reader.context.askedTier);
+    this.#usage = readUsage(event["usage"], this.#modelFields, tier);
+    this.#trace = event["trace"];
   }
 
   /** The caller has the complete answer; the rest of the upstream's stream is not awaited. */

@@ -94,6 +94,7 @@ export function encodeConverse(
       usesFunctions: usesFunctions(request),
       stopSequences: stops.kept,
       sentStop: stops.sent.length === 1 ? stops.sent[0] : undefined,
+      askedTier: serviceTierOf(request, model.settings),
       check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
     },
     adjusted: adjustments.fields,

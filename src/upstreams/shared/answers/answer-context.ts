@@ -19,6 +19,8 @@ export interface AnswerContext {
   readonly stopSequences: readonly string[];
   /** The one stop sequence that was sent; undefined if there are none or several. */
   readonly sentStop: string | undefined;
+  /** The service tier that the request names; undefined: none. */
+  readonly askedTier?: string | undefined;
   /** The check of a complete answer; undefined if there is none. */
   readonly check: AnswerCheck | undefined;
 }

@@ -39,6 +39,7 @@ export class MessagesAnswer {
   #stopSequence: string | undefined;
   #stopDetails: JsonObject | undefined;
   #tier: string | undefined;
+  #billed: string | undefined;
 
   constructor(context: AnswerContext, onUnknownFinish: OnUnknownFinish) {
     this.#context = context;
@@ -73,7 +74,7 @@ export class MessagesAnswer {
     // Told with the first content: before it, another target can still answer.
     if (!this.#isStartTold && this.#events.length > before) {
       this.#isStartTold = true;
-      const usage = usageOf({ ...this.#counts, output: 0 });
+      const usage = usageOf({ ...this.#counts, output: 0 }, this.#billed);
       if (usage !== undefined) this.#events.splice(before, 0, { type: "usage-start", usage });
     }
     if (this.isCut && !this.#isFinished) this.#finish("stop_sequence");
@@ -229,6 +230,7 @@ export class MessagesAnswer {
   #readUsage(usage: unknown): void {
     this.#counts = { ...this.#counts, ...countsIn(usage) };
     this.#tier = tierOf(usage) ?? this.#tier;
+    this.#billed = billedAs(usage) ?? this.#billed;
   }
 
   #finish(reason: string | undefined): void {
@@ -236,7 +238,7 @@ export class MessagesAnswer {
     for (const index of this.#open.keys()) this.#endBlock(index);
     this.#answer.serviceTier(this.#tier);
     this.#answer.finish(reason, {
-      usage: usageOf(this.#counts),
+      usage: usageOf(this.#counts, this.#billed),
       stopSequence: this.#stopSequence,
       stopDetails: this.#stopDetails,
     });
@@ -262,7 +264,9 @@ function calledTool(block: unknown): unknown {
 }
 
 /** The counts of `usage`, which are sums so far. Absent ones are not there. */
-type Counts = Partial<Record<"uncached" | "read" | "written" | "output" | "thinking", number>>;
+type Counts = Partial<
+  Record<"uncached" | "read" | "written" | "written1h" | "output" | "thinking", number>
+>;
 
 function countsIn(value: unknown): Counts {
   const usage = objectOf(value);
@@ -271,6 +275,7 @@ function countsIn(value: unknown): Counts {
     uncached: countOf(usage["input_tokens"]),
     read: countOf(usage["cache_read_input_tokens"]),
     written: countOf(usage["cache_creation_input_tokens"]) ?? sumOf(usage["cache_creation"]),
+    written1h: countOf(objectOf(usage["cache_creation"])?.["ephemeral_1h_input_tokens"]),
     output: countOf(usage["output_tokens"]),
     thinking: countOf(objectOf(usage["output_tokens_details"])?.["thinking_tokens"]),
   };
@@ -285,8 +290,8 @@ function sumOf(written: unknown): number | undefined {
 }
 
 /** The API counts reads from and writes to its cache separately from the other input. */
-function usageOf(counts: Counts): TokenUsage | undefined {
-  const { uncached, output, read = 0, written = 0, thinking = 0 } = counts;
+function usageOf(counts: Counts, serviceTier: string | undefined): TokenUsage | undefined {
+  const { uncached, output, read = 0, written = 0, written1h = 0, thinking = 0 } = counts;
   if (uncached === undefined && output === undefined) return undefined;
   const outputTokens = output ?? 0;
   return {
@@ -294,13 +299,15 @@ function usageOf(counts: Counts): TokenUsage | undefined {
     outputTokens,
     cachedInputTokens: read,
     ...(written > 0 && { cacheWriteTokens: written }),
+    ...(written1h > 0 && { cacheWrite1hTokens: written1h }),
+    ...(serviceTier !== undefined && { serviceTier }),
     reasoningTokens: Math.min(thinking, outputTokens),
   };
 }
 
 /** The usage in a body that cannot be read otherwise. */
 export function messagesUsage(value: unknown): TokenUsage | undefined {
-  return usageOf(countsIn(value));
+  return usageOf(countsIn(value), billedAs(value));
 }
 
 /** The tier that served; the usual one goes without saying. */
@@ -308,3 +315,20 @@ function tierOf(usage: unknown): string | undefined {
   const tier = textOf(objectOf(usage)?.["service_tier"]);
   return tier === "standard" ? "default" : tier;
 }
+
+/**
+ * What the price depends on beside the counts: the tier, the fast mode and the geography of the
+ * inference, each with a price of its own; such as `priority`, `fast` or `fast-us`. The usual one is
+ * `default`; undefined: the answer does not say. Source: platform.claude.com, "Service tiers", "Fast
+ * mode", "Data residency".
+ */
+function billedAs(value: unknown): string | undefined {
+  const usage = objectOf(value);
+  const said = [usage?.["service_tier"], usage?.["speed"], usage?.["inference_geo"]]
+    .map(nonEmpty)
+    .filter((part) => part !== undefined);
+  const special = said.filter((part) => !usualParts.has(part));
+  return said.length > 0 && special.length === 0 ? "default" : nonEmpty(special.join("-"));
+}
+
+const usualParts: ReadonlySet<string> = new Set(["standard", "global", "not_available"]);

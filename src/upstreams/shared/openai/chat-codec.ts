@@ -9,11 +9,13 @@ import { AnswerReader } from "./stream/answer-reader.ts";
 import { ChatStreamDecoder } from "./stream/decode-chat-stream.ts";
 import type { AnswerServices } from "./stream/tool-call-tracker.ts";
 
+/** A request, and the service tier that it names, if it does. */
+interface AskedChat extends Pick<EncodedRequest<unknown>, "request" | "adjusted"> {
+  readonly askedTier?: string | undefined;
+}
+
 /** Writes a request to the model's id. */
-export type Ask = (
-  conversation: Conversation,
-  model: string,
-) => Pick<EncodedRequest<unknown>, "request" | "adjusted">;
+export type Ask = (conversation: Conversation, model: string) => AskedChat;
 
 /** Chat completions, whole and streamed. */
 export function createChatCodec(
@@ -22,18 +24,30 @@ export function createChatCodec(
 ): Pick<ChatCodec, "encode" | "encodeStream"> {
   const forChat = { ...services, signsByThoughts: false };
   const forOthers = { ...services, signsByThoughts: true };
-  const servicesFor = ({ wire }: Conversation): AnswerServices =>
-    wire === "chat" ? forChat : forOthers;
+  const servicesFor = ({ wire }: Conversation, { askedTier }: AskedChat): AnswerServices => {
+    const ofWire = wire === "chat" ? forChat : forOthers;
+    return askedTier === undefined ? ofWire : { ...ofWire, askedTier };
+  };
   return {
-    encode: (request, model) => ({
-      ...ask(request, model),
-      decode: ({ body }) => decodeChat(body, servicesFor(request)),
-      usageIn: (body) => readUsage(usageIn(body)),
-    }),
-    encodeStream: (request, model) => ({
-      ...ask({ ...request, isStreamed: true }, model),
-      newDecoder: (limits) => new ChatStreamDecoder(servicesFor(request), limits),
-    }),
+    encode(conversation, model) {
+      const asked = ask(conversation, model);
+      const { request, adjusted, askedTier } = asked;
+      return {
+        request,
+        adjusted,
+        decode: ({ body }) => decodeChat(body, servicesFor(conversation, asked)),
+        usageIn: (body) => readUsage(usageIn(body), askedTier),
+      };
+    },
+    encodeStream(conversation, model) {
+      const asked = ask({ ...conversation, isStreamed: true }, model);
+      const { request, adjusted } = asked;
+      return {
+        request,
+        adjusted,
+        newDecoder: (limits) => new ChatStreamDecoder(servicesFor(conversation, asked), limits),
+      };
+    },
   };
 }
 

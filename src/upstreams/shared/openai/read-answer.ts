@@ -71,8 +71,8 @@ function isTexts(values: readonly unknown[]): values is readonly string[] {
   return values.every((value) => typeof value === "string");
 }
 
-/** Undefined when it has no count. */
-export function readUsage(value: unknown): TokenUsage | undefined {
+/** Undefined when it has no count. `serviceTier`: the tier of its price. */
+export function readUsage(value: unknown, serviceTier?: string): TokenUsage | undefined {
   const usage = objectOf(value);
   if (usage === undefined) return undefined;
   const inputDetails = objectOf(usage["prompt_tokens_details"]);
@@ -88,6 +88,7 @@ export function readUsage(value: unknown): TokenUsage | undefined {
       countOf(inputDetails?.["cache_write_tokens"]) ??
       countOf(inputDetails?.["cache_creation_tokens"]),
     reasoning: countOf(outputDetails?.["reasoning_tokens"]),
+    serviceTier,
   });
 }
 

@@ -9,6 +9,7 @@ export interface ProviderCounts {
   readonly cached: number | undefined;
   readonly cacheWrite: number | undefined;
   readonly reasoning: number | undefined;
+  readonly serviceTier?: string | undefined;
 }
 
 /**
@@ -45,6 +46,7 @@ export function readCounts(counts: ProviderCounts): TokenUsage | undefined {
     }),
     // Only reasoning is counted in a total and in neither of its parts.
     reasoningTokens: Math.min(Math.max(reasoning, output - (counts.output ?? 0)), output),
+    ...(counts.serviceTier !== undefined && { serviceTier: counts.serviceTier }),
     ...((apart > input || reasoning > output) && { isBounded: true }),
   };
 }

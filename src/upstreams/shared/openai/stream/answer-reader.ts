@@ -1,5 +1,6 @@
 import type { ChatEvent } from "../../../../domain/chat/answer.ts";
 import { brokenAnswer, UpstreamFailure } from "../../../../domain/errors/upstream-failure.ts";
+import { billedTier } from "../../service-tier.ts";
 import { checkChoiceCount } from "../../collect-answer.ts";
 import {
   isObject,
@@ -26,6 +27,8 @@ export class AnswerReader {
   readonly #shared: AnswerParts;
   #systemFingerprint: string | undefined;
   #serviceTier: string | undefined;
+  /** Of the last chunk that names one: the first ones may repeat what was asked. */
+  #servedTier: string | undefined;
   #hasStarted = false;
   #usage: UsageReport | undefined;
 
@@ -60,7 +63,7 @@ export class AnswerReader {
       this.#readChoicesOfChunk(chunk, events);
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
-      throw error.withUsage(readUsage(chunk["usage"]) ?? this.#usage?.usage);
+      throw error.withUsage(readUsage(chunk["usage"], this.#tier) ?? this.#usage?.usage);
     }
     this.#reportUsage(chunk, events);
   }
@@ -125,6 +128,7 @@ export class AnswerReader {
   #readStart(chunk: JsonObject): void {
     const extra = extraFields(chunk, knownFields.answer);
     if (extra !== undefined) this.#shared.answerExtra = extra;
+    this.#servedTier = nonEmpty(chunk["service_tier"]) ?? this.#servedTier;
     if (this.#hasStarted) return;
     this.#systemFingerprint ??= nonEmpty(chunk["system_fingerprint"]);
     this.#serviceTier ??= nonEmpty(chunk["service_tier"]);
@@ -143,7 +147,7 @@ export class AnswerReader {
    */
   #reportUsage(chunk: JsonObject, events: ChatEvent[]): void {
     const counts = chunk["usage"] ?? usageElsewhere(chunk);
-    const usage = readUsage(counts);
+    const usage = readUsage(counts, this.#tier);
     if (usage !== undefined) {
       const details = tokenDetails(counts);
       this.#usage = { type: "usage-report", usage, ...(details && { details }) };
@@ -160,6 +164,10 @@ export class AnswerReader {
     if (extra === undefined || !this.#isFinished) return report;
     this.#shared.answerExtra = undefined;
     return { ...report, extra };
+  }
+
+  get #tier(): string | undefined {
+    return billedTier(this.#servedTier, this.#shared.services.askedTier);
   }
 
   get #isFinished(): boolean {

@@ -24,6 +24,8 @@ export interface AnswerServices {
   readonly onUnknownFinish: OnUnknownFinish;
   /** The caller's wire has no place for a server's own fields of a call. */
   readonly signsByThoughts: boolean;
+  /** The service tier that the request names; undefined: none. */
+  readonly askedTier?: string | undefined;
 }
 
 interface Said {
