@@ -84,7 +84,7 @@ function callerOf(
   sent: Arrival,
   { secrets, clock, snapshotMaxAgeMs, plans, onPlanMissing }: KeyRules,
 ): Caller {
-  const { key, secret, accountLimits, networks } = stored;
+  const { key, secret, accountLimits, budgets, networks } = stored;
   const fault = faultOf(stored, clock.now());
   if (fault !== undefined) throw invalidKey(fault, sent, key);
   if (key.environment !== sent.environment) {
@@ -97,7 +97,7 @@ function callerOf(
     onPlanMissing(key.id, key.plan);
     throw planMissing(sent, key);
   }
-  return { key, publicId: secret.publicId, limits, accountLimits };
+  return { key, publicId: secret.publicId, limits, accountLimits, budgets };
 }
 
 export interface TicketOptions extends KeyRules {

@@ -44,13 +44,13 @@ export class KeyTable {
       this.#byKey.delete(keyId);
       return ended;
     }
-    const { key, accountLimits, secrets } = live;
+    const { key, accountLimits, budgets, secrets } = live;
     const networks =
       key.allowedNetworks === undefined ? undefined : createNetworkList(key.allowedNetworks);
     const publicIds = secrets.map(({ publicId }) => publicId);
     this.#byKey.set(keyId, publicIds);
     for (const secret of secrets) {
-      this.#secrets.set(secret.publicId, { key, accountLimits, secret, networks });
+      this.#secrets.set(secret.publicId, { key, accountLimits, budgets, secret, networks });
     }
     return ended;
   }

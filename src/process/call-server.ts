@@ -6,6 +6,7 @@ import type { Peppers } from "../domain/keys/peppers.ts";
 import type { ReadKeyUse } from "../dialects/key-usage.ts";
 import { joinLacks } from "../control/platform/process-status.ts";
 import { sellableUnits } from "../domain/limits/capacity.ts";
+import type { SpendNote } from "../domain/money/budget.ts";
 import type { LiveFacts, ReadLimits, WantedKeys } from "../domain/live-facts.ts";
 import type { PriceBook } from "../domain/money/price.ts";
 import type { Proxies } from "../domain/upstream-settings.ts";
@@ -175,6 +176,7 @@ export class CallServer implements AsyncDisposable {
       calls: this.#running.entered,
       spoolBytes: this.#options.ledger.spoolBytes,
       keysGeneration: this.#keyRing.epoch,
+      chargesAs: this.#limits.chargesAs,
     };
   }
 
@@ -192,6 +194,10 @@ export class CallServer implements AsyncDisposable {
       },
       wanted,
     );
+  }
+
+  hearSpend(note: SpendNote): void {
+    this.#limits.hearSpend?.(note);
   }
 
   readonly readLimits: ReadLimits = (of) => this.#limits.read(of);

@@ -81,6 +81,7 @@ class Stage implements AsyncDisposable {
       calls: 0,
       spoolBytes: 0,
       keysGeneration: 0,
+      chargesAs: undefined,
       startedAt: 0,
       configuredAt: 0,
       waitingRows: 0,

@@ -77,6 +77,7 @@ export class GatewayProcess implements AsyncDisposable {
         "config.changed": (text) => this.#follow(text),
         "live.read": (wanted) => this.#calls?.liveFacts(wanted),
         "limits.read": (of) => this.#calls?.readLimits(of) ?? [],
+        spend: (note) => this.#calls?.hearSpend(note),
         "metrics.read": () => telemetry.metrics.collect(),
         refusals: ({ filter, limit }) => this.#refusals.list(filter, limit),
         leads: ({ adminUrl, ticketDigest }) => {

@@ -4,6 +4,7 @@ import type { ProcessFacts } from "../control/platform/process-status.ts";
 import type { LimitScope, LimitState } from "../domain/limits/limit-scope.ts";
 import type { KeyTotals, LiveFacts, WantedKeys } from "../domain/live-facts.ts";
 import type { PriceTable } from "../domain/money/price.ts";
+import type { SpendNote } from "../domain/money/budget.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 import type { PortUse } from "../edge/listen.ts";
 import type { Progress } from "../ledger/spool/spool.ts";
@@ -61,6 +62,8 @@ export interface DemoAccess {
 export interface MainState extends ProcessFacts {
   /** Undefined when it can serve. */
   readonly notReady: string | undefined;
+  /** Names the process in the charges of its calls. */
+  readonly chargesAs: string | undefined;
 }
 
 /** What the control thread reports about storage. */
@@ -120,6 +123,8 @@ export type ToMain = {
   readonly "keys.reload": { readonly ask: undefined; readonly answer: number };
   /** All tables of prices that calls may still need; replaces those that were sent before. */
   readonly prices: { readonly ask: readonly PriceTable[] };
+  /** What is spent under budgets: before keys with new budgets, and then each second. */
+  readonly spend: { readonly ask: SpendNote };
   readonly "config.changed": { readonly ask: Omit<ConfigText, "path"> };
   /** Undefined while the process starts. */
   readonly "live.read": { readonly ask: WantedKeys; readonly answer: LiveFacts | undefined };

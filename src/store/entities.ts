@@ -1,4 +1,5 @@
 import type { Limits } from "../domain/limits/plan.ts";
+import type { Budget } from "../domain/money/budget.ts";
 import type { Role, Scope } from "../domain/principal.ts";
 
 /** A customer: owns applications and their keys. */
@@ -12,6 +13,8 @@ export interface Account {
   readonly maxKeys: number;
   /** Limits on all its keys together, not counting provisioned throughput; undefined: no limit. */
   readonly limits: Limits | undefined;
+  /** IANA name; the default of its new budgets. */
+  readonly timeZone: string;
   /** Milliseconds since the epoch, as all times of an entity. */
   readonly createdAt: number;
   /** Set while none of its keys may call. */
@@ -32,6 +35,14 @@ export interface Application {
   readonly disabledAt: number | undefined;
   /** Role of the user who disabled it. Only operators can enable what an operator disabled. */
   readonly disabledBy: Role | undefined;
+  readonly revision: number;
+}
+
+/** A budget as it is managed. */
+export interface StoredBudget extends Budget {
+  /** Percentages of the limit, ascending: when they are reached, an event tells. */
+  readonly alerts: readonly number[];
+  readonly note: string;
   readonly revision: number;
 }
 

@@ -19,6 +19,10 @@ export interface OwnProcessRow {
   readonly pepperMarks: string | undefined;
   /** The newest change of keys that its calls see; undefined while none is known. */
   readonly keysEpoch: number | undefined;
+  /** Names it in the charges of its calls, as in domain/money/budget.ts; undefined: not known yet. */
+  readonly chargesAs: string | undefined;
+  /** Whether it stores the calls of its machine, and those of processes that ended are all stored. */
+  readonly ingest: "none" | "behind" | "done";
   readonly adminUrl: string;
   /** Why it cannot serve; undefined when it can. */
   readonly notReady: string | undefined;

@@ -1,6 +1,7 @@
 import type { Key, KeySecret } from "../domain/keys/key.ts";
 import type { PepperedDigest } from "../domain/keys/peppers.ts";
 import type { Limits } from "../domain/limits/plan.ts";
+import type { Budget } from "../domain/money/budget.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 
 /**
@@ -45,6 +46,8 @@ export interface LiveKey {
   readonly key: Key;
   /** The limits that all keys of the account share. */
   readonly accountLimits?: Limits | undefined;
+  /** Those of mode `refuse` that its calls can be under; undefined: none. */
+  readonly budgets?: readonly Budget[] | undefined;
   readonly secrets: readonly KeySecret[];
 }
 
@@ -65,6 +68,7 @@ export type KeyEndReason =
 export interface StoredSecret {
   readonly key: Key;
   readonly accountLimits?: Limits | undefined;
+  readonly budgets?: readonly Budget[] | undefined;
   readonly secret: KeySecret;
 }
 

@@ -14,6 +14,7 @@ export function accountOf(id: string, values: Partial<Account> = {}): Account {
     plans: ["pilot", "standard"],
     maxKeys: 100,
     limits: undefined,
+    timeZone: "UTC",
     createdAt: 1_000,
     disabledAt: undefined,
     revision: 1,

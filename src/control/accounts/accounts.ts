@@ -89,6 +89,7 @@ export async function insertAccount(
     plans: [],
     maxKeys: 100,
     limits: undefined,
+    timeZone: "UTC",
     ...facts,
     createdAt: now,
     disabledAt: undefined,

@@ -19,7 +19,7 @@ export type Kind = keyof Entities;
  * hash cannot get into the audit by being added to an entity.
  */
 const kept: { readonly [Each in Kind]: (entity: Entities[Each]) => AuditFields } = {
-  account: (account) => pick("name note plans max_keys limits disabled_at", account),
+  account: (account) => pick("name note plans max_keys limits time_zone disabled_at", account),
   application: (application) => pick("environment name note disabled_at disabled_by", application),
   key: (key) => ({
     ...pick("application_id application environment name plan limits provisioned_units", key),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { timeZoneSchema } from "./budgets.ts";
 import { receiptFields } from "./processes.ts";
 import {
   accountNameSchema,
@@ -22,6 +23,7 @@ export const accountSchema = z
       .int()
       .describe("Maximum number of keys that are not revoked, over all its applications."),
     limits: limitsSchema.nullable().describe("Limits that all its keys share; null: none."),
+    time_zone: z.string().describe("Of its new budgets."),
     created_at: timeSchema,
     disabled_at: timeSchema.nullable().describe("Its keys have been refused since then."),
     revision: revisionSchema,
@@ -50,6 +52,9 @@ const accountSettings = z
     limits: limitsSchema
       .nullable()
       .describe("Limits that all its keys share, in addition to their plans; null: none."),
+    time_zone: timeZoneSchema.describe(
+      "IANA name of the time zone of its new budgets. At first `UTC`.",
+    ),
   })
   .partial();
 

@@ -113,6 +113,8 @@ const silentRow: ProcessRow = {
   limitsDigest: "5e4f",
   pepperMarks: "new",
   keysEpoch: 7,
+  chargesAs: undefined,
+  ingest: "none",
   adminUrl: "",
   notReady: undefined,
   degraded: undefined,

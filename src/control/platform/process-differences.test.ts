@@ -14,6 +14,8 @@ function rowOf(name: string, more: Partial<ProcessRow> = {}): ProcessRow {
     limitsDigest: "5e4f",
     pepperMarks: "new,old",
     keysEpoch: 7,
+    chargesAs: undefined,
+    ingest: "none",
     adminUrl: `http://${name}:8081`,
     notReady: undefined,
     degraded: undefined,

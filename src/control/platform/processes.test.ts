@@ -16,6 +16,8 @@ function rowOf(id: string, more: Partial<ProcessRow> = {}): ProcessRow {
     limitsDigest: "def",
     pepperMarks: "one,two",
     keysEpoch: 7,
+    chargesAs: undefined,
+    ingest: "none",
     adminUrl: "http://127.0.0.1:8081",
     notReady: undefined,
     degraded: undefined,

@@ -1,4 +1,5 @@
 import type { Limits } from "../limits/plan.ts";
+import type { Budget } from "../money/budget.ts";
 import type { CallOrigin } from "../usage/usage.ts";
 import type { Role } from "../principal.ts";
 
@@ -60,6 +61,8 @@ export interface Caller {
   readonly limits: Limits;
   /** Limits on all keys of the account together; undefined: no limit. */
   readonly accountLimits?: Limits | undefined;
+  /** Those of mode `refuse` that its calls can be under; undefined: none. */
+  readonly budgets?: readonly Budget[] | undefined;
   /** Undefined: it sent a secret. */
   readonly via?: CallOrigin | undefined;
 }

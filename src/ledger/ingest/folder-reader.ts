@@ -81,6 +81,7 @@ export class FolderReader {
   #progress: Progress = { segment: 0, closes: 0 };
   #replayed = { closed: 0, interrupted: 0, skippedBytes: 0 };
   #isFinished = false;
+  #isWhollyStored = false;
   /** As in `#keptSince`. */
   #firstKept = Number.POSITIVE_INFINITY;
 
@@ -95,6 +96,11 @@ export class FolderReader {
   /** Whether files of a process that ended are still being stored. */
   get isReplaying(): boolean {
     return this.#hasEnded && this.#segments.length > 0;
+  }
+
+  /** Whether a process that ended may have left calls that are not stored. */
+  get isBehind(): boolean {
+    return this.#hasEnded && !this.#isWhollyStored;
   }
 
   /** Size of the files that a process has left. */
@@ -151,6 +157,7 @@ export class FolderReader {
       if (open.isSlice) open.line = Buffer.from(open.line).toString();
       open.isSlice = false;
     }
+    this.#isWhollyStored = this.#isComplete && this.#reading === undefined && this.#open.size === 0;
     if (this.#segments[0]?.isRead === true) this.#firstKept = this.#keptSince();
     for (let [oldest] = this.#segments; oldest !== undefined && this.#isSpent(oldest);) {
       // After a failure, a running process's file is tried again and an ended one's is left to the

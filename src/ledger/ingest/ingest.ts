@@ -91,6 +91,11 @@ export class Ingest {
     return [...this.#folders.values()].some((folder) => folder.isReplaying);
   }
 
+  /** Whether calls of processes that ended may not be stored yet. */
+  get isBehind(): boolean {
+    return [...this.#folders.values()].some((folder) => folder.isBehind);
+  }
+
   /** Size of the files of processes that ended. */
   get leftBytes(): number {
     return [...this.#folders.values()].reduce((sum, { leftBytes }) => sum + leftBytes, 0);

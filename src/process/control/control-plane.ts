@@ -12,6 +12,7 @@ import { keepProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
+import type { OwnProcessRow } from "../../store/process-row.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigText, DemoAccess, MainState, ToControl } from "../messages.ts";
 import { StartProblem, type Handlers } from "../thread-link.ts";
@@ -23,6 +24,7 @@ import { Leader, type LeaderOptions } from "./leader.ts";
 import { ProcessPages } from "./process-pages.ts";
 import { ProcessRows } from "./process-rows.ts";
 import { RecentSecrets } from "./recent-secrets.ts";
+import { SpendFeed } from "./spend-feed.ts";
 
 type OfLeader = "link" | "clock" | "portUse" | "pid" | "number" | "passwords";
 
@@ -60,6 +62,7 @@ export class ControlPlane implements AsyncDisposable {
   readonly #recent = new RecentSecrets();
   readonly #pages: ProcessPages;
   readonly #rows: ProcessRows;
+  readonly #spend: SpendFeed;
   readonly #shutdown = new Shutdown();
   readonly #export: MetricsExport;
   #config: Config;
@@ -111,6 +114,13 @@ export class ControlPlane implements AsyncDisposable {
       progressOf: (path) => this.#leader?.jobs.ingest.progressOf(path),
     });
     this.#rows = this.#createRows();
+    this.#spend = new SpendFeed({
+      store: this.storage.spend,
+      clock,
+      rows: () => this.#rows.known,
+      state: () => ({ chargesAs: this.#main?.chargesAs, ingest: this.#ingest }),
+      tell: (note) => link.tell("spend", note),
+    });
     this.#export = telemetry.exportOf({
       collect: () => this.#pages.collectOwn(),
       kindOf: (alias) =>
@@ -162,6 +172,7 @@ export class ControlPlane implements AsyncDisposable {
     this.#spool = spool;
     this.#pages.start((error) => this.telemetry.events.siblingsFailed(error));
     this.#rows.start();
+    this.#spend.start();
     this.#export.configure(this.#config.telemetry.otlp);
     this.#looking = this.#look();
     await this.#looking;
@@ -190,6 +201,7 @@ export class ControlPlane implements AsyncDisposable {
     await this.#export.stop();
     await this.#leader?.stop();
     this.#leader = undefined;
+    await this.#spend.stop();
     await this.#rows.stop();
     this.#pages.stop();
     this.#release();
@@ -266,6 +278,11 @@ export class ControlPlane implements AsyncDisposable {
     );
   }
 
+  get #ingest(): OwnProcessRow["ingest"] {
+    if (this.#leader === undefined) return "none";
+    return this.#leader.jobs.ingest.isBehind ? "behind" : "done";
+  }
+
   #whyNotReady(): string | undefined {
     if (this.#shutdown.hasBegun) return "shutting down";
     const main = this.#main;
@@ -296,7 +313,13 @@ export class ControlPlane implements AsyncDisposable {
         this.#main = state;
         onTick?.();
       },
-      "keys.load": ({ since, limit }) => keys.loadKeys(since, limit),
+      "keys.load": async ({ since, limit }) => {
+        const page = await keys.loadKeys(since, limit);
+        // What is spent under new budgets is known before the first call that they can refuse.
+        const hasBudgets = page.changes.some(({ live }) => live?.budgets !== undefined);
+        if (hasBudgets && page.ageMs === undefined) await this.#spend.look();
+        return page;
+      },
       "keys.used": (uses) => {
         for (const [publicId, at] of uses) lastUse.note(publicId, at);
         this.#recent.note(uses);
@@ -346,6 +369,7 @@ export class ControlPlane implements AsyncDisposable {
         text: this.#text,
         main: this.#main,
         notReady: this.#whyNotReady(),
+        ingest: this.#ingest,
         adminUrl: this.#config.admin.publicUrl ?? this.adminUrl,
       }),
       // Until then, a process that is cut off may still accept keys.

@@ -30,6 +30,7 @@ export interface RowState {
   readonly text: string | undefined;
   readonly main: MainState | undefined;
   readonly notReady: string | undefined;
+  readonly ingest: OwnProcessRow["ingest"];
   readonly adminUrl: string;
 }
 
@@ -110,6 +111,11 @@ export class ProcessRows {
     this.#watch.stop();
     await this.#signing.idle();
     await this.#options.store.leave(this.#id).catch(() => undefined);
+  }
+
+  /** All rows of the last second. Undefined before the start, and while the database is unavailable. */
+  get known(): { readonly own: string; readonly rows: readonly ProcessRow[] } | undefined {
+    return this.#seen && { own: this.#id, rows: this.#seen.processes };
   }
 
   /** All processes, as the database has them now. Throws `StorageUnavailable`. */
@@ -217,7 +223,7 @@ export class ProcessRows {
     return store.sign(facts, keptMs);
   }
 
-  #factsOf({ loadedAt, text, main, notReady, adminUrl }: RowState): OwnProcessRow {
+  #factsOf({ loadedAt, text, main, notReady, ingest, adminUrl }: RowState): OwnProcessRow {
     const { folder, limitStore, number, peppers } = this.#options;
     this.#limitsDigest ??= digestOfLimits(limitStore, folder.readId());
     const known = [this.#keysEpoch, main?.keysGeneration].filter((epoch) => epoch !== undefined);
@@ -233,6 +239,8 @@ export class ProcessRows {
       limitsDigest: this.#limitsDigest,
       pepperMarks: this.#pepperMarks,
       keysEpoch: known.length === 0 ? undefined : Math.max(...known),
+      chargesAs: main?.chargesAs,
+      ingest,
       adminUrl,
       notReady,
       degraded: main?.degraded,
@@ -244,7 +252,7 @@ function shortDigest(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("hex").slice(0, digestLength);
 }
 
-function machineOf(id: string): string {
+export function machineOf(id: string): string {
   return id.slice(0, id.lastIndexOf("/"));
 }
 

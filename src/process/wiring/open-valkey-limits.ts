@@ -1,6 +1,7 @@
 import { SharedSlots } from "../../admission/capacity/shared/shared-slots.ts";
 import { passesByItself } from "../../control/platform/process-status.ts";
 import type { Config } from "../../config/config.ts";
+import type { SpendNote } from "../../domain/money/budget.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { parseValkeyUrl } from "../../domain/addresses.ts";
 import type { ReadLimits } from "../../domain/live-facts.ts";
@@ -15,6 +16,10 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 export interface ProcessLimits {
   readonly store: LimitStore;
   readonly read: ReadLimits;
+  /** Names the process in the charges of its calls. */
+  readonly chargesAs?: string;
+  /** What is spent under budgets, as the control thread tells it. */
+  hearSpend?(note: SpendNote): void;
   /** What the process shares with others about targets; undefined: nothing. */
   readonly sharing: SharedSlots | undefined;
   /** Why it grants only its share of shared limits, for operators; undefined: it grants them. */

@@ -16,6 +16,7 @@ import { applicationSpec } from "./control/applications.ts";
 import { EntityTable } from "./entity-table.ts";
 import { dueIn } from "./control/due.ts";
 import { linksIn } from "./control/links.ts";
+import { Budgets } from "./budgets/budgets.ts";
 import { readNames } from "./control/names.ts";
 import { Keys } from "./control/keys.ts";
 import { secretsIn } from "./control/secrets.ts";
@@ -29,8 +30,9 @@ import { pruneControl } from "./prune-control.ts";
 export type ControlTransaction = ReturnType<typeof tablesIn>;
 
 type OfKeys = "ofKey" | "countLive" | "soldUnits" | "freeLimitScope";
+type OfBudgets = "states" | "count";
 type OfDue = "keysDue" | "tokensDue" | "rotationsDue";
-type Reads = "get" | "list" | "findByIdentity" | "findByPublicId" | OfKeys | OfDue;
+type Reads = "get" | "list" | "findByIdentity" | "findByPublicId" | OfKeys | OfBudgets | OfDue;
 
 /** What reads the same data. */
 export type ControlView = {
@@ -91,6 +93,7 @@ function tablesIn(queries: Queries) {
   return {
     accounts: new Accounts(queries),
     applications: new EntityTable(applicationSpec, queries),
+    budgets: new Budgets(queries),
     /** Every change of a key, its secrets, application or account reaches the key rings. */
     keys: new Keys(queries),
     secrets: secretsIn(queries),

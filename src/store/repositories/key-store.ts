@@ -2,7 +2,9 @@ import { type RawBuilder, sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
 import type { KeySecret } from "../../domain/keys/key.ts";
 import type { EndedKey, KeyChange, KeyChanges, KeyStore, RenewedSecret } from "../store.ts";
-import type { Queries, Row, SqlConnection } from "./tables.ts";
+import type { Budget } from "../../domain/money/budget.ts";
+import { readBudget } from "./budgets/budgets.ts";
+import type { BudgetRow, Queries, Row, SqlConnection } from "./tables.ts";
 import { bumpKeys, currentEpoch } from "./control/key-epochs.ts";
 import { readKey, selectKeys } from "./control/keys.ts";
 import { present, readLimits } from "./row.ts";
@@ -31,7 +33,8 @@ export class SqlKeyStore implements KeyStore {
       const page = changed.slice(0, limit);
       const epoch = page.at(-1)?.changedEpoch ?? start;
       const secrets = await findSecrets(queries, [start, epoch], now - endedSecretsMs);
-      const changes = page.map((row) => toChange(row, secrets, now));
+      const budgets = await findBudgets(queries, [start, epoch]);
+      const changes = page.map((row) => toChange(row, { secrets, budgets }, now));
       return { changes, epoch, hasMore: changed.length > limit };
     });
   }
@@ -124,9 +127,38 @@ async function findSecrets(
   return Map.groupBy(rows.map(present), ({ keyId }) => keyId);
 }
 
+/** The budgets that calls of these keys are refused by; keys of one account share them. */
+async function findBudgets(
+  queries: Queries,
+  [since, until]: readonly [since: number, until: number],
+): Promise<ReadonlyMap<string, readonly Budget[]>> {
+  if (since === until) return new Map();
+  const { rows } = await sql<BudgetRow & { ofKey: string }>`
+    select keys.id as of_key, budgets.* from keys cross join budgets
+    where keys.changed_epoch > ${since} and keys.changed_epoch <= ${until}
+      and budgets.account_id = keys.account_id and budgets.mode = 'refuse'
+      and (budgets.application_id is null or budgets.application_id = keys.application_id)
+      and (budgets.key_id is null or budgets.key_id = keys.id)
+    order by keys.changed_epoch, budgets.created_at, budgets.id`.execute(queries);
+  const known = new Map<string, Budget>();
+  const found = new Map<string, Budget[]>();
+  for (const { ofKey, ...row } of rows) {
+    const { note: _note, alerts: _alerts, revision: _revision, ...budget } = readBudget(row);
+    const shared = known.get(budget.id) ?? budget;
+    known.set(budget.id, shared);
+    found.set(ofKey, [...(found.get(ofKey) ?? []), shared]);
+  }
+  return found;
+}
+
+interface OfKeys {
+  readonly secrets: ReadonlyMap<string, readonly KeySecret[]>;
+  readonly budgets: ReadonlyMap<string, readonly Budget[]>;
+}
+
 function toChange(
   change: ChangeRow | RemovalRow,
-  secretsByKey: ReadonlyMap<string, readonly KeySecret[]>,
+  { secrets: secretsByKey, budgets }: OfKeys,
   now: number,
 ): KeyChange {
   if ("keyId" in change) return { keyId: change.keyId, live: undefined };
@@ -138,7 +170,7 @@ function toChange(
       requestsPerMinute: change.accountRequestsPerMinute,
       tokensPerMinute: change.accountTokensPerMinute,
     });
-    return { keyId: key.id, live: { key, accountLimits, secrets } };
+    return { keyId: key.id, live: { key, accountLimits, budgets: budgets.get(key.id), secrets } };
   }
   const isRecent = end.at > now - endedKeysMs;
   return {

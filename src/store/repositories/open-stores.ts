@@ -1,5 +1,6 @@
 import type { RawBuilder } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
+import { spendIn } from "./budgets/spend.ts";
 import { ControlStore } from "./control-store.ts";
 import type { DatabaseOwner } from "../store.ts";
 import type { StateOptions } from "./database-state.ts";
@@ -14,7 +15,7 @@ import { SqlUsageReports } from "./usage/usage-reports.ts";
 import { SqlUsageStore, type UsageStoreOptions } from "./usage/usage-store.ts";
 
 /** What differs between databases. */
-interface StoreParts extends UsageStoreOptions {
+interface StoreParts extends Omit<UsageStoreOptions, "clock"> {
   /** Its reads see all changes that this process began before. */
   readonly connection: SqlConnection & {
     /** The same with changes of one lane, or side by side, and with reads that wait for none. */
@@ -42,7 +43,8 @@ export function openStores({ connection, clock, now, watchKeys, ...ofUsage }: St
   return {
     control: new ControlStore(connection),
     keys: new SqlKeyStore(connection.inLane("entities"), clock),
-    usage: new SqlUsageStore(usage, ofUsage),
+    usage: new SqlUsageStore(usage, { ...ofUsage, clock }),
+    spend: spendIn(usage),
     storedCalls: new SqlStoredCalls(usage),
     replies: new SqlReplyStore({ replies: connection.inLane("replies"), claims: sideBySide, now }),
     responses: new SqlResponseStore(connection.inLane("replies")),

@@ -25,6 +25,8 @@ function factsOf(id: string, more: Partial<OwnProcessRow> = {}): OwnProcessRow {
     limitsDigest: "def",
     pepperMarks: "one,two",
     keysEpoch: 1,
+    chargesAs: undefined,
+    ingest: "none",
     adminUrl: "http://127.0.0.1:8081",
     notReady: undefined,
     degraded: undefined,

@@ -1,4 +1,5 @@
 import { OtherSchema } from "../errors.ts";
+import { tables as budgets } from "./budgets/budget-schema.ts";
 import { table as links } from "./control/links.ts";
 import { table as responses } from "./response-store.ts";
 import { tables as usage } from "./usage/usage-schema.ts";
@@ -15,6 +16,8 @@ const entities = `
     -- What all keys of an account may use together; NULL: no limit.
     requests_per_minute INTEGER,
     tokens_per_minute INTEGER,
+    -- IANA name.
+    time_zone TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     disabled_at INTEGER,
     revision INTEGER NOT NULL
@@ -268,6 +271,10 @@ const owners = `
     pepper_marks TEXT,
     -- NULL: it has no keys yet.
     keys_epoch INTEGER,
+    -- Names the process in the charges of its calls.
+    charges_as TEXT,
+    -- none, behind or done: whether it stores the calls of its machine, and has stored those left over.
+    ingest TEXT NOT NULL,
     admin_url TEXT NOT NULL,
     -- NULL: it can serve.
     not_ready TEXT,
@@ -278,9 +285,16 @@ const owners = `
 `;
 
 /** All tables of both databases, in the words of SQLite, without triggers. Times are milliseconds since the epoch. */
-export const tables: string = [entities, links, audit, replies, responses, usage, owners].join(
-  "\n",
-);
+export const tables: string = [
+  entities,
+  links,
+  audit,
+  replies,
+  responses,
+  usage,
+  budgets,
+  owners,
+].join("\n");
 
 /** The version of the schema of both databases: raise it with each change of a released schema. */
 export const schemaVersion = 1;

@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import type {
   Account,
   Application,
+  StoredBudget,
   ManagementToken,
   Session,
   SignInLink,
@@ -41,6 +42,18 @@ export interface Tables {
   applications: Row<Application>;
   keys: KeyColumns;
   secrets: Row<KeySecret>;
+  budgets: BudgetRow;
+  /** `endsAt`: of the period; null: never. */
+  budgetSpend: {
+    budgetId: string;
+    periodId: string;
+    process: string;
+    endsAt: number | null;
+    spentNano: number;
+    unpricedCalls: number;
+    changedEpoch: number;
+  };
+  budgetAlerts: AlertRow;
   epochs: { name: string; value: number };
   removedKeys: { changedEpoch: number; keyId: string };
   leftLimitScopes: Pick<KeyColumns, "limitScope" | "accountId" | "applicationId"> & {
@@ -87,6 +100,21 @@ export type KeyColumns = Omit<
   "application" | "environment" | "limits"
 > &
   LimitsColumns & { changedEpoch: number };
+
+export type BudgetRow = RowWith<StoredBudget, { alerts: string }>;
+
+/** One percentage of a limit that was reached. */
+export interface AlertRow {
+  budgetId: string;
+  periodId: string;
+  threshold: number;
+  callSequence: number;
+  at: number;
+  mode: StoredBudget["mode"];
+  limitNano: number;
+  spentNano: number;
+  isRearmed: number;
+}
 
 export type UserRow = Omit<Row<User>, "identity"> & {
   identityIssuer: string | null;

@@ -17,7 +17,7 @@ test("a repeated statement is prepared once, with any other statements in betwee
   await using connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
   const control = new ControlStore(connection);
   const ring = new SqlKeyStore(connection, { now: () => 1 });
-  const usage = new SqlUsageStore(connection, { isFaultOfData });
+  const usage = new SqlUsageStore(connection, { isFaultOfData, clock: Date });
   const application = applicationOf("app_a", { accountId: "acct_a" });
   await control.change(async (to) => {
     await to.accounts.insert(accountOf("acct_a"));

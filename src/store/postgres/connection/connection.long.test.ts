@@ -58,7 +58,9 @@ describeWithPostgres((databases) => {
     const records = Array.from({ length: 50 }, (_, index) => recordOf(`req_${index}`));
     await Promise.all(
       connections.map((connection) =>
-        new SqlUsageStore(connection.inLane("usage"), { isFaultOfData }).insert(records),
+        new SqlUsageStore(connection.inLane("usage"), { isFaultOfData, clock: Date }).insert(
+          records,
+        ),
       ),
     );
     const counted = await connections[0]?.read((queries) =>

@@ -40,7 +40,7 @@ describeWithPostgres((databases) => {
 
   test("a call may have more attempts than a small number holds", async () => {
     const connection = await databases.connect();
-    const store = new SqlUsageStore(connection.inLane("usage"), { isFaultOfData });
+    const store = new SqlUsageStore(connection.inLane("usage"), { isFaultOfData, clock: Date });
     await store.insert([recordOf("req_1", { attempts: 40_000 })]);
     const { rows } = await connection.read((queries) =>
       sql`select attempts from usage`.execute(queries),

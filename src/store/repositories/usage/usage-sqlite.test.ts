@@ -16,7 +16,7 @@ function open(path: string, lockWaitMs?: number) {
   const connection = new SqliteConnection({ path, busyTimeoutMs: 1, lockWaitMs });
   return {
     connection,
-    store: new SqlUsageStore(connection, { isFaultOfData }),
+    store: new SqlUsageStore(connection, { isFaultOfData, clock: Date }),
     reports: new SqlUsageReports(connection),
   };
 }

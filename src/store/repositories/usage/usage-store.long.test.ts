@@ -13,7 +13,7 @@ describeWithPostgres(({ connect }) => {
   async function create(): Promise<Ledger> {
     const connection = (await connect()).inLane("usage");
     return {
-      store: new SqlUsageStore(connection, { isFaultOfData }),
+      store: new SqlUsageStore(connection, { isFaultOfData, clock: Date }),
       reports: new SqlUsageReports(connection),
     };
   }
@@ -23,7 +23,7 @@ describeWithPostgres(({ connect }) => {
   usageHistoryContract("PostgreSQL", create);
   storedCallsContract("PostgreSQL", async () => {
     const connection = (await connect()).inLane("usage");
-    const usage = new SqlUsageStore(connection, { isFaultOfData });
+    const usage = new SqlUsageStore(connection, { isFaultOfData, clock: Date });
     return { usage, open: () => new SqlStoredCalls(connection) };
   });
 });

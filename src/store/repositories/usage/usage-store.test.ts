@@ -14,14 +14,14 @@ usageReportsContract("SQLite", create);
 usageHistoryContract("SQLite", create);
 storedCallsContract("SQLite", () => {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-  const usage = new SqlUsageStore(connection, { isFaultOfData });
+  const usage = new SqlUsageStore(connection, { isFaultOfData, clock: Date });
   return Promise.resolve({ usage, open: () => new SqlStoredCalls(connection) });
 });
 
 function create(): Ledger {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
   return {
-    store: new SqlUsageStore(connection, { isFaultOfData }),
+    store: new SqlUsageStore(connection, { isFaultOfData, clock: Date }),
     reports: new SqlUsageReports(connection),
   };
 }

@@ -1,8 +1,12 @@
 import { type RawBuilder, sql } from "kysely";
+import type { Clock } from "../../../domain/clock.ts";
+import { Calendar } from "../../../domain/money/calendar.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
 import type { DroppedRows, UsageRetention, UsageStore } from "../../store.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
+import { chargeCalls } from "../budgets/charge-calls.ts";
+import { nextBudgetEpoch } from "../budgets/spend.ts";
 import { namesOf, rowsOf } from "../row.ts";
 import { stepStart } from "./usage-range.ts";
 import { callColumns, storable, toValues } from "./usage-row.ts";
@@ -15,6 +19,7 @@ export type InsertNew = (
 ) => Promise<readonly number[]>;
 
 export interface UsageStoreOptions {
+  readonly clock: Pick<Clock, "now">;
   /** Whether the database refused a statement because of the values in it. */
   readonly isFaultOfData: (error: unknown) => boolean;
   /** Default: one statement for all rows. */
@@ -27,6 +32,7 @@ export interface UsageStoreOptions {
 export class SqlUsageStore implements UsageStore {
   readonly #connection: Pick<SqlConnection, "change">;
   readonly #options: UsageStoreOptions;
+  readonly #calendar = new Calendar();
 
   /** Changes of the connection must run one at a time. */
   constructor(connection: Pick<SqlConnection, "change">, options: UsageStoreOptions) {
@@ -36,12 +42,17 @@ export class SqlUsageStore implements UsageStore {
 
   async insert(records: readonly UsageRecord[]): Promise<void> {
     if (records.length === 0) return;
-    const { isFaultOfData, onDropped, insertNew = insertAtOnce } = this.#options;
+    const { isFaultOfData, onDropped, clock, insertNew = insertAtOnce } = this.#options;
     try {
       const rows = records.map(storable);
-      const dropped = await this.#connection.change((queries) =>
-        insertBatch(queries, rows, insertNew),
-      );
+      const dropped = await this.#connection.change(async (queries) => {
+        const epoch = await nextBudgetEpoch(queries);
+        const { calls, hoursSince, ...left } = await insertBatch(queries, rows, insertNew);
+        if (calls.length === 0) return left;
+        await addToSums(queries, calls, hoursSince);
+        await chargeCalls(queries, { calls, calendar: this.#calendar, epoch, now: clock.now() });
+        return left;
+      });
       if (dropped.ofErasedAccounts + dropped.tooOld > 0) onDropped?.(dropped);
     } catch (error) {
       if (!isFaultOfData(error)) throw error;
@@ -63,7 +74,7 @@ async function insertBatch(
   queries: Queries,
   records: readonly UsageRecord[],
   insertNew: InsertNew,
-): Promise<DroppedRows> {
+): Promise<DroppedRows & { calls: readonly UsageRecord[]; hoursSince: number }> {
   // Calls of erased accounts may still be on their way; they are not stored any more.
   const accounts = new Set(records.map(({ accountId }) => accountId));
   const erased = await findIds(queries, "erased_accounts", accounts);
@@ -78,10 +89,11 @@ async function insertBatch(
   }
   const calls = [...young.values()];
   const places = calls.length === 0 ? [] : await insertNew(queries, calls.map(toValues));
-  const inserted = places.flatMap((place) => calls[place] ?? []);
-  if (inserted.length > 0) await addToSums(queries, inserted, hoursSince);
   const stored = await findIds(queries, "usage", new Set(old.map(({ id }) => id)));
   return {
+    /** Those that were not stored before. */
+    calls: places.flatMap((place) => calls[place] ?? []),
+    hoursSince,
     ofErasedAccounts: records.filter(({ accountId }) => erased.has(accountId)).length,
     tooOld: old.filter(({ id }) => !stored.has(id)).length,
   };

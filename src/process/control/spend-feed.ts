@@ -1,0 +1,85 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { SpendNote } from "../../domain/money/budget.ts";
+import { Coalesced } from "../../domain/waiting/coalesced.ts";
+import { wait } from "../../domain/waiting/wait.ts";
+import type { OwnProcessRow, ProcessRow } from "../../store/process-row.ts";
+import type { SpendStore } from "../../store/repositories/budgets/spend.ts";
+import { machineOf } from "./process-rows.ts";
+
+/** What the feed needs to know of this process as it is now; its row may be a second old. */
+export type OwnState = Pick<OwnProcessRow, "chargesAs" | "ingest">;
+
+export interface SpendFeedOptions {
+  readonly store: SpendStore;
+  readonly clock: Clock;
+  /** The rows of all processes; undefined while they are not known. */
+  readonly rows: () => { readonly own: string; readonly rows: readonly ProcessRow[] } | undefined;
+  readonly state: () => OwnState;
+  readonly tell: (note: SpendNote) => void;
+}
+
+const lookIntervalMs = 1_000;
+/** Until all is known, calls under budgets that refuse wait for it. */
+const hastyIntervalMs = 100;
+
+/** Tells the main thread what is spent under budgets, by all processes on the database. */
+export class SpendFeed {
+  readonly #options: SpendFeedOptions;
+  readonly #stopping = new AbortController();
+  readonly #looking = new Coalesced(() => this.#look());
+  #running: Promise<void> | undefined;
+  #epoch = 0;
+  #isComplete = false;
+
+  constructor(options: SpendFeedOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    await this.#looking.idle();
+  }
+
+  /** Tells what has changed. Throws `StorageUnavailable`: then what was told before stays. */
+  look(): Promise<void> {
+    return this.#looking.run();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      // Others report that the database is unavailable.
+      await this.#looking.run().catch(() => undefined);
+      await wait(this.#isComplete ? lookIntervalMs : hastyIntervalMs, signal, this.#options.clock);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { store, clock, rows, state, tell } = this.#options;
+    // Before the spend is read: what was stored by then is in it.
+    const { isComplete, processes } = whoCounts(rows(), state());
+    const told = await store.since(this.#epoch, clock.now());
+    this.#epoch = told.epoch;
+    this.#isComplete = isComplete;
+    tell({ ...told, isComplete, processes });
+  }
+}
+
+/** Which processes may serve calls, and whether the calls of all others are stored. */
+export function whoCounts(
+  known: ReturnType<SpendFeedOptions["rows"]>,
+  state: OwnState,
+): Pick<SpendNote, "isComplete" | "processes"> {
+  const { own = "", rows = [] } = known ?? {};
+  const others = rows.filter(({ id }) => id !== own);
+  const ofMachine = others.filter(({ id }) => machineOf(id) === machineOf(own));
+  const isStored = [state, ...ofMachine].some(({ ingest }) => ingest === "done");
+  const isBehind = [state, ...others].some(({ ingest }) => ingest === "behind");
+  const processes = [state, ...others].flatMap(({ chargesAs }) => chargesAs ?? []);
+  return { isComplete: known !== undefined && isStored && !isBehind, processes };
+}

@@ -1,0 +1,22 @@
+import { afterEach } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { budgetContract } from "../../../../test/contracts/budget-contract.ts";
+import { openStores } from "../../sqlite/open-stores.ts";
+
+const ends: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+budgetContract("SQLite", async (count, clock) => {
+  const folder = mkdtempSync(join(tmpdir(), "budgets-"));
+  const all = Array.from({ length: count }, () => openStores(join(folder, "sluice.db"), clock));
+  ends.push(async () => {
+    for (const { connection } of all) await connection.close();
+    rmSync(folder, { recursive: true });
+  });
+  return all;
+});

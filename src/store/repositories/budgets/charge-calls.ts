@@ -1,0 +1,155 @@
+import { sql } from "kysely";
+import type { Calendar } from "../../../domain/money/calendar.ts";
+import type { UsageRecord } from "../../../domain/usage/usage.ts";
+import type { StoredBudget } from "../../entities.ts";
+import { namesOf, rowsOf } from "../row.ts";
+import type { Queries } from "../tables.ts";
+import { readBudget } from "./budgets.ts";
+import { type BudgetPeriodKey, isReached, spendOf } from "./spend.ts";
+
+/** The calls that a transaction has just stored. */
+export interface StoredCharges {
+  readonly calls: readonly UsageRecord[];
+  readonly calendar: Calendar;
+  /** From `nextBudgetEpoch`, taken before the calls were stored. */
+  readonly epoch: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+interface AddedSpend extends BudgetPeriodKey {
+  readonly budget: StoredBudget;
+  readonly process: string;
+  readonly endsAt: number | null;
+  spentNano: number;
+  unpricedCalls: number;
+}
+
+/** Adds calls to the spend of the budgets that they are under, and notes the alerts that this causes. */
+export async function chargeCalls(queries: Queries, charges: StoredCharges): Promise<void> {
+  const budgets = await findBudgets(queries, charges.calls);
+  if (budgets.length === 0) return;
+  const added = addUp(budgets, charges);
+  if (added.length === 0) return;
+  await sql`
+    insert into budget_spend (${namesOf(spendColumns)})
+    select ${namesOf(spendColumns)} from ${rowsOf(
+      spendColumns,
+      added.map((each) => [
+        each.budgetId,
+        each.periodId,
+        each.process,
+        each.endsAt,
+        each.spentNano,
+        each.unpricedCalls,
+        charges.epoch,
+      ]),
+    )} where true
+    on conflict (budget_id, period_id, process) do update set
+      spent_nano = budget_spend.spent_nano + excluded.spent_nano,
+      unpriced_calls = budget_spend.unpriced_calls + excluded.unpriced_calls,
+      changed_epoch = excluded.changed_epoch`.execute(queries);
+  await noteAlerts(queries, added, charges.now);
+}
+
+const spendColumns = {
+  budget_id: "text",
+  period_id: "text",
+  process: "text",
+  ends_at: "bigint",
+  spent_nano: "bigint",
+  unpriced_calls: "bigint",
+  changed_epoch: "bigint",
+} as const;
+
+/** Those that some of the calls may be under: an account may have one for each of many keys. */
+async function findBudgets(
+  queries: Queries,
+  calls: readonly UsageRecord[],
+): Promise<readonly StoredBudget[]> {
+  const ids = (of: (call: UsageRecord) => string) =>
+    sql`(select id from ${rowsOf(
+      { id: "text" },
+      [...new Set(calls.map(of))].map((id) => [id]),
+    )})`;
+  const { rows } = await sql<Parameters<typeof readBudget>[0]>`
+    select * from budgets where account_id in ${ids((call) => call.accountId)}
+      and (key_id is null or key_id in ${ids((call) => call.keyId)})`.execute(queries);
+  return rows.map(readBudget);
+}
+
+function addUp(
+  budgets: readonly StoredBudget[],
+  { calls, calendar }: StoredCharges,
+): readonly AddedSpend[] {
+  const byOwner = Map.groupBy(
+    budgets,
+    ({ keyId, applicationId, accountId }) => keyId ?? applicationId ?? accountId,
+  );
+  const sums = new Map<string, AddedSpend>();
+  for (const call of calls) {
+    const { accountId, applicationId, keyId, costNano, charge } = call;
+    // Calls that cost nothing change nothing.
+    if (costNano === 0) continue;
+    for (const owner of [accountId, applicationId, keyId]) {
+      for (const budget of byOwner.get(owner) ?? []) {
+        if (budget.model !== undefined && budget.model !== call.model) continue;
+        // A budget counts from the beginning of the period in which it was made.
+        if (call.startedAt < calendar.periodAt(budget, budget.createdAt).startsAt) continue;
+        const period = calendar.periodAt(budget, call.startedAt);
+        const isCounted = charge?.budgetIds.includes(budget.id) === true;
+        const process = isCounted ? charge.process : "";
+        const name = `${budget.id} ${period.id} ${process}`;
+        let sum = sums.get(name);
+        if (sum === undefined) {
+          const endsAt = Number.isFinite(period.endsAt) ? period.endsAt : null;
+          const of = { budget, budgetId: budget.id, periodId: period.id, process, endsAt };
+          sums.set(name, (sum = { ...of, spentNano: 0, unpricedCalls: 0 }));
+        }
+        if (costNano === undefined) sum.unpricedCalls += 1;
+        else sum.spentNano += costNano;
+      }
+    }
+  }
+  return [...sums.values()];
+}
+
+/** Judges what is spent now, all thresholds at once. The store keeps each to once in a period. */
+async function noteAlerts(
+  queries: Queries,
+  added: readonly AddedSpend[],
+  now: number,
+): Promise<void> {
+  const reached: (readonly (string | number)[])[] = [];
+  for (const [periodId, ofPeriod] of Map.groupBy(added, (each) => each.periodId)) {
+    const budgets = new Map(ofPeriod.map(({ budget }) => [budget.id, budget]));
+    const spend = await spendOf(
+      queries,
+      [...budgets.keys()].map((budgetId) => ({ budgetId, periodId })),
+    );
+    for (const [id, { spentNano }] of spend) {
+      const budget = budgets.get(id);
+      if (budget === undefined) continue;
+      for (const threshold of budget.alerts) {
+        if (!isReached(budget, threshold, spentNano)) continue;
+        reached.push([id, periodId, threshold, now, budget.mode, budget.limitNano, spentNano]);
+      }
+    }
+  }
+  if (reached.length === 0) return;
+  const columns = namesOf(alertColumns);
+  await sql`
+    insert into budget_alerts (${columns}, is_rearmed, call_sequence)
+    select ${columns}, 0, (select max(sequence) from usage) from ${rowsOf(alertColumns, reached)}
+    where true on conflict do nothing`.execute(queries);
+}
+
+const alertColumns = {
+  budget_id: "text",
+  period_id: "text",
+  threshold: "bigint",
+  at: "bigint",
+  mode: "text",
+  limit_nano: "bigint",
+  spent_nano: "bigint",
+} as const;
