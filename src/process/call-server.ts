@@ -6,8 +6,7 @@ import type { Peppers } from "../domain/keys/peppers.ts";
 import type { ReadKeyUse } from "../dialects/key-usage.ts";
 import { joinLacks } from "../control/platform/process-status.ts";
 import { sellableUnits } from "../domain/limits/capacity.ts";
-import type { SpendNote } from "../domain/money/budget.ts";
-import type { LiveFacts, ReadLimits, WantedKeys } from "../domain/live-facts.ts";
+import type { LiveFacts, WantedKeys } from "../domain/live-facts.ts";
 import type { PriceBook } from "../domain/money/price.ts";
 import type { Proxies } from "../domain/upstream-settings.ts";
 import type { Shutdown } from "../edge/shutdown.ts";
@@ -91,7 +90,7 @@ export class CallServer implements AsyncDisposable {
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
-  readonly #limits: ProcessLimits;
+  readonly limits: ProcessLimits;
   readonly #repeatable: RepeatableCalls;
   readonly #responses: StoredResponses;
   #config: Config;
@@ -112,7 +111,7 @@ export class CallServer implements AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
-    this.#limits = openLimits({ ...options, keys: this.#keyRing });
+    this.limits = openLimits({ ...options, keys: this.#keyRing });
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       store: control.claims,
@@ -153,7 +152,7 @@ export class CallServer implements AsyncDisposable {
    */
   async leave(timeoutMs: number): Promise<void> {
     const listener = this.#listener;
-    this.#limits.leave?.();
+    this.limits.leave?.();
     if (listener === undefined) return;
     // Where connections cannot be counted, callers may return on any of them.
     const left = this.#options.shutdown.leave(() => listener.connections ?? 1, timeoutMs);
@@ -169,14 +168,14 @@ export class CallServer implements AsyncDisposable {
     const { longestMs, p99Ms } = this.#services.overload.loop.ofLastMinute;
     return {
       notReady: this.whyNotReady(),
-      degraded: joinLacks([howDegraded(this.#keyRing), this.#limits.lack?.()]),
+      degraded: joinLacks([howDegraded(this.#keyRing), this.limits.lack?.()]),
       loopDelayLongestMs: longestMs,
       loopDelayP99Ms: p99Ms,
       openCalls: this.openCalls,
       calls: this.#running.entered,
       spoolBytes: this.#options.ledger.spoolBytes,
       keysGeneration: this.#keyRing.epoch,
-      chargesAs: this.#limits.chargesAs,
+      chargesAs: this.limits.chargesAs,
     };
   }
 
@@ -196,12 +195,6 @@ export class CallServer implements AsyncDisposable {
     );
   }
 
-  hearSpend(note: SpendNote): void {
-    this.#limits.hearSpend?.(note);
-  }
-
-  readonly readLimits: ReadLimits = (of) => this.#limits.read(of);
-
   /** Loads the keys, restores the limits and listens. Throws when the address is taken. */
   async start(): Promise<void> {
     const { ledger, portUse } = this.#options;
@@ -210,7 +203,7 @@ export class CallServer implements AsyncDisposable {
     // The process that it would replace may have them.
     if (portUse === "successor" && lack !== undefined) throw new StartProblem(lack);
     ledger.start();
-    await this.#limits.start();
+    await this.limits.start();
     this.#reportOversold();
     this.#listener = this.#listen();
     this.#services.overload.start();
@@ -271,7 +264,7 @@ export class CallServer implements AsyncDisposable {
     await shutdown.settle(() => this.#running.size);
     await this.#repeatable.close();
     this.#keyRing.stop();
-    await this.#limits.close();
+    await this.limits.close();
     await this.#options.ledger.shutDown();
   }
 
@@ -323,8 +316,8 @@ export class CallServer implements AsyncDisposable {
     return buildServices({
       ...overrides,
       peppers,
-      limits: this.#limits.store,
-      sharing: this.#limits.sharing,
+      limits: this.limits.store,
+      sharing: this.limits.sharing,
       config,
       clock,
       ledger,
@@ -397,7 +390,7 @@ export class CallServer implements AsyncDisposable {
       responses: this.#responses,
     };
     const { totalsOf } = this.#options.control;
-    const readUse: ReadKeyUse = (call) => readKeyUse(call, this.readLimits, totalsOf);
+    const readUse: ReadKeyUse = (call) => readKeyUse(call, this.limits.read, totalsOf);
     const whyNotReady = (): string | undefined => this.whyNotReady();
     const lack = (): string | undefined => howDegraded(this.#keyRing);
     return new RouteTable(dataRoutes({ ...parts, readUse, whyNotReady, howDegraded: lack }));

@@ -76,8 +76,8 @@ export class GatewayProcess implements AsyncDisposable {
         prices: (tables) => this.#prices.publish(tables),
         "config.changed": (text) => this.#follow(text),
         "live.read": (wanted) => this.#calls?.liveFacts(wanted),
-        "limits.read": (of) => this.#calls?.readLimits(of) ?? [],
-        spend: (note) => this.#calls?.hearSpend(note),
+        "limits.read": (of) => this.#calls?.limits.read(of) ?? [],
+        spend: (note) => this.#calls?.limits.hearSpend?.(note),
         "metrics.read": () => telemetry.metrics.collect(),
         refusals: ({ filter, limit }) => this.#refusals.list(filter, limit),
         leads: ({ adminUrl, ticketDigest }) => {

@@ -47,10 +47,9 @@ function sumsOf(
     const since = calendar.periodAt(budget, budget.createdAt).startsAt;
     for (const row of all) {
       if (row.startedAt < since || row.accountId !== budget.accountId) continue;
-      if (budget.applicationId !== undefined && budget.applicationId !== row.applicationId)
-        continue;
-      if (budget.keyId !== undefined && budget.keyId !== row.keyId) continue;
-      if (budget.model !== undefined && budget.model !== row.model) continue;
+      const { applicationId = row.applicationId, keyId = row.keyId, model = row.model } = budget;
+      const isOfApplication = applicationId === row.applicationId;
+      if (!isOfApplication || keyId !== row.keyId || model !== row.model) continue;
       const name = `${budget.id} ${calendar.periodAt(budget, row.startedAt).id}`;
       sums.set(name, (sums.get(name) ?? 0n) + BigInt(row.costNano ?? 0));
     }
@@ -59,7 +58,7 @@ function sumsOf(
 }
 
 function namedSums(sums: ReadonlyMap<string, bigint>): Record<string, string> {
-  const spent = [...sums].filter(([, sum]) => sum !== 0n).toSorted();
+  const spent = [...sums].filter(([, sum]) => sum !== 0n);
   return Object.fromEntries(spent.map(([name, sum]) => [name, String(sum)]));
 }
 
@@ -204,7 +203,10 @@ export function budgetContract(name: string, open: OpenGateways): void {
           const page = await stores.keys.loadKeys(epoch, 100);
           ({ epoch } = page);
           return page.changes
-            .map(({ keyId, live }) => `${keyId}: ${live?.budgets?.map(({ id }) => id) ?? "none"}`)
+            .map(
+              ({ keyId, live }) =>
+                `${keyId}: ${live?.budgets?.map(({ id }) => id).join() ?? "none"}`,
+            )
             .toSorted();
         };
         const change = (work: (budgets: StoreBudgets) => Promise<unknown>) =>

@@ -12,7 +12,6 @@ import { keepProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
-import type { OwnProcessRow } from "../../store/process-row.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigText, DemoAccess, MainState, ToControl } from "../messages.ts";
 import { StartProblem, type Handlers } from "../thread-link.ts";
@@ -118,7 +117,7 @@ export class ControlPlane implements AsyncDisposable {
       store: this.storage.spend,
       clock,
       rows: () => this.#rows.known,
-      state: () => ({ chargesAs: this.#main?.chargesAs, ingest: this.#ingest }),
+      state: () => ({ chargesAs: this.#main?.chargesAs, ingest: this.#leader?.ingest ?? "none" }),
       tell: (note) => link.tell("spend", note),
     });
     this.#export = telemetry.exportOf({
@@ -278,11 +277,6 @@ export class ControlPlane implements AsyncDisposable {
     );
   }
 
-  get #ingest(): OwnProcessRow["ingest"] {
-    if (this.#leader === undefined) return "none";
-    return this.#leader.jobs.ingest.isBehind ? "behind" : "done";
-  }
-
   #whyNotReady(): string | undefined {
     if (this.#shutdown.hasBegun) return "shutting down";
     const main = this.#main;
@@ -313,13 +307,8 @@ export class ControlPlane implements AsyncDisposable {
         this.#main = state;
         onTick?.();
       },
-      "keys.load": async ({ since, limit }) => {
-        const page = await keys.loadKeys(since, limit);
-        // What is spent under new budgets is known before the first call that they can refuse.
-        const hasBudgets = page.changes.some(({ live }) => live?.budgets !== undefined);
-        if (hasBudgets && page.ageMs === undefined) await this.#spend.look();
-        return page;
-      },
+      "keys.load": async ({ since, limit }) =>
+        this.#spend.before(await keys.loadKeys(since, limit)),
       "keys.used": (uses) => {
         for (const [publicId, at] of uses) lastUse.note(publicId, at);
         this.#recent.note(uses);
@@ -369,7 +358,7 @@ export class ControlPlane implements AsyncDisposable {
         text: this.#text,
         main: this.#main,
         notReady: this.#whyNotReady(),
-        ingest: this.#ingest,
+        ingest: this.#leader?.ingest ?? "none",
         adminUrl: this.#config.admin.publicUrl ?? this.adminUrl,
       }),
       // Until then, a process that is cut off may still accept keys.

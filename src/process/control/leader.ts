@@ -10,6 +10,7 @@ import type { Listener, PortUse } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import { adminRoutes } from "../../control/admin-routes.ts";
+import type { OwnProcessRow } from "../../store/process-row.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ToControl, ToMain } from "../messages.ts";
 import type { ThreadLink } from "../thread-link.ts";
@@ -73,6 +74,10 @@ export class Leader {
 
   get ticketDigest(): string {
     return this.#plane.ticketDigest;
+  }
+
+  get ingest(): OwnProcessRow["ingest"] {
+    return this.#options.jobs.ingest.isBehind ? "behind" : "done";
   }
 
   get jobs(): LeaderJobs {

@@ -2,6 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { SpendNote } from "../../domain/money/budget.ts";
 import { Coalesced } from "../../domain/waiting/coalesced.ts";
 import { wait } from "../../domain/waiting/wait.ts";
+import type { KeyChanges } from "../../store/store.ts";
 import type { OwnProcessRow, ProcessRow } from "../../store/process-row.ts";
 import type { SpendStore } from "../../store/repositories/budgets/spend.ts";
 import { machineOf } from "./process-rows.ts";
@@ -45,9 +46,15 @@ export class SpendFeed {
     await this.#looking.idle();
   }
 
-  /** Tells what has changed. Throws `StorageUnavailable`: then what was told before stays. */
-  look(): Promise<void> {
-    return this.#looking.run();
+  /**
+   * Returns the keys once the main thread has what was spent under their budgets: a new one may be spent
+   * already. Throws `StorageUnavailable`.
+   */
+  async before(page: KeyChanges): Promise<KeyChanges> {
+    const hasBudgets = page.changes.some(({ live }) => live?.budgets !== undefined);
+    // Without the database, what was told before stays.
+    if (hasBudgets && page.ageMs === undefined) await this.#looking.run();
+    return page;
   }
 
   async #run(): Promise<void> {
