@@ -24,12 +24,18 @@ export interface AdminRouteOptions {
 }
 
 const page = { method: "GET", access: "public" } as const;
-const probe = { ...page, answersAnyHost: true } as const;
+const probe = { ...page, hosts: "any" } as const;
 
 export function adminRoutes(options: AdminRouteOptions): readonly Route[] {
   const { renderMetrics, whyNotReady, howDegraded, control } = options;
   return [
-    { ...page, path: "/metrics", handle: async () => metricsReply(await renderMetrics()) },
+    // They tell of all accounts.
+    {
+      ...page,
+      hosts: "inside",
+      path: "/metrics",
+      handle: async () => metricsReply(await renderMetrics()),
+    },
     { ...probe, path: "/healthz", handle: health },
     { ...probe, path: "/readyz", handle: createReadiness(whyNotReady, howDegraded) },
     ...control,

@@ -38,10 +38,22 @@ test("it answers at loopback, at its public URL and where the operator says, on 
   const hosts = ["localhost", "127.0.0.1:1", "[::1]:8081", "LOCALHOST.", "console.example.com"];
   for (const host of [...hosts, "prom.internal:9090", "10.200.3.4:8081"]) {
     for (const path of paths) {
-      const expected = path === "/admin/v1/keys" ? 401 : 200;
+      const isForHolders = !(path === "/metrics" && host === "console.example.com");
+      const expected = path === "/admin/v1/keys" ? 401 : isForHolders ? 200 : 421;
       expect([host, path, (await ask(path, host)).status]).toEqual([host, path, expected]);
     }
   }
+});
+
+test("metrics tell of all accounts, so where account holders sign in they are not answered unless the operator says so", async () => {
+  const refused = await ask("/metrics", "console.example.com:8443");
+  const { error } = (await refused.json()) as { error: { code: string; message: string } };
+  expect([refused.status, error.code]).toEqual([421, "unknown_host"]);
+  expect(error.message).toContain("admin.hosts");
+  const admin = "{ public_url: https://console.example.com, hosts: [console.example.com] }";
+  await using open = await startGateway({ sections: { admin } });
+  const host = "console.example.com";
+  expect((await fetch(`${open.adminUrl}/metrics`, { headers: { host } })).status).toBe(200);
 });
 
 test("probes are answered at any host, here and at the data listener", async () => {

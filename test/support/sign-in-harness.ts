@@ -72,7 +72,13 @@ export class SignInHarness implements AsyncDisposable {
     const isOwnHost = (): boolean => true;
     const peppers = testPeppers();
     const parts = { store, clock, peppers, settings };
-    this.gate = createAdminGate({ ...parts, publicUrl, isOwnHost, isLocalToken });
+    this.gate = createAdminGate({
+      ...parts,
+      publicUrl,
+      isOwnHost,
+      isInside: isOwnHost,
+      isLocalToken,
+    });
     const routes = signInRoutes({
       store,
       clock,

@@ -25,6 +25,8 @@ import type { User } from "../../store/entities.ts";
 interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "peppers"> {
   readonly settings: Pick<AdminSettings, "sessionIdleMs" | "requestsPerMinute">;
   readonly isOwnHost: (host: string) => boolean;
+  /** Of own hosts: not the public one, unless it is configured as another one too. */
+  readonly isInside: (host: string) => boolean;
   /** Without a slash at its end, such as `https://console.example.com`. */
   readonly publicUrl: () => string;
   readonly isLocalToken: (text: string) => boolean;
@@ -44,8 +46,9 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
   const known = new Map<string, true>();
   const countAddress = (address: string): void => requests.count(`from ${addressGroup(address)}`);
   return {
-    checkHost(host) {
+    checkHost(host, wanted) {
       if (!options.isOwnHost(host)) throw unknownHost(host);
+      if (wanted === "inside" && !options.isInside(host)) throw publicHost(host);
     },
     async identify(admin) {
       const { request, address } = admin;
@@ -211,6 +214,15 @@ function unknownHost(host: string): GatewayError {
     message:
       `The admin listener does not answer to the host '${host}'. Use the address of ` +
       "admin.public_url, or add the host to admin.hosts in the configuration.",
+  });
+}
+
+/** For what tells of all accounts without a sign-in. */
+function publicHost(host: string): GatewayError {
+  return new GatewayError("unknown_host", {
+    message:
+      `This is not answered at '${host}', the host of admin.public_url, where account holders sign in. ` +
+      "Ask at another host of the admin listener, or add this one to admin.hosts, too.",
   });
 }
 

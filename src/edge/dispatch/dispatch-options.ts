@@ -72,8 +72,8 @@ type AdminRequest = Pick<AnonymousAdminCall, "request" | "address"> & {
 
 /** Access to the control plane; implemented by `control/sign-in`. */
 export interface AdminGate {
-  /** Throws 421 for an unknown host; `host` has no port. */
-  checkHost(host: string): void;
+  /** Throws 421 for an unknown host, or one that is not `inside`; `host` has no port. */
+  checkHost(host: string, wanted?: "inside"): void;
   /**
    * The principal of a session or a token. Throws 401 without one, 403 for a wrong origin or a
    * missing CSRF token, 429 for too many requests.

@@ -130,7 +130,7 @@ function handle(context: RequestContext, sent: SentPath | undefined): Reply | Pr
   const { parameter } = match;
   const route = routeFor(match.route, request.headers);
   context.route = route.path;
-  if (route.answersAnyHost !== true) options.gate?.checkHost(target.host);
+  if (route.hosts !== "any") options.gate?.checkHost(target.host, route.hosts);
   switch (route.access) {
     case "public":
       return route.handle(context.call(parameter));

@@ -57,8 +57,11 @@ interface RouteShape {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   /** Exact, or with a trailing `*` for the rest of the path, or with parameters such as `{id}`. */
   readonly path: string;
-  /** For probes, which send an address as host; other admin routes answer known hosts only. */
-  readonly answersAnyHost?: true;
+  /**
+   * Admin routes answer at known hosts. `any`: for probes, which send an address as host; `inside`: not
+   * at the public one, where account holders sign in.
+   */
+  readonly hosts?: "any" | "inside";
   /** It always refuses, so the list of endpoints in a 404 leaves it out. */
   readonly isUnlisted?: true;
 }

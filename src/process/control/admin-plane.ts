@@ -39,7 +39,8 @@ export function createAdminPlane(options: AdminPlaneOptions) {
   const { hostname } = listen.admin;
   const publicHosts =
     settings.publicUrl === undefined ? [] : [new URL(settings.publicUrl).hostname];
-  const hosts = createHostList([...loopbackHosts, hostname, ...publicHosts, ...settings.hosts]);
+  const inside = createHostList([...loopbackHosts, hostname, ...settings.hosts]);
+  const outside = createHostList(publicHosts);
   const local = new LocalAccess({ dataDir, pid, random });
   const token = settings.bootstrapToken;
   const bootstrap = new Bootstrap({ store, clock, random, token, onBootstrapToken });
@@ -47,7 +48,8 @@ export function createAdminPlane(options: AdminPlaneOptions) {
     ...services,
     settings,
     publicUrl,
-    isOwnHost: (host) => hosts.has(host),
+    isOwnHost: (host) => inside.has(host) || outside.has(host),
+    isInside: (host) => inside.has(host),
     isLocalToken: (text) => local.isToken(text),
   });
   const signIn = {
