@@ -2,6 +2,7 @@ import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { RefusalExplanation, RefusalRule } from "../domain/errors/refusal.ts";
 import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../domain/limits/headers.ts";
 import type { LimitDecision } from "../store/limits/limit-store.ts";
+import { budgetRefusal } from "./budget-refusal.ts";
 import { accountScopeId, asideOf, type Guarantee } from "./plan-scopes.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation } from "./estimate/estimate.ts";
@@ -33,7 +34,8 @@ interface BrokenLimit {
 
 /** 429 with what the caller can do about it, and an explanation for the operator. */
 export function admissionRefusal(refused: RefusedAdmission): GatewayError {
-  const { overrun } = refused.decision;
+  const { overrun, budget } = refused.decision;
+  if (budget !== undefined) return budgetRefusal(refused, budget);
   return overrun === undefined ? limitRefusal(refused) : overrunRefusal(refused, overrun);
 }
 

@@ -5,6 +5,7 @@ import {
   callOf,
   gatewayErrorOf,
   modelOf,
+  plainWork,
   snapshotOf,
   targetOf,
 } from "../../test/support/pipeline-fixtures.ts";
@@ -12,6 +13,8 @@ import { plainKey } from "../../test/support/plain-key.ts";
 import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Limits, Plan } from "../domain/limits/plan.ts";
+import { Calendar } from "../domain/money/calendar.ts";
+import { PublishedPrices } from "../domain/money/price.ts";
 import { MemoryLimitStore } from "../store/limits/memory/limit-store.ts";
 import { refusedByShare } from "../store/limits/decision.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
@@ -23,6 +26,8 @@ import {
   countRequest,
 } from "./admit.ts";
 import { minuteScopes } from "../domain/limits/limit-scope.ts";
+
+const money = { prices: new PublishedPrices(), calendar: new Calendar() };
 
 /** Refusals are rejections, at once or later. */
 async function admit(...asked: Parameters<typeof admitNow>): Promise<Admission> {
@@ -44,8 +49,9 @@ function setUp(limits: Partial<Limits>) {
       model: modelOf(),
       estimate: { inputTokens: tokens, outputTokens: 0 },
       output: { cap: 0, choices: 1 },
+      ...plainWork,
     };
-    return admit(request, { limits: store, clock });
+    return admit(request, { limits: store, clock, ...money });
   };
   const refused = (tokens: number): Promise<GatewayError> => gatewayErrorOf(ask(tokens));
   return { ask, refused, clock, store, caller };
@@ -187,9 +193,10 @@ function setUpGuarantee(units = 3, contextWindow = 200) {
       model: models[alias],
       estimate: { inputTokens: input, outputTokens: output },
       output: { cap: isCapped ? output : undefined, choices: 1 },
+      ...plainWork,
     };
   };
-  const services = { limits: store, clock };
+  const services = { limits: store, clock, ...money };
   const ask = (wish: Wish) => admit(requestOf(wish), services);
   const leftOfPlan = () => store.peek(minuteScopes("key:key_a", caller.limits));
   return { ask, requestOf, leftOfPlan, store, clock, services };
@@ -370,10 +377,11 @@ describe("a request that was counted when it came", () => {
       model: modelOf(),
       estimate: { inputTokens: tokens, outputTokens: 0 },
       output: { cap: 0, choices: 1 },
+      ...plainWork,
     };
     const scopes = minuteScopes("key:key_a", caller.limits);
     const left = () => store.peek(scopes);
-    return { admitting: admit(request, { limits: store, clock }), left };
+    return { admitting: admit(request, { limits: store, clock, ...money }), left };
   }
 
   test("is one request with its tokens", async () => {
@@ -418,7 +426,8 @@ describe("a call without a cap", () => {
       const call = callOf({ id: `req_${calls}`, caller, snapshot });
       const model = modelOf({ maxOutputTokens: 1_000 });
       const output = { cap: undefined, choices };
-      return admit({ call, model, estimate, output }, { limits: store, clock });
+      const request = { call, model, estimate, output, ...plainWork };
+      return admit(request, { limits: store, clock, ...money });
     };
     return { ask };
   }

@@ -19,6 +19,17 @@ import {
   scopeTerms,
 } from "./plan-scopes.ts";
 import {
+  type Budgeted,
+  budgetedOf,
+  budgetsOf,
+  chargeOf,
+  dearestNano,
+  type MoneyRequest,
+  type MoneyServices,
+  provisionedNano,
+  type ReservedTokens,
+} from "./reserve-money.ts";
+import {
   type ReservationRequest,
   reservationUnder,
   type TokenReservation,
@@ -33,18 +44,23 @@ export interface Admission {
   readonly outputCap: number | undefined;
   readonly capacityClass: CapacityClass;
   readonly state: LimitState;
+  /** Undefined: no budget refuses calls of the key. */
+  readonly budgeted?: Budgeted | undefined;
 }
 
-export interface AdmissionRequest extends ReservationRequest {
+export interface AdmissionRequest extends ReservationRequest, MoneyRequest {
   readonly call: Call;
+  readonly model: Model;
   /** Whether the input was counted; otherwise its tokens are an estimate. */
   readonly isCounted?: boolean;
 }
 
-interface AdmissionServices {
+interface CountServices {
   readonly limits: LimitStore;
   readonly clock: Clock;
 }
+
+interface AdmissionServices extends CountServices, MoneyServices {}
 
 /**
  * Reserves what a call needs, in its guarantee or else under the plan of the key, or throws 429 or
@@ -69,13 +85,16 @@ async function admitGuaranteed(
   const reservation = reservationUnder(guarantee.tokens, request);
   const { tokens, mostTokens } = reservation;
   const { scopes } = guarantee;
-  const decision = await services.limits.acquire({ callId: call.id, scopes, tokens, mostTokens });
+  const { limits, prices } = services;
+  const budgets = budgetsOf(request, services);
+  const reserveNano = budgets && provisionedNano(request, billedOf(request, reservation), prices);
+  const asked = { callId: call.id, scopes, tokens, mostTokens, budgets, reserveNano };
+  const decision = await limits.acquire(asked);
   if (decision.isAdmitted) {
-    if (call.counted !== undefined) await services.limits.uncount(call.counted);
-    return admissionOf(request, reservation, {
-      state: decision.state,
-      capacityClass: "provisioned",
-    });
+    if (call.counted !== undefined) await limits.uncount(call.counted);
+    const { state } = decision;
+    const budgeted = budgets && budgetedOf(request, chargeOf(budgets, limits), reserveNano);
+    return admissionOf(request, reservation, { state, capacityClass: "provisioned", budgeted });
   }
   const now = services.clock.now();
   const guaranteed = { request, guarantee, decision, askedTokens: tokens, now };
@@ -93,23 +112,30 @@ function admitUnderPlan(
   const reservation = reservationUnder(call.caller.limits.tokensPerMinute, request);
   const { tokens, mostTokens } = reservation;
   const { counted } = call;
+  const { limits, prices } = services;
   const scopes = counted?.scopes ?? planScopes(call);
+  const budgets = budgetsOf(request, services);
+  const reserveNano = budgets && dearestNano(request, billedOf(request, reservation), prices);
   const decide = (decision: LimitDecision): Admission | Promise<Admission> => {
     if (decision.isAdmitted) {
+      const { state } = decision;
       const capacityClass = guaranteed === undefined ? "on-demand" : "spillover";
-      return admissionOf(request, reservation, { state: decision.state, capacityClass });
+      const budgeted = budgets && budgetedOf(request, chargeOf(budgets, limits), reserveNano);
+      return admissionOf(request, reservation, { state, capacityClass, budgeted });
     }
     const refused = { request, decision, askedTokens: tokens, now: services.clock.now() };
     return refusalOf(soonerOf(refused, guaranteed), services).then((error) => {
       throw error;
     });
   };
-  const decision = services.limits.acquire({
+  const decision = limits.acquire({
     callId: call.id,
     scopes,
     tokens,
     mostTokens,
     counted,
+    budgets,
+    reserveNano,
   });
   return decision instanceof Promise ? decision.then(decide) : decide(decision);
 }
@@ -144,9 +170,14 @@ function soonerOf(plan: RefusedAdmission, guarantee: RefusedAdmission | undefine
 function admissionOf(
   { model }: AdmissionRequest,
   { tokens: reservedTokens, outputCap }: TokenReservation,
-  { capacityClass, state }: Pick<Admission, "capacityClass" | "state">,
+  { capacityClass, state, budgeted }: Pick<Admission, "capacityClass" | "state" | "budgeted">,
 ): Admission {
-  return { model, reservedTokens, outputCap, capacityClass, state };
+  return { model, reservedTokens, outputCap, capacityClass, state, budgeted };
+}
+
+function billedOf({ estimate }: AdmissionRequest, { tokens }: TokenReservation): ReservedTokens {
+  const { inputTokens } = estimate;
+  return { inputTokens, outputTokens: Math.max(0, tokens - inputTokens) };
 }
 
 /** False when the request is larger than every limit it may be under: no waiting would help. */
@@ -182,7 +213,7 @@ type ArrivingRequest = Pick<Call, "caller" | "environment" | "snapshot">;
 export function countRequest(
   kind: RequestKind,
   request: ArrivingRequest,
-  services: AdmissionServices,
+  services: CountServices,
 ): CountedRequest | undefined | Promise<CountedRequest | undefined> {
   const isCall = kind === "call";
   const countedOf = (decision: CountDecision): CountedRequest | undefined => {

@@ -260,6 +260,7 @@ test("a call that the ledger refuses is refused, returns its tokens and has a ro
   const { error } = await run([adapterOf(sound.url)], {
     ledger,
     limits: {
+      process: "one",
       acquire: (request) => limits.acquire(request),
       count: (scopes) => limits.count(scopes),
       uncount: () => undefined,
@@ -282,6 +283,7 @@ test("a call refused by a limit has a row and was never opened", async () => {
   const { error } = await run([adapterOf(sound.url)], {
     ledger,
     limits: {
+      process: "one",
       acquire: (request) => refuse.acquire({ ...request, tokens: 10_000_000 }),
       count: (scopes) => refuse.count(scopes),
       uncount: () => undefined,

@@ -55,7 +55,8 @@ export async function runCall<Answer>(
   );
   try {
     checkModels(model, { call, work });
-    const request = { call, model, estimate, output };
+    const { arrivedAt } = meter;
+    const request = { call, model, estimate, output, arrivedAt, size, work };
     const admitting = admit(
       canEverFit(request) ? request : await counted(request, work, { call, meter, services }),
       services,

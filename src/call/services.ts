@@ -1,6 +1,7 @@
 import type { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { CapacityGate } from "../admission/capacity/place.ts";
+import type { Calendar } from "../domain/money/calendar.ts";
 import type { TokenEstimator } from "../admission/estimate/estimate.ts";
 import type { OnHookFailed } from "./hooks.ts";
 import type { CountingTargets } from "./counting-targets.ts";
@@ -19,6 +20,7 @@ import type { Transport } from "../upstream-client/transport.ts";
 /** What the steps of a call depend on; `app.ts` builds it once. */
 export interface CallServices extends MeterServices {
   readonly estimator: TokenEstimator;
+  readonly calendar: Calendar;
   readonly random: () => number;
   /** Of what only upstreams understand. */
   readonly tags: ValueTags;

@@ -88,7 +88,7 @@ export function servedHeaders(
   const { limitHeaders } = dialect;
   return limitHeaders === undefined
     ? headers
-    : Object.assign(headers, limitHeaders(admission.state, clock.now()));
+    : Object.assign(headers, limitHeaders({ state: admission.state, nowMs: clock.now() }));
 }
 
 /** `frequency_penalty=dropped, temperature=1`: a dictionary of RFC 9651. */

@@ -53,6 +53,8 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
   return {
     store: limits,
     read: limits.read,
+    chargesAs: limits.process,
+    hearSpend: (note) => limits.hearSpend(note),
     sharing: undefined,
     async start() {
       if (!(await handOver.take())) snapshot.restore();

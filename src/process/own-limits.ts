@@ -1,5 +1,6 @@
 import type { CountedRequest, LimitScope } from "../domain/limits/limit-scope.ts";
 import type { ReadLimits } from "../domain/live-facts.ts";
+import type { SpendNote } from "../domain/money/budget.ts";
 import { countedSlots, slotMs } from "../domain/limits/slots.ts";
 import {
   MemoryLimitStore,
@@ -66,6 +67,15 @@ export class OwnLimits implements LimitStore {
     this.#own = { store: new MemoryLimitStore(options), givers: [] };
   }
 
+  get process(): string {
+    return this.#own.store.process;
+  }
+
+  /** What was spent under budgets, as the control thread tells it. */
+  hearSpend(note: SpendNote): void {
+    (this.#gift?.before ?? this.#own).store.hearSpend(note);
+  }
+
   get isGiven(): boolean {
     return this.#gift !== undefined;
   }
@@ -97,8 +107,8 @@ export class OwnLimits implements LimitStore {
     this.#storeOf(callId).use(callId, tokens);
   }
 
-  settle(callId: string, tokens: number): void {
-    this.#storeOf(callId).settle(callId, tokens);
+  settle(callId: string, tokens: number, costNano?: number): void {
+    this.#storeOf(callId).settle(callId, tokens, costNano);
     if (this.#gift?.calls.has(callId) === true) this.#gift.tell({ settle: [callId, tokens] });
   }
 

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { ManualClock } from "../support/manual-clock.ts";
+import type { SpendNote } from "../../src/domain/money/budget.ts";
 import type { Limits } from "../../src/domain/limits/plan.ts";
 import {
   type LimitScope,
@@ -9,7 +10,10 @@ import {
 import type { LimitDecision, LimitStore } from "../../src/store/limits/limit-store.ts";
 
 /** `tick` runs each second where a store has it. */
-export type TimedLimitStore = LimitStore & { tick?(): Promise<void> };
+export type TimedLimitStore = LimitStore & {
+  tick?(): Promise<void>;
+  hearSpend?(note: SpendNote): void;
+};
 
 export type CreateLimitStore = (clock: ManualClock) => TimedLimitStore | Promise<TimedLimitStore>;
 
@@ -39,6 +43,10 @@ export class LimitStoreFixture {
   async reset(): Promise<void> {
     this.#clock = new ManualClock({ monotonicMs: 1_000_000 });
     this.#store = await this.#create(this.#clock);
+  }
+
+  hearSpend(note: SpendNote): void {
+    this.#store?.hearSpend?.(note);
   }
 
   /** A long time, in which the store does what it does each second. */

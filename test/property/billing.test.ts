@@ -192,7 +192,7 @@ test("the counts of one account's upstreams do not change another's reservations
       const uncount: typeof limits.uncount = (counted) => limits.uncount(counted);
       const services = {
         ...plain.services,
-        limits: { acquire, settle, use, count, uncount },
+        limits: { process: limits.process, acquire, settle, use, count, uncount },
       };
       if (isShared) await callAs("acct_b", others, services);
       await callAs("acct_a", own, services);

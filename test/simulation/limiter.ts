@@ -28,7 +28,7 @@ export interface Reservation {
   settledTokens: number | undefined;
 }
 
-type Direct = Pick<MemoryLimitStore, "count" | "uncount" | "acquire" | "use" | "settle">;
+type Direct = Pick<LimitStore, "process" | "count" | "uncount" | "acquire" | "use" | "settle">;
 
 const slowFactor = 20;
 
@@ -90,6 +90,7 @@ export class SharedLimiter {
 
   #directOf(client: LimiterClient) {
     return {
+      process: "simulated",
       // Calls of the simulation are not counted before: admission counts them.
       count: notCounted,
       uncount: notCounted,
@@ -234,10 +235,10 @@ export class SharedLimiter {
     });
     const refusing = scopes.find(({ id }) => id === decision.scopeId);
     const audit = this.#audits.get(decision.scopeId);
-    if (refusing === undefined || audit === undefined) {
+    const { dimension, overrun } = decision;
+    if (refusing === undefined || audit === undefined || dimension === "money") {
       problems.push(["I7", `${decision.scopeId} refused and was not asked`]);
     } else {
-      const { dimension, overrun } = decision;
       const asked = { scope: refusing, tokens, most, now: this.#world.time.now };
       problems.push(
         ...(overrun === undefined

@@ -4,6 +4,7 @@ import { buildRouting, type RoutingServices } from "../../src/process/wiring/bui
 import { type Clock, systemClock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
+import { Calendar } from "../../src/domain/money/calendar.ts";
 import { PublishedPrices } from "../../src/domain/money/price.ts";
 import type { Limits } from "../../src/domain/limits/plan.ts";
 import type { RoutingSettings } from "../../src/domain/settings.ts";
@@ -141,6 +142,13 @@ export function callerOf(limits: Limits = generous): Caller {
   };
 }
 
+/** What of a request decides its price, for calls under no budget. */
+export const plainWork = {
+  arrivedAt: 1_000_000,
+  size: { textBytes: 0, attachmentTokens: 0 },
+  work: { inputs: 1 },
+};
+
 export interface CallValues extends Omit<Partial<Call>, "signal"> {
   readonly signal?: EndSignal;
 }
@@ -226,6 +234,7 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
     names: new Pseudonyms(testPeppers()),
     limits,
     estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: clock.monotonic() }),
+    calendar: new Calendar(),
     ledger,
     prices: new PublishedPrices(),
     onCallEnded: () => undefined,

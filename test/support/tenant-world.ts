@@ -1,3 +1,4 @@
+import { Calendar } from "../../src/domain/money/calendar.ts";
 import { PublishedPrices } from "../../src/domain/money/price.ts";
 import { insertKey } from "../../src/control/keys/issue-key.ts";
 import type { Application } from "../../src/store/entities.ts";
@@ -62,6 +63,7 @@ export class TenantWorld implements AsyncDisposable {
   readonly #applications: Application[] = [];
   readonly #keys: Key[][] = [];
   #limits: MemoryLimitStore;
+  readonly #calendar = new Calendar();
   #services: MeterServices;
   #ledger = new KeptLedger();
   #storedRows = 0;
@@ -210,7 +212,7 @@ export class TenantWorld implements AsyncDisposable {
   }
 
   async #run(account: number, call: Call, asking: Asking): Promise<void> {
-    const { estimator, limits } = this.#services;
+    const { estimator } = this.#services;
     const [model = modelOf()] = call.environment.models.values();
     const { accountId, id: keyId } = call.caller.key;
     const subject = { accountId, keyId, model, nowMs: this.clock.monotonic() };
@@ -222,9 +224,11 @@ export class TenantWorld implements AsyncDisposable {
       { call, model, size, output, estimate, inputs: choices, isStreamed: true, dialect: "chat" },
       this.#services,
     );
-    const request = { call, model, estimate, output };
+    const { arrivedAt } = meter;
+    const work = { inputs: choices };
+    const request = { call, model, estimate, output, arrivedAt, size, work };
     try {
-      const admission = await admit(request, { limits, clock: this.clock });
+      const admission = await admit(request, { ...this.#services, calendar: this.#calendar });
       await meter.admitted(admission);
       const ofChoice = Math.min(admission.outputCap ?? cap ?? mostOutputTokens, mostOutputTokens);
       const mostOutput = choices * ofChoice;

@@ -12,6 +12,7 @@ import {
   listCandidates,
   type TargetGroup,
 } from "../../routing/candidates.ts";
+import { isPriced, type PricedWork } from "../../admission/reserve-money.ts";
 import type { InputSize, OutputExpectation } from "../../admission/estimate/estimate.ts";
 import type { Attempt, AttemptContext } from "./attempt.ts";
 
@@ -19,7 +20,7 @@ interface CandidateSearch {
   readonly call: Call;
   readonly admission: Admission;
   readonly work: Pick<CallWork<unknown>, "check" | "isTagged" | "continues">;
-  readonly services: Pick<CallServices, "health" | "prober" | "random" | "tags">;
+  readonly services: Pick<CallServices, "health" | "prober" | "random" | "tags" | "prices">;
 }
 
 interface ModelSearch extends Pick<CandidateSearch, "call"> {
@@ -53,10 +54,11 @@ export function candidatesOf(search: CandidateSearch): FoundCandidates {
       leftOut.push({ target: "-", model: alias, why: `fallback left out; ${why}` });
     } else groups.push(...groupsOf(fallback, true, search));
   }
-  const candidates = listCandidates(groups, services.random);
+  const priced = admission.budgeted === undefined ? groups : pricedOf(groups, leftOut, search);
+  const candidates = listCandidates(priced, services.random);
   // No fallback may take this call, so the input is too long.
   if (candidates.length === 0 && tooSmall !== undefined) work.check(model);
-  return { candidates, leftOut, groups };
+  return { candidates, leftOut, groups: priced };
 }
 
 /**
@@ -138,6 +140,23 @@ function mayUseTarget({ pool }: Target, { call, admission }: CandidateSearch): b
   return pool === undefined || call.snapshot.pools.get(pool)?.kind !== "dedicated";
 }
 
+/** Without targets whose price is not known. A pool of the key's units is paid by them. */
+function pricedOf(
+  groups: readonly TargetGroup[],
+  leftOut: CandidateNote[],
+  { call, admission, services }: CandidateSearch,
+): readonly TargetGroup[] {
+  const { budgeted, capacityClass } = admission;
+  const isKnown = ({ target, model }: FoundTarget): boolean => {
+    const isOwn = target.pool === call.caller.key.provisionedPool;
+    if (budgeted === undefined || (isOwn && capacityClass === "provisioned")) return true;
+    if (isPriced(target.id, budgeted, services.prices)) return true;
+    leftOut.push({ target: target.id, model: model.alias, why: "no price, and under a budget" });
+    return false;
+  };
+  return groups.map((group) => ({ ...group, targets: group.targets.filter(isKnown) }));
+}
+
 /** Probes the targets whose time out is over, if others serve the call meanwhile. */
 export function probeDue({ candidates, groups }: FoundCandidates, search: CandidateSearch): void {
   if (candidates[0]?.isReady !== true) return;
@@ -169,13 +188,11 @@ interface PossibleTarget {
  * A call's request and how it is sent to a target: what differs between chat, streamed chat and
  * embeddings.
  */
-export interface CallWork<Answer> {
+export interface CallWork<Answer> extends PricedWork {
   readonly alias: string;
   readonly kind: ModelKind;
   readonly dialect: CallDialect;
   readonly isStreamed: boolean;
-  /** How many inputs, each of at most a context window, upstreams may read. */
-  readonly inputs: number;
   /** What admission reserves for, of this model. */
   expectedOutput(model: Model): OutputExpectation;
   /** The part of the call that no attempt has answered yet, from 0 to 1. */

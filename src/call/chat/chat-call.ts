@@ -4,6 +4,7 @@ import {
   choiceCount,
   type Conversation,
   fieldOf,
+  type Turn,
 } from "../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
@@ -188,6 +189,14 @@ class ChatWork<Answer> implements CallWork<Answer> {
     this.#progress = new ChoiceProgress(this.inputs);
   }
 
+  get serviceTier(): string | undefined {
+    return this.#request.options.serviceTier;
+  }
+
+  isKeptAnHour(): boolean {
+    return isKeptAnHour(this.#request);
+  }
+
   get isTagged(): boolean {
     return hasTags(this.#request);
   }
@@ -241,6 +250,14 @@ class ChatWork<Answer> implements CallWork<Answer> {
     const request = capped(withHiddenNames(prepared, attempt), attempt);
     return this.#options.ask({ request, codec, attempt }, this.#progress);
   }
+}
+
+/** Whether a mark asks the provider to keep a part of the prompt for an hour. */
+function isKeptAnHour({ turns, tools }: Conversation): boolean {
+  const isMarked = ({ cacheMark }: Pick<Turn, "cacheMark">): boolean => cacheMark?.ttl === "1h";
+  const isIn = (block: Block): boolean =>
+    isMarked(block) || (block.type === "tool-result" && block.content.some(isIn));
+  return tools.some(isMarked) || turns.some((turn) => isMarked(turn) || turn.blocks.some(isIn));
 }
 
 function withHiddenNames(request: Conversation, attempt: Attempt): Conversation {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
+import { Calendar } from "../../domain/money/calendar.ts";
 import { KeptLedger } from "../../../test/support/ledger-fixtures.ts";
-import { callOf, modelOf, pipelineOf } from "../../../test/support/pipeline-fixtures.ts";
+import { callOf, modelOf, pipelineOf, plainWork } from "../../../test/support/pipeline-fixtures.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
@@ -48,8 +49,8 @@ async function setUp({ takes = true } = {}) {
       onSettleFailed: () => undefined,
     },
   );
-  const request = { call, model, estimate, output: { cap: 0, choices: 1 } };
-  const admission = await admit(request, { limits, clock });
+  const request = { call, model, estimate, output: { cap: 0, choices: 1 }, ...plainWork };
+  const admission = await admit(request, { limits, clock, prices, calendar: new Calendar() });
   ledger.takes = takes;
   const failure = await meter.admitted(admission);
   expect(failure?.message).toBe(takes ? undefined : "no room");

@@ -77,7 +77,8 @@ const checkpointIntervalMs = 5_000;
 export class Meter {
   readonly #services: MeterServices;
   readonly #subject: MeterSubject;
-  readonly #startedAt: number;
+  /** Milliseconds since the epoch. */
+  readonly arrivedAt: number;
   readonly #parsedAt: number;
   #admittedAt: number | undefined;
   #admission: Admission | undefined;
@@ -104,7 +105,7 @@ export class Meter {
     this.#tokens = new CallUsage(subject.model.kind, this.#reservedInput);
     const { clock } = services;
     this.#parsedAt = clock.monotonic();
-    this.#startedAt = Math.round(clock.now() - (this.#parsedAt - subject.call.receivedAt));
+    this.arrivedAt = Math.round(clock.now() - (this.#parsedAt - subject.call.receivedAt));
   }
 
   /** The call may run once this resolves, unless the ledger refuses it. */
@@ -210,9 +211,9 @@ export class Meter {
     this.#final = this.#finalUsage(outcome, end.status);
     const { inputTokens, outputTokens } = this.#final.usage;
     const all = this.#tokens.withFailed(this.#final);
-    if (this.#admission !== undefined) this.#settle(all.usage);
     this.path.serving?.conclude(attemptEndOf(outcome, error));
     const record = this.#record(end, all);
+    if (this.#admission !== undefined) this.#settle(all.usage, record.costNano);
     this.#recorded = this.#services.ledger.close(record);
     this.path.serving?.release(inputTokens + outputTokens);
     const { origin, hooks } = this.#subject.call;
@@ -279,10 +280,10 @@ export class Meter {
     this.#services.ledger.checkpoint(this.#subject.call.id, { outputTokens: tokens });
   }
 
-  #settle(usage: TokenUsage): void {
+  #settle(usage: TokenUsage, costNano: number | undefined): void {
     const { limits, onSettleFailed } = this.#services;
     const callId = this.#subject.call.id;
-    const settling = limits.settle(callId, usage.inputTokens + usage.outputTokens);
+    const settling = limits.settle(callId, usage.inputTokens + usage.outputTokens, costNano);
     settling?.catch((error: unknown) => onSettleFailed(callId, error));
   }
 
@@ -298,7 +299,7 @@ export class Meter {
     const cost = dearestCost(reserved, model.targets, this.#costTerms);
     return {
       id: call.id,
-      startedAt: this.#startedAt,
+      startedAt: this.arrivedAt,
       environment: call.environment.name,
       accountId: key.accountId,
       applicationId: key.applicationId,
@@ -311,8 +312,9 @@ export class Meter {
       inputTokens: this.#tokens.inputTokens,
       reservedTokens: admission.reservedTokens,
       via: call.caller.via,
-      costNano: cost.costNano,
+      costNano: admission.budgeted?.reservedNano ?? cost.costNano,
       priceVersion: cost.priceVersion,
+      charge: admission.budgeted?.charge,
     };
   }
 
@@ -320,7 +322,7 @@ export class Meter {
     const { provisionedPool } = this.#subject.call.caller.key;
     const capacityClass = this.#admission?.capacityClass ?? "on-demand";
     const { prices } = this.#services;
-    return { prices, arrivedAt: this.#startedAt, capacityClass, provisionedPool };
+    return { prices, arrivedAt: this.arrivedAt, capacityClass, provisionedPool };
   }
 
   #record({ outcome, status, code }: CallEnd, { usage, source }: CountedUsage): UsageRecord {
@@ -335,7 +337,7 @@ export class Meter {
     // One object with all fields in a fixed order, for every call.
     return {
       id: call.id,
-      startedAt: this.#startedAt,
+      startedAt: this.arrivedAt,
       environment: call.environment.name,
       accountId: key.accountId,
       applicationId: key.applicationId,
@@ -365,6 +367,7 @@ export class Meter {
       mayBeBilledTwice: routing !== undefined && this.path.mayBeBilledTwice,
       reservedTokens: admission?.reservedTokens,
       via: call.caller.via,
+      charge: admission?.budgeted?.charge,
     };
   }
 }

@@ -1,8 +1,7 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
-import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { GatewayError, type LimitsLeft } from "../../domain/errors/gateway-error.ts";
 import type { JsonObject } from "../../domain/json-fields.ts";
 import { bearer, type CredentialForm } from "../../domain/keys/api-key.ts";
-import type { LimitState } from "../../domain/limits/limit-scope.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
 import type { Dialect } from "../../edge/replies/error-reply.ts";
 import { readMessagesRequest } from "../../wires/messages/read-request.ts";
@@ -86,9 +85,12 @@ export const messagesDialect: Dialect = {
     `event: error\ndata: ${writeMessagesError(error, requestId).body}\n\n`,
 };
 
-/** Anthropic's headers of the limits; `nowMs` is the wall clock. Without a limit, none of it. */
-function messagesLimitHeaders(state: LimitState, nowMs: number): Record<string, string> {
+/** Anthropic's headers of the limits. Without a limit, none of it. */
+function messagesLimitHeaders({ state, nowMs, freeAtMs }: LimitsLeft): Record<string, string> {
   return {
+    ...(freeAtMs !== undefined && {
+      "retry-after": String(Math.max(1, Math.ceil((freeAtMs - nowMs) / 1_000))),
+    }),
     ...(state.limitRequests !== Infinity && {
       "anthropic-ratelimit-requests-limit": String(state.limitRequests),
       "anthropic-ratelimit-requests-remaining": String(state.remainingRequests),

@@ -42,6 +42,7 @@ const unknownModel: MessagesError = { status: 404, type: "not_found_error" };
 /** What a row of the table of errors is in this dialect; `status` is that of the row. */
 export function messagesError(row: GatewayErrorName, status: number): MessagesError {
   const own = statuses[row] ?? status;
+  if (row === "budget_exceeded") return { status: own, type: "billing_error" };
   const other = own < 500 ? "invalid_request_error" : "api_error";
   return { status: own, type: types[own] ?? other };
 }

@@ -43,6 +43,8 @@ export interface LimitsLeft {
   readonly state: LimitState;
   /** Wall clock. */
   readonly nowMs: number;
+  /** Set when a call fits again only then. */
+  readonly freeAtMs?: number;
 }
 
 const rows: Readonly<Record<GatewayErrorName, GatewayErrorRow>> = {

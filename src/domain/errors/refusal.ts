@@ -1,3 +1,4 @@
+import type { Budget } from "../money/budget.ts";
 import type { CallDialect } from "../usage/usage.ts";
 
 /** Why a request got an error. Holds no part of its content. */
@@ -33,6 +34,8 @@ export interface RefusalExplanation {
   /** Path of the field at fault, such as `messages[0].role`. */
   readonly param?: string;
   readonly window?: RefusalWindow;
+  /** Set when a budget of money had no room. */
+  readonly budget?: RefusedBudget;
 }
 
 export const refusalRules = [
@@ -61,6 +64,9 @@ export const refusalRules = [
   "queue_deadline",
   "ledger_full",
   "limits_unavailable",
+  "budget_exceeded",
+  "budgets_unavailable",
+  "model_not_priced",
   "draining",
   "overloaded",
   "upstream",
@@ -99,6 +105,21 @@ interface RefusalWindow {
   readonly requested: number;
   /** When the request would fit if nothing else came; undefined: never. */
   readonly freeAt: number | undefined;
+}
+
+/** A budget that refused, as it was then. Amounts are nano-USD. */
+export interface RefusedBudget extends Pick<
+  Budget,
+  "id" | "model" | "period" | "timeZone" | "limitNano" | "setBy"
+> {
+  readonly scope: "account" | "application" | "key";
+  readonly periodId: string;
+  readonly spentNano: number;
+  readonly reservedNano: number;
+  /** The most that the request could have cost. */
+  readonly requestNano: number;
+  /** Milliseconds since the epoch; undefined: never. */
+  readonly resetsAt: number | undefined;
 }
 
 export interface RefusalFilter {

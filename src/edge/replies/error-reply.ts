@@ -1,6 +1,5 @@
-import { GatewayError, internalError } from "../../domain/errors/gateway-error.ts";
+import { GatewayError, internalError, type LimitsLeft } from "../../domain/errors/gateway-error.ts";
 import type { CredentialForm } from "../../domain/keys/api-key.ts";
-import type { LimitState } from "../../domain/limits/limit-scope.ts";
 import type { ModelEndpoints } from "../../snapshot/call.ts";
 
 /** Turns anything thrown into an error that callers may see; its cause is for the log only. */
@@ -26,7 +25,7 @@ export function errorReply(error: GatewayError, dialect?: Dialect, requestId?: s
       "content-type": "application/json",
       "x-should-retry": shouldRetry(error.status) ? "true" : "false",
       ...(error.status === 401 && dialect?.credential.challenge),
-      ...(limits && dialect?.limitHeaders?.(limits.state, limits.nowMs)),
+      ...(limits && dialect?.limitHeaders?.(limits)),
       ...error.headers,
     },
   };
@@ -52,8 +51,8 @@ export interface Dialect {
   readonly endpoints: ModelEndpoints;
   /** The header of the request's id, beside `x-request-id`. */
   readonly idHeader?: string | undefined;
-  /** Headers of the limits, beside the `x-ratelimit-*` ones; `nowMs` is the wall clock. */
-  readonly limitHeaders?: (state: LimitState, nowMs: number) => Readonly<Record<string, string>>;
+  /** Headers of the limits, beside the `x-ratelimit-*` ones. */
+  readonly limitHeaders?: (limits: LimitsLeft) => Readonly<Record<string, string>>;
   /**
    * Writes an error as JSON. `error.toBody()` has the texts that callers may see. Without a request
    * id it is made once for many requests.

@@ -10,6 +10,7 @@ import type { Config } from "../../config/config.ts";
 import type { RoutingSettings } from "../../domain/settings.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
+import { Calendar } from "../../domain/money/calendar.ts";
 import type { PriceBook } from "../../domain/money/price.ts";
 import { Pseudonyms } from "../../call/opaque/pseudonyms.ts";
 import { ValueTags } from "../../call/opaque/value-tags.ts";
@@ -87,6 +88,7 @@ export function buildServices(options: ServiceOptions) {
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,
     prices,
+    calendar: new Calendar(),
     running,
     overload: new OverloadGuard({ clock, random, ...options.overload }),
     onCallEnded(record, about) {

@@ -160,7 +160,7 @@ const longestHonouredMs = 60_000;
  * Adds jitter to a wait, so that callers refused together do not retry together. Never shortens it,
  * and never lengthens it beyond a minute.
  */
-function withJitter(waitMs: number | undefined, random: () => number): number | undefined {
+export function withJitter(waitMs: number | undefined, random: () => number): number | undefined {
   if (waitMs === undefined) return undefined;
   const jitteredMs = waitMs * (1 + largestJitter * random());
   return Math.ceil(Math.max(waitMs, Math.min(jitteredMs, longestHonouredMs)));

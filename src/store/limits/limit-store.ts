@@ -4,6 +4,7 @@ import type {
   LimitState,
   LimitUnit,
 } from "../../domain/limits/limit-scope.ts";
+import type { BudgetScope } from "../../domain/money/budget.ts";
 
 /**
  * Limits of calls, in any unit and window. Every backend passes `test/contracts/limit-store-contract.ts`.
@@ -22,9 +23,12 @@ export interface LimitStore {
   use(callId: string, tokens: number): void | Promise<void>;
   /**
    * Replaces a reservation by the actual use, once; ignores unknown calls. Use beyond the limit is
-   * a debt, paid from what becomes free. An invalid count keeps the charge.
+   * a debt, paid from what becomes free. An invalid count keeps the charge, and so does an unknown
+   * cost.
    */
-  settle(callId: string, tokens: number): void | Promise<void>;
+  settle(callId: string, tokens: number, costNano?: number): void | Promise<void>;
+  /** Names the process in the charges of calls under budgets. */
+  readonly process: string;
 }
 
 /** The part that reserves tokens only, such as those of a pool. */
@@ -41,6 +45,10 @@ export interface LimitRequest {
   readonly mostTokens?: number | undefined;
   /** Set when the request is already counted: only tokens are charged. */
   readonly counted?: CountedRequest | undefined;
+  /** Those that refuse, in the periods of the call's arrival. Undefined: it is under none. */
+  readonly budgets?: readonly BudgetScope[] | undefined;
+  /** What to reserve in every budget, in nano-USD. With 0 no budget refuses. */
+  readonly reserveNano?: number | undefined;
 }
 
 export type CountDecision =
@@ -54,10 +62,21 @@ export type LimitDecision =
     }
   | RefusedByLimit;
 
+/** How much of a budget was left for a call that it refused. */
+export interface BudgetState {
+  readonly scope: BudgetScope;
+  readonly spentNano: number;
+  readonly reservedNano: number;
+  readonly requestNano: number;
+}
+
 export interface RefusedByLimit {
   readonly isAdmitted: false;
+  /** Of a budget, its id. */
   readonly scopeId: string;
-  readonly dimension: LimitUnit;
+  readonly dimension: LimitUnit | "money";
+  /** Set when a budget of money refuses. */
+  readonly budget?: BudgetState;
   /** When the same request would fit if nothing else is admitted; undefined: never. */
   readonly freeAfterMs: number | undefined;
   /** Set when calls in flight could exceed their reservations by too many tokens. */

@@ -5,7 +5,9 @@ import {
   type LimitScope,
   type LimitState,
 } from "../../../domain/limits/limit-scope.ts";
+import type { SpendNote } from "../../../domain/money/budget.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
+import { BudgetTally, refusedByBudget } from "../budget-tally.ts";
 import { firstOf, refusalFor, stateOf, type Demand, type ScopeWindow } from "../decision.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
 import { ScopeWindows } from "./scope-windows.ts";
@@ -16,6 +18,8 @@ export interface MemoryLimitStoreOptions {
   readonly clock: Clock;
   /** From 0 to 1; jitters the retries of callers that were refused together. */
   readonly random: () => number;
+  /** What calls spend under budgets. Default: nothing is known of other processes. */
+  readonly tally?: BudgetTally;
 }
 
 /** All that a process knows about the limits, for its successor. */
@@ -42,6 +46,7 @@ const oneRequest: Demand = { requests: 1, tokens: 0 };
  * calls come in.
  */
 export class MemoryLimitStore implements LimitStore {
+  readonly tally: BudgetTally;
   readonly #options: MemoryLimitStoreOptions;
   #windows: ScopeWindows;
   /** Of calls that are not settled; each is, once. */
@@ -52,8 +57,17 @@ export class MemoryLimitStore implements LimitStore {
 
   constructor(options: MemoryLimitStoreOptions) {
     this.#options = options;
+    this.tally = options.tally ?? new BudgetTally(crypto.randomUUID());
     this.#slot = slotAt(options.clock.monotonic());
     this.#windows = new ScopeWindows(this.#slot);
+  }
+
+  get process(): string {
+    return this.tally.process;
+  }
+
+  hearSpend(note: SpendNote): void {
+    this.tally.hear(note, this.#options.clock.now());
   }
 
   /** How many scopes are kept, for tests. */
@@ -81,7 +95,7 @@ export class MemoryLimitStore implements LimitStore {
   }
 
   acquire(request: LimitRequest): LimitDecision {
-    const { callId, tokens, mostTokens = tokens, counted } = request;
+    const { callId, tokens, mostTokens = tokens, counted, budgets, reserveNano = 0 } = request;
     if (!isTokenCount(tokens)) throw new RangeError(`cannot reserve ${tokens} tokens`);
     const overrun = Math.max(0, mostTokens - tokens);
     const now = this.#advance();
@@ -89,6 +103,14 @@ export class MemoryLimitStore implements LimitStore {
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
     const refusal = refusalFor({ charges, demand, overrun, now }, this.#options.random);
     if (refusal !== undefined) return refusal;
+    if (budgets !== undefined) {
+      const full = this.tally.refusal(budgets, reserveNano);
+      if (full !== undefined) {
+        const state = stateOf(firstOf(charges), charges, now);
+        return refusedByBudget(full, state, this.#options.random);
+      }
+      this.tally.reserve(callId, budgets, reserveNano);
+    }
     this.#windows.charge(charges, demand, overrun);
     this.#reservations.set(callId, {
       slot: this.#slot,
@@ -113,7 +135,8 @@ export class MemoryLimitStore implements LimitStore {
     this.#windows.correct(reservation.charges, overrun, (window) => window.chargeMore(more));
   }
 
-  settle(callId: string, tokens: number): void {
+  settle(callId: string, tokens: number, costNano?: number): void {
+    this.tally.settle(callId, costNano);
     this.#advance();
     const reservation = this.#reservations.get(callId);
     if (reservation === undefined) return;

@@ -11,6 +11,7 @@ import type {
   LimitStore,
   RefusedByLimit,
 } from "../limit-store.ts";
+import { budgetsUnavailable } from "../budget-tally.ts";
 import { countedSlotsOf, firstOf, heldTo, overrunLimit, stateOf } from "../decision.ts";
 import type { Parameter, ValkeyClient } from "./client.ts";
 import { Leases, type LeaseRest } from "./leases.ts";
@@ -164,9 +165,14 @@ export class ValkeyLimits implements LimitStore {
     return this.#tell(this.#reports.accountOf(names), stepsOf({ own, demand }, slot, -1), names);
   }
 
+  get process(): string {
+    return this.#options.process;
+  }
+
   acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision> {
     const { callId, scopes, tokens, mostTokens = tokens, counted } = request;
     if (!isTokenCount(tokens)) throw new RangeError(`cannot reserve ${tokens} tokens`);
+    if ((request.reserveNano ?? 0) > 0) throw budgetsUnavailable();
     const overrun = Math.max(0, mostTokens - tokens);
     const requests = counted === undefined ? 1 : 0;
     const outcome = this.#decide(scopes, { requests, tokens }, overrun);

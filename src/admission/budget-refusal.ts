@@ -1,0 +1,105 @@
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import { rateLimitHeaders, retryHeaders } from "../domain/limits/headers.ts";
+import type { Model } from "../domain/model.ts";
+import type { Budget } from "../domain/money/budget.ts";
+import { usdOfNano } from "../domain/money/usd.ts";
+import type { BudgetState, RefusedByLimit } from "../store/limits/limit-store.ts";
+import type { Call } from "../snapshot/call.ts";
+
+interface RefusedCall {
+  readonly request: { readonly call: Pick<Call, "caller">; readonly model?: Model };
+  readonly decision: RefusedByLimit;
+  readonly now: number;
+}
+
+/** 429 for a call that a budget has no room for, and an explanation for who can raise it. */
+export function budgetRefusal(
+  { request, decision, now }: RefusedCall,
+  state: BudgetState,
+): GatewayError {
+  const { scope, spentNano, reservedNano, requestNano } = state;
+  const { budget, period } = scope;
+  const { retryAfterMs } = decision;
+  const { key } = request.call.caller;
+  const resetsAt = Number.isFinite(period.endsAt)
+    ? new Date(period.endsAt).toISOString()
+    : undefined;
+  const isTooLarge = requestNano > budget.limitNano;
+  const isReserved = retryAfterMs !== undefined;
+  const name = `the ${adjectives[budget.period]} budget of ${subjectOf(budget, key.application)}`;
+  // What others of the account spend is not for every holder of a key.
+  const isOwn = budget.keyId !== undefined || budget.applicationId !== undefined;
+  const amounts =
+    `Limit ${usd(budget.limitNano)}, Spent ${usd(spentNano)}, Reserved ${usd(reservedNano)}, ` +
+    `Requested at most ${usd(requestNano)} USD.`;
+  const what = isTooLarge
+    ? `Request too large for ${name}: what it may cost is more than the whole budget.`
+    : isReserved
+      ? `What is left of ${name} is reserved for requests under way.`
+      : `${name.charAt(0).toUpperCase()}${name.slice(1)} is spent, or too little of it is left for this request.`;
+  const advice = isTooLarge
+    ? "Please shorten the input, or set a smaller `max_completion_tokens` or `max_tokens`."
+    : isReserved
+      ? "Please try again when they have ended."
+      : resetsAt === undefined
+        ? "It does not reset."
+        : `It resets at ${resetsAt}.`;
+  const raiser = raisers[budget.setBy];
+  const message = [what, isOwn ? amounts : "", advice, `${raiser} can raise it.`];
+  return new GatewayError("budget_exceeded", {
+    message: message.filter((part) => part !== "").join(" "),
+    limits: {
+      state: decision.state,
+      nowMs: now,
+      ...(!isReserved && resetsAt !== undefined && { freeAtMs: period.endsAt }),
+    },
+    headers: {
+      ...rateLimitHeaders(decision.state),
+      ...retryHeaders(retryAfterMs),
+      ...(isReserved && { "x-should-retry": "true" }),
+      ...(resetsAt !== undefined && { "x-sluice-budget-reset": resetsAt }),
+    },
+    explanation: {
+      rule: "budget_exceeded",
+      ...(request.model !== undefined && { model: request.model.alias }),
+      summary:
+        `${what} ${amounts} ` +
+        `${resetsAt === undefined ? "It does not reset." : `It resets at ${resetsAt}.`} ` +
+        `${raiser} can raise budget ${budget.id}.`,
+      budget: {
+        id: budget.id,
+        scope: budget.keyId === undefined ? (isOwn ? "application" : "account") : "key",
+        model: budget.model,
+        period: budget.period,
+        periodId: period.id,
+        timeZone: budget.timeZone,
+        limitNano: budget.limitNano,
+        spentNano,
+        reservedNano,
+        requestNano,
+        resetsAt: resetsAt === undefined ? undefined : period.endsAt,
+        setBy: budget.setBy,
+      },
+    },
+  });
+}
+
+const adjectives = { day: "daily", week: "weekly", month: "monthly", total: "total" } as const;
+
+const raisers = {
+  operator: "The operator of the gateway",
+  account_holder: "A holder of the account",
+} as const;
+
+function subjectOf({ keyId, applicationId, model }: Budget, application: string): string {
+  const ofModel = model === undefined ? "" : ` for the model \`${model}\``;
+  if (keyId !== undefined) return `this API key${ofModel}`;
+  return applicationId === undefined
+    ? `the account${ofModel}`
+    : `application ${application}${ofModel}`;
+}
+
+/** At least cents. */
+function usd(nano: number): string {
+  return usdOfNano(nano).replace(/0{1,7}$/, "");
+}

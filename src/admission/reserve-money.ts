@@ -1,0 +1,191 @@
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { Model, Target } from "../domain/model.ts";
+import type { BudgetScope, Charge } from "../domain/money/budget.ts";
+import type { Calendar } from "../domain/money/calendar.ts";
+import { provisionedTier, ratesOf } from "../domain/money/cost.ts";
+import type { PriceBook, Rates } from "../domain/money/price.ts";
+import type { Call } from "../snapshot/call.ts";
+import type { LimitStore } from "../store/limits/limit-store.ts";
+import type { InputSize } from "./estimate/estimate.ts";
+
+/** What a call under budgets that refuse was admitted with. */
+export interface Budgeted {
+  readonly charge: Charge;
+  readonly reservedNano: number;
+  readonly arrivedAt: number;
+  readonly serviceTier: string | undefined;
+}
+
+export interface MoneyServices {
+  readonly prices: PriceBook;
+  readonly calendar: Calendar;
+}
+
+export interface MoneyRequest {
+  readonly call: Call;
+  readonly model: Model;
+  /** Milliseconds since the epoch, as in the row of the call. */
+  readonly arrivedAt: number;
+  readonly size: InputSize;
+  readonly work: PricedWork;
+}
+
+/** What of a request decides its price, beside tokens. */
+export interface PricedWork {
+  /** How many inputs, each of at most a context window, upstreams may read. */
+  readonly inputs: number;
+  /** That the caller asks for. */
+  readonly serviceTier?: string | undefined;
+  /** Whether a part of the input is to be kept for an hour, at a price of its own. */
+  isKeptAnHour?(): boolean;
+}
+
+/** The budgets that refuse, in the periods in which the call arrived. Undefined: it is under none. */
+export function budgetsOf(
+  { call, model, arrivedAt }: MoneyRequest,
+  { calendar }: MoneyServices,
+): readonly BudgetScope[] | undefined {
+  const { budgets } = call.caller;
+  if (budgets === undefined || budgets.length === 0) return undefined;
+  const scopes: BudgetScope[] = [];
+  for (const budget of budgets) {
+    if (budget.model !== undefined && budget.model !== model.alias) continue;
+    const period = calendar.periodAt(budget, arrivedAt);
+    if (arrivedAt >= period.startsAt) scopes.push({ budget, period });
+  }
+  return scopes.length === 0 ? undefined : scopes;
+}
+
+export function budgetedOf(
+  { arrivedAt, work }: MoneyRequest,
+  charge: Charge,
+  reservedNano = 0,
+): Budgeted {
+  return { charge, reservedNano, arrivedAt, serviceTier: serviceTierOf(work) };
+}
+
+export function chargeOf(
+  budgets: readonly BudgetScope[],
+  { process }: Pick<LimitStore, "process">,
+): Charge {
+  return { process, budgetIds: budgets.map(({ budget }) => budget.id) };
+}
+
+export interface ReservedTokens {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/**
+ * The most that so many tokens cost at one of the targets that may serve the call. Throws 403 when
+ * none of them has a price.
+ */
+export function dearestNano(
+  request: MoneyRequest,
+  tokens: ReservedTokens,
+  prices: PriceBook,
+): number {
+  const { call, model } = request;
+  let dearest: number | undefined;
+  const look = (of: Model): void => {
+    for (const target of of.targets) {
+      const nano = nanoAt(target, { request, tokens, prices, isProvisioned: false });
+      if (nano !== undefined) dearest = Math.max(dearest ?? 0, nano);
+    }
+  };
+  look(model);
+  for (const alias of model.fallbacks ?? []) {
+    const fallback = call.environment.models.get(alias);
+    const isAllowed = call.caller.key.allowedModels?.includes(alias) ?? true;
+    if (fallback !== undefined && isAllowed) look(fallback);
+  }
+  if (dearest === undefined) throw notPriced(model);
+  return dearest;
+}
+
+/** The same at the pool of the key's units, which costs nothing unless a price says otherwise. */
+export function provisionedNano(
+  request: MoneyRequest,
+  tokens: ReservedTokens,
+  prices: PriceBook,
+): number {
+  const { provisionedPool } = request.call.caller.key;
+  let dearest = 0;
+  for (const target of request.model.targets) {
+    if (target.pool !== provisionedPool) continue;
+    const nano = nanoAt(target, { request, tokens, prices, isProvisioned: true });
+    dearest = Math.max(dearest, nano ?? 0);
+  }
+  return dearest;
+}
+
+/** Whether a target has a price for a call; without one, a call under budgets does not use it. */
+export function isPriced(
+  targetId: string,
+  { arrivedAt, serviceTier }: Pick<Budgeted, "arrivedAt" | "serviceTier">,
+  prices: PriceBook,
+): boolean {
+  const found = prices.find(targetId, arrivedAt);
+  return found !== undefined && ratesOf(0, found.price, serviceTier) !== undefined;
+}
+
+interface Pricing {
+  readonly request: MoneyRequest;
+  readonly tokens: ReservedTokens;
+  readonly prices: PriceBook;
+  readonly isProvisioned: boolean;
+}
+
+/** Undefined: the target has no price for it. */
+function nanoAt(
+  target: Target,
+  { request, tokens, prices, isProvisioned }: Pricing,
+): number | undefined {
+  const price = prices.find(target.id, request.arrivedAt)?.price;
+  if (price === undefined) return undefined;
+  const { inputTokens } = tokens;
+  const asked = serviceTierOf(request.work);
+  const tier = isProvisioned ? provisionedTier : asked;
+  const nano = nanoOf(ratesOf(inputTokens, price, tier), tokens, request);
+  if (nano === undefined || isProvisioned || asked === undefined) return nano;
+  // The provider may serve it in the standard tier instead.
+  return Math.max(nano, nanoOf(ratesOf(inputTokens, price, undefined), tokens, request) ?? 0);
+}
+
+function serviceTierOf({ serviceTier: asked }: PricedWork): string | undefined {
+  return asked === "auto" || asked === "standard_only" ? undefined : asked;
+}
+
+/** All input at the dearest rate that may apply to it: a provider may write it to its cache unasked. */
+function nanoOf(
+  rates: Rates | undefined,
+  { inputTokens, outputTokens }: ReservedTokens,
+  { size, work }: MoneyRequest,
+): number | undefined {
+  if (rates === undefined) return undefined;
+  const { input, cacheWrite = 0, cacheWrite1h = 0, output, image = 0 } = rates;
+  if (input === undefined || (output === undefined && outputTokens > 0)) return undefined;
+  const ofInput = Math.max(input, cacheWrite, work.isKeptAnHour?.() === true ? cacheWrite1h : 0);
+  const pico = inputTokens * ofInput + outputTokens * (output ?? 0);
+  const ofImages = size.attachmentTokens > 0 ? work.inputs * image * nanoPerMicro : 0;
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(pico / picoPerNano) + ofImages);
+}
+
+const picoPerNano = 1_000;
+const nanoPerMicro = 1_000;
+
+function notPriced({ alias }: Model): GatewayError {
+  return new GatewayError("model_not_priced", {
+    message:
+      `The model \`${alias}\` has no price, and a budget limits what this API key may spend. Please ` +
+      "use another model, or ask the operator of the gateway to set its price.",
+    param: "model",
+    explanation: {
+      rule: "model_not_priced",
+      model: alias,
+      summary:
+        `No target of model ${alias} has a price, and the key is under a budget that refuses calls. ` +
+        "Set prices in the section `prices` of the configuration; `sluice prices list` shows them.",
+    },
+  });
+}

@@ -1,0 +1,178 @@
+import { expect, test } from "bun:test";
+import type { Budget, BudgetScope, StoredSpend } from "../../src/domain/money/budget.ts";
+import type { LimitDecision } from "../../src/store/limits/limit-store.ts";
+import { type LimitStoreFixture, repeat, scopeOf } from "./limit-store-fixture.ts";
+
+const endsAt = Date.UTC(2026, 11, 1);
+
+export function budgetOf(limitNano: number, values: Partial<Budget> = {}): BudgetScope {
+  const budget: Budget = {
+    id: "budget",
+    accountId: "contract",
+    applicationId: undefined,
+    keyId: undefined,
+    model: undefined,
+    period: "month",
+    timeZone: "UTC",
+    mode: "refuse",
+    limitNano,
+    setBy: "operator",
+    createdAt: 0,
+    ...values,
+  };
+  return { budget, period: { id: "2026-11", startsAt: Date.UTC(2026, 10, 1), endsAt } };
+}
+
+/** What every limit store must do about money. */
+export function budgetContract(fixture: LimitStoreFixture): void {
+  const scope = scopeOf("key", { requestsPerMinute: 100_000, tokensPerMinute: 10_000_000 });
+  let calls = 0;
+
+  async function acquire(
+    budgets: readonly BudgetScope[],
+    reserveNano: number,
+    callId = `call ${(calls += 1)}`,
+    tokens = 1,
+  ): Promise<LimitDecision> {
+    return fixture.store.acquire({ callId, scopes: scope, tokens, budgets, reserveNano });
+  }
+
+  function tell(spend: readonly StoredSpend[] = [], isComplete = true): void {
+    const processes = [fixture.store.process];
+    fixture.hearSpend({ epoch: 1, isWhole: true, spend, isComplete, processes });
+  }
+
+  const stored = (byProcess: Record<string, number>): StoredSpend => ({
+    budgetId: "budget",
+    periodId: "2026-11",
+    byProcess,
+  });
+
+  const admittedOf = (decisions: readonly LimitDecision[]): number =>
+    decisions.filter(({ isAdmitted }) => isAdmitted).length;
+
+  test("of 1,000 calls at once exactly those that it is for fit, and as many more as are settled lower", async () => {
+    tell();
+    const budget = budgetOf(100 * 70);
+    const first = await Promise.all(
+      repeat(1_000, (index) => acquire([budget], 70, `first ${index}`)),
+    );
+    expect(admittedOf(first)).toBe(100);
+    for (const [index, { isAdmitted }] of first.entries()) {
+      if (isAdmitted) await fixture.store.settle(`first ${index}`, 1, 35);
+    }
+    expect(admittedOf(await Promise.all(repeat(1_000, () => acquire([budget], 70))))).toBe(50);
+  });
+
+  test("a refusal says what was spent and reserved, and that running calls fill it", async () => {
+    tell();
+    const budget = budgetOf(100);
+    await acquire([budget], 60, "spent");
+    await fixture.store.settle("spent", 1, 20);
+    await acquire([budget], 70, "running");
+    expect(await acquire([budget], 11)).toMatchObject({
+      isAdmitted: false,
+      dimension: "money",
+      scopeId: "budget",
+      budget: { spentNano: 20, reservedNano: 70, requestNano: 11 },
+    });
+    expect((await acquire([budget], 11)).isAdmitted).toBe(false);
+    const waiting = await acquire([budget], 11);
+    expect(waiting.isAdmitted || (waiting.retryAfterMs ?? 0) > 0).toBe(true);
+    await fixture.store.settle("running", 1, 70);
+    expect(await acquire([budget], 11)).toMatchObject({ retryAfterMs: undefined });
+    expect((await acquire([budget], 10)).isAdmitted).toBe(true);
+  });
+
+  test("all budgets must have room, and a refusal charges neither them nor tokens", async () => {
+    tell();
+    const [wide, narrow] = [budgetOf(1_000), budgetOf(50, { id: "narrow" })];
+    await acquire([wide, narrow], 40);
+    const before = await fixture.left(scope);
+    expect(await acquire([wide, narrow], 11)).toMatchObject({ scopeId: "narrow" });
+    expect(await fixture.left(scope)).toEqual(before);
+    expect(await acquire([wide], 961)).toMatchObject({ budget: { reservedNano: 40 } });
+    expect((await acquire([wide], 960)).isAdmitted).toBe(true);
+  });
+
+  test("when tokens refuse, no money is reserved", async () => {
+    tell();
+    const budget = budgetOf(100);
+    expect(await acquire([budget], 60, "large", 20_000_000)).toMatchObject({ dimension: "tokens" });
+    expect((await acquire([budget], 100)).isAdmitted).toBe(true);
+  });
+
+  test("a call that costs nothing is never refused, and one that cost more than it reserved counts whole", async () => {
+    tell();
+    const budget = budgetOf(100);
+    await acquire([budget], 90, "over");
+    await fixture.store.settle("over", 1, 150);
+    expect(await acquire([budget], 1)).toMatchObject({ budget: { spentNano: 150 } });
+    expect((await acquire([budget], 0)).isAdmitted).toBe(true);
+  });
+
+  test("is settled once, and an unknown cost is what was reserved", async () => {
+    tell();
+    const budget = budgetOf(100);
+    await acquire([budget], 60, "call");
+    await fixture.store.settle("call", 1, 10);
+    await fixture.store.settle("call", 1, 0);
+    await fixture.store.settle("never", 1, 90);
+    await acquire([budget], 50, "unknown");
+    await fixture.store.settle("unknown", 1);
+    expect(await acquire([budget], 41)).toMatchObject({
+      budget: { spentNano: 60, reservedNano: 0 },
+    });
+    expect((await acquire([budget], 40)).isAdmitted).toBe(true);
+  });
+
+  test("counts what others have stored, and never its own stored calls twice", async () => {
+    const budget = budgetOf(100);
+    tell([stored({ "": 20, other: 30 })]);
+    await acquire([budget], 25, "own");
+    await fixture.store.settle("own", 1, 25);
+    tell([stored({ "": 20, other: 30, [fixture.store.process]: 25 })]);
+    expect(await acquire([budget], 26)).toMatchObject({ budget: { spentNano: 75 } });
+    expect((await acquire([budget], 25)).isAdmitted).toBe(true);
+  });
+
+  test("each period counts by itself", async () => {
+    tell();
+    const november = budgetOf(100);
+    const december = {
+      ...november,
+      period: { id: "2026-12", startsAt: endsAt, endsAt: endsAt + 1 },
+    };
+    expect((await acquire([november], 100)).isAdmitted).toBe(true);
+    expect((await acquire([december], 100)).isAdmitted).toBe(true);
+    expect((await acquire([november], 1)).isAdmitted).toBe(false);
+  });
+
+  test("a limit that is lowered or raised holds for the next call", async () => {
+    tell();
+    await acquire([budgetOf(100)], 60);
+    expect((await acquire([budgetOf(50)], 1)).isAdmitted).toBe(false);
+    expect((await acquire([budgetOf(61)], 1)).isAdmitted).toBe(true);
+  });
+
+  test("the largest budget is counted to the last nano-USD", async () => {
+    tell();
+    const budget = budgetOf(9_000_000_000_000_000);
+    expect((await acquire([budget], 8_999_999_999_999_998)).isAdmitted).toBe(true);
+    expect((await acquire([budget], 3)).isAdmitted).toBe(false);
+    expect((await acquire([budget], Number.MAX_SAFE_INTEGER)).isAdmitted).toBe(false);
+    expect((await acquire([budget], 2)).isAdmitted).toBe(true);
+    expect((await acquire([budget], 1)).isAdmitted).toBe(false);
+  });
+
+  test("until all is known that was spent, nothing is admitted under a budget", async () => {
+    tell([], false);
+    const asking = acquire([budgetOf(100)], 1);
+    expect(await asking.catch((error: unknown) => error)).toMatchObject({
+      status: 503,
+      explanation: { rule: "budgets_unavailable" },
+      headers: { "retry-after": "1" },
+    });
+    expect((await fixture.acquire([scope], 1)).isAdmitted).toBe(true);
+  });
+}
