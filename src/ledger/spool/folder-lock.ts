@@ -1,9 +1,12 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
+import type { Clock } from "../../domain/clock.ts";
 import { errorCode } from "../../domain/system-files.ts";
 
 /** Another process holds the lock. */
 export class FolderInUse extends Error {}
+
+const retryIntervalMs = 250;
 
 /** Locks a folder while this process lives: the system releases a SQLite lock however it ends. */
 export class FolderLock {
@@ -35,6 +38,14 @@ export class FolderLock {
     } catch (error) {
       if (errorCode(error) === "SQLITE_BUSY") return false;
       throw unusable(this.path, error);
+    }
+  }
+
+  /** Throws `FolderInUse` if another process holds it for all of the time. */
+  async takeWithin(longestMs: number, clock: Pick<Clock, "schedule">): Promise<void> {
+    for (let waitedMs = 0; !this.take(); waitedMs += retryIntervalMs) {
+      if (waitedMs >= longestMs) throw new FolderInUse("another gateway leads this machine");
+      await new Promise<void>((resolve) => clock.schedule(resolve, retryIntervalMs));
     }
   }
 

@@ -6,7 +6,7 @@ import type { AdminServices, ConfigurationInUse } from "../../control/services.t
 import type { ProcessStatus } from "../../control/platform/process-status.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
-import { FolderInUse, FolderLock, leaderLock } from "../../ledger/spool/folder-lock.ts";
+import { FolderLock, leaderLock } from "../../ledger/spool/folder-lock.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { keepProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
@@ -20,6 +20,7 @@ import { openStorage, type Storage } from "../wiring/open-storage.ts";
 import { keepLastGood } from "../last-good.ts";
 import { createKeyTotals } from "./key-totals.ts";
 import { Leader, type LeaderOptions } from "./leader.ts";
+import { PriceFeed } from "./price-feed.ts";
 import { ProcessPages } from "./process-pages.ts";
 import { ProcessRows } from "./process-rows.ts";
 import { RecentSecrets } from "./recent-secrets.ts";
@@ -62,6 +63,7 @@ export class ControlPlane implements AsyncDisposable {
   readonly #pages: ProcessPages;
   readonly #rows: ProcessRows;
   readonly #spend: SpendFeed;
+  readonly #prices: PriceFeed;
   readonly #shutdown = new Shutdown();
   readonly #export: MetricsExport;
   #config: Config;
@@ -80,7 +82,7 @@ export class ControlPlane implements AsyncDisposable {
 
   /** The database is not opened yet. */
   constructor(options: ControlPlaneOptions) {
-    const { config, clock, randomBytes, log, link, number, text } = options;
+    const { config, clock, randomBytes, log, link, number, text, portUse } = options;
     this.#options = options;
     this.#config = config;
     this.#text = text?.text;
@@ -120,6 +122,15 @@ export class ControlPlane implements AsyncDisposable {
       state: () => ({ chargesAs: this.#main?.chargesAs, ingest: this.#leader?.ingest ?? "none" }),
       tell: (note) => link.tell("spend", note),
     });
+    this.#prices = new PriceFeed({
+      store: this.storage.prices,
+      clock,
+      config: () => this.#config,
+      // The first process has its prices before it serves, and leads.
+      publishes: () => this.#leader !== undefined || ["first", "alone"].includes(portUse),
+      tell: (tables) => link.tell("prices", tables),
+      events: telemetry.storage,
+    });
     this.#export = telemetry.exportOf({
       collect: () => this.#pages.collectOwn(),
       kindOf: (alias) =>
@@ -143,27 +154,25 @@ export class ControlPlane implements AsyncDisposable {
     this.#loadedAt = clock.now();
     this.#leader?.reconfigure(config);
     this.#export.configure(config.telemetry.otlp);
+    const following = this.#prices.follow();
     if (text === undefined) return;
-    link.tell("config.changed", { text, loadedAt: this.#loadedAt });
+    const loadedAt = this.#loadedAt;
+    // Calls at a new target have a price from the first one on.
+    void following.then(() => link.tell("config.changed", { text, loadedAt }));
     if (this.#leader !== undefined) this.#keepLastGood();
   }
 
   /** Opens the database. Throws if it can never be used, or if another gateway leads this machine. */
   async open(): Promise<void> {
     await this.storage.open();
-    if (this.#options.portUse === "first") await this.#takeLock();
-  }
-
-  /** Two gateways that start at the same moment do not see each other in any other way. */
-  async #takeLock(): Promise<void> {
-    const { clock } = this.#options;
-    // A database elsewhere has not created it.
-    mkdirSync(this.#config.dataDir, { recursive: true, mode: 0o700 });
-    const lock = (this.#lock ??= new FolderLock(this.#config.dataDir, leaderLock));
-    for (let waitedMs = 0; !lock.take(); waitedMs += lookIntervalMs) {
-      if (waitedMs >= orphansEndMs) throw new FolderInUse("another gateway leads this machine");
-      await new Promise<void>((resolve) => clock.schedule(resolve, lookIntervalMs));
+    if (this.#options.portUse === "first") {
+      // A database elsewhere has not created it.
+      mkdirSync(this.#config.dataDir, { recursive: true, mode: 0o700 });
+      this.#lock ??= new FolderLock(this.#config.dataDir, leaderLock);
+      // Two gateways that start at the same moment do not see each other in any other way.
+      await this.#lock.takeWithin(orphansEndMs, this.#options.clock);
     }
+    await this.#prices.start();
   }
 
   /** Begins once the process serves. Throws if the address of the admin listener is taken. */
@@ -202,6 +211,7 @@ export class ControlPlane implements AsyncDisposable {
     this.#leader = undefined;
     await this.#spend.stop();
     await this.#rows.stop();
+    await this.#prices.stop();
     this.#pages.stop();
     this.#release();
     await this.storage.close();

@@ -65,6 +65,7 @@ const emptyTables: readonly CopiedTable[] = [
   table("event_cursor", "place"),
   table("usage_groups"),
   table("usage_sums", "grain", "at", "group_id"),
+  table("price_tables", "version"),
   table("installation", "place"),
 ];
 

@@ -6,6 +6,7 @@ import type { DatabaseOwner } from "../store.ts";
 import type { StateOptions } from "./database-state.ts";
 import { jobLocksIn } from "./job-locks.ts";
 import { SqlKeyStore } from "./key-store.ts";
+import { pricesIn } from "./price-store.ts";
 import { processesIn, type WatchKeys } from "./process-store.ts";
 import { SqlReplyStore } from "./reply-store.ts";
 import { SqlResponseStore } from "./response-store.ts";
@@ -51,6 +52,7 @@ export function openStores({ connection, clock, now, watchKeys, ...ofUsage }: St
     reports: new SqlUsageReports(usage),
     jobLocks: jobLocksIn(sideBySide, now),
     processes: processesIn(sideBySide, now),
+    prices: pricesIn(connection.inLane("entities"), now),
     watchKeys,
   };
 }

@@ -240,6 +240,21 @@ const replies = `
   CREATE INDEX call_reply_shares_by_size ON call_reply_shares (bytes);
 `;
 
+/** What calls cost. */
+const prices = `
+  -- Never changed once published.
+  CREATE TABLE price_tables (
+    version INTEGER PRIMARY KEY,
+    valid_from INTEGER NOT NULL,
+    published_at INTEGER NOT NULL,
+    -- Set before it began; NULL: it applies, or will.
+    withdrawn_at INTEGER,
+    -- JSON: by target id.
+    targets TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX price_tables_by_time ON price_tables (valid_from, version) WHERE withdrawn_at IS NULL;
+`;
+
 const owners = `
   -- The owner of the database and the pepper of its keys. At most one row.
   CREATE TABLE installation (
@@ -293,6 +308,7 @@ export const tables: string = [
   responses,
   usage,
   budgets,
+  prices,
   owners,
 ].join("\n");
 

@@ -80,6 +80,14 @@ export interface Tables {
   callReplyShares: { accountId: string; bytes: number };
   /** `signedAt` by the clock of the database. */
   processes: Row<OwnProcessRow> & { signedAt: number };
+  /** `targets`: JSON of those of a `PriceTable`. */
+  priceTables: {
+    version: number;
+    validFrom: number;
+    publishedAt: number;
+    withdrawnAt: number | null;
+    targets: string;
+  };
   jobLocks: { job: string; holder: string; heldUntil: number };
   usage: UsageRow;
   usageGroups: UsageGroupRow;

@@ -34,6 +34,14 @@ export function storageEvents(options: OutageOptions) {
       logger.log("warn", message, { ofErasedAccounts, tooOld });
     },
 
+    /** `validFrom`: milliseconds since the epoch; undefined: it was withdrawn before it began. */
+    pricesPublished(version: number, validFrom: number | undefined): void {
+      const isWithdrawn = validFrom === undefined;
+      const message = isWithdrawn ? "prices were withdrawn" : "prices were published";
+      const from = isWithdrawn ? {} : { validFrom: new Date(validFrom).toISOString() };
+      logger.log("info", message, { version, ...from });
+    },
+
     /** One line of JSON, as `audit verify --checkpoints` reads it. */
     auditCheckpoint(checkpoint: string): void {
       logger.log("info", "audit checkpoint", { checkpoint });
@@ -68,6 +76,10 @@ function storageOutages(options: OutageOptions) {
     keys: outage(
       "keys cannot be read; known keys keep working, unknown ones get 503",
       "keys can be read again",
+    ),
+    prices: outage(
+      "prices cannot be read or published; calls have those that this process knows",
+      "prices can be read again",
     ),
     keyFile: outage(
       "the keys cannot be written to disk for a start without the database",

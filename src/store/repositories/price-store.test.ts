@@ -1,0 +1,136 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { describeWithPostgres } from "../../../test/support/postgres-databases.ts";
+import type { TargetPrice } from "../../domain/money/price.ts";
+import { planPublication } from "../../domain/money/publication.ts";
+import { openStores } from "../sqlite/open-stores.ts";
+import { pricesIn, type PriceStore } from "./price-store.ts";
+import type { SqlConnection } from "./tables.ts";
+
+const dollars = (input: number): TargetPrice => ({
+  price: { input },
+  source: "test",
+  confidence: "configured",
+});
+
+/** Publishes what targets should cost now, and from later times on. */
+function publish(
+  store: PriceStore,
+  prices: Readonly<Record<string, number>>,
+  later: Readonly<Record<string, Readonly<Record<string, number>>>> = {},
+) {
+  const wanted = (of: Readonly<Record<string, number>>) =>
+    new Map(Object.entries(of).map(([id, input]) => [id, dollars(input)]));
+  return store.publish((tables, lastVersion, now) =>
+    planPublication(
+      tables,
+      [
+        { validFrom: now, prices: wanted(prices) },
+        ...Object.entries(later).map(([at, of]) => ({ validFrom: Number(at), prices: wanted(of) })),
+      ],
+      lastVersion,
+    ),
+  );
+}
+
+interface Database {
+  readonly clock: ManualClock;
+  readonly store: PriceStore;
+  /** Another process on the database. */
+  readonly other: PriceStore;
+}
+
+function priceStoreContract(name: string, open: () => Database | Promise<Database>): void {
+  describe(`the tables of prices in ${name}`, () => {
+    test("are numbered, keep what they say, and are not published twice", async () => {
+      const { store, clock } = await open();
+      const first = clock.now();
+      await publish(store, { a: 1 });
+      clock.advance(1_000);
+      expect((await publish(store, { a: 1 })).published).toEqual([]);
+      const second = clock.now();
+      await publish(store, { a: 2 });
+      expect(await store.versions(10)).toEqual([
+        { version: 2, validFrom: second, publishedAt: second, withdrawnAt: undefined },
+        { version: 1, validFrom: first, publishedAt: first, withdrawnAt: undefined },
+      ]);
+      expect((await store.find(1))?.targets).toEqual({ a: dollars(1) });
+      expect((await store.find(2))?.targets).toEqual({ a: dollars(2) });
+      expect(await store.find(3)).toBeUndefined();
+    });
+
+    test("are loaded from the one that applied then, and only when there are others", async () => {
+      const { store, other, clock } = await open();
+      await publish(store, { a: 1 });
+      clock.advance(1_000);
+      await publish(store, { a: 2 });
+      clock.advance(1_000);
+      const seen = await other.load(clock.now() - 500, undefined);
+      expect(seen.tables?.map(({ version }) => version)).toEqual([2]);
+      expect((await other.load(clock.now() - 1_500, undefined)).tables).toHaveLength(2);
+      expect((await other.load(clock.now(), seen.state)).tables).toBeUndefined();
+      await publish(store, { a: 3 });
+      expect((await other.load(clock.now(), seen.state)).tables?.[0]?.targets).toEqual({
+        a: dollars(3),
+      });
+    });
+
+    test("of later dates are withdrawn when nobody wants them", async () => {
+      const { store, clock } = await open();
+      const later = clock.now() + 60_000;
+      await publish(store, { a: 1 }, { [later]: { a: 2 } });
+      const { state, tables } = await store.load(clock.now(), undefined);
+      expect(tables?.map(({ version }) => version)).toEqual([2, 1]);
+      expect(await publish(store, { a: 1 })).toEqual({ published: [], withdrawn: [2] });
+      const seen = await store.load(clock.now(), state);
+      expect(seen.tables?.map(({ version }) => version)).toEqual([1]);
+      expect((await store.versions(1))[0]).toMatchObject({ version: 2, withdrawnAt: clock.now() });
+      // Its number is never given again.
+      expect((await publish(store, { a: 3 })).published[0]?.version).toBe(3);
+      expect((await store.find(2))?.targets).toEqual({ a: dollars(2) });
+    });
+
+    test("of several publishers at once are published one after the other", async () => {
+      const { store, other } = await open();
+      const same = await Promise.all(
+        [store, other, store, other].map((by) => publish(by, { a: 1 })),
+      );
+      expect(same.flatMap(({ published }) => published)).toHaveLength(1);
+      const prices = Array.from({ length: 20 }, (_, index) => index + 2);
+      const differing = await Promise.all(
+        prices.map((price, index) => publish(index % 2 === 0 ? store : other, { a: price })),
+      );
+      const versions = differing.flatMap(({ published }) =>
+        published.map(({ version }) => version),
+      );
+      expect(versions.toSorted((one, next) => one - next)).toEqual(prices);
+    });
+  });
+}
+
+const atClock = (connection: SqlConnection, clock: ManualClock) =>
+  pricesIn(connection, () => sql<number>`cast(${clock.now()} as bigint)`);
+
+priceStoreContract("SQLite", () => {
+  const clock = new ManualClock();
+  const path = join(mkdtempSync(join(tmpdir(), "sluice-prices-")), "sluice.db");
+  const open = () => atClock(openStores(path, clock, {}).connection, clock);
+  return { clock, store: open(), other: open() };
+});
+
+describeWithPostgres((databases) => {
+  priceStoreContract("PostgreSQL", async () => {
+    const clock = new ManualClock();
+    const url = await databases.server.createDatabase();
+    const [one, other] = [await databases.connect({ url }), await databases.connect({ url })];
+    return {
+      clock,
+      store: atClock(one.inLane("entities"), clock),
+      other: atClock(other.inLane("entities"), clock),
+    };
+  });
+});
