@@ -24,6 +24,7 @@ import { PriceFeed } from "./price-feed.ts";
 import { ProcessPages } from "./process-pages.ts";
 import { ProcessRows } from "./process-rows.ts";
 import { RecentSecrets } from "./recent-secrets.ts";
+import { storeHandlers } from "./store-handlers.ts";
 import { SpendFeed } from "./spend-feed.ts";
 
 type OfLeader = "link" | "clock" | "portUse" | "pid" | "number" | "passwords";
@@ -303,11 +304,12 @@ export class ControlPlane implements AsyncDisposable {
 
   #handlers(): Handlers<ToControl> {
     const { explain, reload, issueDemoAccess, onTick, onStopped } = this.#options;
-    const { keys, replies, responses, lastUse, renewal, usage } = this.storage;
+    const { keys, lastUse, renewal, usage } = this.storage;
     const refuse = (error: unknown): never => {
       throw new StartProblem(explain(error));
     };
     return {
+      ...storeHandlers(this.storage),
       open: async () => {
         await this.open().catch(refuse);
         return this.installation.secrets.map((secret) => secret.reveal());
@@ -324,13 +326,6 @@ export class ControlPlane implements AsyncDisposable {
         this.#recent.note(uses);
       },
       "keys.outdated": (secret) => renewal.note(secret),
-      "claims.claim": (wanted) => replies.claim(wanted),
-      "claims.confirm": (held) => replies.confirm(held),
-      "claims.release": (held) => replies.release(held),
-      "claims.keep": (answered) => replies.keep(answered),
-      "responses.put": (added) => responses.put(added),
-      "responses.find": (wanted) => responses.find(wanted),
-      "responses.remove": (wanted) => responses.remove(wanted),
       "usage.insert": (records) => (this.#leader?.jobs.usage ?? usage).insert(records),
       "usage.of-key": createKeyTotals(this.storage.reports, this.#options.clock),
       "usage.flush": () => this.#leader?.jobs.ingest.flush(),
