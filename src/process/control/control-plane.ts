@@ -152,12 +152,11 @@ export class ControlPlane implements AsyncDisposable {
     this.#config = config;
     this.#text = text;
     this.#isWhole = isWhole;
-    this.#loadedAt = clock.now();
+    const loadedAt = (this.#loadedAt = clock.now());
     this.#leader?.reconfigure(config);
     this.#export.configure(config.telemetry.otlp);
     const following = this.#prices.follow();
     if (text === undefined) return;
-    const loadedAt = this.#loadedAt;
     // Calls at a new target have a price from the first one on.
     void following.then(() => link.tell("config.changed", { text, loadedAt }));
     if (this.#leader !== undefined) this.#keepLastGood();
@@ -304,7 +303,7 @@ export class ControlPlane implements AsyncDisposable {
 
   #handlers(): Handlers<ToControl> {
     const { explain, reload, issueDemoAccess, onTick, onStopped } = this.#options;
-    const { keys, lastUse, renewal, usage } = this.storage;
+    const { keys, lastUse, usage } = this.storage;
     const refuse = (error: unknown): never => {
       throw new StartProblem(explain(error));
     };
@@ -325,7 +324,6 @@ export class ControlPlane implements AsyncDisposable {
         for (const [publicId, at] of uses) lastUse.note(publicId, at);
         this.#recent.note(uses);
       },
-      "keys.outdated": (secret) => renewal.note(secret),
       "usage.insert": (records) => (this.#leader?.jobs.usage ?? usage).insert(records),
       "usage.of-key": createKeyTotals(this.storage.reports, this.#options.clock),
       "usage.flush": () => this.#leader?.jobs.ingest.flush(),

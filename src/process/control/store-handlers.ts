@@ -3,8 +3,13 @@ import type { Handlers } from "../thread-link.ts";
 import type { Storage } from "../wiring/open-storage.ts";
 
 /** The messages that a store answers alone. */
-export function storeHandlers({ replies, responses }: Pick<Storage, "replies" | "responses">) {
+export function storeHandlers({
+  renewal,
+  replies,
+  responses,
+}: Pick<Storage, "renewal" | "replies" | "responses">) {
   return {
+    "keys.outdated": (secret) => renewal.note(secret),
     "claims.claim": (wanted) => replies.claim(wanted),
     "claims.confirm": (held) => replies.confirm(held),
     "claims.release": (held) => replies.release(held),
