@@ -1,5 +1,5 @@
 import { WaitingReader } from "../domain/waiting/flow.ts";
-import type { TokenUsage } from "../domain/usage/usage.ts";
+import { usdOfNano } from "../domain/money/usd.ts";
 import { toGatewayError } from "../edge/replies/error-reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { MeteredStream } from "../call/metering/metered-stream.ts";
@@ -13,7 +13,7 @@ export type OpeningStream = Promise<StartedCall<MeteredStream>>;
 export class ChatFrames implements AnswerFrames {
   ending: AnswerFrames["ending"];
   readonly #writer: StreamWriter;
-  readonly #call: Pick<KeyCall, "id" | "dialect">;
+  readonly #call: Pick<KeyCall, "id" | "dialect" | "snapshot">;
   readonly #reader = new WaitingReader();
   #stream: MeteredStream | undefined;
   #openFailure: { readonly error: unknown } | undefined;
@@ -21,7 +21,11 @@ export class ChatFrames implements AnswerFrames {
   #last: string | Promise<string> | undefined;
   #isOver = false;
 
-  constructor(opening: OpeningStream, writer: StreamWriter, call: Pick<KeyCall, "id" | "dialect">) {
+  constructor(
+    opening: OpeningStream,
+    writer: StreamWriter,
+    call: Pick<KeyCall, "id" | "dialect" | "snapshot">,
+  ) {
     this.#writer = writer;
     this.#call = call;
     opening.then(
@@ -77,14 +81,16 @@ export class ChatFrames implements AnswerFrames {
       if (frames !== "") return frames;
     }
     if (!stream.isOver) return undefined;
-    this.#last ??= this.#end(stream.usage);
+    this.#last ??= this.#end(stream);
     if (this.#last instanceof Promise) return undefined;
     this.#isOver = true;
     this.ending = "whole";
     return this.#last;
   }
 
-  #end(usage: TokenUsage): string | Promise<string> {
+  #end({ usage: counts, costNano }: MeteredStream): string | Promise<string> {
+    const isTold = this.#call.snapshot.routing.showsCost && costNano !== undefined;
+    const usage = isTold ? { ...counts, costUsd: usdOfNano(costNano) } : counts;
     const last = this.#writer.end(usage);
     if (last instanceof Promise) {
       void last.then((frames) => {

@@ -152,7 +152,7 @@ function keepAliveOf(writer: StreamWriter | undefined): () => string {
   return () => writer?.keepAlive() ?? keepAliveComment;
 }
 
-type AnyStarted = Pick<StartedCall<unknown>, "admission" | "attempt" | "call">;
+type AnyStarted = Pick<StartedCall<unknown>, "admission" | "attempt" | "call" | "meter">;
 
 function servedName({ attempt, call }: AnyStarted, { conversation }: ReadChat): string {
   const { model } = attempt.candidate;

@@ -1,4 +1,5 @@
 import { type UnitUse, usesOf } from "../domain/limits/limit-scope.ts";
+import { usdOfNano } from "../domain/money/usd.ts";
 import type { KeyTotal, KeyUse } from "../domain/live-facts.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
@@ -41,5 +42,7 @@ function viewTotal(total: KeyTotal) {
     input_tokens: total.inputTokens,
     cached_input_tokens: total.cachedInputTokens,
     output_tokens: total.outputTokens,
+    cost_usd: total.costNano === undefined ? null : usdOfNano(total.costNano),
+    unpriced_calls: total.unpricedCalls,
   };
 }

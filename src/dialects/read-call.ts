@@ -1,5 +1,6 @@
 import { readMark, type RepeatMark } from "../idempotency/request-names.ts";
 import { parsedFactor } from "../edge/body/read-body.ts";
+import { usdOfNano } from "../domain/money/usd.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { type JsonBody, parseJson } from "./request/parse-json.ts";
 import type { CallServices } from "../call/services.ts";
@@ -55,7 +56,7 @@ export interface HandlerParts {
   readonly responses: StoredResponses;
 }
 
-type Served = Pick<StartedCall<unknown>, "admission" | "attempt">;
+type Served = Pick<StartedCall<unknown>, "admission" | "attempt" | "meter">;
 
 interface ServedOptions {
   readonly clock: Pick<Clock, "now">;
@@ -65,7 +66,7 @@ interface ServedOptions {
 
 /** Headers of an answer: limits, capacity class, target, and parameters that were adjusted. */
 export function servedHeaders(
-  { admission, attempt }: Served,
+  { admission, attempt, meter }: Served,
   { snapshot, dialect }: KeyCall,
   { clock, asRead = nothingAdjusted }: ServedOptions,
 ): Record<string, string> {
@@ -77,6 +78,10 @@ export function servedHeaders(
   // The upstream's own model identifier is left out: it may name the operator's account there.
   if (snapshot.routing.showsTarget) {
     headers["x-sluice-target"] = `${target.upstream}; model=${model.alias}`;
+  }
+  // Known at the end of a whole answer.
+  if (snapshot.routing.showsCost && meter.costNano !== undefined) {
+    headers["x-sluice-cost-usd"] = usdOfNano(meter.costNano);
   }
   if (adjusted.size > 0 || asRead.size > 0) {
     headers["x-sluice-adjusted-parameters"] = writeAdjusted([...asRead, ...adjusted]);

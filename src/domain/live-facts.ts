@@ -91,4 +91,7 @@ export interface KeyTotal {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedInputTokens: number;
+  /** Nano-USD of the calls that have a cost; undefined: there are only others. */
+  readonly costNano: bigint | undefined;
+  readonly unpricedCalls: number;
 }

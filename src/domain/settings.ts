@@ -14,6 +14,8 @@ export interface RoutingSettings {
   readonly longestBackoffMs: number;
   /** Whether answers name the target that served them. */
   readonly showsTarget: boolean;
+  /** Whether answers say what the call costs. */
+  readonly showsCost: boolean;
   /** Limit on queued calls of one class at one pool. */
   readonly queueLimit: number;
   readonly out: OutSettings;

@@ -6,6 +6,7 @@ const exposedHeaders = [
   "request-id",
   "x-sluice-served-by",
   "x-sluice-target",
+  "x-sluice-cost-usd",
   "x-sluice-adjusted-parameters",
   "x-sluice-queue-position",
   "x-sluice-queue-wait-ms",

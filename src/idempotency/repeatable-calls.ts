@@ -171,8 +171,9 @@ export class RepeatableCalls {
   #shown({ call, alias, kind }: MarkedCall, answer: KeptAnswer): KeptAnswer {
     resolveModel(call, alias, kind);
     this.#services.onAnswer("replayed");
-    if (call.snapshot.routing.showsTarget) return answer;
-    const { "x-sluice-target": _, ...headers } = answer.headers;
-    return { ...answer, headers };
+    // Only the call itself has cost something.
+    const { "x-sluice-target": target, "x-sluice-cost-usd": _, ...headers } = answer.headers;
+    const isShown = target !== undefined && call.snapshot.routing.showsTarget;
+    return { ...answer, headers: isShown ? { ...headers, "x-sluice-target": target } : headers };
   }
 }

@@ -199,6 +199,7 @@ function makeRouting(random: Random): RoutingSettings {
     firstBackoffMs: random.whole(1, 200),
     longestBackoffMs: random.whole(200, 2_000),
     showsTarget: true,
+    showsCost: false,
     queueLimit: random.whole(1, 20),
     out: {
       failures: random.whole(2, 6),

@@ -115,6 +115,7 @@ export const plainRouting: RoutingSettings = {
   firstBackoffMs: 10,
   longestBackoffMs: 100,
   showsTarget: true,
+  showsCost: false,
   queueLimit: 100,
   out: {
     failures: 5,

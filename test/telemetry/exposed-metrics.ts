@@ -2,7 +2,8 @@ import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { readMetrics, type PageMetric } from "./metrics-page.ts";
 
 const models = `
-  sound: { kind: chat, context_window: 200000, targets: [{ model: sound, upstream: simulator }] }
+  sound: { kind: chat, context_window: 200000, targets: [
+    { model: sound, upstream: simulator, price: { input: 1, output: 2 } }] }
   failing: { kind: chat, context_window: 200000, targets: [
     { model: fault-error-500, upstream: simulator, priority: 1 },
     { model: spare, upstream: simulator, priority: 2 } ] }

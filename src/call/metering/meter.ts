@@ -96,6 +96,7 @@ export class Meter {
   #isClosed = false;
   /** The recorded usage of the answer. */
   #final: CountedUsage | undefined;
+  #costNano: number | undefined;
   #recorded: Promise<RecordFailure> | undefined;
 
   constructor(subject: MeterSubject, services: MeterServices) {
@@ -181,6 +182,11 @@ export class Meter {
     return (this.#final ?? this.#tokens.ofAnswer).usage;
   }
 
+  /** Nano-USD, once the call has ended; undefined: something that was used has no price. */
+  get costNano(): number | undefined {
+    return this.#costNano;
+  }
+
   completed(): void {
     if (this.#isClosed) return;
     const { estimator, clock } = this.#services;
@@ -214,6 +220,7 @@ export class Meter {
     this.path.serving?.conclude(attemptEndOf(outcome, error));
     const record = this.#record(end, all);
     if (this.#admission !== undefined) this.#settle(all.usage, record.costNano);
+    this.#costNano = record.costNano;
     this.#recorded = this.#services.ledger.close(record);
     this.path.serving?.release(inputTokens + outputTokens);
     const { origin, hooks } = this.#subject.call;

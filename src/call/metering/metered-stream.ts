@@ -62,6 +62,11 @@ export class MeteredStream implements EventBatches<ChatEvent> {
     return this.#options.meter.usage;
   }
 
+  /** As in `Meter`. */
+  get costNano(): number | undefined {
+    return this.#options.meter.costNano;
+  }
+
   /** Whether the answer has ended, or the caller has left. */
   get isOver(): boolean {
     return this.#isRecorded && this.#failure === undefined;

@@ -1,5 +1,6 @@
 import { isObject } from "../../domain/json-object.ts";
 import type { AdminClient, AdminQuery } from "../client/admin-client.ts";
+import { shortUsd } from "../output/usd.ts";
 import type { CommandIo } from "../command.ts";
 import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import { formatRecords, type Column } from "../output/show-reply.ts";
@@ -27,10 +28,17 @@ const sumColumns: readonly Column[] = [
   { title: "WRITTEN", of: "cache_write_tokens" },
   { title: "OUTPUT", of: "output_tokens" },
   { title: "ESTIMATED", of: "estimated_tokens" },
+  { title: "USD", of: costOf },
   { title: "MS P50", of: "duration_ms.p50" },
   { title: "P95", of: "duration_ms.p95" },
   { title: "P99", of: "duration_ms.p99" },
 ];
+
+/** Exact, without zeros at the end; a sum that lacks calls without a price says so. */
+function costOf({ cost_usd: cost, unpriced_calls: unpriced }: ReplyRecord): string {
+  if (typeof cost !== "string") return Number(unpriced) > 0 ? "not priced" : "-";
+  return `${Number(unpriced) > 0 ? ">= " : ""}${shortUsd(cost)}`;
+}
 
 /**
  * Prints sums as a table: groups with names, a line with the total, and a note if groups may be

@@ -6,6 +6,7 @@ import { readFields } from "../verbs/run-verb.ts";
 import type { FieldTexts } from "../verbs/fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
+import { costText } from "../output/usd.ts";
 import { largestGroupLimit, showUsageReport } from "./usage-report.ts";
 
 const texts: FieldTexts = {
@@ -19,7 +20,8 @@ export const usage: ResourceSpec = {
     "hours.\n\nFAILED calls did not complete, including those refused by a limit. ABANDONED " +
     "calls are the failed ones whose caller left. INPUT and OUTPUT are tokens. CACHED and " +
     "WRITTEN are parts of INPUT, read from and written to a provider's cache. ESTIMATED " +
-    "tokens were not counted by an upstream. MS is the duration of completed calls. TOTAL " +
+    "tokens were not counted by an upstream. USD is the cost by `sluice prices list`, at least (>=) " +
+    "where some calls have no price. MS is the duration of completed calls. TOTAL " +
     "covers all groups, shown or not.",
   verbs: [
     {
@@ -53,6 +55,7 @@ export const usage: ResourceSpec = {
         "status",
         { title: "INPUT", of: "input_tokens" },
         { title: "OUTPUT", of: "output_tokens" },
+        { title: "USD", of: ({ cost_usd: cost }) => costText(cost) },
         { title: "COUNT", of: "usage_source" },
         { title: "MS", of: "duration_ms" },
       ],

@@ -63,6 +63,10 @@ export const routingSchema = z
     target_header: flag(true).describe(
       "Whether answers name the upstream and the model that served, in `x-sluice-target`.",
     ),
+    cost_header: flag(false).describe(
+      "Whether answers say what the call costs: whole ones in `x-sluice-cost-usd`, streamed ones in " +
+        "the field `cost_usd` of their last usage.",
+    ),
     queue_limit: wholeNumber(1000, [0, 1_000_000]).describe(
       "Maximum calls of one class waiting for one pool or upstream.",
     ),
@@ -77,6 +81,7 @@ export const routingSchema = z
     firstBackoffMs: routing.first_backoff,
     longestBackoffMs: routing.longest_backoff,
     showsTarget: routing.target_header,
+    showsCost: routing.cost_header,
     queueLimit: routing.queue_limit,
     out: routing.out,
   }));

@@ -80,6 +80,9 @@ export const exportQuerySchema = z.strictObject({
   ...callFilterFields,
 });
 
+/** Exact, with nine digits after the point. */
+export const usdSchema = z.string().meta({ examples: ["0.012400000"] });
+
 const percentilesSchema = z
   .object({ p50: z.number(), p95: z.number(), p99: z.number() })
   .meta({ id: "Percentiles", description: "In milliseconds, within 5 % of the exact value." });
@@ -102,6 +105,12 @@ const totalFields = {
   cached_input_tokens: z.int().describe("Part of the input tokens."),
   cache_write_tokens: z.int().describe("Part of the input tokens, written to an upstream's cache."),
   estimated_tokens: z.int().describe("Tokens that no upstream counted."),
+  cost_usd: usdSchema
+    .nullable()
+    .describe("Cost of the calls that have one. Null: there are only calls without a price."),
+  unpriced_calls: z
+    .int()
+    .describe("Calls without a cost. If there are any, `cost_usd` is the least that it can be."),
   duration_ms: percentilesSchema.nullable().describe("Of completed calls."),
   first_event_ms: percentilesSchema.nullable(),
 };
@@ -148,6 +157,13 @@ export const callRowSchema = z
     output_tokens: z.int(),
     cached_input_tokens: z.int(),
     cache_write_tokens: z.int(),
+    cache_write_1h_tokens: z.int().describe("Part of them, kept for an hour."),
+    service_tier: z.string().nullable().describe("The tier of the price. Null: not known."),
+    cost_usd: usdSchema.nullable().describe("Null: something that the call used has no price."),
+    price_version: z
+      .int()
+      .nullable()
+      .describe("The price table of the cost. Null: no price was needed, or there was none."),
     usage_source: z.enum(usageSources),
     outcome: z.enum(callOutcomes),
     status: z.int(),

@@ -1,4 +1,5 @@
 import type { CallRouting } from "../../domain/usage/call-routing.ts";
+import { usdOfNano } from "../../domain/money/usd.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Principal } from "../../domain/principal.ts";
 import {
@@ -18,6 +19,10 @@ export function viewCall(record: UsageRecord, reader: Reader): CallRow {
     target: target === undefined ? null : viewTarget(target, reader),
     class: record.capacityClass,
     cache_write_tokens: cacheWriteTokens ?? 0,
+    cache_write_1h_tokens: record.cacheWrite1hTokens ?? 0,
+    service_tier: record.serviceTier ?? null,
+    cost_usd: record.costNano === undefined ? null : usdOfNano(record.costNano),
+    price_version: record.priceVersion ?? null,
     may_be_billed_twice: mayBeBilledTwice ?? false,
     via: record.via ?? null,
   });

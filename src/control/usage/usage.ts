@@ -1,4 +1,5 @@
 import { type NamedDimension, namedDimensions, type UsageStep } from "../../domain/usage/usage.ts";
+import { usdOfNano } from "../../domain/money/usd.ts";
 import type { Percentiles, UsageTotal } from "../../store/usage-reports.ts";
 import {
   callDetailSchema,
@@ -149,6 +150,7 @@ export function viewTotal(total: UsageTotal, names: GroupNames = {}): UsageTotal
   return viewAs(usageTotalSchema, total, {
     group: { ...total.group },
     names,
+    cost_usd: total.costNano === undefined ? null : usdOfNano(total.costNano),
     duration_ms: viewPercentiles(total.duration),
     first_event_ms: viewPercentiles(total.firstEvent),
   });

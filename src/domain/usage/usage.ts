@@ -19,6 +19,8 @@ export interface TokenUsage {
   readonly reasoningTokens: number;
   /** Set if the upstream's counts contradicted each other or the call, and were limited. */
   readonly isBounded?: boolean | undefined;
+  /** What the caller is told that the call costs, in USD; undefined: nothing. */
+  readonly costUsd?: string | undefined;
   /** Where it was used; undefined: at the target that served the call. */
   readonly target?: Target | undefined;
   /** Set if these are the counts of several requests, whose prices may differ. */

@@ -35,8 +35,16 @@ export function createKeyTotals(
 
 function sumOf(points: readonly UsagePoint[], since: number): KeyTotal {
   const sum = (
-    count: "calls" | "failedCalls" | "inputTokens" | "outputTokens" | "cachedInputTokens",
+    count:
+      | "calls"
+      | "failedCalls"
+      | "inputTokens"
+      | "outputTokens"
+      | "cachedInputTokens"
+      | "unpricedCalls",
   ): number => points.reduce((total, point) => total + point[count], 0);
+  const costNano = points.reduce((total, point) => total + (point.costNano ?? 0n), 0n);
+  const unpricedCalls = sum("unpricedCalls");
   return {
     since,
     calls: sum("calls"),
@@ -44,5 +52,7 @@ function sumOf(points: readonly UsagePoint[], since: number): KeyTotal {
     inputTokens: sum("inputTokens"),
     outputTokens: sum("outputTokens"),
     cachedInputTokens: sum("cachedInputTokens"),
+    costNano: costNano === 0n && unpricedCalls > 0 ? undefined : costNano,
+    unpricedCalls,
   };
 }

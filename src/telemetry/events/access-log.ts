@@ -1,6 +1,7 @@
 import type { RefusalExplanation } from "../../domain/errors/refusal.ts";
 import type { HandledRequest } from "../../domain/handled-request.ts";
 import { readTrace, type RequestTrace } from "../../domain/request-trace.ts";
+import { usdOfNano } from "../../domain/money/usd.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Logger } from "../log/logger.ts";
 
@@ -60,6 +61,7 @@ export function createAccessLog(logger: Logger, isOn: boolean) {
         capacityClass: record.capacityClass,
         inputTokens: record.inputTokens,
         outputTokens: record.outputTokens,
+        costUsd: record.costNano === undefined ? undefined : usdOfNano(record.costNano),
         attempts: record.attempts,
         isStreamed: record.isStreamed,
         firstEventMs: firstEventMs === undefined ? undefined : Math.round(firstEventMs),

@@ -9,6 +9,11 @@ const table = {
   sluice_http_requests_total: ["HTTP requests answered.", "route", "status"],
   sluice_calls_total: ["Calls by outcome.", "environment", "model", "dialect", "status", "outcome"],
   sluice_tokens_total: ["Tokens of calls, as in the ledger.", "model", "direction", "source"],
+  sluice_cost_usd_total: ["Cost of calls that have a price, as in the ledger.", "model"],
+  sluice_unpriced_calls_total: [
+    "Calls without a cost, because something that they used has no price.",
+    "model",
+  ],
   sluice_key_requests_total: [
     "Requests by key and answer. The first 1000 keys of each process have their own " +
       "series; all others are `other`.",

@@ -55,6 +55,8 @@ export class Metrics {
   readonly #requests = this.counters.get("sluice_http_requests_total");
   readonly #calls = this.counters.get("sluice_calls_total");
   readonly #tokens = this.counters.get("sluice_tokens_total");
+  readonly #costs = this.counters.get("sluice_cost_usd_total");
+  readonly #unpriced = this.counters.get("sluice_unpriced_calls_total");
   readonly #keyRequests = this.counters.get("sluice_key_requests_total");
   readonly #attempts = this.counters.get("sluice_attempts_total");
   readonly #breaches = this.counters.get("sluice_guarantee_breaches_total");
@@ -124,10 +126,12 @@ export class Metrics {
 
   callEnded(record: UsageRecord, attempts: readonly AttemptNote[] = []): void {
     const { environment, model, dialect, status, outcome } = record;
-    const { usageSource: source, firstEventMs } = record;
+    const { usageSource: source, firstEventMs, costNano } = record;
     this.#calls.of(environment, model, dialect, String(status), outcome).value += 1;
     this.#tokens.of(model, "input", source).value += record.inputTokens;
     this.#tokens.of(model, "output", source).value += record.outputTokens;
+    if (costNano === undefined) this.#unpriced.of(model).value += 1;
+    else if (costNano > 0) this.#costs.of(model).value += costNano / 1e9;
     this.#durations.of(model, String(record.isStreamed)).observe(record.durationMs);
     if (firstEventMs !== undefined) this.#firstEvents.of(model).observe(firstEventMs);
     if (breaksGuarantee(record)) this.#breaches.of(model).value += 1;

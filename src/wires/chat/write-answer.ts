@@ -142,6 +142,7 @@ export function writeUsage(usage: TokenUsage, other?: TokenDetails): object {
     prompt_tokens: usage.inputTokens,
     completion_tokens: usage.outputTokens,
     total_tokens: usage.inputTokens + usage.outputTokens,
+    ...(usage.costUsd !== undefined && { cost_usd: usage.costUsd }),
     prompt_tokens_details: {
       cached_tokens: usage.cachedInputTokens,
       // OpenRouter's name; OpenAI has no such field, so it is left out when nothing was written.

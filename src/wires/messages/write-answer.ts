@@ -140,6 +140,7 @@ export function writeUsage(usage: TokenUsage): object {
     cache_creation_input_tokens: written,
     cache_read_input_tokens: read,
     output_tokens: usage.outputTokens,
+    ...(usage.costUsd !== undefined && { cost_usd: usage.costUsd }),
     ...(reasoningTokens > 0 && { output_tokens_details: { thinking_tokens: reasoningTokens } }),
   };
 }

@@ -128,6 +128,7 @@ function writeUsage(usage: TokenUsage): object {
     output_tokens: usage.outputTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
     total_tokens: usage.inputTokens + usage.outputTokens,
+    ...(usage.costUsd !== undefined && { cost_usd: usage.costUsd }),
   };
 }
 
