@@ -9,6 +9,7 @@ import {
 } from "../../test/support/admin-fixture.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Principal } from "../domain/principal.ts";
+import { budgetOf } from "../../test/contracts/budget-contract.ts";
 import { recordOf } from "../../test/contracts/usage-fixtures.ts";
 
 /** Part of every name of the second account and of no name of the first. */
@@ -21,6 +22,7 @@ let others: {
   keyId: string;
   text: string;
   tokenId: string;
+  budgetId: string;
   sessionId: string;
 };
 let holder: Principal;
@@ -48,7 +50,11 @@ beforeEach(async () => {
     explanation: { rule: "tokens_per_minute", summary: mark, keyId: key.id, accountId },
   });
   const ids = { accountId, applicationId, keyId: key.id };
-  others = { ...ids, text, tokenId: await insertToken(), sessionId: "session_other" };
+  const budgetId = "bgt_other";
+  await admin.stores.control.change(({ budgets }) =>
+    budgets.insert(budgetOf(budgetId, { ...ids, note: mark })),
+  );
+  others = { ...ids, text, budgetId, tokenId: await insertToken(), sessionId: "session_other" };
 });
 afterEach(() => admin[Symbol.asyncDispose]());
 
@@ -91,7 +97,7 @@ async function insertToken(): Promise<string> {
 
 /** Requests that aim at the second account, for each operation. */
 function attacks(): Record<string, FixtureRequest[]> {
-  const { accountId, applicationId, keyId, text, tokenId, sessionId } = others;
+  const { accountId, applicationId, keyId, budgetId, text, tokenId, sessionId } = others;
   const account = { id: accountId };
   const application = { id: applicationId };
   const keys = [{ id: keyId }, { id: text.slice(0, 15) }];
@@ -128,6 +134,13 @@ function attacks(): Record<string, FixtureRequest[]> {
     rotateKey: keys,
     endSecret: keys.map((key) => ({ ...key, publicId: text.slice(7, 15) })),
     reportLeaks: [{ body: { api_keys: [text] } }],
+    createBudget: [{ account_id: accountId }, { key_id: keyId }].map((of) => ({
+      body: { ...of, limit_usd: "5", period: "month" },
+    })),
+    listBudgets: [{}, ...usage].map((query) => ({ query })),
+    getBudget: [{ id: budgetId }],
+    updateBudget: [{ id: budgetId, body: { ...revision, limit_usd: "9" } }],
+    deleteBudget: [{ id: budgetId }],
     listPeppers: [{}],
     listPools: [{}],
     getPool: [{ name: `${mark}-pool` }],
@@ -221,7 +234,15 @@ test("the same requests by an operator do find the other account", async () => {
 
 test("no answer distinguishes an entity of another account from a missing one", async () => {
   const nothing = { id: "nothing", name: "nothing" };
-  const ofOne = ["getAccount", "getApplication", "getKey", "getPool", "getCall", "getRefusal"];
+  const ofOne = [
+    "getAccount",
+    "getApplication",
+    "getKey",
+    "getPool",
+    "getCall",
+    "getRefusal",
+    "getBudget",
+  ];
   ofOne.push("explainRequest");
   for (const operationId of ofOne) {
     const [request] = attacks()[operationId] ?? [];
@@ -269,6 +290,7 @@ async function state(): Promise<string> {
     await view.keys.get(others.keyId),
     await view.secrets.ofKey(others.keyId),
     await view.tokens.get(others.tokenId),
+    await view.budgets.get(others.budgetId),
     await view.sessions.get(others.sessionId),
     (await view.users.list({}, { limit: 500 })).items,
     (await view.keys.list({ accountId: others.accountId }, { limit: 500 })).items.length,

@@ -11,6 +11,7 @@ import { platformOperations } from "./platform/platform.ts";
 import { pepperOperations } from "./platform/peppers.ts";
 import { poolOperations } from "./platform/pools.ts";
 import { refusalOperations } from "./platform/refusals.ts";
+import { budgetOperations } from "./budgets/budgets.ts";
 import { configurationOperation } from "./platform/configuration.ts";
 import type { AdminServices } from "./services.ts";
 import { processOperations } from "./platform/processes.ts";
@@ -29,6 +30,7 @@ export function adminOperations(
     ...applicationOperations(services),
     ...keyOperations(services),
     ...leakOperations(services),
+    ...budgetOperations(services),
     ...pepperOperations(services),
     ...poolOperations(services),
     ...userOperations(services),

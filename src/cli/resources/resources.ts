@@ -4,6 +4,7 @@ import type { ResourceSpec } from "../verbs/verb-command.ts";
 import { sessions, tokens, users } from "./access.ts";
 import { accounts, applications } from "./accounts.ts";
 import { audit } from "./audit.ts";
+import { budgets } from "./budgets.ts";
 import { keys } from "./keys.ts";
 import { overview, targets } from "./live.ts";
 import {
@@ -22,6 +23,7 @@ export const resourceSpecs: readonly ResourceSpec[] = [
   accounts,
   applications,
   keys,
+  budgets,
   pools,
   peppers,
   users,

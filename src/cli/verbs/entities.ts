@@ -26,6 +26,7 @@ export const entities = {
   application: { noun: "application", prefix: "app", name: "name", parameter: "name" },
   user: { noun: "user", prefix: "user", name: "email", parameter: "email" },
   key: { noun: "key", prefix: "key", name: "application", read: readKeyName },
+  budget: { noun: "budget", prefix: "bgt", name: "period" },
   token: { noun: "token", prefix: "tok", name: "name", read: readTokenName },
 } as const satisfies Readonly<Record<string, Entity>>;
 

@@ -70,9 +70,11 @@ export function accountOperations(services: AdminServices): readonly Operation[]
       summary: "Remove an empty account",
       description:
         "Fails while it has applications or users. To remove everything, erase the account.",
-      async run({ changing, entity: before }) {
-        await changing.transaction.accounts.delete(before.id);
-        await changing.audit(changeOf("account", "delete", { before }));
+      async run({ changing: { transaction, audit }, entity: before }) {
+        const budgets = await transaction.budgets.removeOf({ accountId: before.id });
+        await transaction.accounts.delete(before.id);
+        const entry = changeOf("account", "delete", { before });
+        await audit({ ...entry, before: { ...entry.before, budgets } });
       },
     }),
   ];

@@ -76,12 +76,14 @@ export function applicationOperations(services: AdminServices): readonly Operati
     applications.delete({
       id: "deleteApplication",
       summary: "Remove an application",
-      description: "Fails until all its keys are revoked. Revoked keys are removed with it.",
+      description:
+        "Fails until all its keys are revoked. Revoked keys and its budgets are removed with it.",
       async run({ changing: { transaction, audit }, entity: before }) {
+        const budgets = await transaction.budgets.removeOf({ applicationId: before.id });
         const keys = await removeRevokedKeys(transaction, before.id);
         await transaction.applications.delete(before.id);
         const entry = changeOf("application", "delete", { before });
-        await audit({ ...entry, before: { ...entry.before, keys } });
+        await audit({ ...entry, before: { ...entry.before, keys, budgets } });
       },
     }),
   ];
@@ -115,7 +117,8 @@ function showApplications(view: Pick<ControlView, "accounts">) {
   };
 }
 
-function ownerOf(wanted: string | undefined, principal: Principal): string {
+/** The account of something new. Throws 400 and 404. */
+export function ownerOf(wanted: string | undefined, principal: Principal): string {
   const accountId = wanted ?? principal.accountId;
   if (accountId === undefined) {
     throw new GatewayError("missing_required_parameter", {

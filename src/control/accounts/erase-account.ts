@@ -20,7 +20,7 @@ export function erasureOperations(services: AdminServices): readonly Operation[]
       resource: "Accounts",
       summary: "Erase an account and everything it owns",
       description:
-        "Removes users, keys, applications and usage in steps: keys stop first, the account " +
+        "Removes users, keys, applications, budgets and usage in steps: keys stop first, the account " +
         "goes last. If it fails in between, repeat it. The audit keeps a record.",
       ...permissions.operate,
       body: erasureSchema,
@@ -43,6 +43,7 @@ export function erasureOperations(services: AdminServices): readonly Operation[]
           }
         };
         const { id } = account;
+        const budgets = await repeat(() => step((changing) => removeSome(changing, id, "budgets")));
         const keys = await repeat(() => step((changing) => removeSome(changing, id, "keys")));
         const applications = await repeat(() =>
           step((changing) => removeSome(changing, id, "applications")),
@@ -53,7 +54,7 @@ export function erasureOperations(services: AdminServices): readonly Operation[]
           accounts.markErased(id, services.clock.now()),
         );
         const usageRows = await repeat(() => services.usage.erase(id, batchRows));
-        const removed = { users, keys, applications, usage_rows: usageRows };
+        const removed = { users, keys, applications, budgets, usage_rows: usageRows };
         return change(services, call, async (changing) => {
           await changing.transaction.accounts.delete(id);
           await changing.audit({ ...about("account", "erase", account), after: removed });
@@ -79,7 +80,7 @@ async function stopAccount(changing: Change, before: Account): Promise<Account> 
 async function removeSome(
   { transaction, audit }: Change,
   accountId: string,
-  kind: "keys" | "applications" | "users",
+  kind: "budgets" | "keys" | "applications" | "users",
 ): Promise<number> {
   const { [kind]: table } = transaction;
   const { items } = await table.list({ accountId }, { limit: batchRows });

@@ -1,4 +1,12 @@
-import type { Account, Application, ManagementToken, Session, User } from "../../store/entities.ts";
+import type {
+  Account,
+  Application,
+  ManagementToken,
+  Session,
+  StoredBudget,
+  User,
+} from "../../store/entities.ts";
+import { usdOfNano } from "../../domain/money/usd.ts";
 import type { AuditFields } from "../../store/audit.ts";
 import type { Key } from "../../domain/keys/key.ts";
 import type { AuditedChange } from "../operation/change.ts";
@@ -8,6 +16,7 @@ export interface Entities {
   readonly account: Account;
   readonly application: Application;
   readonly key: Key;
+  readonly budget: StoredBudget;
   readonly user: User;
   readonly token: ManagementToken;
   readonly session: Session;
@@ -25,6 +34,11 @@ const kept: { readonly [Each in Kind]: (entity: Entities[Each]) => AuditFields }
     ...pick("application_id application environment name plan limits provisioned_units", key),
     ...pick("provisioned_pool allowed_models allowed_networks note", key),
     ...pick("expires_at disabled_at disabled_by revoked_at", key),
+  }),
+  budget: (budget) => ({
+    ...pick("account_id application_id key_id model period time_zone mode", budget),
+    limit_usd: usdOfNano(budget.limitNano),
+    ...pick("alerts note set_by", budget),
   }),
   user: (user) => ({
     ...pick("email name role account_id disabled_at", user),

@@ -89,6 +89,7 @@ export const erasedSchema = z
       users: z.int(),
       keys: z.int(),
       applications: z.int(),
+      budgets: z.int(),
       usage_rows: z.int(),
     }),
   })

@@ -10,12 +10,20 @@ export interface AuditVerbs {
   account: ["create", "update", "delete", ...ErasureSteps];
   application: ["create", "update", "delete"];
   key: ["create", "update", "rotate", "end_secret", "leak", "revoke"];
+  budget: ["create", "update", "delete"];
   user: ["create", "update", "link", "delete"];
   token: ["create", "revoke"];
   session: ["start", "end"];
   playground: ["call"];
 }
-type ErasureSteps = ["erase_begin", "erase_keys", "erase_applications", "erase_users", "erase"];
+type ErasureSteps = [
+  "erase_begin",
+  "erase_budgets",
+  "erase_keys",
+  "erase_applications",
+  "erase_users",
+  "erase",
+];
 export type AuditAction = {
   [Kind in keyof AuditVerbs]: `${Kind}.${AuditVerbs[Kind][number]}`;
 }[keyof AuditVerbs];

@@ -34,7 +34,21 @@ export async function pruneControl(
     removed += Number(numAffectedRows);
   }
   removed += await connection.change((queries) => pruneRemovals(queries, limit));
+  removed += await connection.change((queries) => pruneSpend(queries, limits.keys, limit));
   return removed + (await pruneAudit(connection, limits.audit, limit));
+}
+
+/** Periods that ended long ago, and what was stored while its budget was removed. */
+async function pruneSpend(queries: Queries, endedBefore: number, limit: number): Promise<number> {
+  const names = sql`budget_id, period_id, process`;
+  const spend = sql`
+    delete from budget_spend where (${names}) in (
+      select ${names} from budget_spend where ends_at < ${endedBefore}
+        or budget_id not in (select id from budgets) limit ${limit})`;
+  const alerts = sql`
+    delete from budget_alerts where at < ${endedBefore} or budget_id not in (select id from budgets)`;
+  const { numAffectedRows = 0n } = await spend.execute(queries);
+  return Number(numAffectedRows + ((await alerts.execute(queries)).numAffectedRows ?? 0n));
 }
 
 async function pruneRemovals(queries: Queries, limit: number): Promise<number> {

@@ -75,6 +75,7 @@ export function AuditPage() {
 
 const erasure = [
   "erase_begin",
+  "erase_budgets",
   "erase_keys",
   "erase_applications",
   "erase_users",
@@ -85,6 +86,7 @@ const verbs: AuditVerbs = {
   account: ["create", "update", "delete", ...erasure],
   application: ["create", "update", "delete"],
   key: ["create", "update", "rotate", "end_secret", "leak", "revoke"],
+  budget: ["create", "update", "delete"],
   user: ["create", "update", "link", "delete"],
   token: ["create", "revoke"],
   session: ["start", "end"],

@@ -87,6 +87,17 @@ export class Budgets extends EntityTable<StoredBudget, BudgetRow, BudgetFilter> 
     return true;
   }
 
+  /** Removes those of an account or an application that is about to go; returns their ids. */
+  async removeOf(owner: BudgetFilter): Promise<readonly string[]> {
+    const removed: string[] = [];
+    for (;;) {
+      const { items, next } = await this.list(owner, { limit: 200 });
+      for (const { id } of items) await this.delete(id);
+      removed.push(...items.map(({ id }) => id));
+      if (next === undefined) return removed;
+    }
+  }
+
   /** How many there are for exactly this account, application or key. */
   async count({ accountId, applicationId, keyId }: Omit<Budget, "id">): Promise<number> {
     const { rows } = await sql<{ budgets: number }>`

@@ -1,0 +1,208 @@
+import { randomBase62 } from "../../domain/keys/base62.ts";
+import { nanoOfUsd } from "../../domain/money/usd.ts";
+import type { Principal } from "../../domain/principal.ts";
+import type { Account, StoredBudget } from "../../store/entities.ts";
+import type { ControlView } from "../../store/repositories/control-store.ts";
+import { requireAccount } from "../accounts/accounts.ts";
+import { ownerOf } from "../accounts/applications.ts";
+import { changeOf } from "../audit/audit-fields.ts";
+import {
+  budgetChangeSchema,
+  budgetQuerySchema,
+  budgetSchema,
+  changedBudgetSchema,
+  newBudgetSchema,
+} from "../contract/budgets.ts";
+import { requireKnownNames, unknownName } from "../operation/known-names.ts";
+import { type Operation, permissions } from "../operation/operation.ts";
+import { invalidField, notPermitted, wrongState } from "../operation/refusals.ts";
+import { ResourceOperations } from "../operation/resource-operations.ts";
+import { requireVisible } from "../operation/scope.ts";
+import type { AdminServices, Platform } from "../services.ts";
+import { requireKey } from "../keys/key-view.ts";
+import { showBudgets } from "./budget-view.ts";
+
+/** Most budgets of one account, of one application or of one key: each call is under all of them. */
+const mostBudgets = 20;
+const firstAlerts = [50, 80, 100];
+
+/** What calls may cost. Account holders set further budgets, and cannot change those of operators. */
+export function budgetOperations(services: AdminServices): readonly Operation[] {
+  const budgets = new ResourceOperations(
+    {
+      kind: "budget",
+      reads: permissions.read,
+      changes: permissions.manage,
+      schema: budgetSchema,
+      changedSchema: changedBudgetSchema,
+      find: async (view, id, principal) =>
+        requireVisible(await view.budgets.get(id), principal, "budget"),
+      show: (view) => showBudgets(view, services.clock),
+    },
+    services,
+  );
+  return [
+    budgets.create({
+      id: "createBudget",
+      summary: "Set a budget",
+      description:
+        "A call must fit into all budgets that it is under. Calls of the current period count, also " +
+        "those of before. A key under a budget that refuses cannot use targets without a price.",
+      body: newBudgetSchema,
+      answer: budgetSchema,
+      async run({ changing, call: { principal }, body, show }) {
+        const { transaction, now } = changing;
+        const owner = await findOwner(transaction, body, principal);
+        checkModel(body.model, owner.environment, services.platform());
+        const budget: StoredBudget = {
+          id: `bgt_${randomBase62(16, services.random)}`,
+          accountId: owner.account.id,
+          applicationId: owner.applicationId,
+          keyId: owner.keyId,
+          model: body.model,
+          period: body.period,
+          timeZone: body.time_zone ?? owner.account.timeZone,
+          mode: body.mode ?? "refuse",
+          limitNano: readLimit(body.limit_usd),
+          setBy: principal.role === "operator" ? "operator" : "account_holder",
+          alerts: sorted(body.alerts ?? firstAlerts),
+          note: body.note ?? "",
+          createdAt: now,
+          revision: 1,
+        };
+        await checkCount(transaction, budget);
+        await transaction.budgets.insert(budget);
+        await changing.audit(changeOf("budget", "create", { after: budget }));
+        changing.touchesKeys();
+        return show(budget);
+      },
+    }),
+    budgets.list({
+      id: "listBudgets",
+      summary: "List budgets, newest first",
+      query: budgetQuerySchema,
+      find: ({ view, query, accountId, page }) =>
+        view.budgets.list(
+          { accountId, applicationId: query.application_id, keyId: query.key_id },
+          page,
+        ),
+    }),
+    budgets.get({ id: "getBudget", summary: "Show a budget" }),
+    budgets.update({
+      id: "updateBudget",
+      summary: "Change a budget",
+      description:
+        "Absent fields keep their values. A higher limit counts at once, and makes alerts possible " +
+        "again that it is no longer enough for. For another period or zone, set another budget.",
+      body: budgetChangeSchema,
+      wanted({ call: { principal }, entity, body }) {
+        requireOwn(entity, principal);
+        const { limit_usd: limit, mode = entity.mode, note = entity.note } = body;
+        return {
+          ...entity,
+          mode,
+          note,
+          limitNano: limit === undefined ? entity.limitNano : readLimit(limit),
+          alerts: sorted(body.alerts ?? entity.alerts),
+        };
+      },
+      store: (transaction, wanted) => transaction.budgets.update(wanted),
+    }),
+    budgets.delete({
+      id: "deleteBudget",
+      summary: "Remove a budget",
+      description: "What was spent under it is forgotten; the usage stays.",
+      async run({ changing, call: { principal }, entity: before }) {
+        requireOwn(before, principal);
+        await changing.transaction.budgets.delete(before.id);
+        await changing.audit(changeOf("budget", "delete", { before }));
+        changing.touchesKeys();
+      },
+    }),
+  ];
+}
+
+interface BudgetOwner {
+  readonly account: Account;
+  readonly applicationId: string | undefined;
+  readonly keyId: string | undefined;
+  /** Undefined: any of its account. */
+  readonly environment: string | undefined;
+}
+
+interface NamedOwner {
+  readonly account_id?: string | undefined;
+  readonly application_id?: string | undefined;
+  readonly key_id?: string | undefined;
+}
+
+/** Throws 404 for what is not visible, and 400 for owners that do not belong to each other. */
+async function findOwner(
+  view: ControlView,
+  named: NamedOwner,
+  principal: Principal,
+): Promise<BudgetOwner> {
+  const key =
+    named.key_id === undefined ? undefined : await requireKey(view, named.key_id, principal);
+  if (key?.revokedAt !== undefined) {
+    throw wrongState("The key has been revoked permanently. Set the budget on another key.");
+  }
+  const applicationId = named.application_id ?? key?.applicationId;
+  if (key !== undefined && key.applicationId !== applicationId) {
+    throw invalidField("application_id", "use that of the key, or leave it out");
+  }
+  const application =
+    applicationId === undefined
+      ? undefined
+      : requireVisible(await view.applications.get(applicationId), principal, "application");
+  const accountId = application?.accountId ?? ownerOf(named.account_id, principal);
+  if (named.account_id !== undefined && named.account_id !== accountId) {
+    throw invalidField("account_id", "use that of the application or the key, or leave it out");
+  }
+  const account = await requireAccount(view, accountId, principal);
+  return { account, applicationId, keyId: key?.id, environment: application?.environment };
+}
+
+/** A budget for a model that nobody can call would never count anything. */
+function checkModel(
+  written: string | undefined,
+  environment: string | undefined,
+  platform: Platform,
+): void {
+  if (written === undefined) return;
+  if (environment === undefined) return requireKnownNames(platform, { model: written });
+  const own = platform.environments.find(({ name }) => name === environment);
+  const known = own?.models.map(({ alias }) => alias) ?? [];
+  if (known.includes(written)) return;
+  throw unknownName("model", {
+    noun: "model",
+    owner: `environment ${environment}`,
+    written,
+    known,
+  });
+}
+
+async function checkCount(view: ControlView, budget: StoredBudget): Promise<void> {
+  if ((await view.budgets.count(budget)) < mostBudgets) return;
+  throw wrongState(
+    `It has ${mostBudgets} budgets already, which is the maximum. Change or remove one first.`,
+  );
+}
+
+function requireOwn({ setBy }: StoredBudget, { role }: Principal): void {
+  if (role === "operator" || setBy !== "operator") return;
+  throw notPermitted(
+    "An operator has set this budget, so only an operator can change it. Ask one, or set a lower " +
+      "budget of your own.",
+  );
+}
+
+function readLimit(text: string): number {
+  const nano = nanoOfUsd(text);
+  if (nano === undefined) throw new Error("the schema lets only amounts pass");
+  return nano;
+}
+
+function sorted(alerts: readonly number[]): readonly number[] {
+  return [...new Set(alerts)].toSorted((one, other) => one - other);
+}
