@@ -1,10 +1,9 @@
-import type { Budget, PeriodTime } from "../../domain/money/budget.ts";
+import type { Budget, PeriodSpend, PeriodTime } from "../../domain/money/budget.ts";
 import { Calendar } from "../../domain/money/calendar.ts";
 import { usdOfNano } from "../../domain/money/usd.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { StoredBudget } from "../../store/entities.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
-import type { PeriodSpend } from "../../store/repositories/budgets/spend.ts";
 import { budgetSchema } from "../contract/budgets.ts";
 import { timeText, viewAs } from "../values/api-form.ts";
 import { readAccountNames, readOnce } from "../values/read-once.ts";

@@ -181,7 +181,8 @@ describe("budgets", () => {
       [{ model: "gamma-large", application_id: application.id }, "model"],
       [{ fiscal_year: 1 }, "fiscal_year"],
     ] as const) {
-      expect((await refused(monthly(more))).slice(0, 3)).toEqual([400, expect.any(String), param]);
+      const [status, , named] = await refused(monthly(more));
+      expect([status, named]).toEqual([400, param]);
     }
     expect((await refused(monthly({ model: "alpha-sonet-4" })))[3]).toContain(
       "did you mean 'alpha-sonnet-4'?",
@@ -240,7 +241,8 @@ describe("budgets", () => {
       await admin.refusal("deleteBudget", { id: ofOperator.id, as: holder }),
     ];
     for (const { status, message } of refusals) {
-      expect([status, message]).toEqual([403, expect.stringContaining("Ask one, or set a lower")]);
+      expect(status).toBe(403);
+      expect(message).toContain("Ask one, or set a lower");
     }
     await admin.result("updateBudget", { id: own.id, body: change, as: holder });
     await admin.result("deleteBudget", { id: own.id, as: holder });

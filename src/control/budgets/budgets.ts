@@ -10,6 +10,7 @@ import {
   budgetChangeSchema,
   budgetQuerySchema,
   budgetSchema,
+  type BudgetView,
   changedBudgetSchema,
   newBudgetSchema,
 } from "../contract/budgets.ts";
@@ -42,41 +43,7 @@ export function budgetOperations(services: AdminServices): readonly Operation[] 
     services,
   );
   return [
-    budgets.create({
-      id: "createBudget",
-      summary: "Set a budget",
-      description:
-        "A call must fit into all budgets that it is under. Calls of the current period count, also " +
-        "those of before. A key under a budget that refuses cannot use targets without a price.",
-      body: newBudgetSchema,
-      answer: budgetSchema,
-      async run({ changing, call: { principal }, body, show }) {
-        const { transaction, now } = changing;
-        const owner = await findOwner(transaction, body, principal);
-        checkModel(body.model, owner.environment, services.platform());
-        const budget: StoredBudget = {
-          id: `bgt_${randomBase62(16, services.random)}`,
-          accountId: owner.account.id,
-          applicationId: owner.applicationId,
-          keyId: owner.keyId,
-          model: body.model,
-          period: body.period,
-          timeZone: body.time_zone ?? owner.account.timeZone,
-          mode: body.mode ?? "refuse",
-          limitNano: readLimit(body.limit_usd),
-          setBy: principal.role === "operator" ? "operator" : "account_holder",
-          alerts: sorted(body.alerts ?? firstAlerts),
-          note: body.note ?? "",
-          createdAt: now,
-          revision: 1,
-        };
-        await checkCount(transaction, budget);
-        await transaction.budgets.insert(budget);
-        await changing.audit(changeOf("budget", "create", { after: budget }));
-        changing.touchesKeys();
-        return show(budget);
-      },
-    }),
+    createBudget(budgets, services),
     budgets.list({
       id: "listBudgets",
       summary: "List budgets, newest first",
@@ -88,26 +55,7 @@ export function budgetOperations(services: AdminServices): readonly Operation[] 
         ),
     }),
     budgets.get({ id: "getBudget", summary: "Show a budget" }),
-    budgets.update({
-      id: "updateBudget",
-      summary: "Change a budget",
-      description:
-        "Absent fields keep their values. A higher limit counts at once, and makes alerts possible " +
-        "again that it is no longer enough for. For another period or zone, set another budget.",
-      body: budgetChangeSchema,
-      wanted({ call: { principal }, entity, body }) {
-        requireOwn(entity, principal);
-        const { limit_usd: limit, mode = entity.mode, note = entity.note } = body;
-        return {
-          ...entity,
-          mode,
-          note,
-          limitNano: limit === undefined ? entity.limitNano : readLimit(limit),
-          alerts: sorted(body.alerts ?? entity.alerts),
-        };
-      },
-      store: (transaction, wanted) => transaction.budgets.update(wanted),
-    }),
+    updateBudget(budgets),
     budgets.delete({
       id: "deleteBudget",
       summary: "Remove a budget",
@@ -120,6 +68,69 @@ export function budgetOperations(services: AdminServices): readonly Operation[] 
       },
     }),
   ];
+}
+
+type BudgetOperations = ResourceOperations<"budget", BudgetView>;
+
+function createBudget(budgets: BudgetOperations, services: AdminServices): Operation {
+  return budgets.create({
+    id: "createBudget",
+    summary: "Set a budget",
+    description:
+      "A call must fit into all budgets that it is under. Calls of the current period count, also " +
+      "those of before. A key under a budget that refuses cannot use targets without a price.",
+    body: newBudgetSchema,
+    answer: budgetSchema,
+    async run({ changing, call: { principal }, body, show }) {
+      const { transaction, now } = changing;
+      const owner = await findOwner(transaction, body, principal);
+      checkModel(body.model, owner.environment, services.platform());
+      const budget: StoredBudget = {
+        id: `bgt_${randomBase62(16, services.random)}`,
+        accountId: owner.account.id,
+        applicationId: owner.applicationId,
+        keyId: owner.keyId,
+        model: body.model,
+        period: body.period,
+        timeZone: body.time_zone ?? owner.account.timeZone,
+        mode: body.mode ?? "refuse",
+        limitNano: readLimit(body.limit_usd),
+        setBy: principal.role === "operator" ? "operator" : "account_holder",
+        alerts: sorted(body.alerts ?? firstAlerts),
+        note: body.note ?? "",
+        createdAt: now,
+        revision: 1,
+      };
+      await checkCount(transaction, budget);
+      await transaction.budgets.insert(budget);
+      await changing.audit(changeOf("budget", "create", { after: budget }));
+      changing.touchesKeys();
+      return show(budget);
+    },
+  });
+}
+
+function updateBudget(budgets: BudgetOperations): Operation {
+  return budgets.update({
+    id: "updateBudget",
+    summary: "Change a budget",
+    description:
+      "Absent fields keep their values. A higher limit counts at once, and makes alerts possible " +
+      "again that it is no longer enough for. For another period or zone, set another budget.",
+    body: budgetChangeSchema,
+    wanted({ call: { principal }, entity, body }) {
+      requireOwn(entity, principal);
+      const { limit_usd: limit, mode = entity.mode, note = entity.note } = body;
+      return {
+        ...entity,
+        mode,
+        note,
+        limitNano: limit === undefined ? entity.limitNano : readLimit(limit),
+        alerts: sorted(body.alerts ?? entity.alerts),
+      };
+    },
+    store: (transaction, wanted) => transaction.budgets.update(wanted),
+  });
 }
 
 interface BudgetOwner {

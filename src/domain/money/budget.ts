@@ -47,6 +47,13 @@ export interface PeriodTime {
   readonly endsAt: number;
 }
 
+/** What is spent under a budget in one period. */
+export interface PeriodSpend {
+  readonly spentNano: number;
+  /** Calls whose cost is not known. */
+  readonly unpricedCalls: number;
+}
+
 /** A budget that a call is under, in the period of its arrival. */
 export interface BudgetScope {
   readonly budget: Budget;

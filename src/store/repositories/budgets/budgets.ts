@@ -1,18 +1,12 @@
 import { sql } from "kysely";
 import { Calendar } from "../../../domain/money/calendar.ts";
-import type { Budget } from "../../../domain/money/budget.ts";
+import type { Budget, PeriodSpend } from "../../../domain/money/budget.ts";
 import type { StoredBudget } from "../../entities.ts";
 import { bumpKeys } from "../control/key-epochs.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
 import { present } from "../row.ts";
 import type { BudgetRow, Queries } from "../tables.ts";
-import {
-  countStoredCalls,
-  isReached,
-  nextBudgetEpoch,
-  type PeriodSpend,
-  spendOf,
-} from "./spend.ts";
+import { countStoredCalls, isReached, nextBudgetEpoch, spendOf } from "./spend.ts";
 
 interface BudgetFilter {
   readonly accountId?: string | undefined;

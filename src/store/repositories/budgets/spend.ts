@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Budget, SpendNote, StoredSpend } from "../../../domain/money/budget.ts";
+import type { Budget, PeriodSpend, SpendNote, StoredSpend } from "../../../domain/money/budget.ts";
 import type { Calendar } from "../../../domain/money/calendar.ts";
 import type { StoredBudget } from "../../entities.ts";
 import { rowsOf } from "../row.ts";
@@ -17,13 +17,6 @@ export async function nextBudgetEpoch(queries: Queries): Promise<number> {
     .returning("value")
     .executeTakeFirstOrThrow();
   return value;
-}
-
-/** What is spent under a budget in one period. */
-export interface PeriodSpend {
-  readonly spentNano: number;
-  /** Calls whose cost is not known. */
-  readonly unpricedCalls: number;
 }
 
 export interface BudgetPeriodKey {
