@@ -122,6 +122,7 @@ describe("a valid file", () => {
         apiKeyHeader: "authorization",
         headers: {},
         query: {},
+        quirks: new Set(),
         forwardFields: [],
         dropFields: [],
         maxTokensField: "as_sent",

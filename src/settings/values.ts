@@ -88,12 +88,14 @@ export function requiredWholeNumber(range: Range<number>) {
 
 /** True or false, or the text `true` or `false`, as environment variables provide it. */
 export function flag(initial: boolean) {
-  return z
-    .preprocess(
-      (value) => (value === "true" ? true : value === "false" ? false : value),
-      z.boolean(),
-    )
-    .prefault(initial);
+  return requiredFlag().prefault(initial);
+}
+
+export function requiredFlag() {
+  return z.preprocess(
+    (value) => (value === "true" ? true : value === "false" ? false : value),
+    z.boolean(),
+  );
 }
 
 export function text(about: string) {

@@ -81,7 +81,7 @@ test("models, targets, credentials and fallbacks are carried over, and the resul
     ["spare", "chat", 128_000, "openai-2/gpt-x 1 1", ""],
     ["local", "chat", 128_000, "ollama/llama 1 1", ""],
     ["sky", "chat", 128_000, "azure-large/large 1 1", ""],
-    ["vectors", "embedding", 8_192, "openai/bge-m3 1 1", ""],
+    ["vectors", "embedding", 8_192, "hosted-vllm/bge-m3 1 1", ""],
   ]);
   expect(output).toContain("access_key_id: ${AWS_ACCESS_KEY_ID}");
   expect(output).toContain("base_url: http://10.0.0.2:11434/v1");

@@ -72,22 +72,29 @@ function azureTarget(model: string, params: Entry): ConvertedTarget | undefined 
   return { place: `azure-${model}`, upstream: withoutUndefined(upstream), model };
 }
 
-/** Addresses of OpenAI-compatible servers that LiteLLM knows by name. */
-const addresses: ReadonlyMap<string, string> = new Map([
-  ["openai", "https://api.openai.com/v1"],
-  ["ollama", "http://localhost:11434/v1"],
-  ["ollama_chat", "http://localhost:11434/v1"],
+/** Servers that LiteLLM knows by name, by their profiles. */
+const profiles: ReadonlyMap<string, string> = new Map([
+  ["ollama", "ollama"],
+  ["ollama_chat", "ollama"],
+  ["hosted_vllm", "vllm"],
+  ["gemini", "gemini"],
+  ["deepseek", "deepseek"],
+  ["xai", "xai"],
+  ["openrouter", "openrouter"],
+  ["dashscope", "dashscope"],
 ]);
 
 function serverTarget(provider: string, model: string, params: Entry): ConvertedTarget | undefined {
   const written = params.text("api_base") ?? params.text("base_url");
-  const base = written ?? addresses.get(provider);
-  if (base === undefined) return undefined;
+  const profile = profiles.get(provider);
+  const base = written ?? (provider === "openai" ? "https://api.openai.com/v1" : undefined);
+  if (base === undefined && profile === undefined) return undefined;
   // LiteLLM adds the path of Ollama's own API.
-  const isOllama = provider.startsWith("ollama") && written !== undefined;
+  const isShort = profile === "ollama" && base !== undefined && !/\/v1\/?$/.test(base);
   const upstream = {
     kind: "openai",
-    base_url: isOllama && !/\/v1\/?$/.test(base) ? `${base.replace(/\/+$/, "")}/v1` : base,
+    profile,
+    base_url: isShort ? `${base.replace(/\/+$/, "")}/v1` : base,
     api_key: params.text("api_key"),
   };
   return { place: provider, upstream: withoutUndefined(upstream), model };

@@ -20,13 +20,16 @@ export function createOpenAiAdapter(
   const authorized = { ...jsonHeaders, ...own };
   const rules = { ...settings, fields: forwardedFields(settings.forwardFields) };
   const onUnknownFinish = unknownFinishReport(onTrouble);
+  const { quirks } = settings;
+  const isAlwaysStreamed = quirks.has("streams_only");
   const chat = createChatCodec(
     (conversation, model) => {
-      const { body, adjusted } = writeChatRequest(conversation, model, rules);
+      const asked = isAlwaysStreamed ? { ...conversation, isStreamed: true } : conversation;
+      const { body, adjusted } = writeChatRequest(asked, model, rules);
       const request = post("/chat/completions", JSON.stringify(body));
       return { request, adjusted, askedTier: askedTier(body["service_tier"]) };
     },
-    { newToolCallId, onUnknownFinish },
+    { newToolCallId, onUnknownFinish, isAnsweredWhole: quirks.has("ignores_stream") },
   );
   return {
     chat: {
@@ -35,8 +38,8 @@ export function createOpenAiAdapter(
         model,
         account: `${upstream} ${settings.baseUrl}`,
       }),
-      takesChoiceCount: true,
-      takesImageUrls: true,
+      takesChoiceCount: !quirks.has("one_choice"),
+      takesImageUrls: !quirks.has("no_image_urls"),
       ...chat,
     },
     embeddings: createEmbeddingCodec({

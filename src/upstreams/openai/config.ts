@@ -5,11 +5,14 @@ import {
   credential,
   flag,
   httpUrl,
+  requiredFlag,
+  requiredWholeNumber,
   type SettingProblem,
   text,
-  wholeNumber,
 } from "../../settings/values.ts";
+import { type Quirk, quirkNames, quirks } from "../../wires/chat/quirks.ts";
 import type { FieldsOf } from "../kind.ts";
+import { type Profile, profileNames, profiles, usual } from "./profiles.ts";
 
 /** Sluice sets these itself, or they belong to one connection and are never forwarded. */
 const reservedHeaders: ReadonlySet<string> = new Set([
@@ -52,17 +55,43 @@ function hasDistinctNames(names: readonly string[]): boolean {
   return new Set(names.map((name) => name.toLowerCase())).size === names.length;
 }
 
+function usually(key: keyof typeof usual): string {
+  return `By default as in the profile, else \`${usual[key]}\`.`;
+}
+
 /** The keys of an upstream of this kind in the file. */
 export const fields = {
-  base_url: httpUrl("Address of the API, with its version path, such as `/v1`.").refine(
-    (url) => !/\/(chat\/completions|completions|embeddings|responses|models)$/.test(url),
-    "must end before the endpoint, usually in /v1: /chat/completions and /embeddings are added",
-  ),
+  profile: z
+    .enum(profileNames)
+    .optional()
+    .describe(
+      "The server, if Sluice knows it by name: sets the keys and quirks in which it differs. Keys in " +
+        "the file replace those of the profile; lists are added to them.",
+    ),
+  quirks: z
+    .array(z.enum(quirkNames))
+    .max(100)
+    .prefault([])
+    .describe(
+      Object.entries(quirks)
+        .map(([name, about]) => `\`${name}\`: ${about}`)
+        .join(" "),
+    ),
+  base_url: httpUrl(
+    "Address of the API, with its version path, such as `/v1`. Required unless the profile has one.",
+  )
+    .refine(
+      (url) => !/\/(chat\/completions|completions|embeddings|responses|models)$/.test(url),
+      "must end before the endpoint, usually in /v1: /chat/completions and /embeddings are added",
+    )
+    .optional(),
   api_key: credential("Credential for the upstream. By default none is sent.").optional(),
   api_key_header: z
     .enum(["authorization", "api-key"])
-    .prefault("authorization")
-    .describe("Header of the credential: `authorization` (as Bearer) or `api-key` (Azure)."),
+    .optional()
+    .describe(
+      `Header of the credential: \`authorization\` (as Bearer) or \`api-key\` (Azure). ${usually("api_key_header")}`,
+    ),
   headers: headersSchema,
   query: z
     .record(text("Name."), z.string().meta({ title: "secret" }))
@@ -84,12 +113,15 @@ export const fields = {
     .describe("Request fields that are never sent to this upstream."),
   max_tokens_field: z
     .enum(["max_tokens", "max_completion_tokens", "as_sent"])
-    .prefault("as_sent")
-    .describe("Name of the field for the output cap."),
+    .optional()
+    .describe(`Name of the field for the output cap. ${usually("max_tokens_field")}`),
   instruction_role: z
     .enum(["system", "developer", "as_sent"])
-    .prefault("as_sent")
-    .describe("Role of instruction messages. `as_sent`: of chat callers, and `system` of others."),
+    .optional()
+    .describe(
+      "Role of instruction messages. `as_sent`: of chat callers, and `system` of others. " +
+        usually("instruction_role"),
+    ),
   flatten_text_parts: flag(false).describe(
     "Joins content parts into one text if all are text, for servers without support for " +
       "parts.",
@@ -97,10 +129,12 @@ export const fields = {
   stream_usage: flag(true).describe(
     "Requests usage of streams with `stream_options.include_usage`.",
   ),
-  takes_token_ids: flag(true).describe("Whether embedding inputs may be token ids."),
-  embedding_batch_limit: wholeNumber(2048, [1, 100_000]).describe(
-    "Maximum inputs per embedding request.",
-  ),
+  takes_token_ids: requiredFlag()
+    .optional()
+    .describe(`Whether embedding inputs may be token ids. ${usually("takes_token_ids")}`),
+  embedding_batch_limit: requiredWholeNumber([1, 100_000])
+    .optional()
+    .describe(`Maximum inputs per embedding request. ${usually("embedding_batch_limit")}`),
   embedding_encoding: z
     .enum(["auto", "as_sent", "float", "base64"])
     .prefault("auto")
@@ -114,19 +148,60 @@ export const fields = {
 type Fields = FieldsOf<typeof fields>;
 
 export function contradictions(upstream: Fields): readonly SettingProblem[] {
-  if (upstream.api_key === undefined) return [];
-  const message = "must not be set together with api_key, which uses the same header";
-  return Object.keys(upstream.headers)
-    .filter((name) => name.toLowerCase() === upstream.api_key_header)
-    .map((name) => ({ path: ["headers", name], message }));
+  const { base_url: address, api_key_header: header } = knownOf(upstream);
+  const problems: SettingProblem[] = [];
+  if (address === undefined) {
+    const message = "must be set, because no profile names an address";
+    problems.push({ path: ["base_url"], message });
+  }
+  if (upstream.api_key === undefined) return problems;
+  for (const name of Object.keys(upstream.headers)) {
+    if (name.toLowerCase() !== header) continue;
+    const message = "must not be set together with api_key, which uses the same header";
+    problems.push({ path: ["headers", name], message });
+  }
+  return problems;
 }
 
-/** How one OpenAI-compatible server is reached, and where it deviates from OpenAI. */
-export type OpenAiSettings = CamelCased<Fields>;
+function profileOf({ profile }: Fields): Profile {
+  return profile === undefined ? {} : profiles[profile];
+}
 
+/** What the file, else its profile, else usage says. */
+function knownOf(upstream: Fields) {
+  const profile = { ...usual, ...profileOf(upstream) };
+  return {
+    base_url: upstream.base_url ?? profile.base_url,
+    api_key_header: upstream.api_key_header ?? profile.api_key_header,
+    max_tokens_field: upstream.max_tokens_field ?? profile.max_tokens_field,
+    instruction_role: upstream.instruction_role ?? profile.instruction_role,
+    takes_token_ids: upstream.takes_token_ids ?? profile.takes_token_ids,
+    embedding_batch_limit: upstream.embedding_batch_limit ?? profile.embedding_batch_limit,
+  };
+}
+
+type Known = ReturnType<typeof knownOf> & {
+  readonly base_url: string;
+  readonly quirks: ReadonlySet<Quirk>;
+};
+
+/** How one OpenAI-compatible server is reached, and where it deviates from OpenAI. */
+export type OpenAiSettings = CamelCased<Omit<Fields, keyof Known | "profile"> & Known>;
+
+/** Lists of the file are added to those of its profile. */
 export function buildSettings(upstream: Fields): OpenAiSettings {
+  const profile = profileOf(upstream);
+  const known = knownOf(upstream);
   const headers = Object.entries(upstream.headers).map(
     ([name, value]) => [name.toLowerCase(), value] as const,
   );
-  return camelCased({ ...upstream, headers: Object.fromEntries(headers) });
+  return camelCased({
+    ...upstream,
+    ...known,
+    base_url: known.base_url ?? "",
+    headers: Object.fromEntries(headers),
+    forward_fields: [...(profile.forward_fields ?? []), ...upstream.forward_fields],
+    drop_fields: [...(profile.drop_fields ?? []), ...upstream.drop_fields],
+    quirks: new Set([...(profile.quirks ?? []), ...upstream.quirks]),
+  });
 }

@@ -5,7 +5,7 @@ import { buildSettings, contradictions, fields, type OpenAiSettings } from "./co
 
 export const openaiKind: UpstreamKind<typeof fields, TargetSections, OpenAiSettings> = {
   name: "openai",
-  about: "OpenAI's, spoken by many servers, and by Azure with base_url, api_key_header and query",
+  about: "OpenAI's, spoken by many servers: `profile` names those that Sluice knows",
   fields,
   answerTimes: { firstByte: "60s", idle: "30s" },
   // Python and Node servers keep it for five seconds unless told otherwise.

@@ -20,6 +20,12 @@ export function callThought(
 
 const field = "extra_content";
 
+/**
+ * In place of a signature, for a call that another model made or whose signature is lost: Google's
+ * servers refuse a call with neither. Source: the same page, section "FAQs".
+ */
+export const foreignCall = { google: { thought_signature: "skip_thought_signature_validator" } };
+
 /** The fields of signed calls by the ids of the calls, from the thoughts before them. */
 export function callFieldsIn(blocks: readonly Block[]): ReadonlyMap<string, JsonObject> {
   const fields = new Map<string, JsonObject>();

@@ -14,7 +14,8 @@ import {
 import { unsupported } from "../../domain/errors/upstream-failure.ts";
 import { isResult } from "./as-chat-turns.ts";
 import { writeMark } from "./cache-marks.ts";
-import { callFieldsIn } from "./call-thoughts.ts";
+import { callFieldsIn, foreignCall } from "./call-thoughts.ts";
+import type { Quirk } from "./quirks.ts";
 
 /** Which fields are sent to a server, by their place in the body. */
 export interface ForwardedFields {
@@ -36,6 +37,7 @@ export interface MessageRules {
   readonly fields: ForwardedFields;
   readonly instructionRole: "system" | "developer" | "as_sent";
   readonly flattenTextParts: boolean;
+  readonly quirks?: ReadonlySet<Quirk>;
 }
 
 /** An object of the body; what is undefined in it is not sent. */
@@ -48,10 +50,13 @@ export type Written = Record<string, unknown>;
 export class MessageWriter {
   readonly #rules: MessageRules;
   readonly #isOwn: boolean;
+  readonly #thoughtsField: "reasoning" | "reasoning_content";
 
   constructor(rules: MessageRules, isOwn: boolean) {
     this.#rules = rules;
     this.#isOwn = isOwn;
+    const isReasoning = rules.quirks?.has("thoughts_as_reasoning") === true;
+    this.#thoughtsField = isReasoning ? "reasoning" : "reasoning_content";
   }
 
   write(turns: readonly Turn[]): readonly Written[] {
@@ -122,19 +127,29 @@ export class MessageWriter {
         default:
       }
     }
-    if (calls.length > 0) message["tool_calls"] = calls;
+    if (calls.length > 0) this.#addCalls(message, calls);
     // From another wire, a turn may have nothing that chat can say, or only thoughts.
     const isSaid = content !== null || calls.length > 0 || message["refusal"] !== undefined;
     if (this.#isOwn || isSaid) messages.push(message);
   }
 
+  #addCalls(message: Written, calls: readonly Written[]): void {
+    const { quirks } = this.#rules;
+    message["tool_calls"] = calls;
+    if (quirks?.has("needs_thoughts") === true) message[this.#thoughtsField] ??= "";
+    const [first] = calls;
+    if (first !== undefined && quirks?.has("needs_signatures") === true) {
+      first["extra_content"] ??= foreignCall;
+    }
+  }
+
   #addThought(message: Written, block: Extract<Block, { type: "reasoning" }>): void {
     const { text, opaque, isRedacted, extra } = block;
     if (!this.#isOwn) {
-      if (text !== "") addText(message, "reasoning_content", text);
+      if (text !== "") addText(message, this.#thoughtsField, text);
       return;
     }
-    if (opaque === undefined) return addText(message, "reasoning_content", text);
+    if (opaque === undefined) return addText(message, this.#thoughtsField, text);
     const type = extra?.["type"];
     if (isRedacted === true) {
       this.#addDetail(message, { type: "reasoning.encrypted", ...extra, data: opaque });

@@ -17,10 +17,15 @@ interface AskedChat extends Pick<EncodedRequest<unknown>, "request" | "adjusted"
 /** Writes a request to the model's id. */
 export type Ask = (conversation: Conversation, model: string) => AskedChat;
 
+export interface ChatServices extends Omit<AnswerServices, "signsByThoughts"> {
+  /** As in `EncodedStreamRequest`. */
+  readonly isAnsweredWhole?: boolean;
+}
+
 /** Chat completions, whole and streamed. */
 export function createChatCodec(
   ask: Ask,
-  services: Omit<AnswerServices, "signsByThoughts">,
+  { isAnsweredWhole = false, ...services }: ChatServices,
 ): Pick<ChatCodec, "encode" | "encodeStream"> {
   const forChat = { ...services, signsByThoughts: false };
   const forOthers = { ...services, signsByThoughts: true };
@@ -45,6 +50,7 @@ export function createChatCodec(
       return {
         request,
         adjusted,
+        isAnsweredWhole,
         newDecoder: (limits) => new ChatStreamDecoder(servicesFor(conversation, asked), limits),
       };
     },

@@ -39,6 +39,7 @@ export class AnswerReader {
       answerExtra: undefined,
       choicesWithExtra: 0,
       unsureFinishes: [],
+      isWithinThought: false,
     };
   }
 
@@ -50,6 +51,11 @@ export class AnswerReader {
   /** Whether a call has begun whose choice has not ended. */
   get isWithinCall(): boolean {
     return [...this.#choices.values()].some(({ isWithinCall }) => isWithinCall);
+  }
+
+  /** Whether the next piece may begin with the rest of a thought. */
+  get isWithinThought(): boolean {
+    return this.#shared.isWithinThought;
   }
 
   /** Whether fields of earlier chunks wait for an event. */

@@ -18,6 +18,7 @@ import {
   objectOf,
   textOf,
 } from "../../../../domain/json-fields.ts";
+import { MarkedThoughts } from "./marked-thoughts.ts";
 import type { AnswerServices } from "./tool-call-tracker.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
 import { readContent, readThoughts } from "../read-answer.ts";
@@ -33,6 +34,8 @@ export interface AnswerParts {
   choicesWithExtra: number;
   /** The ends of choices in unknown words: they count if the answer ends properly. */
   unsureFinishes: ChatEvent[];
+  /** Whether the next piece may begin with the rest of a thought. */
+  isWithinThought: boolean;
 }
 
 interface Finish {
@@ -44,6 +47,7 @@ interface Finish {
 export class ChoiceReader {
   readonly #index: number;
   readonly #shared: AnswerParts;
+  readonly #marked = new MarkedThoughts();
   /** Undefined until the first call. */
   #tools: ToolCallTracker | undefined;
   #hasText = false;
@@ -68,7 +72,9 @@ export class ChoiceReader {
   /** Throws `UpstreamFailure` for a choice that was interrupted. */
   read(choice: JsonObject, events: ChatEvent[]): void {
     // Some servers stream their chunks in the form of a whole answer.
-    const said = objectOf(choice["delta"]) ?? objectOf(choice["message"]);
+    const written = objectOf(choice["delta"]) ?? objectOf(choice["message"]);
+    const said = written && this.#marked.apart(written);
+    this.#shared.isWithinThought = this.#marked.isOpen;
     const finish = this.#readFinish(choice);
     this.#keepExtra(extraFields(choice, knownFields.choice));
     if (said !== undefined) {
@@ -138,6 +144,9 @@ export class ChoiceReader {
   }
 
   #finish({ word, meaning }: Finish, events: ChatEvent[]): void {
+    const choice = this.#index;
+    const thought = this.#marked.end();
+    if (thought !== "") events.push({ type: "reasoning-delta", choice, text: thought });
     this.#tools?.finish(events);
     if (meaning === "unknown") this.#checkUnknown(word);
     const calls = this.#hasFunctionCall ? "function_call" : undefined;
@@ -145,7 +154,7 @@ export class ChoiceReader {
     const extra = this.#takeExtra(undefined);
     const event = {
       type: "choice-finish",
-      choice: this.#index,
+      choice,
       finishReason: this.#finishReason,
       ...(extra !== undefined && { extra }),
     } as const;

@@ -68,7 +68,8 @@ export class ChatStreamDecoder extends AnswerDecoder {
       const before = events.length;
       const { hasExtra } = this.#answer;
       this.#answer.readChunk(chunk, events);
-      if (!hasExtra) this.#repeated.learn(data, events.slice(before));
+      if (this.#answer.isWithinThought) this.#repeated.forget();
+      else if (!hasExtra) this.#repeated.learn(data, events.slice(before));
       return;
     }
     // Before any content another target can still answer; a tool call whose arguments are
@@ -95,6 +96,11 @@ export class RepeatedChunk {
   /** The JSON before and after the text; undefined until it is known. */
   #known:
     { readonly before: string; readonly after: string; readonly event: TextDelta } | undefined;
+
+  /** The next text may have to be read in another way. */
+  forget(): void {
+    this.#known = undefined;
+  }
 
   /** Undefined for data that must be parsed as a whole. */
   read(data: string): TextDelta | undefined {
