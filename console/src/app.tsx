@@ -1,12 +1,11 @@
 import { Suspense } from "react";
-import { Redirect, Route, Switch, useLocation } from "wouter";
+import { Route, Switch, useLocation } from "wouter";
 import type { OneTimeLink } from "./api/link.ts";
 import { useSession } from "./api/session.ts";
-import { pagesFor } from "./pages.tsx";
+import { usePages } from "./pages.tsx";
 import { Skeleton } from "./parts/page.tsx";
 import { NotFound, PageBoundary } from "./shell/boundary.tsx";
 import { LinkPage } from "./shell/link.tsx";
-import { useRole } from "./shell/role.ts";
 import { Shell } from "./shell/shell.tsx";
 import { SignInPage } from "./shell/sign-in.tsx";
 
@@ -27,9 +26,8 @@ export function App({ link }: { readonly link: OneTimeLink | undefined }) {
 }
 
 function Pages() {
-  const entries = pagesFor(useRole());
+  const entries = usePages();
   const [path] = useLocation();
-  const home = entries.find(({ path: each }) => each === "/") ?? entries[0];
   return (
     <PageBoundary key={path}>
       <Suspense fallback={<Skeleton />}>
@@ -39,11 +37,6 @@ function Pages() {
               {(parameters) => <Page id={idIn(parameters)} />}
             </Route>
           ))}
-          {home !== undefined && home.path !== "/" && (
-            <Route path="/">
-              <Redirect to={home.path} replace />
-            </Route>
-          )}
           <Route>
             <NotFound />
           </Route>

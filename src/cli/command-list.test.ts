@@ -23,8 +23,9 @@ test("every operation of the control plane has a command", async () => {
   const typed = new Set(verbs.map(({ verb }) => verb.operation.id));
   await using fixture = new AdminFixture();
   const operations = fixture.operations.map(({ id }) => id);
-  // `explain` shows both.
-  expect(operations.filter((id) => !typed.has(id))).toEqual(["getCall", "getRefusal"]);
+  // `explain` shows two of them, `list` of each kind what there is to choose from.
+  const others = ["getCall", "getRefusal", "getChoices"];
+  expect(operations.filter((id) => !typed.has(id))).toEqual(others);
 });
 
 test("every field of a request is an option of its verb, or set by it", () => {

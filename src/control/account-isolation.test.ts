@@ -174,6 +174,10 @@ function attacks(): Record<string, FixtureRequest[]> {
     listEnvironments: [{}],
     listModels: [{}, { query: { environment: "production" } }],
     listPlans: [{}],
+    getChoices: [
+      { query: { of: "accounts,applications,keys,pools" } },
+      { query: { of: "keys", account_id: accountId } },
+    ],
     getConfiguration: [{}],
     getStatus: [{}],
     listProcesses: [{}],

@@ -3,6 +3,7 @@ export * from "./contract/access.ts";
 export * from "./contract/accounts.ts";
 export * from "./contract/audit.ts";
 export * from "./contract/budgets.ts";
+export * from "./contract/choices.ts";
 export * from "./contract/configuration.ts";
 export * from "./contract/keys.ts";
 export * from "./contract/live.ts";

@@ -12,6 +12,7 @@ import { pepperOperations } from "./platform/peppers.ts";
 import { poolOperations } from "./platform/pools.ts";
 import { refusalOperations } from "./platform/refusals.ts";
 import { budgetOperations } from "./budgets/budgets.ts";
+import { choicesOperation } from "./platform/choices.ts";
 import { configurationOperation } from "./platform/configuration.ts";
 import type { AdminServices } from "./services.ts";
 import { processOperations } from "./platform/processes.ts";
@@ -24,7 +25,7 @@ import { userOperations, type UserServices } from "./users/users.ts";
 export function adminOperations(
   services: AdminServices & UserServices & SessionServices,
 ): readonly Operation[] {
-  return [
+  const operations = [
     ...accountOperations(services),
     ...erasureOperations(services),
     ...applicationOperations(services),
@@ -45,4 +46,5 @@ export function adminOperations(
     overviewOperation(services),
     configurationOperation(services),
   ];
+  return [...operations, choicesOperation(operations)];
 }

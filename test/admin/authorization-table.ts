@@ -330,13 +330,22 @@ const watching: Readonly<Record<string, RouteCase>> = {
   "GET /admin/v1/environments": { prepare: at("/environments"), own: read.own, other: undefined },
   "GET /admin/v1/models": { prepare: at("/models"), own: read.own, other: undefined },
   "GET /admin/v1/plans": { prepare: at("/plans"), own: read.own, other: undefined },
+  "GET /admin/v1/choices": {
+    prepare: at("/choices?of=accounts,applications,keys,models,plans,pools,environments"),
+    own: read.own,
+    other: undefined,
+  },
   "GET /admin/v1/configuration": {
     prepare: at("/configuration"),
     own: "200 403 200 403 403 403",
     other: undefined,
   },
   "GET /admin/v1/status": { prepare: at("/status"), own: operated.own, other: undefined },
-  "GET /admin/v1/processes": { prepare: at("/processes"), own: operated.own, other: undefined },
+  "GET /admin/v1/processes": {
+    prepare: at("/processes"),
+    own: "200 403 200 403 403 403",
+    other: undefined,
+  },
   "GET /admin/v1/targets": {
     prepare: at("/targets"),
     own: "200 403 200 403 403 403",

@@ -2,30 +2,10 @@
 import type { z } from "zod";
 import type * as contract from "../../../src/control/contract.ts";
 
-export type {
-  CallDetail,
-  AuditEntryView,
-  AuditVerbs,
-  CallRow,
-  KeyStatus,
-  KeyUseView,
-  KeyView,
-  LiveTargetView,
-  NeedView,
-  OpenSessionView,
-  PlanView,
-  PoolView,
-  ProcessRowView,
-  RefusalView,
-  RoutingView,
-  SessionView,
-  SignInOptionsView,
-  TokenView,
-  UserView,
-} from "../../../src/control/contract.ts";
+export type * from "../../../src/control/contract.ts";
 
-type Output<Schema extends z.ZodType> = z.output<Schema>;
-type Input<Schema extends z.ZodType> = z.input<Schema>;
+export type Output<Schema extends z.ZodType> = z.output<Schema>;
+export type Input<Schema extends z.ZodType> = z.input<Schema>;
 
 export interface Listed<Item> {
   readonly data: readonly Item[];
@@ -34,28 +14,31 @@ export interface Listed<Item> {
 
 export type Role = Output<typeof contract.roleSchema>;
 export type AccountView = Output<typeof contract.accountSchema>;
-export type ChangedAccount = Output<typeof contract.changedAccountSchema>;
-export type Erased = Output<typeof contract.erasedSchema>;
+export type ApplicationView = Output<typeof contract.applicationSchema>;
+export type Applied = NonNullable<Output<typeof contract.changedKeySchema>["applied"]>;
 export type Configuration = Output<typeof contract.configurationSchema>;
+export type Erased = Output<typeof contract.erasedSchema>;
+export type Explanation = Output<typeof contract.explanationSchema>;
+export type IssuedKey = Output<typeof contract.issuedKeySchema>;
 export type IssuedLink = Output<typeof contract.issuedLinkSchema>;
 export type IssuedToken = Output<typeof contract.issuedTokenSchema>;
-export type ApplicationView = Output<typeof contract.applicationSchema>;
-export type ChangedApplication = Output<typeof contract.changedApplicationSchema>;
-export type ChangedKey = Output<typeof contract.changedKeySchema>;
-export type IssuedKey = Output<typeof contract.issuedKeySchema>;
-export type RotatedKey = Output<typeof contract.rotatedKeySchema>;
-export type SecretView = Output<typeof contract.secretSchema>;
-export type Environments = Output<typeof contract.environmentsSchema>;
-export type Plans = Output<typeof contract.plansSchema>;
-export type Models = Output<typeof contract.modelsSchema>;
-export type ModelView = Output<typeof contract.modelSchema>;
+export type KeyChange = Input<typeof contract.keyChangeSchema>;
 export type Limits = Output<typeof contract.limitsSchema>;
-export type UsageTotals = Output<typeof contract.totalsSchema>;
-export type Pools = Output<typeof contract.poolsSchema>;
+export type ModelView = Output<typeof contract.modelSchema>;
+export type NewAccount = Input<typeof contract.newAccountSchema>;
 export type Overview = Output<typeof contract.overviewSchema>;
 export type Processes = Output<typeof contract.processesSchema>;
+export type RotatedKey = Output<typeof contract.rotatedKeySchema>;
+export type SecretView = Output<typeof contract.secretSchema>;
 export type Targets = Output<typeof contract.targetsSchema>;
-export type Applied = NonNullable<ChangedKey["applied"]>;
+export type UsagePoint = Output<typeof contract.usagePointSchema>;
+export type UsageSeries = Output<typeof contract.seriesSchema>;
+
+/** Lists that forms offer, by name. */
+export type Choices = {
+  readonly [Name in keyof Lists]-?: NonNullable<Lists[Name]>;
+};
+type Lists = Output<typeof contract.choicesSchema>;
 
 /** What the live stream has of each topic, by the id of the item. */
 export interface LiveItems {
@@ -67,27 +50,3 @@ export interface LiveItems {
   readonly key: Output<typeof contract.keyLiveSchema>;
   readonly calls: Output<typeof contract.newestCallSchema>;
 }
-
-export type UsageSeries = Output<typeof contract.seriesSchema>;
-export type UsagePoint = Output<typeof contract.usagePointSchema>;
-export type Refusals = Output<typeof contract.refusalsSchema>;
-export type Explanation = Output<typeof contract.explanationSchema>;
-export type Removed = Output<typeof contract.removedSchema>;
-export type SignedOut = Output<typeof contract.signedOutSchema>;
-
-export type Credentials = Input<typeof contract.credentialsSchema>;
-export type NewOperator = Input<typeof contract.bootstrapSchema>;
-export type NewApplication = Input<typeof contract.newApplicationSchema>;
-export type ApplicationChange = Input<typeof contract.applicationChangeSchema>;
-export type NewKey = Input<typeof contract.newKeySchema>;
-export type KeyChange = Input<typeof contract.keyChangeSchema>;
-export type Rotation = Input<typeof contract.rotationSchema>;
-export type LinkExchange = Input<typeof contract.linkExchangeSchema>;
-export type PasswordChange = Input<typeof contract.passwordChangeSchema>;
-export type NewAccount = Input<typeof contract.newAccountSchema>;
-export type AccountChange = Input<typeof contract.accountChangeSchema>;
-export type Erasure = Input<typeof contract.erasureSchema>;
-export type NewUser = Input<typeof contract.newUserSchema>;
-export type UserChange = Input<typeof contract.userChangeSchema>;
-export type NewLink = Input<typeof contract.newLinkSchema>;
-export type NewToken = Input<typeof contract.newTokenSchema>;

@@ -1,86 +1,37 @@
 /** What the console asks of the admin API. Paths are below `/admin/v1`. */
-import type {
-  AccountChange,
-  AccountView,
-  ApplicationChange,
-  ApplicationView,
-  AuditEntryView,
-  CallRow,
-  ChangedAccount,
-  ChangedApplication,
-  ChangedKey,
-  Configuration,
-  Credentials,
-  Environments,
-  Explanation,
-  Erased,
-  Erasure,
-  IssuedKey,
-  IssuedLink,
-  IssuedToken,
-  KeyChange,
-  KeyView,
-  LinkExchange,
-  Models,
-  NewAccount,
-  NewApplication,
-  NewKey,
-  NewLink,
-  NewOperator,
-  Overview,
-  NewToken,
-  NewUser,
-  OpenSessionView,
-  PasswordChange,
-  Plans,
-  Pools,
-  Processes,
-  Refusals,
-  Removed,
-  RotatedKey,
-  Rotation,
-  SessionView,
-  SignedOut,
-  SignInOptionsView,
-  Targets,
-  TokenView,
-  UsageTotals,
-  UsageSeries,
-  UserChange,
-  UserView,
-} from "./contract.ts";
+import type * as schemas from "../../../src/control/contract.ts";
+import type * as view from "./contract.ts";
+import type { Input, Output } from "./contract.ts";
 
 /** Answers by path. A name in braces is filled from the parameters, the others are the query. */
 export interface Reads {
-  "/sign-in": SignInOptionsView;
-  "/session": SessionView;
-  "/environments": Environments;
-  "/plans": Plans;
-  "/models": Models;
-  "/overview": Overview;
-  "/pools": Pools;
-  "/processes": Processes;
-  "/targets": Targets;
-  "/keys/{id}": KeyView;
-  "/usage/totals": UsageTotals;
-  "/usage/series": UsageSeries;
-  "/refusals": Refusals;
-  "/explain/{id}": Explanation;
-  "/accounts/{id}": AccountView;
-  "/configuration": Configuration;
-  "/users/{id}": UserView;
+  "/sign-in": schemas.SignInOptionsView;
+  "/session": view.SessionView;
+  "/choices": view.Choices;
+  "/overview": view.Overview;
+  "/pools": Output<typeof schemas.poolsSchema>;
+  "/processes": view.Processes;
+  "/targets": view.Targets;
+  "/keys/{id}": view.KeyView;
+  "/usage/totals": Output<typeof schemas.totalsSchema>;
+  "/usage/series": view.UsageSeries;
+  "/refusals": Output<typeof schemas.refusalsSchema>;
+  "/explain/{id}": view.Explanation;
+  "/accounts/{id}": view.AccountView;
+  "/configuration": view.Configuration;
+  "/users/{id}": view.UserView;
 }
 
 /** Items of lists, which come in pages, newest first. */
 export interface Lists {
-  "/accounts": AccountView;
-  "/applications": ApplicationView;
-  "/keys": KeyView;
-  "/usage/calls": CallRow;
-  "/users": UserView;
-  "/tokens": TokenView;
-  "/sessions": OpenSessionView;
-  "/audit": AuditEntryView;
+  "/accounts": view.AccountView;
+  "/applications": view.ApplicationView;
+  "/keys": view.KeyView;
+  "/usage/calls": view.CallRow;
+  "/users": view.UserView;
+  "/tokens": view.TokenView;
+  "/sessions": view.OpenSessionView;
+  "/audit": view.AuditEntryView;
 }
 
 interface Change<Body, Answer> {
@@ -88,29 +39,38 @@ interface Change<Body, Answer> {
   readonly answer: Answer;
 }
 
+type ChangedKey = Output<typeof schemas.changedKeySchema>;
+type Removed = Output<typeof schemas.removedSchema>;
+
 export interface Changes {
-  "POST /session": Change<Credentials, SessionView>;
-  "DELETE /session": Change<undefined, SignedOut>;
-  "POST /bootstrap": Change<NewOperator, SessionView>;
-  "POST /session/link": Change<LinkExchange, SessionView>;
-  "POST /session/password": Change<PasswordChange, SessionView>;
-  "POST /accounts": Change<NewAccount, AccountView>;
-  "PATCH /accounts/{id}": Change<AccountChange, ChangedAccount>;
-  "POST /accounts/{id}/erase": Change<Erasure, Erased>;
-  "POST /users": Change<NewUser, UserView>;
-  "PATCH /users/{id}": Change<UserChange, UserView>;
+  "POST /session": Change<Input<typeof schemas.credentialsSchema>, view.SessionView>;
+  "DELETE /session": Change<undefined, Output<typeof schemas.signedOutSchema>>;
+  "POST /bootstrap": Change<Input<typeof schemas.bootstrapSchema>, view.SessionView>;
+  "POST /session/link": Change<Input<typeof schemas.linkExchangeSchema>, view.SessionView>;
+  "POST /session/password": Change<Input<typeof schemas.passwordChangeSchema>, view.SessionView>;
+  "POST /accounts": Change<view.NewAccount, view.AccountView>;
+  "PATCH /accounts/{id}": Change<
+    Input<typeof schemas.accountChangeSchema>,
+    Output<typeof schemas.changedAccountSchema>
+  >;
+  "POST /accounts/{id}/erase": Change<Input<typeof schemas.erasureSchema>, view.Erased>;
+  "POST /users": Change<Input<typeof schemas.newUserSchema>, view.UserView>;
+  "PATCH /users/{id}": Change<Input<typeof schemas.userChangeSchema>, view.UserView>;
   "DELETE /users/{id}": Change<undefined, Removed>;
-  "POST /users/{id}/link": Change<NewLink, IssuedLink>;
-  "POST /tokens": Change<NewToken, IssuedToken>;
-  "DELETE /tokens/{id}": Change<undefined, TokenView>;
+  "POST /users/{id}/link": Change<Input<typeof schemas.newLinkSchema>, view.IssuedLink>;
+  "POST /tokens": Change<Input<typeof schemas.newTokenSchema>, view.IssuedToken>;
+  "DELETE /tokens/{id}": Change<undefined, view.TokenView>;
   "DELETE /sessions/{id}": Change<undefined, Removed>;
-  "POST /applications": Change<NewApplication, ApplicationView>;
-  "PATCH /applications/{id}": Change<ApplicationChange, ChangedApplication>;
+  "POST /applications": Change<Input<typeof schemas.newApplicationSchema>, view.ApplicationView>;
+  "PATCH /applications/{id}": Change<
+    Input<typeof schemas.applicationChangeSchema>,
+    Output<typeof schemas.changedApplicationSchema>
+  >;
   "DELETE /applications/{id}": Change<undefined, Removed>;
-  "POST /keys": Change<NewKey, IssuedKey>;
-  "PATCH /keys/{id}": Change<KeyChange, ChangedKey>;
+  "POST /keys": Change<Input<typeof schemas.newKeySchema>, view.IssuedKey>;
+  "PATCH /keys/{id}": Change<view.KeyChange, ChangedKey>;
   "DELETE /keys/{id}": Change<undefined, ChangedKey>;
-  "POST /keys/{id}/rotate": Change<Rotation, RotatedKey>;
+  "POST /keys/{id}/rotate": Change<Input<typeof schemas.rotationSchema>, view.RotatedKey>;
   "DELETE /keys/{id}/secrets/{public_id}": Change<undefined, ChangedKey>;
 }
 

@@ -51,13 +51,17 @@ let address = "";
 let retryMs = shortestRetryMs;
 let retry: ReturnType<typeof setTimeout> | undefined;
 
-/** The items of a topic by id; undefined until they are known. `key` takes the key's id. */
+/**
+ * The items of a topic by id; undefined until they are known, and of no topic. `key` takes the key's
+ * id.
+ */
 export function useLive<Name extends Topic>(
-  topic: Name,
+  topic: Name | undefined,
   keyId?: string,
 ): ReadonlyMap<string, LiveItems[Name]> | undefined {
   const name = keyId === undefined ? topic : `${topic} ${keyId}`;
   useEffect(() => {
+    if (name === undefined) return undefined;
     wanted.set(name, (wanted.get(name) ?? 0) + 1);
     updateSoon();
     return () => {
@@ -67,7 +71,7 @@ export function useLive<Name extends Topic>(
       updateSoon();
     };
   }, [name]);
-  const found = useSyncExternalStore(subscribe, () => state.get(topic));
+  const found = useSyncExternalStore(subscribe, () => topic && state.get(topic));
   // The contract of the API says what they are.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return found as ReadonlyMap<string, LiveItems[Name]> | undefined;
@@ -76,6 +80,13 @@ export function useLive<Name extends Topic>(
 /** Since when, in milliseconds, what is shown is not live any more. */
 export function useLostAt(): number | undefined {
   return useSyncExternalStore(subscribe, () => lostAt);
+}
+
+const nothing = new Map<string, unknown>();
+
+/** Topics that the gateway cannot read at the moment: their items are earlier ones. */
+export function useStale(): readonly string[] {
+  return [...useSyncExternalStore(subscribe, () => state.get("stale") ?? nothing).keys()];
 }
 
 document.addEventListener("visibilitychange", () => {

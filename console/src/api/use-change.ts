@@ -2,10 +2,12 @@ import { useCallback, useRef, useState } from "react";
 import { change } from "./client.ts";
 import type { Changes, Parameters } from "./endpoints.ts";
 import type { Answer, ApiFailure } from "./failure.ts";
+import { queries } from "./use-read.ts";
 
 /**
- * A change that a form or a button makes. Nothing of it is kept but the failure: answers may hold
- * secrets. A repeat of a request whose answer was lost has the same `Idempotency-Key`.
+ * A change that a form or a button makes. After it, all that is shown is read again. Nothing of it
+ * is kept but the failure: answers may hold secrets. A repeat of a request whose answer was lost has
+ * the same `Idempotency-Key`.
  */
 export function useChange<Name extends keyof Changes>(name: Name) {
   const [isRunning, setRunning] = useState(false);
@@ -23,6 +25,7 @@ export function useChange<Name extends keyof Changes>(name: Name) {
       unanswered.current = { request, key };
       setRunning(true);
       const answer = await change(name, body, { parameters, idempotencyKey: key });
+      if (answer.ok) await queries.invalidateQueries();
       setRunning(false);
       setFailure(answer.ok ? undefined : answer.failure);
       if (answer.ok || !answer.failure.isPassing) unanswered.current = undefined;

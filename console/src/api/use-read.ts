@@ -1,7 +1,7 @@
-import { QueryClient, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useEffect, useRef } from "react";
+import { QueryClient, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { read, readList } from "./client.ts";
-import type { AccountView, KeyView, Listed } from "./contract.ts";
+import type { Choices, Listed } from "./contract.ts";
 import type { Lists, Parameters, Reads } from "./endpoints.ts";
 import { ApiFailure } from "./failure.ts";
 
@@ -70,30 +70,28 @@ export function useList<Path extends keyof Lists>(
   };
 }
 
-/** Puts the answer of a change where pages read, and asks again for lists that it may be in. */
-export function useCache() {
-  const client = useQueryClient();
-  return useMemo(
-    () => ({
-      write<Path extends keyof Reads>(
-        path: Path,
-        parameters: Parameters,
-        value: Reads[Path],
-      ): void {
-        client.setQueryData([path, parameters], value);
-      },
-      writeKey(view: KeyView): void {
-        client.setQueryData(["/keys/{id}", { id: view.id }], view);
-        void client.invalidateQueries({ queryKey: ["/keys"] });
-      },
-      writeAccount(view: AccountView): void {
-        client.setQueryData(["/accounts/{id}", { id: view.id }], view);
-        void client.invalidateQueries({ queryKey: ["/accounts"] });
-      },
-      refresh: (path: keyof Reads | keyof Lists): void => {
-        void client.invalidateQueries({ queryKey: [path] });
-      },
-    }),
-    [client],
-  );
+/**
+ * Asks a path again when the live stream has told something else than before. `said`: what the answer
+ * told of it.
+ */
+export function useRefresh(path: keyof Reads, told: string | undefined, said = told): void {
+  const seen = useRef<string>(undefined);
+  useEffect(() => {
+    if (told === undefined) return;
+    const before = seen.current ?? said;
+    seen.current = told;
+    if (before !== told) void queries.invalidateQueries({ queryKey: [path] });
+  }, [path, told, said]);
+}
+
+/** What forms and filters offer, by the names of the lists; `scope` narrows them. */
+export function useChoices<Name extends keyof Choices>(
+  names: readonly Name[],
+  scope: Parameters = {},
+  { isOff = false }: { readonly isOff?: boolean } = {},
+) {
+  const query = useRead("/choices", { of: names.join(","), ...scope }, { isOff });
+  // Lists that were not asked for are absent.
+  const data: Pick<Choices, Name> | undefined = query.data;
+  return { ...query, data };
 }

@@ -2,8 +2,9 @@ import "./button.css";
 import type { ReactNode } from "react";
 import { Button as AriaButton, type ButtonProps as AriaButtonProps } from "react-aria-components";
 import { Link } from "wouter";
+import { useHref } from "../url.ts";
 
-type Look = "primary" | "plain" | "danger" | "quiet";
+export type Look = "primary" | "plain" | "danger" | "quiet";
 
 type Left = "className" | "style" | "children" | "isPending" | "onPress";
 
@@ -27,18 +28,28 @@ export function Button({ look = "plain", children, isBusy = false, ...rest }: Bu
   );
 }
 
-/** Looks like a button and leads to a page. */
+interface LinkProps {
+  /** The path of a page. */
+  readonly to: string;
+  /** What its address also says; see `useHref`. */
+  readonly own?: Readonly<Record<string, string>>;
+  readonly children: ReactNode;
+}
+
+/** A link to another page. */
+export function AppLink({ to, own, children }: LinkProps) {
+  return <Link href={useHref()(to, own)}>{children}</Link>;
+}
+
+/** The same, looking like a button. */
 export function ButtonLink({
-  href,
+  to,
+  own,
   look = "plain",
   children,
-}: {
-  readonly href: string;
-  readonly look?: Look;
-  readonly children: ReactNode;
-}) {
+}: LinkProps & { readonly look?: Look }) {
   return (
-    <Link href={href} className={`button ${look}`}>
+    <Link href={useHref()(to, own)} className={`button ${look}`}>
       {children}
     </Link>
   );

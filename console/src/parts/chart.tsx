@@ -2,7 +2,7 @@ import "./chart.css";
 import { lazy, Suspense, useState } from "react";
 import { Button } from "./button.tsx";
 import type { ChartProps } from "./chart-canvas.tsx";
-import { Table } from "./table.tsx";
+import { type Column, Table } from "./table.tsx";
 
 /** Series beyond these are drawn as "Other". */
 export const mostSeries = 6;
@@ -15,13 +15,13 @@ const ChartCanvas = lazy(() =>
 export function Chart(props: ChartProps) {
   const { title, times, series, format, formatTime } = props;
   const [isTable, setTable] = useState(false);
-  const columns = [
-    { title: "Time", cell: (index: number) => formatTime(times[index] ?? 0) },
-    ...series.map(({ name, values }) => ({
-      title: name,
-      isNumber: true,
-      cell: (index: number) => cellText(values[index], format),
-    })),
+  const columns: readonly Column<number>[] = [
+    ["Time", (index: number) => formatTime(times[index] ?? 0)],
+    ...series.map(({ name, values }): Column<number> => [
+      name,
+      (index: number) => cellText(values[index], format),
+      "number",
+    ]),
   ];
   return (
     <figure className="stack tight">

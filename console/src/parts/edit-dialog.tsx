@@ -1,9 +1,9 @@
 import { type ReactNode, useState } from "react";
 import type { Answer, ApiFailure } from "../api/failure.ts";
 import { Button } from "./button.tsx";
-import { Dialog } from "./dialog.tsx";
+import { Dialog, useClose } from "./dialog.tsx";
 import { Select } from "./field.tsx";
-import { Form } from "./form.tsx";
+import { type Bind, binderOf, Form } from "./form.tsx";
 
 type Texts<Name extends string> = Readonly<Record<Name, string>>;
 
@@ -22,12 +22,10 @@ interface EditProps<Name extends string, View extends { readonly revision: numbe
   };
   readonly id: string;
   readonly read: () => Promise<Answer<View>>;
-  /** A newer version is known: the own one, or that of somebody else. */
-  readonly onRead: (view: View) => void;
-  readonly onClose: () => void;
   readonly children: (
     draft: Texts<Name>,
     set: (changed: Partial<Texts<Name>>) => void,
+    bind: Bind<Texts<Name>>,
   ) => ReactNode;
   /** Below the form. */
   readonly more?: ReactNode;
@@ -37,19 +35,19 @@ interface EditProps<Name extends string, View extends { readonly revision: numbe
 export function EditDialog<Name extends string, View extends { readonly revision: number }, Body>(
   props: EditProps<Name, View, Body>,
 ) {
-  const { title, labels, draftOf, bodyOf, change, id, read, onRead, onClose, children } = props;
+  const { title, labels, draftOf, bodyOf, change, id, read, children } = props;
+  const close = useClose();
   const [base, setBase] = useState(props.view);
   const [theirs, setTheirs] = useState<View>();
   const [draft, setDraft] = useState(() => draftOf(base));
+  const set = (changed: Partial<Texts<Name>>): void => setDraft({ ...draft, ...changed });
   const save = async (): Promise<void> => {
     const body = { ...bodyOf(draft, draftOf(base)), revision: base.revision };
     const answer = await change.run(body, { id });
     if (!answer.ok && answer.failure.code !== "revision_conflict") return;
-    const newer = answer.ok ? answer : await read();
-    if (!newer.ok) return;
-    onRead(newer.value);
-    if (answer.ok) onClose();
-    else setTheirs(newer.value);
+    if (answer.ok) return close();
+    const newer = await read();
+    if (newer.ok) setTheirs(newer.value);
   };
   if (theirs !== undefined) {
     return (
@@ -58,7 +56,6 @@ export function EditDialog<Name extends string, View extends { readonly revision
         mine={draft}
         base={draftOf(base)}
         theirs={draftOf(theirs)}
-        onClose={onClose}
         onMerged={(merged) => {
           setDraft(merged);
           setBase(theirs);
@@ -69,9 +66,9 @@ export function EditDialog<Name extends string, View extends { readonly revision
     );
   }
   return (
-    <Dialog title={title} onClose={onClose}>
-      <Form submit="Save changes" {...change} onSubmit={save} onCancel={onClose}>
-        {children(draft, (changed) => setDraft({ ...draft, ...changed }))}
+    <Dialog title={title}>
+      <Form submit="Save changes" {...change} onSubmit={save} onCancel={close}>
+        {children(draft, set, binderOf(draft, set))}
       </Form>
       {props.more}
     </Dialog>
@@ -85,12 +82,12 @@ interface ConflictProps<Name extends string> {
   readonly base: Texts<Name>;
   readonly theirs: Texts<Name>;
   readonly onMerged: (merged: Texts<Name>) => void;
-  readonly onClose: () => void;
 }
 
 /** For each field that differs, whose version stays. */
 function Conflict<Name extends string>(props: ConflictProps<Name>) {
-  const { labels, mine, base, theirs, onMerged, onClose } = props;
+  const { labels, mine, base, theirs, onMerged } = props;
+  const close = useClose();
   // The names are those of the labels.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const names = Object.keys(labels) as Name[];
@@ -103,7 +100,7 @@ function Conflict<Name extends string>(props: ConflictProps<Name>) {
     onMerged(merged);
   };
   return (
-    <Dialog title="Somebody else has changed it" onClose={onClose}>
+    <Dialog title="Somebody else has changed it">
       <p>Choose what stays. Nothing is saved yet.</p>
       {contested.map((name) => (
         <Select
@@ -121,7 +118,7 @@ function Conflict<Name extends string>(props: ConflictProps<Name>) {
         <Button look="primary" onPress={merge}>
           Go on with this
         </Button>
-        <Button onPress={onClose}>Discard mine</Button>
+        <Button onPress={close}>Discard mine</Button>
       </div>
     </Dialog>
   );

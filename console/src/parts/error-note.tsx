@@ -4,6 +4,29 @@ import type { ApiFailure } from "../api/failure.ts";
 import { Button } from "./button.tsx";
 import { Copy } from "./copy.tsx";
 
+const icons = { ok: "✓", warn: "▲", bad: "✕" } as const;
+
+/** Something to know; `tone` says whether it is good or needs attention. `more` stands below. */
+export function Note({
+  tone,
+  children,
+  more,
+}: {
+  readonly tone: keyof typeof icons;
+  readonly children: ReactNode;
+  readonly more?: ReactNode;
+}) {
+  return (
+    <div className={`note stack tight ${tone}`} role={tone === "bad" ? "alert" : "status"}>
+      <p>
+        <span aria-hidden="true">{icons[tone]} </span>
+        {children}
+      </p>
+      {more}
+    </div>
+  );
+}
+
 /** What failed, what to do about it, and the id by which an operator finds the request. */
 export function ErrorNote({
   failure,
@@ -12,39 +35,25 @@ export function ErrorNote({
   readonly failure: ApiFailure;
   readonly onRetry?: () => unknown;
 }) {
-  return (
-    <div className="note bad" role="alert">
-      <p>
-        <span aria-hidden="true">✕ </span>
-        {failure.message}
-      </p>
-      {failure.requestId !== undefined && (
-        <p className="row small">
-          Request <code>{failure.requestId}</code>
-          <Copy text={failure.requestId} what="the request's id" />
-        </p>
-      )}
-      {onRetry !== undefined && (
-        <div>
-          <Button onPress={onRetry}>Try again</Button>
-        </div>
-      )}
-    </div>
+  const request = failure.requestId !== undefined && (
+    <p className="row small">
+      Request <code>{failure.requestId}</code>
+      <Copy text={failure.requestId} what="the request's id" />
+    </p>
   );
-}
-
-/** Something to know; `tone` says whether it is good or needs attention. */
-export function Note({
-  tone,
-  children,
-}: {
-  readonly tone: "ok" | "warn" | "accent";
-  readonly children: ReactNode;
-}) {
+  const retry = onRetry !== undefined && <Button onPress={onRetry}>Try again</Button>;
   return (
-    <div className={`note ${tone}`} role="status">
-      {children}
-    </div>
+    <Note
+      tone="bad"
+      more={
+        <>
+          {request}
+          {retry}
+        </>
+      }
+    >
+      {failure.message}
+    </Note>
   );
 }
 
@@ -59,7 +68,7 @@ export function Empty({
   readonly command?: string;
 }) {
   return (
-    <div className="empty">
+    <div className="empty stack">
       <p>{sentence}</p>
       {action}
       {command !== undefined && (

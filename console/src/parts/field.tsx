@@ -30,7 +30,7 @@ export interface FieldProps extends Labelled {
   readonly hasFocus?: boolean;
   /** Of a text with many lines. */
   readonly rows?: number;
-  readonly min?: number;
+  readonly min?: number | string;
 }
 
 /** A text with its label, hint and error. */
@@ -49,7 +49,7 @@ export function Field(props: FieldProps) {
   const className = isMono ? "input mono" : "input";
   const { autoComplete = "off", type = "text", ...field } = rest;
   return (
-    <TextField {...field} type={rows === undefined ? type : "text"} className="field">
+    <TextField {...field} type={rows === undefined ? type : "text"} className="stack close">
       <Label className={isLabelHidden ? "hidden" : "label"}>{label}</Label>
       {rows === undefined ? (
         <Input
@@ -63,11 +63,11 @@ export function Field(props: FieldProps) {
         <TextArea className={className} rows={rows} placeholder={placeholder} />
       )}
       {hint !== undefined && (
-        <Text slot="description" className="hint">
+        <Text slot="description" className="muted small">
           {hint}
         </Text>
       )}
-      <FieldError className="field-error" />
+      <FieldError className="bad-text small" />
     </TextField>
   );
 }
@@ -75,6 +75,19 @@ export function Field(props: FieldProps) {
 export interface Option {
   readonly value: string;
   readonly label: string;
+}
+
+/** Each value says itself; `all` is the choice of none. */
+export function optionsOf(values: readonly string[], all?: string): readonly Option[] {
+  const none = all === undefined ? [] : [{ value: "", label: all }];
+  return [...none, ...values.map((value) => ({ value, label: value }))];
+}
+
+/** Things are chosen by id and seen by name. */
+export function namedOptions(
+  things: readonly { readonly id: string; readonly name: string }[],
+): readonly Option[] {
+  return things.map(({ id, name }) => ({ value: id, label: name }));
 }
 
 export interface SelectProps extends Labelled {
@@ -88,7 +101,7 @@ export function Select(props: SelectProps) {
   const { label, hint, value, onChange, options, isLabelHidden = false } = props;
   const id = useId();
   return (
-    <div className="field">
+    <div className="stack close">
       <label className={isLabelHidden ? "hidden" : "label"} htmlFor={id}>
         {label}
       </label>
@@ -109,7 +122,7 @@ export function Select(props: SelectProps) {
         ))}
       </select>
       {hint !== undefined && (
-        <span id={`${id}-hint`} className="hint">
+        <span id={`${id}-hint`} className="muted small">
           {hint}
         </span>
       )}

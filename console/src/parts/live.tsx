@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react";
-import { useLostAt } from "../api/live.ts";
+import { useLostAt, useStale } from "../api/live.ts";
 import { Badge } from "./badge.tsx";
 import { Button } from "./button.tsx";
 import { ago } from "./time.tsx";
@@ -7,7 +7,9 @@ import { ago } from "./time.tsx";
 /** Whether what is shown changes by itself at the moment. */
 export function LiveMark({ isKnown }: { readonly isKnown: boolean }) {
   const lostAt = useLostAt();
+  const stale = useStale();
   if (lostAt !== undefined) return <Badge tone="warn">not live since {ago(lostAt)}</Badge>;
+  if (stale.length > 0) return <Badge tone="warn">{stale.join(", ")}: earlier numbers</Badge>;
   return isKnown ? <Badge tone="ok">live</Badge> : <Badge tone="plain">connecting</Badge>;
 }
 
@@ -37,11 +39,7 @@ export function Held<Row>({
       onBlur={release}
     >
       {children(hasMoved ? held : rows)}
-      {hasMoved && (
-        <div>
-          <Button onPress={() => setHeld(rows)}>Show what has changed</Button>
-        </div>
-      )}
+      {hasMoved && <Button onPress={() => setHeld(rows)}>Show what has changed</Button>}
     </div>
   );
 }

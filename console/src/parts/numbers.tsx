@@ -20,6 +20,14 @@ export function percentText(share: number): string {
   return percent.format(share);
 }
 
+/** Calls that did not complete, but for those whose caller left. */
+export function failedOf(sums: {
+  readonly failed_calls: number;
+  readonly abandoned_calls: number;
+}): number {
+  return sums.failed_calls - sums.abandoned_calls;
+}
+
 /** A count: exact in tables, compact in tiles, with the exact one in the title. */
 export function Count({
   value,
@@ -50,7 +58,7 @@ export function Tile({
   readonly note?: ReactNode;
 }) {
   return (
-    <div className="card tile">
+    <div className="card stack close">
       <span className="muted">{name}</span>
       <span className="tile-figure">{children}</span>
       {note !== undefined && <span className="muted small">{note}</span>}
@@ -108,7 +116,7 @@ export function LimitBar({
   const tone = share >= 1 ? "bad" : share >= 0.9 ? "warn" : "ok";
   const said = limit === null ? "no limit" : `of ${exactText(limit)} (${percentText(share)})`;
   return (
-    <div className="limit">
+    <div className="stack close">
       <div className="row spread">
         <span>{name}</span>
         <span className="number">

@@ -48,6 +48,30 @@ export function Page({
   );
 }
 
+/** A part of a page, with a heading of its own. */
+export function Section({
+  title,
+  label = title,
+  actions,
+  children,
+}: {
+  readonly title: string;
+  /** By which it is found, where the title is not a name. */
+  readonly label?: string;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}) {
+  return (
+    <section className="stack tight" aria-label={label}>
+      <div className="row spread">
+        <h2>{title}</h2>
+        <div className="row">{actions}</div>
+      </div>
+      {children}
+    </section>
+  );
+}
+
 const skeletonMs = 200;
 
 /** Bars in the place of rows; only after a moment, so that fast answers do not flicker. */
@@ -58,7 +82,7 @@ export function Skeleton({ rows = 5 }: { readonly rows?: number }) {
     return () => clearTimeout(timer);
   }, []);
   return (
-    <div className="skeleton" role="status" aria-label="Loading">
+    <div className="skeleton stack tight" role="status" aria-label="Loading">
       {isShown && Array.from({ length: rows }, (_, index) => <span key={index} />)}
     </div>
   );
@@ -88,9 +112,7 @@ export function Loaded<Value>({
     <>
       {error !== null && (
         <Note tone="warn">
-          <p>
-            This is from {ago(dataUpdatedAt)}: {error.message}
-          </p>
+          This is from {ago(dataUpdatedAt)}: {error.message}
         </Note>
       )}
       {children(data)}

@@ -1,8 +1,8 @@
-import { useId, useState } from "react";
+import { useState } from "react";
 import { useUrl } from "../url.ts";
-import { Button } from "./button.tsx";
-import { Dialog } from "./dialog.tsx";
+import { Closing, useClose } from "./dialog.tsx";
 import { Field, Select } from "./field.tsx";
+import { FormDialog, useDraft } from "./form.tsx";
 import { instantText } from "./time.tsx";
 
 const presets = [
@@ -84,13 +84,9 @@ export function RangePicker({ initial = "24h" }: { readonly initial?: string }) 
         onChange={(value) => (value === custom ? setOpen(true) : change({ range: value }))}
       />
       {isOpen && (
-        <DaysDialog
-          onClose={() => setOpen(false)}
-          onChosen={(days) => {
-            setOpen(false);
-            change({ range: days });
-          }}
-        />
+        <Closing value={() => setOpen(false)}>
+          <DaysDialog onChosen={(days) => change({ range: days })} />
+        </Closing>
       )}
     </>
   );
@@ -101,37 +97,26 @@ function labelOf(range: string): string {
   return ends.length > 0 ? ends.map(instantText).join(" to ") : range.replace("..", " to ");
 }
 
-function DaysDialog({
-  onClose,
-  onChosen,
-}: {
-  readonly onClose: () => void;
-  readonly onChosen: (days: string) => void;
-}) {
-  const [first, setFirst] = useState("");
-  const [last, setLast] = useState("");
-  const id = useId();
-  const isWhole = first !== "" && last !== "" && first <= last;
+function DaysDialog({ onChosen }: { readonly onChosen: (days: string) => void }) {
+  const close = useClose();
+  const { draft, bind } = useDraft({ first: "", last: "" });
+  const { first, last } = draft;
+  const choose = (): void => {
+    if (first > last) return;
+    onChosen(`${first}..${last}`);
+    close();
+  };
   return (
-    <Dialog title="Choose days" onClose={onClose}>
+    <FormDialog
+      title="Choose days"
+      submit="Show these days"
+      isRunning={false}
+      failure={undefined}
+      onSubmit={choose}
+    >
       <p className="muted">Days are in UTC, as the sums of the usage are.</p>
-      <form
-        id={id}
-        className="row"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (isWhole) onChosen(`${first}..${last}`);
-        }}
-      >
-        <Field label="First day" type="date" value={first} onChange={setFirst} />
-        <Field label="Last day" type="date" value={last} onChange={setLast} />
-      </form>
-      <div className="row">
-        <Button type="submit" form={id} look="primary" isDisabled={!isWhole}>
-          Show these days
-        </Button>
-        <Button onPress={onClose}>Cancel</Button>
-      </div>
-    </Dialog>
+      <Field {...bind("first")} label="First day" type="date" isRequired />
+      <Field {...bind("last")} label="Last day" type="date" min={first} isRequired />
+    </FormDialog>
   );
 }

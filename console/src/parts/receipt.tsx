@@ -21,29 +21,24 @@ export function Receipt({
 }) {
   const { processes, of, silent } = applied;
   const isWhole = processes === of && silent === 0;
-  return (
-    <Note tone={isWhole ? "ok" : "warn"}>
+  const rest = !isWhole && (
+    <>
       <p>
-        <span aria-hidden="true">{isWhole ? "✓ " : "▲ "}</span>
-        {processes} of {of} gateways {done}.
+        {silent > 0 && `${silent} more gave no sign for 10 s. `}
+        Those that do not have the change may accept the key until auth.snapshot_max_age is over (15
+        minutes by default). The page Gateways names them. A proxy can refuse it meanwhile:
       </p>
-      {!isWhole && (
-        <>
-          <p>
-            {silent > 0 && `${silent} more gave no sign for 10 s. `}
-            Those that do not have the change may accept the key until auth.snapshot_max_age is over
-            (15 minutes by default). The page Gateways names them. A proxy can refuse it meanwhile:
-          </p>
-          {hints.length > 0 && <Snippet text={proxyRule(hints)} what="the rule for nginx" />}
-          {onAskAgain !== undefined && (
-            <div>
-              <Button isBusy={isAsking === true} onPress={onAskAgain}>
-                Ask again
-              </Button>
-            </div>
-          )}
-        </>
+      {hints.length > 0 && <Snippet text={proxyRule(hints)} what="the rule for nginx" />}
+      {onAskAgain !== undefined && (
+        <Button isBusy={isAsking === true} onPress={onAskAgain}>
+          Ask again
+        </Button>
       )}
+    </>
+  );
+  return (
+    <Note tone={isWhole ? "ok" : "warn"} more={rest}>
+      {processes} of {of} gateways {done}.
     </Note>
   );
 }

@@ -2,7 +2,7 @@ import "./secret.css";
 import { useEffect, useRef, useState } from "react";
 import { Button } from "./button.tsx";
 import { Copy } from "./copy.tsx";
-import { Dialog } from "./dialog.tsx";
+import { Closing, Dialog } from "./dialog.tsx";
 import { Note } from "./error-note.tsx";
 import { Snippets } from "./snippets.tsx";
 
@@ -38,39 +38,36 @@ export function Secret({
     return () => clearTimeout(timer);
   }, []);
   useStayHere(() => setAsking(true));
-  const close = (): void => setAsking(true);
   return (
-    <Dialog title={title} isFull onClose={close}>
-      <p>
-        This is the only time that the {what} is shown. {advice}
-      </p>
-      <div className="row">
-        <div
-          ref={field}
-          className="secret mono"
-          role="textbox"
-          aria-readonly="true"
-          aria-label={what}
-          tabIndex={0}
-          onFocus={() => selectAll(field.current)}
-        >
-          {isMasked ? "•".repeat(24) : secret}
+    <Closing value={() => setAsking(true)}>
+      <Dialog title={title} isFull>
+        <p>
+          This is the only time that the {what} is shown. {advice}
+        </p>
+        <div className="row">
+          <div
+            ref={field}
+            className="secret mono"
+            role="textbox"
+            aria-readonly="true"
+            aria-label={what}
+            tabIndex={0}
+            onFocus={() => selectAll(field.current)}
+          >
+            {isMasked ? "•".repeat(24) : secret}
+          </div>
+          <Copy text={secret} what={what} field={field} look="primary" label="Copy" />
         </div>
-        <Copy text={secret} what={what} field={field} look="primary" label="Copy" />
-      </div>
-      {isMasked && <Button onPress={() => setMasked(false)}>Show it again</Button>}
-      {environment !== undefined && <Snippets environment={environment} secret={secret} />}
-      {isAsking && (
-        <Note tone="warn">
-          <p>It cannot be shown again. Have you stored it?</p>
-        </Note>
-      )}
-      <div className="row">
-        <Button look={isAsking ? "danger" : "plain"} onPress={onStored}>
-          I have stored it
-        </Button>
-      </div>
-    </Dialog>
+        {isMasked && <Button onPress={() => setMasked(false)}>Show it again</Button>}
+        {environment !== undefined && <Snippets environment={environment} secret={secret} />}
+        {isAsking && <Note tone="warn">It cannot be shown again. Have you stored it?</Note>}
+        <div className="row">
+          <Button look={isAsking ? "danger" : "plain"} onPress={onStored}>
+            I have stored it
+          </Button>
+        </div>
+      </Dialog>
+    </Closing>
   );
 }
 

@@ -1,6 +1,7 @@
 import "./secret.css";
 import { useState } from "react";
-import { useRead } from "../api/use-read.ts";
+import type { Choices } from "../api/contract.ts";
+import { useChoices } from "../api/use-read.ts";
 import { Button } from "./button.tsx";
 import { Copy } from "./copy.tsx";
 
@@ -21,20 +22,24 @@ export function greeting(model: string): ExampleRequest {
 /** Ready to run against the environment, with the key in `$SLUICE_KEY`. */
 export function Snippets({
   environment,
+  environments,
   secret,
   request = greeting("alpha-sonnet-4"),
 }: {
   readonly environment: string;
+  /** Where the page knows them; else they are asked for. */
+  readonly environments?: Choices["environments"];
   /** Adds a button that copies with it; it never stands in the shown text. */
   readonly secret?: string;
   readonly request?: ExampleRequest;
 }) {
   const [language, setLanguage] = useState<Language>("curl");
-  const url = useBaseUrl(environment);
+  const asked = useChoices(["environments"], {}, { isOff: environments !== undefined });
+  const url = baseUrlOf(environment, environments ?? asked.data?.environments ?? []);
   const text = snippet(language, url, request);
   return (
     <div className="stack tight">
-      <div className="snippets-choice" role="group" aria-label="Language of the example">
+      <div className="row" role="group" aria-label="Language of the example">
         {languages.map((each) => (
           <Button
             key={each}
@@ -65,9 +70,8 @@ export function Snippets({
 }
 
 /** Where callers of an environment reach the API. */
-export function useBaseUrl(environment: string): string {
-  const { data } = useRead("/environments");
-  const found = data?.data.find(({ name }) => name === environment);
+function baseUrlOf(environment: string, environments: Choices["environments"]): string {
+  const found = environments.find(({ name }) => name === environment);
   const url = found?.base_url ?? "https://YOUR-SLUICE/v1";
   // A gateway that listens at all addresses is also at that of this page.
   return url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, `//${window.location.hostname}`);
@@ -80,9 +84,7 @@ export function Snippet({ text, what }: { readonly text: string; readonly what: 
       <pre tabIndex={0} aria-label={what}>
         {text}
       </pre>
-      <div>
-        <Copy text={text} what={what} look="plain" />
-      </div>
+      <Copy text={text} what={what} look="plain" />
     </div>
   );
 }

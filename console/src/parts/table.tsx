@@ -2,13 +2,15 @@ import "./table.css";
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
 
-export interface Column<Row> {
-  readonly title: string;
-  readonly cell: (row: Row) => ReactNode;
-  readonly isNumber?: boolean;
-  /** On phones rows are cards, which leave these out. Three columns that matter are enough. */
-  readonly isWideOnly?: boolean;
-}
+/**
+ * `number`: aligned for digits. `wide`: not on phones, where rows are cards and three columns that
+ * matter are enough.
+ */
+export type Column<Row> = readonly [
+  title: string,
+  cell: (row: Row) => ReactNode,
+  look?: "number" | "wide" | "wide number",
+];
 
 export interface TableProps<Row> {
   /** What the rows are; screen readers say it. */
@@ -28,9 +30,9 @@ export function Table<Row>({ caption, columns, rows, idOf, openId }: TableProps<
         <caption className="hidden">{caption}</caption>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <th key={column.title} scope="col" className={classOf(column)}>
-                {column.title}
+            {columns.map(([name, , look]) => (
+              <th key={name} scope="col" className={look}>
+                {name}
               </th>
             ))}
           </tr>
@@ -38,42 +40,23 @@ export function Table<Row>({ caption, columns, rows, idOf, openId }: TableProps<
         <tbody>
           {rows.map((row) => (
             <tr key={idOf(row)} aria-current={idOf(row) === openId ? "true" : undefined}>
-              {columns.map((column, index) => (
-                <Cell key={column.title} column={column} row={row} isName={index === 0} />
-              ))}
+              {columns.map(([name, cell, look], index) => {
+                const Cell = index === 0 ? "th" : "td";
+                return (
+                  <Cell key={name} scope={index === 0 ? "row" : undefined} className={look}>
+                    <span className="card-title" aria-hidden="true">
+                      {name}
+                    </span>
+                    <span className="cell">{cell(row)}</span>
+                  </Cell>
+                );
+              })}
             </tr>
           ))}
         </tbody>
       </table>
     </div>
   );
-}
-
-interface CellProps<Row> {
-  readonly column: Column<Row>;
-  readonly row: Row;
-  readonly isName: boolean;
-}
-
-function Cell<Row>({ column, row, isName }: CellProps<Row>) {
-  const content = (
-    <>
-      <span className="card-title" aria-hidden="true">
-        {column.title}
-      </span>
-      <span className="cell">{column.cell(row)}</span>
-    </>
-  );
-  if (!isName) return <td className={classOf(column)}>{content}</td>;
-  return (
-    <th scope="row" className={classOf(column)}>
-      {content}
-    </th>
-  );
-}
-
-function classOf({ isNumber, isWideOnly }: Column<never>): string {
-  return `${isNumber === true ? "number" : ""} ${isWideOnly === true ? "wide-only" : ""}`.trim();
 }
 
 /** Lists have cursors, not numbers of pages. */
@@ -88,10 +71,8 @@ export function More({
 }) {
   if (!hasMore) return null;
   return (
-    <div>
-      <Button isBusy={isLoading} onPress={onMore}>
-        Show more
-      </Button>
-    </div>
+    <Button isBusy={isLoading} onPress={onMore}>
+      Show more
+    </Button>
   );
 }

@@ -1,30 +1,13 @@
-const absolute = new Intl.DateTimeFormat(undefined, {
-  dateStyle: "medium",
-  timeStyle: "short",
-});
-const toTheSecond = new Intl.DateTimeFormat(undefined, {
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-});
-const exact = new Intl.DateTimeFormat(undefined, {
-  dateStyle: "full",
-  timeStyle: "long",
-});
-const short = new Intl.DateTimeFormat(undefined, {
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-});
-const utcDay = new Intl.DateTimeFormat(undefined, {
-  month: "short",
-  day: "numeric",
-  timeZone: "UTC",
-});
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const format = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(undefined, options);
+const day = { month: "short", day: "numeric" } as const;
+const minute = { hour: "2-digit", minute: "2-digit" } as const;
+
+const absolute = format({ dateStyle: "medium", timeStyle: "short" });
+const exact = format({ dateStyle: "full", timeStyle: "long" });
+const short = format({ ...day, ...minute });
+const toTheSecond = format({ ...day, ...minute, second: "2-digit" });
+const utcDay = format({ ...day, timeZone: "UTC" });
+const clock = format(minute);
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 
 const units = [
@@ -61,7 +44,7 @@ export function utcDayText(at: number): string {
 
 /** The viewer's zone, such as "GMT+1". */
 export function zoneText(): string {
-  const parts = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" }).formatToParts();
+  const parts = format({ timeZoneName: "short" }).formatToParts();
   return parts.find(({ type }) => type === "timeZoneName")?.value ?? "";
 }
 

@@ -1,27 +1,30 @@
 import "./views.css";
-import { Link } from "wouter";
+import { Link, useLocation } from "wouter";
+import { useHref, useUrl } from "../url.ts";
 import type { Option } from "./field.tsx";
 
-/** Links between the views of one page. `href` makes the address of a view. */
+/** Links between the views of one page, which the address names; the first has no name. */
 export function Views({
   label,
   views,
-  current,
-  href,
+  own = {},
 }: {
   readonly label: string;
   readonly views: readonly Option[];
-  readonly current: string;
-  readonly href: (value: string) => string;
+  /** What the address of each view also says. */
+  readonly own?: Readonly<Record<string, string>>;
 }) {
+  const [path] = useLocation();
+  const [{ view }] = useUrl({ view: "" });
+  const href = useHref();
   return (
     <nav aria-label={label} className="views">
       {views.map(({ value, label: name }) => (
         <Link
           key={value}
-          href={href(value)}
+          href={href(path, { ...own, ...(value !== "" && { view: value }) })}
           className="view"
-          aria-current={value === current ? "page" : undefined}
+          aria-current={value === view ? "page" : undefined}
         >
           {name}
         </Link>

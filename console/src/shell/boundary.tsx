@@ -6,9 +6,7 @@ export function NotFound() {
   return (
     <Page title="There is no such page">
       <p>It does not exist, or your role does not have it.</p>
-      <div>
-        <ButtonLink href="/">Go to the first page</ButtonLink>
-      </div>
+      <ButtonLink to="/">Go to the first page</ButtonLink>
     </Page>
   );
 }
@@ -30,11 +28,9 @@ export class PageBoundary extends Component<{ readonly children: ReactNode }, St
     return (
       <Page title="This page does not work">
         <p>The gateway may have been upgraded since you opened the console.</p>
-        <div>
-          <Button look="primary" onPress={() => window.location.reload()}>
-            Load it again
-          </Button>
-        </div>
+        <Button look="primary" onPress={() => window.location.reload()}>
+          Load it again
+        </Button>
       </Page>
     );
   }

@@ -1,17 +1,16 @@
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
-import { type PageEntry, pagesFor } from "../pages.tsx";
+import { type PageEntry, usePages } from "../pages.tsx";
 import { Button } from "../parts/button.tsx";
-import { Dialog } from "../parts/dialog.tsx";
+import { Closing, Dialog, useClose } from "../parts/dialog.tsx";
 import { type Fact, Facts } from "../parts/facts.tsx";
-import { useRole } from "./role.ts";
 
 const sequenceMs = 1_000;
 
 /** Listens for keys outside of fields, and shows them all after `?`. */
 export function Keyboard() {
   const [isHelp, setHelp] = useState(false);
-  const entries = pagesFor(useRole());
+  const entries = usePages();
   const [, navigate] = useLocation();
   useEffect(() => {
     let hasGo = 0;
@@ -32,7 +31,11 @@ export function Keyboard() {
     return () => window.removeEventListener("keydown", press);
   }, [entries, navigate]);
   if (!isHelp) return null;
-  return <Help entries={entries} onClose={() => setHelp(false)} />;
+  return (
+    <Closing value={() => setHelp(false)}>
+      <Help entries={entries} />
+    </Closing>
+  );
 }
 
 function isTyping({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
@@ -41,15 +44,10 @@ function isTyping({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean 
   return target instanceof Element && target.closest(fields) !== null;
 }
 
-function Help({
-  entries,
-  onClose,
-}: {
-  readonly entries: readonly PageEntry[];
-  readonly onClose: () => void;
-}) {
+function Help({ entries }: { readonly entries: readonly PageEntry[] }) {
+  const close = useClose();
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keys">
       <Facts
         facts={[
           ["Find an id", <kbd key="find">/</kbd>],
@@ -57,11 +55,9 @@ function Help({
           ...entries.flatMap(({ link }): Fact[] => (link ? [[link.name, keysOf(link.key)]] : [])),
         ]}
       />
-      <div>
-        <Button onPress={onClose} autoFocus>
-          Close
-        </Button>
-      </div>
+      <Button onPress={close} autoFocus>
+        Close
+      </Button>
     </Dialog>
   );
 }

@@ -49,17 +49,13 @@ export function LinkPage({ purpose, token }: OneTimeLink) {
         {failure !== undefined && (isUsed || purpose === "sign-in") && (
           <>
             {isUsed ? (
-              <Note tone="warn">
-                <p>{advice[purpose]}</p>
-              </Note>
+              <Note tone="warn">{advice[purpose]}</Note>
             ) : (
               <ErrorNote failure={failure} onRetry={() => signIn()} />
             )}
-            <div>
-              <Button look="primary" onPress={loadSession}>
-                Go to the console
-              </Button>
-            </div>
+            <Button look="primary" onPress={loadSession}>
+              Go to the console
+            </Button>
           </>
         )}
       </Page>

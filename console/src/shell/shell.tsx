@@ -1,14 +1,14 @@
 import "./shell.css";
 import { type ReactNode, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { change } from "../api/client.ts";
 import { signedOut, useSession } from "../api/session.ts";
-import { useChange } from "../api/use-change.ts";
 import { queries } from "../api/use-read.ts";
-import { groups, type PageEntry, pagesFor } from "../pages.tsx";
+import { groups, type PageEntry, usePages } from "../pages.tsx";
 import { Button } from "../parts/button.tsx";
 import { Select } from "../parts/field.tsx";
 import { Keyboard } from "./keyboard.tsx";
-import { roleNames, useRole, useUser } from "./role.ts";
+import { roleNames, useUser } from "./role.ts";
 import { Search } from "./search.tsx";
 import { SignInOverlay } from "./sign-in.tsx";
 import { themes, useTheme } from "./theme.ts";
@@ -48,7 +48,7 @@ function Navigation() {
   /** A navigation closes it. */
   const [openAt, setOpenAt] = useState<string>();
   const isOpen = openAt === path;
-  const entries = pagesFor(useRole()).filter(({ link }) => link !== undefined);
+  const entries = usePages().filter(({ link }) => link !== undefined);
   const isHidden = entries.slice(mostInBar).some((entry) => isAt(entry, path));
   return (
     <nav
@@ -72,7 +72,7 @@ function Navigation() {
           );
         })}
       </div>
-      <div className="nav-foot">
+      <div className="nav-foot stack">
         <Me />
       </div>
       <button
@@ -110,9 +110,8 @@ function NavItem({ entry, rank }: { readonly entry: PageEntry; readonly rank: nu
 function Me() {
   const user = useUser();
   const [theme, setTheme] = useTheme();
-  const { run, isRunning } = useChange("DELETE /session");
   const signOut = async (): Promise<void> => {
-    const answer = await run(undefined);
+    const answer = await change("DELETE /session", undefined);
     if (!answer.ok && answer.failure.status !== 401) return;
     queries.clear();
     signedOut(true);
@@ -134,7 +133,7 @@ function Me() {
         options={themes.map((value) => ({ value, label: `Theme: ${value}` }))}
       />
       <div className="row">
-        <Button look="quiet" isBusy={isRunning} onPress={signOut}>
+        <Button look="quiet" onPress={signOut}>
           Sign out
         </Button>
         <a className="small" href="/admin/v1/docs">

@@ -1,11 +1,10 @@
 import "./sign-in.css";
-import { useState } from "react";
 import { signedIn } from "../api/session.ts";
 import { useChange } from "../api/use-change.ts";
 import { useRead } from "../api/use-read.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field } from "../parts/field.tsx";
-import { Form } from "../parts/form.tsx";
+import { Form, useDraft } from "../parts/form.tsx";
 import { NewPassword } from "../parts/new-password.tsx";
 import { Loaded, Page } from "../parts/page.tsx";
 
@@ -43,7 +42,7 @@ export function SignInPage() {
 export function SignInOverlay({ email }: { readonly email: string }) {
   const ways = useRead("/sign-in");
   return (
-    <Dialog title="Your session has ended" onClose={() => undefined}>
+    <Dialog title="Your session has ended">
       <p>Sign in again to go on; what you have typed is still there.</p>
       {ways.data?.password !== false && <PasswordForm initialEmail={email} />}
       {ways.data?.single_sign_on === true && (
@@ -58,74 +57,57 @@ export function SignInOverlay({ email }: { readonly email: string }) {
   );
 }
 
+const emailField = {
+  label: "Email address",
+  type: "email",
+  autoComplete: "username",
+  isRequired: true,
+} as const;
+
 function PasswordForm({ initialEmail = "" }: { readonly initialEmail?: string }) {
-  const [email, setEmail] = useState(initialEmail);
-  const [password, setPassword] = useState("");
-  const { run, isRunning, failure } = useChange("POST /session");
+  const { draft, set, bind } = useDraft({ email: initialEmail, password: "" });
+  const change = useChange("POST /session");
   const submit = async (): Promise<void> => {
-    const answer = await run({ email, password });
+    const answer = await change.run(draft);
     if (answer.ok) signedIn(answer.value, true);
-    else setPassword("");
+    else set({ password: "" });
   };
   return (
-    <Form submit="Sign in" isRunning={isRunning} failure={failure} onSubmit={submit}>
+    <Form submit="Sign in" {...change} onSubmit={submit}>
+      <Field {...emailField} {...bind("email")} hasFocus={initialEmail === ""} />
       <Field
-        label="Email address"
-        name="email"
-        type="email"
-        autoComplete="username"
-        isRequired
-        hasFocus={initialEmail === ""}
-        value={email}
-        onChange={setEmail}
-      />
-      <Field
+        {...bind("password")}
         label="Password"
-        name="password"
         type="password"
         autoComplete="current-password"
         isRequired
         hasFocus={initialEmail !== ""}
-        value={password}
-        onChange={setPassword}
       />
     </Form>
   );
 }
 
 function FirstOperator() {
-  const [token, setToken] = useState("");
-  const [email, setEmail] = useState("");
-  const [password, setPassword] = useState("");
-  const { run, isRunning, failure } = useChange("POST /bootstrap");
+  const { draft, bind } = useDraft({ token: "", email: "", password: "" });
+  const change = useChange("POST /bootstrap");
   const submit = async (): Promise<void> => {
-    const answer = await run({ token: token.trim(), email, password });
+    const answer = await change.run({ ...draft, token: draft.token.trim() });
     if (answer.ok) signedIn(answer.value, true);
   };
   return (
     <>
       <p>Nobody can sign in yet. The first start of the gateway printed a one-time token.</p>
-      <Form submit="Create operator" isRunning={isRunning} failure={failure} onSubmit={submit}>
+      <Form submit="Create operator" {...change} onSubmit={submit}>
         <Field
+          {...bind("token")}
           label="One-time token"
-          name="token"
           isMono
           isRequired
           hasFocus
-          value={token}
-          onChange={setToken}
           hint="It is valid for an hour. Restart the gateway for another."
         />
-        <Field
-          label="Email address"
-          name="email"
-          type="email"
-          autoComplete="username"
-          isRequired
-          value={email}
-          onChange={setEmail}
-        />
-        <NewPassword label="Password" name="password" value={password} onChange={setPassword} />
+        <Field {...emailField} {...bind("email")} />
+        <NewPassword {...bind("password")} label="Password" />
       </Form>
     </>
   );

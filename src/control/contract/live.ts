@@ -62,7 +62,8 @@ export const liveGateSchema = z
   })
   .meta({ id: "LiveGate", description: "The places of a pool or an upstream." });
 
-const { calls, failed_calls, first_event_ms, input_tokens, output_tokens } = usageTotalSchema.shape;
+const { calls, failed_calls, abandoned_calls, first_event_ms, input_tokens, output_tokens } =
+  usageTotalSchema.shape;
 
 export const targetsSchema = z
   .object({
@@ -173,11 +174,11 @@ export const overviewSchema = z
     open_calls: z.int(),
     since: timeSchema.describe("Begin of `sums`: a day ago, at the full hour."),
     sums: z
-      .object({ calls, failed_calls, input_tokens, output_tokens, first_event_ms })
+      .object({ calls, failed_calls, abandoned_calls, input_tokens, output_tokens, first_event_ms })
       .nullable()
       .describe("Null without calls."),
     hours: z
-      .array(z.object({ at: timeSchema, calls, failed_calls }))
+      .array(z.object({ at: timeSchema, calls, failed_calls, abandoned_calls }))
       .describe("Each hour of them, those without calls included."),
   })
   .meta({ id: "Overview" });

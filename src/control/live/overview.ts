@@ -96,8 +96,8 @@ function eachHour(since: number, now: number, points: readonly UsagePoint[]) {
     return since + index * hourMs;
   });
   return hours.map((at) => {
-    const { calls = 0, failedCalls: failed_calls = 0 } = byHour.get(at) ?? {};
-    return { at: timeText(at), calls, failed_calls };
+    const { calls = 0, failedCalls = 0, abandonedCalls = 0 } = byHour.get(at) ?? {};
+    return { at: timeText(at), calls, failed_calls: failedCalls, abandoned_calls: abandonedCalls };
   });
 }
 

@@ -41,7 +41,7 @@ export function processOperations(services: AdminServices): readonly Operation[]
       description:
         "Each process writes its row every second. One that ended in order is not listed; one that is " +
         "silent is listed until `auth.snapshot_max_age` is over.",
-      ...permissions.observe,
+      ...permissions.oversee,
       answer: processesSchema,
       async run({ call }) {
         requireUnbound(call.principal);

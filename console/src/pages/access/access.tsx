@@ -1,4 +1,4 @@
-import { useUrl, useHref } from "../../url.ts";
+import { useUrl } from "../../url.ts";
 import { Page } from "../../parts/page.tsx";
 import { Views } from "../../parts/views.tsx";
 import { OwnPassword } from "./own-password.tsx";
@@ -14,15 +14,9 @@ const views = [
 /** Who acts for me? Everybody has it, for oneself only. */
 export function AccessPage() {
   const [{ view }] = useUrl({ view: "" });
-  const href = useHref();
   return (
     <Page title="Access" question="Who acts for me?">
-      <Views
-        label="Kinds of access"
-        views={views}
-        current={view}
-        href={(value) => href("/access", value === "" ? {} : { view: value })}
-      />
+      <Views label="Kinds of access" views={views} />
       {view === "sessions" ? <Sessions /> : view === "password" ? <OwnPassword /> : <Tokens />}
     </Page>
   );

@@ -3,23 +3,22 @@ import { signedIn } from "../../api/session.ts";
 import { useChange } from "../../api/use-change.ts";
 import { Note } from "../../parts/error-note.tsx";
 import { Field } from "../../parts/field.tsx";
-import { Form } from "../../parts/form.tsx";
+import { Form, useDraft } from "../../parts/form.tsx";
 import { NewPassword } from "../../parts/new-password.tsx";
 import { useUser } from "../../shell/role.ts";
 
-const empty = { current: "", next: "" };
+const empty = { current_password: "", new_password: "" };
 
 export function OwnPassword() {
-  const [typed, setTyped] = useState(empty);
+  const { draft, set, bind } = useDraft(empty);
   const [isDone, setDone] = useState(false);
-  const { run, isRunning, failure } = useChange("POST /session/password");
+  const change = useChange("POST /session/password");
   const user = useUser();
   const save = async (): Promise<void> => {
-    const body = { current_password: typed.current, new_password: typed.next };
-    const answer = await run(body);
+    const answer = await change.run(draft);
     setDone(answer.ok);
     if (!answer.ok) return;
-    setTyped(empty);
+    set(empty);
     signedIn(answer.value, true);
   };
   if (user?.has_password === false) {
@@ -27,26 +26,16 @@ export function OwnPassword() {
   }
   return (
     <>
-      {isDone && (
-        <Note tone="ok">
-          <p>Your password is changed. Your other sessions have ended.</p>
-        </Note>
-      )}
-      <Form submit="Change password" isRunning={isRunning} failure={failure} onSubmit={save}>
+      {isDone && <Note tone="ok">Your password is changed. Your other sessions have ended.</Note>}
+      <Form submit="Change password" {...change} onSubmit={save}>
         <Field
+          {...bind("current_password")}
           label="Current password"
-          name="current_password"
           type="password"
           autoComplete="current-password"
           isRequired
-          value={typed.current}
-          onChange={(current) => setTyped({ ...typed, current })}
         />
-        <NewPassword
-          name="new_password"
-          value={typed.next}
-          onChange={(next) => setTyped({ ...typed, next })}
-        />
+        <NewPassword {...bind("new_password")} />
         <p className="muted small">It ends all your other sessions. Your tokens stay valid.</p>
       </Form>
     </>

@@ -1,7 +1,7 @@
 import type { OpenSessionView } from "../../api/contract.ts";
 import { useSession } from "../../api/session.ts";
 import { useChange } from "../../api/use-change.ts";
-import { useCache, useList } from "../../api/use-read.ts";
+import { useList } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
 import { ErrorNote } from "../../parts/error-note.tsx";
@@ -17,30 +17,20 @@ export function Sessions() {
   const here = session.kind === "signed-in" ? session.session.id : null;
   const sessions = useList("/sessions", { user_id: user?.id, limit: 500 });
   const { run, isRunning, failure } = useChange("DELETE /sessions/{id}");
-  const cache = useCache();
   const end = async (ended: readonly OpenSessionView[]): Promise<void> => {
     for (const { id } of ended) {
       const answer = await run(undefined, { id });
       if (!answer.ok && answer.failure.status !== 404) break;
     }
-    cache.refresh("/sessions");
   };
   const columns: readonly Column<OpenSessionView>[] = [
-    { title: "From", cell: ({ address }) => address ?? "unknown" },
-    { title: "Started", cell: ({ created_at: at }) => <Time at={at} /> },
-    {
-      title: "Last used",
-      cell: ({ last_seen_at: at }) => <Time at={at} isRelative />,
-      isWideOnly: true,
-    },
-    {
-      title: "Ends at the latest",
-      cell: ({ expires_at: at }) => <Time at={at} />,
-      isWideOnly: true,
-    },
-    {
-      title: "Actions",
-      cell: (row) =>
+    ["From", ({ address }) => address ?? "unknown"],
+    ["Started", ({ created_at: at }) => <Time at={at} />],
+    ["Last used", ({ last_seen_at: at }) => <Time at={at} isRelative />, "wide"],
+    ["Ends at the latest", ({ expires_at: at }) => <Time at={at} />, "wide"],
+    [
+      "Actions",
+      (row) =>
         row.id === here ? (
           <Badge tone="accent">this browser</Badge>
         ) : (
@@ -53,7 +43,7 @@ export function Sessions() {
             End
           </Button>
         ),
-    },
+    ],
   ];
   return (
     <Loaded query={sessions.query}>
@@ -67,11 +57,9 @@ export function Sessions() {
                 : "Do you not know one of them? End all others, then change your password."}
             </p>
             {others.length > 0 && (
-              <div>
-                <Button isBusy={isRunning} onPress={() => end(others)}>
-                  End all others
-                </Button>
-              </div>
+              <Button isBusy={isRunning} onPress={() => end(others)}>
+                End all others
+              </Button>
             )}
             {failure !== undefined && <ErrorNote failure={failure} />}
             <Table caption="Sessions" columns={columns} rows={rows} idOf={({ id }) => id} />

@@ -1,12 +1,11 @@
 import { useState } from "react";
 import type { IssuedToken, TokenView } from "../../api/contract.ts";
-import { useChange } from "../../api/use-change.ts";
-import { useCache, useList } from "../../api/use-read.ts";
+import { useList } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
-import { Button } from "../../parts/button.tsx";
+import { Ask } from "../../parts/dialog.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { Field, Select } from "../../parts/field.tsx";
-import { FormDialog } from "../../parts/form.tsx";
+import { ChangeDialog, useDraft } from "../../parts/form.tsx";
 import { Listing } from "../../parts/listing.tsx";
 import { Secret } from "../../parts/secret.tsx";
 import type { Column } from "../../parts/table.tsx";
@@ -17,20 +16,17 @@ import { useMayChange, useUser } from "../../shell/role.ts";
 export function Tokens() {
   const user = useUser();
   const tokens = useList("/tokens", { user_id: user?.id });
-  const cache = useCache();
-  const [isCreating, setCreating] = useState(false);
-  const [revoking, setRevoking] = useState<TokenView>();
   const [issued, setIssued] = useState<IssuedToken>();
   return (
     <>
       <p className="muted">Scripts send them to the admin API. Each acts as you, until it ends.</p>
-      <div>
-        <Button onPress={() => setCreating(true)}>Create token</Button>
-      </div>
+      <Ask text="Create token">
+        <CreateToken onCreated={setIssued} />
+      </Ask>
       <Listing
         list={tokens}
         caption="Tokens"
-        columns={[...columns, revocation(setRevoking)]}
+        columns={columns}
         idOf={({ id }) => id}
         empty={
           <Empty
@@ -39,19 +35,6 @@ export function Tokens() {
           />
         }
       />
-      {isCreating && (
-        <CreateToken
-          onClose={() => setCreating(false)}
-          onCreated={(answer) => {
-            setCreating(false);
-            setIssued(answer);
-            cache.refresh("/tokens");
-          }}
-        />
-      )}
-      {revoking !== undefined && (
-        <RevokeToken token={revoking} onClose={() => setRevoking(undefined)} />
-      )}
       {issued !== undefined && (
         <Secret
           title={`The token ${issued.token.name}`}
@@ -66,12 +49,21 @@ export function Tokens() {
 }
 
 const columns: readonly Column<TokenView>[] = [
-  { title: "Token", cell: ({ name }) => name },
-  { title: "Begins with", cell: ({ hint }) => <code>{hint}</code>, isWideOnly: true },
-  { title: "May", cell: ({ scopes }) => scopes.join(", "), isWideOnly: true },
-  { title: "Last used", cell: ({ last_used_at: at }) => <Time at={at} isRelative /> },
-  { title: "Ends", cell: ({ expires_at: at }) => <Time at={at} />, isWideOnly: true },
-  { title: "Status", cell: (token) => <TokenStatus token={token} /> },
+  ["Token", ({ name }) => name],
+  ["Begins with", ({ hint }) => <code>{hint}</code>, "wide"],
+  ["May", ({ scopes }) => scopes.join(", "), "wide"],
+  ["Last used", ({ last_used_at: at }) => <Time at={at} isRelative />],
+  ["Ends", ({ expires_at: at }) => <Time at={at} />, "wide"],
+  ["Status", (token) => <TokenStatus token={token} />],
+  [
+    "Actions",
+    (token) =>
+      !isOver(token) && (
+        <Ask text="Revoke..." label={`Revoke ${token.name}`} look="quiet">
+          <RevokeToken token={token} />
+        </Ask>
+      ),
+  ],
 ];
 
 function isOver({ revoked_at: revokedAt, expires_at: end }: TokenView): boolean {
@@ -83,47 +75,22 @@ function TokenStatus({ token }: { readonly token: TokenView }) {
   return <Badge tone="plain">{token.revoked_at === null ? "expired" : "revoked"}</Badge>;
 }
 
-function revocation(ask: (token: TokenView) => void): Column<TokenView> {
-  return {
-    title: "Actions",
-    cell: (token) =>
-      !isOver(token) && (
-        <Button look="quiet" aria-label={`Revoke ${token.name}`} onPress={() => ask(token)}>
-          Revoke...
-        </Button>
-      ),
-  };
-}
-
-function RevokeToken({
-  token,
-  onClose,
-}: {
-  readonly token: TokenView;
-  readonly onClose: () => void;
-}) {
-  const change = useChange("DELETE /tokens/{id}");
-  const cache = useCache();
-  const revoke = async (): Promise<void> => {
-    const answer = await change.run(undefined, { id: token.id });
-    if (!answer.ok) return;
-    cache.refresh("/tokens");
-    onClose();
-  };
+function RevokeToken({ token }: { readonly token: TokenView }) {
+  const { id, name, last_used_at: at } = token;
   return (
-    <FormDialog
-      title={`Revoke ${token.name}`}
+    <ChangeDialog
+      title={`Revoke ${name}`}
       submit="Revoke token"
       isDanger
-      {...change}
-      onSubmit={revoke}
-      onClose={onClose}
+      change="DELETE /tokens/{id}"
+      body={undefined}
+      parameters={{ id }}
     >
       <p>
         Scripts that send it are refused at once, for good. Tokens that were made with it end, too.
-        It was last used <Time at={token.last_used_at} isRelative />.
+        It was last used <Time at={at} isRelative />.
       </p>
-    </FormDialog>
+    </ChangeDialog>
   );
 }
 
@@ -134,59 +101,35 @@ const lifetimes = [
   { value: "365", label: "In a year" },
 ];
 
-function CreateToken({
-  onClose,
-  onCreated,
-}: {
-  readonly onClose: () => void;
-  readonly onCreated: (answer: IssuedToken) => void;
-}) {
+function CreateToken({ onCreated }: { readonly onCreated: (answer: IssuedToken) => void }) {
   const mayWrite = useMayChange();
-  const [name, setName] = useState("");
-  const [days, setDays] = useState("90");
-  const [scope, setScope] = useState("read");
-  const change = useChange("POST /tokens");
-  const create = async (): Promise<void> => {
-    const scopes: ("read" | "write")[] = scope === "read" ? ["read"] : ["read", "write"];
-    const answer = await change.run({ name: name.trim(), scopes, expires_in_days: Number(days) });
-    if (answer.ok) onCreated(answer.value);
-  };
+  const { draft, bind } = useDraft({ name: "", scopes: "read", expires_in_days: "90" });
   return (
-    <FormDialog
+    <ChangeDialog
       title="Create a token"
       submit="Create token"
-      {...change}
-      onSubmit={create}
-      onClose={onClose}
+      change="POST /tokens"
+      body={{
+        name: draft.name.trim(),
+        scopes: draft.scopes === "read" ? ["read"] : ["read", "write"],
+        expires_in_days: Number(draft.expires_in_days),
+      }}
+      onDone={onCreated}
     >
       <Field
+        {...bind("name")}
         label="Name"
-        name="name"
         isRequired
         hasFocus
-        value={name}
-        onChange={setName}
         hint="What it is for, such as the script that sends it."
       />
-      {mayWrite && (
-        <Select
-          label="May"
-          name="scopes"
-          value={scope}
-          options={[
-            { value: "read", label: "Only read" },
-            { value: "write", label: "Read and change all that you may" },
-          ]}
-          onChange={setScope}
-        />
-      )}
-      <Select
-        label="Expires"
-        name="expires_in_days"
-        value={days}
-        options={lifetimes}
-        onChange={setDays}
-      />
-    </FormDialog>
+      {mayWrite && <Select {...bind("scopes")} label="May" options={scopes} />}
+      <Select {...bind("expires_in_days")} label="Expires" options={lifetimes} />
+    </ChangeDialog>
   );
 }
+
+const scopes = [
+  { value: "read", label: "Only read" },
+  { value: "write", label: "Read and change all that you may" },
+];

@@ -1,30 +1,22 @@
-import type { AccountView, NewAccount } from "../../api/contract.ts";
-import { useRead } from "../../api/use-read.ts";
+import type { AccountView, Choices, NewAccount } from "../../api/contract.ts";
 import { Checkbox, Field } from "../../parts/field.tsx";
+import type { Bind } from "../../parts/form.tsx";
 
-/** Settings of an account as they are typed; plans are separated by commas. */
-export interface AccountDraft {
-  readonly name: string;
-  readonly plans: string;
-  readonly keys: string;
-  readonly requests: string;
-  readonly tokens: string;
-  readonly note: string;
-}
-
-export const accountLabels: Readonly<Record<keyof AccountDraft, string>> = {
+export const accountLabels = {
   name: "Name",
   plans: "Plans of its keys",
-  keys: "Maximum keys",
+  max_keys: "Maximum keys",
   requests: "Requests per minute of all its keys",
   tokens: "Tokens per minute of all its keys",
   note: "Note",
 };
+/** Settings of an account as they are typed; plans are separated by commas. */
+export type AccountDraft = Readonly<Record<keyof typeof accountLabels, string>>;
 
 export const emptyAccount: AccountDraft = {
   name: "",
   plans: "",
-  keys: "100",
+  max_keys: "100",
   requests: "",
   tokens: "",
   note: "",
@@ -35,7 +27,7 @@ export function accountDraft({ name, note, plans, max_keys, limits }: AccountVie
     name,
     note,
     plans: plans.toSorted().join(", "),
-    keys: String(max_keys),
+    max_keys: String(max_keys),
     requests: String(limits?.requests_per_minute ?? ""),
     tokens: String(limits?.tokens_per_minute ?? ""),
   };
@@ -48,7 +40,7 @@ export function newAccountOf(draft: AccountDraft): NewAccount {
     name: name.trim(),
     note,
     plans: plansOf(draft),
-    max_keys: Number(draft.keys),
+    max_keys: Number(draft.max_keys),
     limits: hasLimits
       ? { requests_per_minute: Number(requests), tokens_per_minute: Number(tokens) }
       : null,
@@ -60,30 +52,29 @@ function plansOf({ plans }: AccountDraft): string[] {
 }
 
 export function AccountFields({
+  plans,
   draft,
-  onChange,
-}: {
+  set,
+  bind,
+}: Pick<Choices, "plans"> & {
   readonly draft: AccountDraft;
-  readonly onChange: (changed: Partial<AccountDraft>) => void;
+  readonly set: (changed: Partial<AccountDraft>) => void;
+  readonly bind: Bind<AccountDraft>;
 }) {
-  const configured = useRead("/plans").data?.data.map(({ name }) => name) ?? [];
+  const configured = plans.map(({ name }) => name);
   const chosen = plansOf(draft);
   const choose = (plan: string, isChosen: boolean): void => {
     const next = isChosen ? [...chosen, plan] : chosen.filter((each) => each !== plan);
-    onChange({ plans: next.toSorted().join(", ") });
+    set({ plans: next.toSorted().join(", ") });
   };
   const hasLimits = draft.requests !== "" || draft.tokens !== "";
-  const text = (name: keyof AccountDraft) => ({
-    label: accountLabels[name],
-    value: draft[name],
-    onChange: (value: string) => onChange({ [name]: value }),
-  });
-  const number = { type: "number", min: 1, isRequired: hasLimits } as const;
+  const limit = { type: "number", min: 1, isRequired: hasLimits } as const;
+  const labels = accountLabels;
   return (
     <>
-      <Field {...text("name")} name="name" isRequired hasFocus />
-      <fieldset className="fieldset">
-        <legend className="label">{accountLabels.plans}</legend>
+      <Field {...bind("name")} label={labels.name} isRequired hasFocus />
+      <fieldset className="fieldset stack close">
+        <legend className="label">{labels.plans}</legend>
         <div className="row">
           {[...new Set([...configured, ...chosen])].map((plan) => (
             <Checkbox
@@ -94,19 +85,20 @@ export function AccountFields({
             />
           ))}
         </div>
-        <span className="hint">
+        <span className="muted small">
           Its account holders can create keys on these. Without one, they can create none.
         </span>
       </fieldset>
-      <Field {...text("keys")} name="max_keys" type="number" min={0} isRequired />
-      <Field {...text("requests")} {...number} />
+      <Field {...bind("max_keys")} label={labels.max_keys} type="number" min={0} isRequired />
+      <Field {...bind("requests")} {...limit} label={labels.requests} />
       <Field
-        {...text("tokens")}
-        {...number}
+        {...bind("tokens")}
+        {...limit}
+        label={labels.tokens}
         name="limits"
         hint="In addition to the limits of each key. Leave both empty for none."
       />
-      <Field {...text("note")} name="note" rows={2} />
+      <Field {...bind("note")} label={labels.note} rows={2} />
     </>
   );
 }

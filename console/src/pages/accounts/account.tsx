@@ -2,18 +2,19 @@ import { useState } from "react";
 import { read } from "../../api/client.ts";
 import type { AccountView, Applied, Erased } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
-import { useCache, useRead } from "../../api/use-read.ts";
+import { useRead } from "../../api/use-read.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
+import { Ask } from "../../parts/dialog.tsx";
 import { EditDialog } from "../../parts/edit-dialog.tsx";
 import { ErrorNote, Note } from "../../parts/error-note.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
+import { Offered } from "../../parts/form.tsx";
 import { Count, exactText } from "../../parts/numbers.tsx";
-import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
+import { Loaded, Page, type PageProps, Section } from "../../parts/page.tsx";
 import { Receipt } from "../../parts/receipt.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useRole } from "../../shell/role.ts";
-import { useHref } from "../../url.ts";
 import { accountDraft, AccountFields, accountLabels, newAccountOf } from "./account-fields.tsx";
 import { AccountStatus } from "./accounts.tsx";
 import { EraseAccount } from "./erase-account.tsx";
@@ -22,46 +23,30 @@ import { EraseAccount } from "./erase-account.tsx";
 export function AccountPage({ id }: PageProps) {
   const account = useRead("/accounts/{id}", { id });
   const mayChange = useRole() === "operator";
-  const [asking, setAsking] = useState<"settings" | "erase">();
   const [erased, setErased] = useState<Erased>();
   const [receipt, setReceipt] = useState<Applied>();
-  const close = (): void => setAsking(undefined);
   if (erased !== undefined) return <ErasedPage erased={erased} />;
+  const actions = mayChange && account.data !== undefined && (
+    <Actions view={account.data} onDisabled={setReceipt} onErased={setErased} />
+  );
   return (
     <Page
       title={account.data?.name ?? "Account"}
       question="What does this customer have, and what may it use?"
-      actions={
-        mayChange &&
-        account.data !== undefined && (
-          <>
-            <Button look="primary" onPress={() => setAsking("settings")}>
-              Change...
-            </Button>
-            <Disable view={account.data} onDone={setReceipt} />
-            <Button onPress={() => setAsking("erase")}>Erase...</Button>
-          </>
-        )
-      }
+      actions={actions}
     >
       <Loaded query={account}>
         {(view) => (
           <>
             {view.disabled_at !== null && (
               <Note tone="warn">
-                <p>
-                  Calls of all its keys are refused since <Time at={view.disabled_at} />. Nothing
-                  else has changed.
-                </p>
+                Calls of all its keys are refused since <Time at={view.disabled_at} />. Nothing else
+                has changed.
               </Note>
             )}
             {receipt !== undefined && <Receipt applied={receipt} done="have the change" />}
             <Facts facts={factsOf(view)} />
             <Leads id={view.id} />
-            {asking === "settings" && <AccountSettings view={view} onClose={close} />}
-            {asking === "erase" && (
-              <EraseAccount view={view} onClose={close} onErased={setErased} />
-            )}
           </>
         )}
       </Loaded>
@@ -73,49 +58,59 @@ interface ViewProps {
   readonly view: AccountView;
 }
 
-/** One press each way: it can be undone. */
-function Disable({
-  view,
-  onDone,
-}: ViewProps & { readonly onDone: (applied: Applied | undefined) => void }) {
+interface ActionsProps extends ViewProps {
+  readonly onDisabled: (applied: Applied | undefined) => void;
+  readonly onErased: (erased: Erased) => void;
+}
+
+function Actions({ view, onDisabled, onErased }: ActionsProps) {
   const { run, isRunning, failure } = useChange("PATCH /accounts/{id}");
-  const cache = useCache();
+  const { id, revision } = view;
   const isDisabled = view.disabled_at !== null;
+  /** One press each way: it can be undone. */
   const toggle = async (): Promise<void> => {
-    const { id, revision } = view;
     const answer = await run({ revision, disabled: !isDisabled }, { id });
-    if (!answer.ok) return;
-    cache.writeAccount(answer.value);
-    onDone(answer.value.applied);
+    if (answer.ok) onDisabled(answer.value.applied);
   };
   return (
     <>
+      <Ask text="Change..." look="primary">
+        <AccountSettings view={view} />
+      </Ask>
       <Button isBusy={isRunning} onPress={toggle}>
         {isDisabled ? "Enable" : "Disable"}
       </Button>
       {failure !== undefined && <ErrorNote failure={failure} />}
+      <Ask text="Erase...">
+        <EraseAccount view={view} onErased={onErased} />
+      </Ask>
     </>
   );
 }
 
-function AccountSettings({ view, onClose }: ViewProps & { readonly onClose: () => void }) {
+function AccountSettings({ view }: ViewProps) {
   const { id } = view;
-  const cache = useCache();
+  const title = "Change the account";
+  const change = useChange("PATCH /accounts/{id}");
   return (
-    <EditDialog
-      title="Change the account"
-      labels={accountLabels}
-      view={view}
-      draftOf={accountDraft}
-      bodyOf={newAccountOf}
-      change={useChange("PATCH /accounts/{id}")}
-      id={id}
-      read={() => read("/accounts/{id}", { id })}
-      onRead={(newer) => cache.writeAccount(newer)}
-      onClose={onClose}
-    >
-      {(draft, set) => <AccountFields draft={draft} onChange={set} />}
-    </EditDialog>
+    <Offered title={title} of={["plans"]}>
+      {({ plans }) => (
+        <EditDialog
+          title={title}
+          labels={accountLabels}
+          view={view}
+          draftOf={accountDraft}
+          bodyOf={newAccountOf}
+          change={change}
+          id={id}
+          read={() => read("/accounts/{id}", { id })}
+        >
+          {(draft, set, bind) => (
+            <AccountFields plans={plans} draft={draft} set={set} bind={bind} />
+          )}
+        </EditDialog>
+      )}
+    </Offered>
   );
 }
 
@@ -153,7 +148,6 @@ function factsOf({
 
 /** To the pages about what it has; all take the account from the address. */
 function Leads({ id: account }: { readonly id: string }) {
-  const href = useHref();
   const leads = [
     ["Keys", "/keys"],
     ["Applications", "/keys", "applications"],
@@ -163,16 +157,15 @@ function Leads({ id: account }: { readonly id: string }) {
     ["Who changed it", "/audit"],
   ] as const;
   return (
-    <section className="stack tight" aria-label="Of this account">
-      <h2>Of this account</h2>
+    <Section title="Of this account">
       <div className="row">
         {leads.map(([name, path, view = ""]) => (
-          <ButtonLink key={name} href={href(path, { account, ...(view !== "" && { view }) })}>
+          <ButtonLink key={name} to={path} own={{ account, ...(view !== "" && { view }) }}>
             {name}
           </ButtonLink>
         ))}
       </div>
-    </section>
+    </Section>
   );
 }
 
@@ -180,15 +173,11 @@ function ErasedPage({ erased: { removed } }: { readonly erased: Erased }) {
   return (
     <Page title="The account is erased">
       <Note tone="ok">
-        <p>
-          Keys: {exactText(removed.keys)}; applications: {exactText(removed.applications)}; users:{" "}
-          {exactText(removed.users)}; calls: {exactText(removed.usage_rows)}. The audit keeps a
-          record of it.
-        </p>
+        Keys: {exactText(removed.keys)}; applications: {exactText(removed.applications)}; users:{" "}
+        {exactText(removed.users)}; calls: {exactText(removed.usage_rows)}. The audit keeps a record
+        of it.
       </Note>
-      <div>
-        <ButtonLink href="/accounts">Show the other accounts</ButtonLink>
-      </div>
+      <ButtonLink to="/accounts">Show the other accounts</ButtonLink>
     </Page>
   );
 }

@@ -1,12 +1,10 @@
-import { useState } from "react";
-import { Link, useLocation } from "wouter";
-import type { AccountView } from "../../api/contract.ts";
-import { useChange } from "../../api/use-change.ts";
-import { useCache, useList } from "../../api/use-read.ts";
+import { useLocation } from "wouter";
+import type { AccountView, Choices } from "../../api/contract.ts";
+import { useList } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
-import { Button } from "../../parts/button.tsx";
+import { Ask } from "../../parts/dialog.tsx";
 import { Empty } from "../../parts/error-note.tsx";
-import { FormDialog } from "../../parts/form.tsx";
+import { ChangeDialog, Offered, useDraft } from "../../parts/form.tsx";
 import { Listing } from "../../parts/listing.tsx";
 import { Count } from "../../parts/numbers.tsx";
 import { Page } from "../../parts/page.tsx";
@@ -15,16 +13,17 @@ import { Time } from "../../parts/time.tsx";
 import { useRole } from "../../shell/role.ts";
 import { useHref } from "../../url.ts";
 import { AccountFields, emptyAccount, newAccountOf } from "./account-fields.tsx";
+import { AppLink } from "../../parts/button.tsx";
 
 /** Who are the customers? */
 export function AccountsPage() {
-  const mayChange = useRole() === "operator";
-  const [isCreating, setCreating] = useState(false);
   const accounts = useList("/accounts");
-  const create = mayChange && (
-    <Button look="primary" onPress={() => setCreating(true)}>
-      Create account
-    </Button>
+  const create = useRole() === "operator" && (
+    <Ask text="Create account" look="primary">
+      <Offered title={creation} of={["plans"]}>
+        {({ plans }) => <CreateAccount plans={plans} />}
+      </Offered>
+    </Ask>
   );
   return (
     <Page title="Accounts" question="Who are the customers?" actions={create}>
@@ -41,61 +40,43 @@ export function AccountsPage() {
           />
         }
       />
-      {isCreating && <CreateAccount onClose={() => setCreating(false)} />}
     </Page>
   );
 }
 
-const columns: readonly Column<AccountView>[] = [
-  { title: "Account", cell: (account) => <AccountLink view={account} /> },
-  { title: "Plans", cell: ({ plans }) => plans.join(", ") || <span className="muted">none</span> },
-  {
-    title: "Maximum keys",
-    cell: ({ max_keys: most }) => <Count value={most} />,
-    isNumber: true,
-    isWideOnly: true,
-  },
-  {
-    title: "Tokens / min",
-    cell: ({ limits }) => <Count value={limits?.tokens_per_minute ?? null} />,
-    isNumber: true,
-    isWideOnly: true,
-  },
-  { title: "Created", cell: ({ created_at: at }) => <Time at={at} />, isWideOnly: true },
-  { title: "Status", cell: (account) => <AccountStatus view={account} /> },
-];
+const creation = "Create an account";
 
-function AccountLink({ view: { id, name } }: { readonly view: AccountView }) {
-  const href = useHref();
-  return <Link href={href(`/accounts/${id}`)}>{name}</Link>;
-}
+const columns: readonly Column<AccountView>[] = [
+  ["Account", ({ id, name }) => <AppLink to={`/accounts/${id}`}>{name}</AppLink>],
+  ["Plans", ({ plans }) => plans.join(", ") || <span className="muted">none</span>],
+  ["Maximum keys", ({ max_keys: most }) => <Count value={most} />, "wide number"],
+  [
+    "Tokens / min",
+    ({ limits }) => <Count value={limits?.tokens_per_minute ?? null} />,
+    "wide number",
+  ],
+  ["Created", ({ created_at: at }) => <Time at={at} />, "wide"],
+  ["Status", (account) => <AccountStatus view={account} />],
+];
 
 export function AccountStatus({ view }: { readonly view: Pick<AccountView, "disabled_at"> }) {
   const isActive = view.disabled_at === null;
   return <Badge tone={isActive ? "ok" : "warn"}>{isActive ? "active" : "disabled"}</Badge>;
 }
 
-function CreateAccount({ onClose }: { readonly onClose: () => void }) {
-  const [draft, setDraft] = useState(emptyAccount);
-  const change = useChange("POST /accounts");
-  const cache = useCache();
+function CreateAccount({ plans }: Pick<Choices, "plans">) {
+  const fields = useDraft(emptyAccount);
   const href = useHref();
   const [, navigate] = useLocation();
-  const create = async (): Promise<void> => {
-    const answer = await change.run(newAccountOf(draft));
-    if (!answer.ok) return;
-    cache.writeAccount(answer.value);
-    navigate(href(`/accounts/${answer.value.id}`));
-  };
   return (
-    <FormDialog
-      title="Create an account"
+    <ChangeDialog
+      title={creation}
       submit="Create account"
-      {...change}
-      onSubmit={create}
-      onClose={onClose}
+      change="POST /accounts"
+      body={newAccountOf(fields.draft)}
+      onDone={({ id }) => navigate(href(`/accounts/${id}`))}
     >
-      <AccountFields draft={draft} onChange={(changed) => setDraft({ ...draft, ...changed })} />
-    </FormDialog>
+      <AccountFields plans={plans} {...fields} />
+    </ChangeDialog>
   );
 }

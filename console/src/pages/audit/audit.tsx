@@ -1,18 +1,17 @@
 import { type FormEvent, useState } from "react";
-import { Link } from "wouter";
 import type { AuditEntryView, AuditVerbs } from "../../api/contract.ts";
 import { useList } from "../../api/use-read.ts";
-import { Button } from "../../parts/button.tsx";
+import { AppLink, Button } from "../../parts/button.tsx";
 import { Chip } from "../../parts/chip.tsx";
 import { Empty } from "../../parts/error-note.tsx";
-import { Field, Select } from "../../parts/field.tsx";
+import { Field, optionsOf, Select } from "../../parts/field.tsx";
 import { Listing } from "../../parts/listing.tsx";
 import { Page } from "../../parts/page.tsx";
 import { RangePicker, useRange } from "../../parts/range-picker.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { actorName } from "../../shell/role.ts";
-import { useHref, useUrl } from "../../url.ts";
+import { useUrl } from "../../url.ts";
 import { FieldChanges } from "./field-changes.tsx";
 
 const filters = { account: "", actor: "", action: "", subject: "" };
@@ -36,17 +35,19 @@ export function AuditPage() {
           label="Action"
           isLabelHidden
           value={url.action}
-          options={optionsWith(url.action)}
+          options={optionsOf(
+            [...new Set([...actions, ...(url.action ? [url.action] : [])])],
+            "All actions",
+          )}
           onChange={(action) => change({ action })}
         />
         <SubjectFilter key={url.subject} value={url.subject} onChange={change} />
         <Chip
+          param="actor"
           name="Who"
-          value={url.actor}
           text={entries.query.data?.find(({ actor }) => actor.id === url.actor)?.actor.name}
-          onRemove={() => change({ actor: "" })}
         />
-        <Chip name="Account" value={url.account} onRemove={() => change({ account: "" })} />
+        <Chip param="account" name="Account" />
         {isFiltered && (
           <Button look="quiet" onPress={() => change(filters)}>
             Show all
@@ -96,12 +97,6 @@ const actions = Object.entries(verbs).flatMap(([kind, own]: [string, string[]]) 
   own.map((verb) => `${kind}.${verb}`),
 );
 
-function optionsWith(current: string) {
-  const listed = actions.includes(current) || current === "" ? actions : [...actions, current];
-  const each = listed.map((action) => ({ value: action, label: action }));
-  return [{ value: "", label: "All actions" }, ...each];
-}
-
 /** An id in the address, when it is complete. */
 function SubjectFilter({
   value,
@@ -131,14 +126,11 @@ function SubjectFilter({
 }
 
 const columns: readonly Column<AuditEntryView>[] = [
-  { title: "Time", cell: ({ at }) => <Time at={at} /> },
-  { title: "Who", cell: (entry) => <Actor entry={entry} /> },
-  {
-    title: "Action",
-    cell: ({ action }) => <FilterLink filter="action" value={action} text={action} />,
-  },
-  { title: "What", cell: (entry) => <Subject entry={entry} /> },
-  { title: "Changes", cell: (entry) => <FieldChanges entry={entry} /> },
+  ["Time", ({ at }) => <Time at={at} />],
+  ["Who", (entry) => <Actor entry={entry} />],
+  ["Action", ({ action }) => <FilterLink filter="action" value={action} text={action} />],
+  ["What", (entry) => <Subject entry={entry} />],
+  ["Changes", (entry) => <FieldChanges entry={entry} />],
 ];
 
 interface EntryProps {
@@ -155,9 +147,12 @@ function FilterLink({
   readonly text: string;
 }) {
   const [url] = useUrl(filters);
-  const href = useHref();
   const own = Object.entries({ ...url, [filter]: value }).filter(([, each]) => each !== "");
-  return <Link href={href("/audit", Object.fromEntries(own))}>{text}</Link>;
+  return (
+    <AppLink to="/audit" own={Object.fromEntries(own)}>
+      {text}
+    </AppLink>
+  );
 }
 
 /** The name and how it was proved, with the address in the title. */

@@ -53,7 +53,7 @@ const rules: Readonly<Record<string, string>> = {
   internal_error: askOperator,
 };
 
-/** By the code of a call that has no refusal any more. */
+/** By the code of a call that has no refusal any more; others have the name of their rule. */
 const codes: Readonly<Record<string, string>> = {
   rate_limit_exceeded: wait,
   model_unavailable: rules["upstream"] ?? "",
@@ -63,11 +63,8 @@ const codes: Readonly<Record<string, string>> = {
   deadline_exceeded: rules["deadline"] ?? "",
   gateway_interrupted: "Repeat the request: a process of the gateway ended during the call.",
   context_length_exceeded: shorten,
-  answer_mismatch: rules["answer_mismatch"] ?? "",
-  internal_error: askOperator,
 };
 
 export function adviceFor(rule: string | undefined, code: string | null): string | undefined {
-  if (rule !== undefined) return rules[rule];
-  return code === null ? undefined : codes[code];
+  return rules[rule ?? ""] ?? codes[code ?? ""] ?? rules[code ?? ""];
 }

@@ -1,32 +1,29 @@
 import type { ReactNode } from "react";
-import { Link } from "wouter";
 import type { CallDetail, Explanation, RefusalView } from "../../api/contract.ts";
 import { useRead } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
-import { Button, ButtonLink } from "../../parts/button.tsx";
+import { AppLink, Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import { Empty, Note } from "../../parts/error-note.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { exactText, LimitBar, Tokens } from "../../parts/numbers.tsx";
-import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
+import { Loaded, Page, type PageProps, Section } from "../../parts/page.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
 import { useSeesAll } from "../../shell/role.ts";
 import { limitSource } from "../keys/key-words.tsx";
-import { useHref } from "../../url.ts";
 import { adviceFor } from "./advice.ts";
 import { isRefused, OutcomeBadge, sourceWords, statusText } from "./call-words.tsx";
 import { Routing } from "./routing.tsx";
 
 /** What happened to this call? */
 export function CallPage({ id }: PageProps) {
-  const href = useHref();
   const explanation = useRead("/explain/{id}", { id });
   const isUnknown = explanation.error?.status === 404;
   return (
     <Page
       title={`Request ${id}`}
       question="What happened to it, and why?"
-      actions={<ButtonLink href={href("/calls")}>All calls</ButtonLink>}
+      actions={<ButtonLink to="/calls">All calls</ButtonLink>}
     >
       {isUnknown ? (
         <Empty
@@ -48,7 +45,7 @@ function Explained({ explanation }: { readonly explanation: Explanation }) {
       <Verdict call={call} refusal={refusal} />
       {!is_ledger_read && (
         <Note tone="warn">
-          <p>The ledger cannot be read now. If targets were tried, they are not shown.</p>
+          The ledger cannot be read now. If targets were tried, they are not shown.
         </Note>
       )}
       {refusal !== null && <Refused refusal={refusal} />}
@@ -123,8 +120,7 @@ function Refused({
   readonly refusal: RefusalView;
 }) {
   return (
-    <section className="stack tight" aria-label="Refusal">
-      <h2>Refusal</h2>
+    <Section title="Refusal">
       <Facts
         facts={[
           ["Rule", <code>{rule}</code>],
@@ -149,7 +145,7 @@ function Refused({
           </p>
         </div>
       )}
-    </section>
+    </Section>
   );
 }
 
@@ -192,9 +188,12 @@ function Measures({ call }: { readonly call: CallDetail }) {
 }
 
 function AllFacts({ id, call, refusal, names }: Explanation) {
-  const href = useHref();
   const seesAll = useSeesAll();
-  const link = (path: string, text: string, own = {}) => <Link href={href(path, own)}>{text}</Link>;
+  const link = (path: string, text: string, own = {}) => (
+    <AppLink to={path} own={own}>
+      {text}
+    </AppLink>
+  );
   const key = call?.key_id ?? refusal?.key_id;
   const account = call?.account_id ?? refusal?.account_id;
   const at = call?.started_at ?? refusal?.at ?? null;
@@ -227,9 +226,8 @@ function AllFacts({ id, call, refusal, names }: Explanation) {
     ["Capacity", call?.class],
   ];
   return (
-    <section className="stack tight" aria-label="Facts">
-      <h2>Facts</h2>
+    <Section title="Facts">
       <Facts facts={rows.filter(([, value]) => value !== null && value !== undefined)} />
-    </section>
+    </Section>
   );
 }

@@ -1,15 +1,14 @@
-import { Link } from "wouter";
 import type { CallRow } from "../../api/contract.ts";
 import { useLive } from "../../api/live.ts";
 import { useList } from "../../api/use-read.ts";
-import { Button } from "../../parts/button.tsx";
+import { AppLink, Button } from "../../parts/button.tsx";
 import { Count } from "../../parts/numbers.tsx";
 import { Loaded, Page } from "../../parts/page.tsx";
 import { RangePicker } from "../../parts/range-picker.tsx";
 import { type Column, More, Table } from "../../parts/table.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
 import { Views } from "../../parts/views.tsx";
-import { useHref, useUrl } from "../../url.ts";
+import { useUrl } from "../../url.ts";
 import { ExportLinks, FilterBar, type Filters, useFilters } from "../usage/filters.tsx";
 import { NoCalls } from "../usage/usage.tsx";
 import { OutcomeBadge, statusText } from "./call-words.tsx";
@@ -18,8 +17,7 @@ import { LastRefusals } from "./refusals.tsx";
 /** What happened to the calls? */
 export function CallsPage() {
   const filters = useFilters();
-  const [{ view }] = useUrl({ view: "calls" });
-  const href = useHref();
+  const [{ view }] = useUrl({ view: "" });
   const isRefusals = view === "refusals";
   return (
     <Page
@@ -34,21 +32,14 @@ export function CallsPage() {
         )
       }
     >
-      <Views
-        label="Views of calls"
-        views={views}
-        current={view}
-        href={(value) =>
-          href("/calls", { ...filters.set, ...(value !== "calls" && { view: value }) })
-        }
-      />
+      <Views label="Views of calls" views={views} own={filters.set} />
       {isRefusals ? <LastRefusals filters={filters} /> : <Calls filters={filters} />}
     </Page>
   );
 }
 
 const views = [
-  { value: "calls", label: "Calls" },
+  { value: "", label: "Calls" },
   { value: "refusals", label: "Last refusals" },
 ];
 const pageRows = 50;
@@ -59,7 +50,6 @@ function Calls({ filters }: { readonly filters: Filters }) {
     { ...filters.parameters, limit: pageRows },
     { isFrozen: true },
   );
-  const href = useHref();
   const { isAny, parameters, values } = filters;
   const rows = calls.query.data;
   const live = useLive("calls")?.get("newest");
@@ -79,9 +69,9 @@ function Calls({ filters }: { readonly filters: Filters }) {
         <p className="muted">
           A request refused before it became a call, such as a 429 of a key out of requests, is not
           listed here: see{" "}
-          <Link href={href("/calls", { ...filters.set, view: "refusals" })}>
+          <AppLink to="/calls" own={{ ...filters.set, view: "refusals" }}>
             the last refusals that fit
-          </Link>
+          </AppLink>
           .
         </p>
       )}
@@ -96,43 +86,31 @@ function Calls({ filters }: { readonly filters: Filters }) {
 }
 
 function CallTable({ calls }: { readonly calls: readonly CallRow[] }) {
-  const href = useHref();
   const columns: readonly Column<CallRow>[] = [
-    {
-      title: "Began",
-      cell: ({ id, started_at: at }) => (
-        <Link href={href(`/calls/${id}`)}>
+    [
+      "Began",
+      ({ id, started_at: at }) => (
+        <AppLink to={`/calls/${id}`}>
           <Time at={at} isExact />
-        </Link>
+        </AppLink>
       ),
-    },
-    {
-      title: "Application",
-      cell: ({ application, via }) => (via === null ? application : `${application} (${via})`),
-    },
-    { title: "Model", cell: ({ model }) => model },
-    { title: "API", cell: ({ dialect }) => dialect, isWideOnly: true },
-    { title: "Outcome", cell: (call) => <OutcomeBadge call={call} /> },
-    { title: "Status", cell: ({ status, code }) => statusText(status, code) },
-    {
-      title: "Input",
-      cell: ({ input_tokens: tokens }) => <Count value={tokens} />,
-      isNumber: true,
-      isWideOnly: true,
-    },
-    {
-      title: "Output",
-      cell: ({ output_tokens: tokens }) => <Count value={tokens} />,
-      isNumber: true,
-      isWideOnly: true,
-    },
-    {
-      title: "First event",
-      cell: ({ first_event_ms: ms }) => (ms === null ? "" : durationText(ms)),
-      isNumber: true,
-      isWideOnly: true,
-    },
-    { title: "Duration", cell: ({ duration_ms: ms }) => durationText(ms), isNumber: true },
+    ],
+    [
+      "Application",
+      ({ application, via }) => (via === null ? application : `${application} (${via})`),
+    ],
+    ["Model", ({ model }) => model],
+    ["API", ({ dialect }) => dialect, "wide"],
+    ["Outcome", (call) => <OutcomeBadge call={call} />],
+    ["Status", ({ status, code }) => statusText(status, code)],
+    ["Input", ({ input_tokens: tokens }) => <Count value={tokens} />, "wide number"],
+    ["Output", ({ output_tokens: tokens }) => <Count value={tokens} />, "wide number"],
+    [
+      "First event",
+      ({ first_event_ms: ms }) => (ms === null ? "" : durationText(ms)),
+      "wide number",
+    ],
+    ["Duration", ({ duration_ms: ms }) => durationText(ms), "number"],
   ];
   return <Table caption="Calls" columns={columns} rows={calls} idOf={({ id }) => id} />;
 }

@@ -1,13 +1,12 @@
-import { Link } from "wouter";
 import type { RefusalView } from "../../api/contract.ts";
 import { useRead } from "../../api/use-read.ts";
 import { Empty } from "../../parts/error-note.tsx";
 import { Loaded } from "../../parts/page.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { useHref } from "../../url.ts";
 import { FilterBar, type Filters } from "../usage/filters.tsx";
 import { statusText } from "./call-words.tsx";
+import { AppLink } from "../../parts/button.tsx";
 
 /** Filters that the list itself applies. */
 const compared = ["environment", "model", "dialect", "status", "code"] as const;
@@ -16,20 +15,19 @@ const compared = ["environment", "model", "dialect", "status", "code"] as const;
 export function LastRefusals({ filters }: { readonly filters: Filters }) {
   const { account_id, key_id } = filters.parameters;
   const refusals = useRead("/refusals", { account_id, key_id, limit: 500 });
-  const href = useHref();
   const columns: readonly Column<RefusalView>[] = [
-    {
-      title: "At",
-      cell: ({ id, at }) => (
-        <Link href={href(`/calls/${id}`)}>
+    [
+      "At",
+      ({ id, at }) => (
+        <AppLink to={`/calls/${id}`}>
           <Time at={at} isExact />
-        </Link>
+        </AppLink>
       ),
-    },
-    { title: "Status", cell: ({ status, code }) => statusText(status, code) },
-    { title: "Application", cell: ({ application }) => application ?? "", isWideOnly: true },
-    { title: "Model", cell: ({ model }) => model ?? "", isWideOnly: true },
-    { title: "Why", cell: ({ summary }) => summary },
+    ],
+    ["Status", ({ status, code }) => statusText(status, code)],
+    ["Application", ({ application }) => application ?? "", "wide"],
+    ["Model", ({ model }) => model ?? "", "wide"],
+    ["Why", ({ summary }) => summary],
   ];
   return (
     <>
@@ -38,7 +36,7 @@ export function LastRefusals({ filters }: { readonly filters: Filters }) {
         and a malformed body (400) are only here. A call refused for its tokens (429) or its context
         window (400), or by the upstream, is also under Calls.
       </p>
-      <FilterBar filters={filters} names={["account", "key", ...compared]} />
+      <FilterBar filters={filters} shown={["account", "key", ...compared]} />
       <Loaded query={refusals}>
         {({ data }) => {
           const rows = data.filter((row) =>

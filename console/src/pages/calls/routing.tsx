@@ -2,6 +2,7 @@ import type { RoutingView } from "../../api/contract.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText } from "../../parts/time.tsx";
+import { Section } from "../../parts/page.tsx";
 
 type Candidate = RoutingView["candidates"][number] & { readonly rank: number };
 type Attempt = RoutingView["attempts"][number] & { readonly rank: number };
@@ -11,9 +12,8 @@ export function Routing({ routing }: { readonly routing: RoutingView }) {
   const candidates = routing.candidates.map((each, index) => ({ ...each, rank: index + 1 }));
   const attempts = routing.attempts.map((each, index) => ({ ...each, rank: index + 1 }));
   return (
-    <section className="stack" aria-label="Routing">
-      <div className="stack tight">
-        <h2>Attempts</h2>
+    <>
+      <Section title="Attempts">
         {attempts.length === 0 ? (
           <p className="muted">No target was tried.</p>
         ) : (
@@ -24,36 +24,35 @@ export function Routing({ routing }: { readonly routing: RoutingView }) {
             idOf={({ rank }) => String(rank)}
           />
         )}
-      </div>
+      </Section>
       {candidates.length > 0 && (
-        <div className="stack tight">
-          <h2>Targets, in order of preference</h2>
+        <Section title="Targets, in order of preference">
           <Table
             caption="Targets"
             columns={candidateColumns}
             rows={candidates}
             idOf={({ rank }) => String(rank)}
           />
-        </div>
+        </Section>
       )}
-    </section>
+    </>
   );
 }
 
 const candidateColumns: readonly Column<Candidate>[] = [
-  { title: "Target", cell: ({ rank, target }) => `${rank}. ${target === "-" ? "all" : target}` },
-  { title: "Model", cell: ({ model }) => model },
-  { title: "Why here", cell: ({ why }) => why },
+  ["Target", ({ rank, target }) => `${rank}. ${target === "-" ? "all" : target}`],
+  ["Model", ({ model }) => model],
+  ["Why here", ({ why }) => why],
 ];
 
 const attemptColumns: readonly Column<Attempt>[] = [
-  { title: "Target", cell: ({ rank, target }) => `${rank}. ${target}` },
-  { title: "Model", cell: ({ model }) => model, isWideOnly: true },
-  { title: "Began after", cell: ({ start_ms: ms }) => durationText(ms), isNumber: true },
-  { title: "Took", cell: ({ duration_ms: ms }) => durationText(ms), isNumber: true },
-  {
-    title: "Outcome",
-    cell: ({ outcome, may_be_billed: isBilled }) => (
+  ["Target", ({ rank, target }) => `${rank}. ${target}`],
+  ["Model", ({ model }) => model, "wide"],
+  ["Began after", ({ start_ms: ms }) => durationText(ms), "number"],
+  ["Took", ({ duration_ms: ms }) => durationText(ms), "number"],
+  [
+    "Outcome",
+    ({ outcome, may_be_billed: isBilled }) => (
       <>
         <Badge tone={outcome === "answered" ? "ok" : outcome === "given-up" ? "plain" : "bad"}>
           {outcome}
@@ -62,6 +61,6 @@ const attemptColumns: readonly Column<Attempt>[] = [
         {isBilled && outcome !== "answered" && " may be billed"}
       </>
     ),
-  },
-  { title: "Then", cell: ({ decision }) => decision ?? "" },
+  ],
+  ["Then", ({ decision }) => decision ?? ""],
 ];

@@ -2,17 +2,16 @@ import { useState } from "react";
 import type { Configuration as InForce } from "../../api/contract.ts";
 import { useRead } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
-import { Button } from "../../parts/button.tsx";
+import { AppLink, Button } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import { Empty, Note } from "../../parts/error-note.tsx";
 import { Field, Select } from "../../parts/field.tsx";
-import { Loaded, Page } from "../../parts/page.tsx";
+import { Loaded, Page, Section } from "../../parts/page.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useUrl } from "../../url.ts";
 
 type Setting = InForce["data"][number];
-type Process = InForce["processes"][number];
 
 const sources = {
   default: "default",
@@ -30,7 +29,6 @@ export function Configuration() {
         {(found) => (
           <>
             <Source found={found} />
-            <Processes rows={found.processes} />
             <Settings found={found} />
           </>
         )}
@@ -53,15 +51,14 @@ function Source({ found: { path, loaded_at: at, data } }: { readonly found: InFo
         <p className="row">
           Change it in <code>{path}</code> <Copy text={path} what="the path" /> loaded{" "}
           <Time at={at} isRelative />. The gateway reads it again by itself when it is saved, and
-          checks it: each change takes effect then, or after a restart, as the table says.
+          checks it: each change takes effect then, or after a restart, as the table says.{" "}
+          <AppLink to="/gateways">Gateways</AppLink> tells whether all have the same file.
         </p>
       )}
       {pending.length > 0 && (
         <Note tone="warn">
-          <p>
-            The file has other values for {pending.map(({ key }) => key).join(", ")}. They wait for{" "}
-            <code>sluice restart</code>.
-          </p>
+          The file has other values for {pending.map(({ key }) => key).join(", ")}. They wait for{" "}
+          <code>sluice restart</code>.
         </Note>
       )}
     </>
@@ -72,19 +69,16 @@ function Source({ found: { path, loaded_at: at, data } }: { readonly found: InFo
 const mostShown = 60;
 
 function Settings({ found: { path, data: rows } }: { readonly found: InForce }) {
-  const [{ find, source, section }, change] = useUrl({ find: "", source: "", section: "" });
+  const [{ find, source }, change] = useUrl({ find: "", source: "" });
   const [isWhole, setWhole] = useState(false);
-  const sections = [...new Set(rows.map(sectionOf))];
   const words = find.toLowerCase().split(/\s+/);
   const shown = rows.filter((row) => {
     const text = `${row.key} ${valueText(row.value)} ${row.about}`.toLowerCase();
-    if (section !== "" && sectionOf(row) !== section) return false;
     const fits = source === "" || (source === "set") === (row.source !== "default");
     return fits && words.every((word) => text.includes(word));
   });
   return (
-    <section className="stack tight" aria-label="Settings">
-      <h2>Settings</h2>
+    <Section title="Settings">
       <div className="row">
         <Field
           label="Find a setting"
@@ -93,16 +87,6 @@ function Settings({ found: { path, data: rows } }: { readonly found: InForce }) 
           placeholder="Find a setting"
           value={find}
           onChange={(text) => change({ find: text })}
-        />
-        <Select
-          label="Section"
-          isLabelHidden
-          value={section}
-          options={[
-            { value: "", label: "All sections" },
-            ...sections.map((name) => ({ value: name, label: name })),
-          ]}
-          onChange={(value) => change({ section: value })}
         />
         <Select
           label="Where from"
@@ -130,23 +114,16 @@ function Settings({ found: { path, data: rows } }: { readonly found: InForce }) 
         />
       )}
       {!isWhole && shown.length > mostShown && (
-        <div>
-          <Button onPress={() => setWhole(true)}>Show all {shown.length}</Button>
-        </div>
+        <Button onPress={() => setWhole(true)}>Show all {shown.length}</Button>
       )}
-    </section>
+    </Section>
   );
 }
 
-/** The section of the file: "http" of `http.body_limit`. */
-function sectionOf({ key }: Setting): string {
-  return /^\w+/.exec(key)?.[0] ?? "";
-}
-
 const columnsOf = (hasFile: boolean): readonly Column<Setting>[] => [
-  {
-    title: "Setting",
-    cell: ({ key, about }) => (
+  [
+    "Setting",
+    ({ key, about }) => (
       <>
         <code>{key}</code>
         <br />
@@ -157,19 +134,19 @@ const columnsOf = (hasFile: boolean): readonly Column<Setting>[] => [
         </span>
       </>
     ),
-  },
-  { title: "Value", cell: ({ value }) => <code>{valueText(value)}</code> },
-  { title: "From", cell: (setting) => <From setting={setting} hasFile={hasFile} /> },
-  {
-    title: "Takes effect",
-    cell: ({ takes_effect: when, is_pending: isPending }) =>
+  ],
+  ["Value", ({ value }) => <code>{valueText(value)}</code>],
+  ["From", (setting) => <From setting={setting} hasFile={hasFile} />],
+  [
+    "Takes effect",
+    ({ takes_effect: when, is_pending: isPending }) =>
       isPending ? (
         <Badge tone="warn">restart to apply</Badge>
       ) : (
         <span className="nowrap">{effects[when]}</span>
       ),
-    isWideOnly: true,
-  },
+    "wide",
+  ],
 ];
 
 /** Of a change, once the file is saved: the gateway reloads it by itself. */
@@ -201,31 +178,3 @@ function valueText(value: unknown): string {
   if (value === null) return "not set";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
-
-function Processes({ rows }: { readonly rows: readonly Process[] }) {
-  const digests = new Set(rows.map(({ config_digest: digest }) => digest));
-  return (
-    <section className="stack tight" aria-label="Processes">
-      <h2>Processes</h2>
-      {digests.size > 1 && (
-        <Note tone="warn">
-          <p>
-            They have different configurations. Give all the same file, and restart those that keep
-            the old one.
-          </p>
-        </Note>
-      )}
-      <Table caption="Processes" columns={processColumns} rows={rows} idOf={({ id }) => id} />
-    </section>
-  );
-}
-
-const processColumns: readonly Column<Process>[] = [
-  { title: "Process", cell: ({ name, number }) => `${name} ${number}` },
-  {
-    title: "Digest",
-    cell: ({ config_digest: digest }) =>
-      digest === null ? <span className="muted">no file</span> : <code>{digest.slice(0, 12)}</code>,
-  },
-  { title: "Loaded", cell: ({ configured_at: at }) => <Time at={at} /> },
-];

@@ -1,8 +1,8 @@
-import { Link } from "wouter";
 import type { Overview } from "../../api/contract.ts";
-import { Count, percentText, Tile } from "../../parts/numbers.tsx";
+import { Count, failedOf, percentText, Tile } from "../../parts/numbers.tsx";
 import { durationText } from "../../parts/time.tsx";
-import { useHref } from "../../url.ts";
+import { AppLink } from "../../parts/button.tsx";
+import { Section } from "../../parts/page.tsx";
 
 /** What happened in the last 24 hours, and how many calls are open now. */
 export function DayFigures({
@@ -13,19 +13,18 @@ export function DayFigures({
   /** Undefined until live numbers are known. */
   readonly openCalls: number | undefined;
 }) {
-  const href = useHref();
   const open = (
     <Tile name="Open calls" note="now">
       <Count value={openCalls ?? openAtFirst} />
     </Tile>
   );
   if (sums === null) return null;
-  const { calls, failed_calls: failed, first_event_ms: first } = sums;
+  const { calls, first_event_ms: first } = sums;
+  const failed = failedOf(sums);
   return (
-    <section className="stack tight" aria-label="The last 24 hours">
-      <h2>The last 24 hours</h2>
+    <Section title="The last 24 hours">
       <div className="grid tiles">
-        <Tile name="Calls" note={<Link href={href("/calls")}>Show calls</Link>}>
+        <Tile name="Calls" note={<AppLink to="/calls">Show calls</AppLink>}>
           <Count value={calls} isCompact />
         </Tile>
         <Tile
@@ -57,6 +56,6 @@ export function DayFigures({
         </Tile>
         {open}
       </div>
-    </section>
+    </Section>
   );
 }

@@ -1,14 +1,12 @@
-import { useRead } from "../../api/use-read.ts";
+import { useChoices } from "../../api/use-read.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Loaded } from "../../parts/page.tsx";
 import { greeting, Snippets } from "../../parts/snippets.tsx";
 import { useMayChange } from "../../shell/role.ts";
-import { useHref } from "../../url.ts";
 
 /** How to send the first call, while there is none to tell of. */
 export function FirstCall() {
-  const models = useRead("/models");
-  const href = useHref();
+  const models = useChoices(["models", "environments"]);
   const mayChange = useMayChange();
   return (
     <section className="card stack tight" aria-label="The first call">
@@ -22,7 +20,7 @@ export function FirstCall() {
           <code>export SLUICE_KEY=sk-slc_...</code>
           {mayChange && (
             <div className="row">
-              <ButtonLink href={href("/keys", { create: "key" })} look="primary">
+              <ButtonLink to="/keys" own={{ create: "key" }} look="primary">
                 Create a key
               </ButtonLink>
             </div>
@@ -31,10 +29,16 @@ export function FirstCall() {
         <li>Ask a model for an answer:</li>
       </ol>
       <Loaded query={models}>
-        {({ data }) => {
-          const model = data.find(({ kind }) => kind === "chat");
+        {({ models: known, environments }) => {
+          const model = known.find(({ kind }) => kind === "chat");
           if (model === undefined) return <p>No chat model is configured.</p>;
-          return <Snippets environment={model.environment} request={greeting(model.alias)} />;
+          return (
+            <Snippets
+              environment={model.environment}
+              environments={environments}
+              request={greeting(model.alias)}
+            />
+          );
         }}
       </Loaded>
     </section>

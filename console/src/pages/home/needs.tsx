@@ -1,24 +1,28 @@
-import { Link } from "wouter";
 import type { NeedView } from "../../api/contract.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Held } from "../../parts/live.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { useHref } from "../../url.ts";
+import { AppLink } from "../../parts/button.tsx";
 
-const words: Readonly<Record<NeedView["kind"], string>> = {
-  process_not_ready: "Gateway not ready",
-  configuration_differs: "Configuration differs",
-  target_failing: "Target failing",
-  target_out: "Target out",
-  process_spool_filling: "Spool fills up",
-  pool_oversold: "Pool oversold",
-  target_throttled: "Target throttled",
-  key_near_limit: "Key near its limit",
-  key_expires: "Key expires",
-  token_expires: "Token expires",
-  key_rotating: "Rotation open",
-  key_leaked: "Key leaked",
+type Kind = NeedView["kind"];
+
+const toKey = (id: string): string => `/keys/${id}`;
+
+/** What it is called, and where it is mended. */
+const kinds: Readonly<Record<Kind, readonly [words: string, path: string | typeof toKey]>> = {
+  process_not_ready: ["Gateway not ready", "/gateways"],
+  configuration_differs: ["Configuration differs", "/gateways"],
+  target_failing: ["Target failing", "/targets"],
+  target_out: ["Target out", "/targets"],
+  process_spool_filling: ["Spool fills up", "/gateways"],
+  pool_oversold: ["Pool oversold", "/pools"],
+  target_throttled: ["Target throttled", "/targets"],
+  key_near_limit: ["Key near its limit", toKey],
+  key_expires: ["Key expires", toKey],
+  token_expires: ["Token expires", "/access"],
+  key_rotating: ["Rotation open", (id) => `/keys/${id}/rotate`],
+  key_leaked: ["Key leaked", toKey],
 };
 
 /** What needs the user, the worst first, each with a link to where it is mended. */
@@ -36,39 +40,13 @@ function idOf({ kind, subject: { id }, what }: NeedView): string {
 }
 
 const columns: readonly Column<NeedView>[] = [
-  {
-    title: "What",
-    cell: ({ kind, severity }) => <Badge tone={severity}>{words[kind]}</Badge>,
-  },
-  { title: "Where", cell: (need) => <Place need={need} /> },
-  { title: "Why", cell: ({ what }) => what },
-  { title: "When", cell: ({ at }) => <Time at={at} none="now" isRelative />, isWideOnly: true },
+  ["What", ({ kind, severity }) => <Badge tone={severity}>{kinds[kind][0]}</Badge>],
+  ["Where", (need) => <Place need={need} />],
+  ["Why", ({ what }) => what],
+  ["When", ({ at }) => <Time at={at} none="now" isRelative />, "wide"],
 ];
 
 function Place({ need: { kind, subject } }: { readonly need: NeedView }) {
-  const href = useHref();
-  return <Link href={href(pathOf(kind, subject.id))}>{subject.name}</Link>;
-}
-
-function pathOf(kind: NeedView["kind"], id: string): string {
-  switch (kind) {
-    case "target_failing":
-    case "target_out":
-    case "target_throttled":
-      return "/targets";
-    case "pool_oversold":
-      return "/pools";
-    case "process_not_ready":
-    case "process_spool_filling":
-    case "configuration_differs":
-      return "/gateways";
-    case "key_rotating":
-      return `/keys/${id}/rotate`;
-    case "key_near_limit":
-    case "key_expires":
-    case "key_leaked":
-      return `/keys/${id}`;
-    case "token_expires":
-      return "/access";
-  }
+  const [, path] = kinds[kind];
+  return <AppLink to={typeof path === "string" ? path : path(subject.id)}>{subject.name}</AppLink>;
 }

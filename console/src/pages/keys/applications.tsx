@@ -1,77 +1,68 @@
-import { useState } from "react";
-import type { ApplicationView } from "../../api/contract.ts";
+import type { ApplicationView, Choices } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
-import { useCache, useList } from "../../api/use-read.ts";
+import { useList } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Chip } from "../../parts/chip.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
+import { Ask, Dialog, useClose } from "../../parts/dialog.tsx";
 import { Empty, ErrorNote } from "../../parts/error-note.tsx";
-import { Field } from "../../parts/field.tsx";
-import { Form, FormDialog } from "../../parts/form.tsx";
+import { Field, namedOptions, optionsOf, Select } from "../../parts/field.tsx";
+import { ChangeDialog, Form, Offered, useDraft } from "../../parts/form.tsx";
 import { Listing } from "../../parts/listing.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { useMayChange, useSeesAll } from "../../shell/role.ts";
-import { useHref, useUrl } from "../../url.ts";
-import { ApplicationFields } from "./create-key.tsx";
+import { useMayChange, useRole, useSeesAll } from "../../shell/role.ts";
+import { useUrl } from "../../url.ts";
 
 /** The programs that keys are issued to. */
 export function Applications() {
-  const [url, change] = useUrl({ environment: "", account: "" });
-  const href = useHref();
+  const [url] = useUrl({ environment: "", account: "" });
   const mayChange = useMayChange();
   const ofAll = useSeesAll();
-  const [isCreating, setCreating] = useState(false);
-  const [changing, setChanging] = useState<ApplicationView>();
   const list = useList("/applications", { environment: url.environment, account_id: url.account });
   const columns: readonly Column<ApplicationView>[] = [
-    { title: "Application", cell: ({ name }) => name },
-    ...(ofAll ? [{ title: "Account", cell: ({ account }: ApplicationView) => account }] : []),
-    { title: "Environment", cell: ({ environment }) => environment },
-    { title: "Created", cell: ({ created_at: at }) => <Time at={at} />, isWideOnly: true },
-    { title: "Status", cell: (view) => <ApplicationStatus view={view} /> },
-    {
-      title: "",
-      cell: (view) => (
+    ["Application", ({ name }) => name],
+    ["Account", ({ account }) => account],
+    ["Environment", ({ environment }) => environment],
+    ["Created", ({ created_at: at }) => <Time at={at} />, "wide"],
+    [
+      "Status",
+      ({ disabled_at: at }) =>
+        at === null ? <Badge tone="ok">active</Badge> : <Badge tone="warn">disabled</Badge>,
+    ],
+    [
+      "",
+      (view) => (
         <span className="row">
-          <ButtonLink look="quiet" href={href("/keys", { application: view.id })}>
+          <ButtonLink look="quiet" to="/keys" own={{ application: view.id }}>
             Keys
           </ButtonLink>
           {mayChange && (
-            <Button
-              look="quiet"
-              aria-label={`Change ${view.name}`}
-              onPress={() => setChanging(view)}
-            >
-              Change...
-            </Button>
+            <Ask text="Change..." label={`Change ${view.name}`} look="quiet">
+              <ChangeApplication view={view} />
+            </Ask>
           )}
         </span>
       ),
-    },
+    ],
   ];
-  const create = mayChange && <Button onPress={() => setCreating(true)}>Create application</Button>;
   return (
     <>
       <div className="row">
-        {create}
-        <Chip
-          name="Account"
-          value={url.account}
-          text={list.query.data?.[0]?.account}
-          onRemove={() => change({ account: "" })}
-        />
-        <Chip
-          name="Environment"
-          value={url.environment}
-          onRemove={() => change({ environment: "" })}
-        />
+        {mayChange && (
+          <Ask text="Create application">
+            <Offered title={creation} of={["accounts", "environments"]}>
+              {(choices) => <CreateApplication choices={choices} />}
+            </Offered>
+          </Ask>
+        )}
+        <Chip param="account" name="Account" text={list.query.data?.[0]?.account} />
+        <Chip param="environment" name="Environment" />
       </div>
       <Listing
         list={list}
         caption="Applications"
-        columns={columns}
+        columns={columns.filter(([title]) => ofAll || title !== "Account")}
         idOf={({ id }) => id}
         empty={
           <Empty
@@ -80,87 +71,78 @@ export function Applications() {
           />
         }
       />
-      {isCreating && <CreateApplication onClose={() => setCreating(false)} />}
-      {changing !== undefined && (
-        <ChangeApplication view={changing} onClose={() => setChanging(undefined)} />
-      )}
     </>
   );
 }
 
-function ApplicationStatus({ view }: { readonly view: ApplicationView }) {
-  return view.disabled_at === null ? (
-    <Badge tone="ok">active</Badge>
-  ) : (
-    <Badge tone="warn">disabled</Badge>
-  );
+const creation = "Create an application";
+
+export type Owners = Pick<Choices, "accounts" | "environments">;
+
+/** What is filtered for is likely what a new one belongs to. */
+export function useNewApplication({ accounts, environments }: Owners) {
+  const [{ account, environment }] = useUrl({ account: "", environment: "" });
+  return useDraft({
+    account_id: account || (accounts[0]?.id ?? ""),
+    environment: environment || (environments[0]?.name ?? ""),
+    name: "",
+  });
 }
 
-function CreateApplication({ onClose }: { readonly onClose: () => void }) {
-  const [url] = useUrl({ environment: "", account: "" });
-  const [wanted, setWanted] = useState({ ...url, name: "" });
-  const change = useChange("POST /applications");
-  const cache = useCache();
-  const create = async (): Promise<void> => {
-    const { account, environment, name } = wanted;
-    const answer = await change.run({
-      ...(account !== "" && { account_id: account }),
-      environment,
-      name,
-    });
-    if (!answer.ok) return;
-    cache.refresh("/applications");
-    onClose();
-  };
+function CreateApplication({ choices }: { readonly choices: Owners }) {
+  const { draft, bind } = useNewApplication(choices);
   return (
-    <FormDialog
-      title="Create an application"
+    <ChangeDialog
+      title={creation}
       submit="Create application"
-      {...change}
-      onSubmit={create}
-      onClose={onClose}
+      change="POST /applications"
+      body={draft}
     >
-      <ApplicationFields wanted={wanted} onChange={setWanted} />
-    </FormDialog>
+      <ApplicationFields choices={choices} bind={bind} />
+    </ChangeDialog>
   );
 }
 
-interface ChangeProps {
-  readonly view: ApplicationView;
-  readonly onClose: () => void;
+interface FieldsProps {
+  readonly choices: Owners;
+  readonly bind: ReturnType<typeof useNewApplication>["bind"];
 }
 
-function ChangeApplication({ view, onClose }: ChangeProps) {
-  const [name, setName] = useState(view.name);
-  const [note, setNote] = useState(view.note);
-  const cache = useCache();
-  const { run, isRunning, failure } = useChange("PATCH /applications/{id}");
+/** The fields of a new application; operators also choose the account. */
+export function ApplicationFields({ choices: { accounts, environments }, bind }: FieldsProps) {
+  const isOperator = useRole() === "operator";
+  const names = environments.map(({ name }) => name);
+  return (
+    <>
+      {isOperator && (
+        <Select {...bind("account_id")} label="Account" options={namedOptions(accounts)} />
+      )}
+      <Select {...bind("environment")} label="Environment" options={optionsOf(names)} />
+      <Field {...bind("name")} label="Application's name" isRequired />
+    </>
+  );
+}
+
+function ChangeApplication({ view }: { readonly view: ApplicationView }) {
+  const close = useClose();
+  const { draft, bind } = useDraft({ name: view.name, note: view.note });
+  const change = useChange("PATCH /applications/{id}");
   const remove = useChange("DELETE /applications/{id}");
-  const finish = (): void => {
-    cache.refresh("/applications");
-    cache.refresh("/keys");
-    onClose();
-  };
+  const { id, revision } = view;
   const save = async (changed: { name?: string; note?: string; disabled?: boolean }) => {
-    const answer = await run({ ...changed, revision: view.revision }, { id: view.id });
-    if (answer.ok) finish();
+    const answer = await change.run({ ...changed, revision }, { id });
+    if (answer.ok) close();
   };
   const erase = async (): Promise<void> => {
-    const answer = await remove.run(undefined, { id: view.id });
-    if (answer.ok) finish();
+    const answer = await remove.run(undefined, { id });
+    if (answer.ok) close();
   };
   const isDisabled = view.disabled_at !== null;
   return (
-    <Dialog title={`Change ${view.name}`} onClose={onClose}>
-      <Form
-        submit="Save changes"
-        isRunning={isRunning}
-        failure={failure}
-        onSubmit={() => save({ name, note })}
-        onCancel={onClose}
-      >
-        <Field label="Name" name="name" isRequired value={name} onChange={setName} />
-        <Field label="Note" name="note" rows={2} value={note} onChange={setNote} />
+    <Dialog title={`Change ${view.name}`}>
+      <Form submit="Save changes" {...change} onSubmit={() => save(draft)} onCancel={close}>
+        <Field {...bind("name")} label="Name" isRequired />
+        <Field {...bind("note")} label="Note" rows={2} />
       </Form>
       <p className="muted">
         Disabling stops all its keys, and can be undone. Only an application without keys can be
@@ -168,7 +150,7 @@ function ChangeApplication({ view, onClose }: ChangeProps) {
       </p>
       {remove.failure !== undefined && <ErrorNote failure={remove.failure} />}
       <div className="row">
-        <Button isBusy={isRunning} onPress={() => save({ disabled: !isDisabled })}>
+        <Button isBusy={change.isRunning} onPress={() => save({ disabled: !isDisabled })}>
           {isDisabled ? "Enable application" : "Disable application"}
         </Button>
         <Button look="danger" isBusy={remove.isRunning} onPress={erase}>

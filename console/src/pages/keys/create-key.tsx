@@ -1,14 +1,13 @@
-import { useEffect, useState } from "react";
-import type { ApplicationView, IssuedKey, Limits } from "../../api/contract.ts";
+import type { Choices, IssuedKey, Limits } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
-import { useCache, useList, useRead } from "../../api/use-read.ts";
 import { Button } from "../../parts/button.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
+import { Dialog, useClose } from "../../parts/dialog.tsx";
 import { Field, Select } from "../../parts/field.tsx";
-import { FormDialog } from "../../parts/form.tsx";
-import { useRole, useUser } from "../../shell/role.ts";
+import { type Bind, FormDialog, Offered, useDraft } from "../../parts/form.tsx";
+import { useRole } from "../../shell/role.ts";
 import { useUrl } from "../../url.ts";
-import { PlanSelect, useOfferedPlans } from "./plan-select.tsx";
+import { ApplicationFields, useNewApplication } from "./applications.tsx";
+import { offeredPlans, PlanSelect } from "./plan-select.tsx";
 
 const newApplication = "new";
 const expiries = [
@@ -18,119 +17,119 @@ const expiries = [
   { value: "365", label: "In a year" },
 ];
 const dayInSeconds = 86_400;
+const title = "Create a key";
+const lists = ["accounts", "applications", "environments", "plans"] as const;
+
+interface Props {
+  readonly onCreated: (issued: IssuedKey) => void;
+}
 
 /** Asks for a new key, and for a new application if it is for one. */
-export function CreateKey({
-  onClose,
-  onCreated,
-}: {
-  readonly onClose: () => void;
-  readonly onCreated: (issued: IssuedKey) => void;
-}) {
-  const [url] = useUrl({ account: "", environment: "" });
-  const applications = useList("/applications", { limit: 500, account_id: url.account });
-  const [application, setApplication] = useState<string>();
-  const [plan, setPlan] = useState<string>();
-  const [name, setName] = useState("");
-  const [expiry, setExpiry] = useState("");
-  const [limits, setLimits] = useState({ requests: "", tokens: "" });
-  const [wanted, setWanted] = useState<NewApplication>({
-    account: url.account,
-    environment: url.environment,
+export function CreateKey(props: Props) {
+  const [{ account }] = useUrl({ account: "" });
+  return (
+    <Offered title={title} of={lists} scope={{ account_id: account }}>
+      {(choices) => <KeyForm choices={choices} {...props} />}
+    </Offered>
+  );
+}
+
+interface FormProps extends Props {
+  readonly choices: Pick<Choices, (typeof lists)[number]>;
+}
+
+function KeyForm({ choices, onCreated }: FormProps) {
+  const close = useClose();
+  const { applications } = choices;
+  const { draft, set, bind } = useDraft({
+    application_id: applications[0]?.id ?? newApplication,
+    plan: "",
     name: "",
+    expires: "",
+    requests: "",
+    tokens: "",
   });
-  const known = applications.query.data ?? [];
-  const chosen = application ?? known[0]?.id ?? newApplication;
-  const user = useUser();
+  const chosen = draft.application_id;
+  const isNew = chosen === newApplication;
+  const wanted = useNewApplication(choices);
+  const isOperator = useRole() === "operator";
   const ownerId =
-    known.find(({ id }) => id === chosen)?.account_id ?? user?.account_id ?? wanted.account;
-  const offered = useOfferedPlans(ownerId);
-  const { account, plans = [] } = offered;
-  const chosenPlan =
-    plans.find((each) => each.name === plan) ??
+    applications.find(({ id }) => id === chosen)?.account_id ?? wanted.draft.account_id;
+  const account = choices.accounts.find(({ id }) => id === ownerId);
+  const plans = offeredPlans(choices.plans, account, { isOperator });
+  const plan =
+    plans.find((each) => each.name === draft.plan) ??
     plans.find((each) => account?.plans.includes(each.name) === true) ??
     plans[0];
-  const isCustom = chosenPlan?.tokens_per_minute === null;
+  const isCustom = plan?.tokens_per_minute === null;
 
   const makeApplication = useChange("POST /applications");
   const makeKey = useChange("POST /keys");
   const removeApplication = useChange("DELETE /applications/{id}");
-  const cache = useCache();
 
   const submit = async (): Promise<void> => {
-    let applicationId = chosen;
-    if (chosen === newApplication) {
-      const made = await makeApplication.run({
-        ...(wanted.account !== "" && { account_id: wanted.account }),
-        environment: wanted.environment,
-        name: wanted.name,
-      });
-      if (!made.ok) return;
-      applicationId = made.value.id;
-    }
+    const made = isNew ? await makeApplication.run(wanted.draft) : undefined;
+    if (made?.ok === false) return;
+    const applicationId = made?.value.id ?? chosen;
     const answer = await makeKey.run({
       application_id: applicationId,
-      plan: chosenPlan?.name ?? "",
-      name: name.trim(),
-      ...(expiry !== "" && { expires_in_seconds: Number(expiry) * dayInSeconds }),
-      ...(isCustom && { limits: limitsOf(limits) }),
+      plan: plan?.name ?? "",
+      name: draft.name.trim(),
+      ...(draft.expires !== "" && { expires_in_seconds: Number(draft.expires) * dayInSeconds }),
+      ...(isCustom && { limits: limitsOf(draft) }),
     });
-    // An application that was made for a refused key does not stay without one.
-    if (!answer.ok && chosen === newApplication) {
-      await removeApplication.run(undefined, { id: applicationId });
-    }
-    cache.refresh("/applications");
     if (answer.ok) onCreated(answer.value);
+    // An application that was made for a refused key does not stay without one.
+    else if (made !== undefined) await removeApplication.run(undefined, { id: applicationId });
   };
-  if (offered.plans?.length === 0) {
-    return <NoPlan account={account?.name ?? ""} onClose={onClose} />;
+  if (plan === undefined) {
+    return (
+      <Dialog title={title}>
+        <p>
+          Account {account?.name} has no plan, so it can have no new key. An operator can allow a
+          plan: on the page of the account, by "Change...".
+        </p>
+        <Button onPress={close} autoFocus>
+          Close
+        </Button>
+      </Dialog>
+    );
   }
   return (
     <FormDialog
-      title="Create a key"
+      title={title}
       submit="Create key"
       isRunning={makeApplication.isRunning || makeKey.isRunning}
       failure={makeApplication.failure ?? makeKey.failure}
       onSubmit={submit}
-      onClose={onClose}
     >
       <Select
+        {...bind("application_id")}
         label="Application"
-        name="application_id"
-        value={chosen}
-        onChange={setApplication}
         options={[
-          ...known.map((each) => ({ value: each.id, label: labelOf(each) })),
+          ...applications.map(({ id, name, environment }) => ({
+            value: id,
+            label: `${name} (${environment})`,
+          })),
           { value: newApplication, label: "A new application..." },
         ]}
       />
-      {chosen === newApplication && <ApplicationFields wanted={wanted} onChange={setWanted} />}
-      <PlanSelect offered={offered} value={chosenPlan?.name ?? ""} onChange={setPlan} />
-      {isCustom && <LimitFields limits={limits} onChange={setLimits} />}
+      {isNew && <ApplicationFields choices={choices} bind={wanted.bind} />}
+      <PlanSelect
+        plans={plans}
+        account={account}
+        value={plan.name}
+        onChange={(name) => set({ plan: name })}
+      />
+      {isCustom && <LimitFields bind={bind} />}
       <Field
+        {...bind("name")}
+        name="key"
         label="Key's name"
-        value={name}
-        onChange={setName}
         hint="What you find it by, such as the machine that uses it. It may be empty."
       />
-      <Select label="Expires" value={expiry} onChange={setExpiry} options={expiries} />
+      <Select {...bind("expires")} label="Expires" options={expiries} />
     </FormDialog>
-  );
-}
-
-function NoPlan({ account, onClose }: { readonly account: string; readonly onClose: () => void }) {
-  return (
-    <Dialog title="Create a key" onClose={onClose}>
-      <p>
-        Account {account} has no plan, so it can have no new key. An operator can allow a plan: on
-        the page of the account, by "Change...".
-      </p>
-      <div>
-        <Button onPress={onClose} autoFocus>
-          Close
-        </Button>
-      </div>
-    </Dialog>
   );
 }
 
@@ -144,87 +143,12 @@ export function limitsOf({ requests, tokens }: LimitTexts): Limits {
 }
 
 /** Of a key on a plan without limits of its own. */
-export function LimitFields({
-  limits,
-  onChange,
-}: {
-  readonly limits: LimitTexts;
-  readonly onChange: (limits: LimitTexts) => void;
-}) {
+export function LimitFields({ bind }: { readonly bind: Bind<LimitTexts> }) {
   const shared = { type: "number", min: 1, isRequired: true } as const;
   return (
     <>
-      <Field
-        {...shared}
-        label="Requests per minute"
-        value={limits.requests}
-        onChange={(requests) => onChange({ ...limits, requests })}
-      />
-      <Field
-        {...shared}
-        label="Tokens per minute"
-        name="limits"
-        value={limits.tokens}
-        onChange={(tokens) => onChange({ ...limits, tokens })}
-      />
-    </>
-  );
-}
-
-function labelOf({ name, environment }: ApplicationView): string {
-  return `${name} (${environment})`;
-}
-
-interface NewApplication {
-  readonly account: string;
-  readonly environment: string;
-  readonly name: string;
-}
-
-/** The fields of a new application; operators also choose the account. */
-export function ApplicationFields({
-  wanted,
-  onChange,
-}: {
-  readonly wanted: NewApplication;
-  readonly onChange: (wanted: NewApplication) => void;
-}) {
-  const isOperator = useRole() === "operator";
-  const accounts = useList("/accounts", { limit: 500 }, { isOff: !isOperator }).query.data ?? [];
-  const environments = useRead("/environments").data?.data ?? [];
-  const first = { account: accounts[0]?.id ?? "", environment: environments[0]?.name ?? "" };
-  useEffect(() => {
-    const account = wanted.account === "" ? first.account : wanted.account;
-    const environment = wanted.environment === "" ? first.environment : wanted.environment;
-    if (account !== wanted.account || environment !== wanted.environment) {
-      onChange({ ...wanted, account, environment });
-    }
-  }, [first.account, first.environment, wanted, onChange]);
-  return (
-    <>
-      {isOperator && (
-        <Select
-          label="Account"
-          name="account_id"
-          value={wanted.account}
-          onChange={(account) => onChange({ ...wanted, account })}
-          options={accounts.map(({ id, name }) => ({ value: id, label: name }))}
-        />
-      )}
-      <Select
-        label="Environment"
-        name="environment"
-        value={wanted.environment}
-        onChange={(environment) => onChange({ ...wanted, environment })}
-        options={environments.map(({ name }) => ({ value: name, label: name }))}
-      />
-      <Field
-        label="Application's name"
-        name="name"
-        isRequired
-        value={wanted.name}
-        onChange={(name) => onChange({ ...wanted, name })}
-      />
+      <Field {...shared} {...bind("requests")} label="Requests per minute" />
+      <Field {...shared} {...bind("tokens")} label="Tokens per minute" name="limits" />
     </>
   );
 }

@@ -1,21 +1,20 @@
 import { useState } from "react";
-import { Link } from "wouter";
 import type { Applied, KeyView, SecretView } from "../../api/contract.ts";
 import { useLive } from "../../api/live.ts";
 import { useChange } from "../../api/use-change.ts";
-import { useCache, useList, useRead } from "../../api/use-read.ts";
+import { useRead } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
-import { Button, ButtonLink } from "../../parts/button.tsx";
+import { AppLink, Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
+import { Ask } from "../../parts/dialog.tsx";
 import { ErrorNote, Note } from "../../parts/error-note.tsx";
 import { Count, exactText, LimitBar } from "../../parts/numbers.tsx";
 import { Facts } from "../../parts/facts.tsx";
-import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
+import { Loaded, Page, type PageProps, Section } from "../../parts/page.tsx";
 import { Receipt } from "../../parts/receipt.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { actorName, useMayChange } from "../../shell/role.ts";
-import { useHref } from "../../url.ts";
+import { useMayChange } from "../../shell/role.ts";
 import { EndSecret } from "./end-secret.tsx";
 import { KeySettings } from "./key-settings.tsx";
 import { keyName, KeyStatusBadge, limitsSource, UseOfLimits } from "./key-words.tsx";
@@ -24,14 +23,12 @@ import { RevokeKey } from "./revoke-key.tsx";
 /** How is this key doing, and is it safe to change? */
 export function KeyPage({ id }: PageProps) {
   const key = useRead("/keys/{id}", { id });
-  const [asking, setAsking] = useState<"revoke" | "settings">();
   const [receipt, setReceipt] = useState<Applied>();
-  const close = (): void => setAsking(undefined);
   return (
     <Page
       title={key.data === undefined ? "Key" : keyName(key.data)}
       question="How is this key doing, and is it safe to change?"
-      actions={key.data && <Actions view={key.data} onRevoke={() => setAsking("revoke")} />}
+      actions={key.data && <Actions view={key.data} onRevoked={setReceipt} />}
     >
       <Loaded query={key}>
         {(view) => (
@@ -44,18 +41,7 @@ export function KeyPage({ id }: PageProps) {
             <About view={view} />
             {view.status !== "revoked" && <Now view={view} />}
             <Secrets view={view} />
-            <Settings view={view} onChange={() => setAsking("settings")} />
-            {asking === "settings" && <KeySettings view={view} onClose={close} />}
-            {asking === "revoke" && (
-              <RevokeKey
-                view={view}
-                onClose={close}
-                onRevoked={(applied) => {
-                  setReceipt(applied);
-                  close();
-                }}
-              />
-            )}
+            <Settings view={view} />
           </>
         )}
       </Loaded>
@@ -67,72 +53,67 @@ interface ViewProps {
   readonly view: KeyView;
 }
 
-function Actions({ view, onRevoke }: ViewProps & { readonly onRevoke: () => void }) {
-  const href = useHref();
+function Actions({
+  view,
+  onRevoked,
+}: ViewProps & { readonly onRevoked: (applied: Applied | undefined) => void }) {
   const mayChange = useMayChange();
-  const cache = useCache();
-  const { run, isRunning, failure } = useChange("PATCH /keys/{id}");
   if (!mayChange || view.status === "revoked") return null;
-  const disable = async (): Promise<void> => {
-    const answer = await run({ revision: view.revision, disabled: true }, { id: view.id });
-    if (answer.ok) cache.writeKey(answer.value);
-  };
   return (
     <>
       {view.status !== "expired" && (
-        <ButtonLink href={href(`/keys/${view.id}/rotate`)} look="primary">
+        <ButtonLink to={`/keys/${view.id}/rotate`} look="primary">
           Rotate
         </ButtonLink>
       )}
-      {view.disabled_at === null && (
-        <Button isBusy={isRunning} onPress={disable}>
-          Disable
-        </Button>
-      )}
-      <Button onPress={onRevoke}>Revoke...</Button>
+      {view.disabled_at === null && <Switch view={view} text="Disable" />}
+      <Ask text="Revoke...">
+        <RevokeKey view={view} onRevoked={onRevoked} />
+      </Ask>
+    </>
+  );
+}
+
+/** One press disables the key, another enables it. */
+function Switch({ view, text }: ViewProps & { readonly text: string }) {
+  const { run, isRunning, failure } = useChange("PATCH /keys/{id}");
+  const { id, revision, disabled_at: since } = view;
+  return (
+    <>
+      <Button
+        isBusy={isRunning}
+        onPress={() => run({ revision, disabled: since === null }, { id })}
+      >
+        {text}
+      </Button>
       {failure !== undefined && <ErrorNote failure={failure} />}
     </>
   );
 }
 
 function Disabled({ view }: ViewProps) {
-  const cache = useCache();
   const mayChange = useMayChange();
-  const { run, isRunning, failure } = useChange("PATCH /keys/{id}");
-  const enable = async (): Promise<void> => {
-    const answer = await run({ revision: view.revision, disabled: false }, { id: view.id });
-    if (answer.ok) cache.writeKey(answer.value);
-  };
   return (
-    <Note tone="warn">
-      <p>
-        Its calls are refused since <Time at={view.disabled_at} />, when{" "}
-        {view.disabled_by === "operator" ? "an operator" : "an account holder"} disabled it. Nothing
-        else has changed.
-      </p>
-      {mayChange && (
-        <div>
-          <Button isBusy={isRunning} onPress={enable}>
-            Undo: enable it
-          </Button>
-        </div>
-      )}
-      {failure !== undefined && <ErrorNote failure={failure} />}
+    <Note tone="warn" more={mayChange && <Switch view={view} text="Undo: enable it" />}>
+      Its calls are refused since <Time at={view.disabled_at} />, when{" "}
+      {view.disabled_by === "operator" ? "an operator" : "an account holder"} disabled it. Nothing
+      else has changed.
     </Note>
   );
 }
 
 function Revoked({ view: { id, revoked_at: at } }: ViewProps) {
-  const entries = useList("/audit", { subject_id: id, action: "key.revoke", limit: 1 });
-  const revocation = entries.query.data?.[0];
-  const href = useHref();
   return (
     <Note tone="warn">
-      <p>
-        It was revoked <Time at={at} />
-        {revocation !== undefined && ` by ${actorName(revocation.actor)}`}, for good: every call
-        with it is refused. Its <Link href={href("/usage", { key: id })}>usage</Link> stays.
-      </p>
+      It was revoked <Time at={at} /> (
+      <AppLink to="/audit" own={{ subject: id, action: "key.revoke" }}>
+        by whom
+      </AppLink>
+      ), for good: every call with it is refused. Its{" "}
+      <AppLink to="/usage" own={{ key: id }}>
+        usage
+      </AppLink>{" "}
+      stays.
     </Note>
   );
 }
@@ -182,20 +163,16 @@ function About({ view }: ViewProps) {
 function Now({ view }: ViewProps) {
   const live = useLive("key", view.id)?.get(view.id);
   const use = live?.use ?? undefined;
-  const href = useHref();
   return (
-    <section className="stack tight" aria-label="Use of the limits">
-      <div className="row spread">
-        <h2>In the last 60 seconds</h2>
-        <span className="row">
-          <ButtonLink look="quiet" href={href("/usage", { key: view.id })}>
-            Usage
-          </ButtonLink>
-          <ButtonLink look="quiet" href={href("/calls", { key: view.id })}>
-            Calls
-          </ButtonLink>
-        </span>
-      </div>
+    <Section
+      title="In the last 60 seconds"
+      label="Use of the limits"
+      actions={(["usage", "calls"] as const).map((name) => (
+        <ButtonLink key={name} look="quiet" to={`/${name}`} own={{ key: view.id }}>
+          {name === "usage" ? "Usage" : "Calls"}
+        </ButtonLink>
+      ))}
+    >
       {use === undefined ? (
         <p className="muted">
           {live === undefined
@@ -221,49 +198,43 @@ function Now({ view }: ViewProps) {
           </p>
         </div>
       )}
-    </section>
+    </Section>
   );
 }
 
 function Secrets({ view }: ViewProps) {
   const live = useLive("key", view.id)?.get(view.id);
   const mayChange = useMayChange();
-  const [ending, setEnding] = useState<SecretView>();
-  const count = view.secrets.filter(({ status }) => status === "live").length;
+  const mayEnd = mayChange && view.secrets.filter(({ status }) => status === "live").length > 1;
   const lastUse = (secret: SecretView): string | null =>
     live?.secrets.find((each) => each.public_id === secret.public_id)?.last_used_at ??
     secret.last_used_at;
   const columns: readonly Column<SecretView>[] = [
-    { title: "Secret", cell: ({ hint }) => <code>{hint}...</code> },
-    { title: "Created", cell: ({ created_at: at }) => <Time at={at} />, isWideOnly: true },
-    { title: "Last used", cell: (secret) => <Time at={lastUse(secret)} isRelative /> },
-    {
-      title: "Ends",
-      cell: ({ expires_at: at, status }) => (
+    ["Secret", ({ hint }) => <code>{hint}...</code>],
+    ["Created", ({ created_at: at }) => <Time at={at} />, "wide"],
+    ["Last used", (secret) => <Time at={lastUse(secret)} isRelative />],
+    [
+      "Ends",
+      ({ expires_at: at, status }) => (
         <Time at={at ?? (status === "ended" ? view.revoked_at : null)} />
       ),
-    },
-    {
-      title: "Status",
-      cell: ({ status }) => <Badge tone={status === "live" ? "ok" : "plain"}>{status}</Badge>,
-    },
-    ...(mayChange && count > 1
-      ? [
-          {
-            title: "",
-            cell: (secret: SecretView) =>
-              secret.status === "live" && (
-                <Button look="quiet" onPress={() => setEnding(secret)}>
-                  End...
-                </Button>
-              ),
-          },
-        ]
-      : []),
+    ],
+    [
+      "Status",
+      (secret) => (
+        <span className="row">
+          <Badge tone={secret.status === "live" ? "ok" : "plain"}>{secret.status}</Badge>
+          {mayEnd && secret.status === "live" && (
+            <Ask text="End..." look="quiet">
+              <EndSecret view={view} secret={secret} lastUsedAt={lastUse(secret)} />
+            </Ask>
+          )}
+        </span>
+      ),
+    ],
   ];
   return (
-    <section className="stack tight" aria-label="Secrets">
-      <h2>Secrets</h2>
+    <Section title="Secrets">
       <p className="muted">What applications send. Two are live during a rotation.</p>
       <Table
         caption="Secrets"
@@ -271,32 +242,28 @@ function Secrets({ view }: ViewProps) {
         rows={view.secrets}
         idOf={({ public_id: id }) => id}
       />
-      {ending !== undefined && (
-        <EndSecret
-          view={view}
-          secret={ending}
-          lastUsedAt={lastUse(ending)}
-          onClose={() => setEnding(undefined)}
-        />
-      )}
-    </section>
+    </Section>
   );
 }
 
-function Settings({ view, onChange }: ViewProps & { readonly onChange: () => void }) {
-  const href = useHref();
+function Settings({ view }: ViewProps) {
   const mayChange = useMayChange();
   return (
-    <section className="stack tight" aria-label="Settings">
-      <div className="row spread">
-        <h2>Settings</h2>
-        <span className="row">
-          <ButtonLink look="quiet" href={href("/audit", { subject: view.id })}>
+    <Section
+      title="Settings"
+      actions={
+        <>
+          <ButtonLink look="quiet" to="/audit" own={{ subject: view.id }}>
             Who changed it
           </ButtonLink>
-          {mayChange && view.status !== "revoked" && <Button onPress={onChange}>Change...</Button>}
-        </span>
-      </div>
+          {mayChange && view.status !== "revoked" && (
+            <Ask text="Change...">
+              <KeySettings view={view} />
+            </Ask>
+          )}
+        </>
+      }
+    >
       <Facts
         facts={[
           ["Limits in any minute", limitsText(view)],
@@ -306,7 +273,7 @@ function Settings({ view, onChange }: ViewProps & { readonly onChange: () => voi
           ["Note", view.note === "" ? "none" : view.note],
         ]}
       />
-    </section>
+    </Section>
   );
 }
 

@@ -1,38 +1,33 @@
-import type { PlanView } from "../../api/contract.ts";
-import { useRead } from "../../api/use-read.ts";
+import type { Choices, PlanView } from "../../api/contract.ts";
 import { Note } from "../../parts/error-note.tsx";
-import { Select } from "../../parts/field.tsx";
+import { optionsOf, Select } from "../../parts/field.tsx";
 import { exactText } from "../../parts/numbers.tsx";
-import { useRole } from "../../shell/role.ts";
 
-/**
- * The plans that the user may give to a key of an account: holders those of the account, and one
- * that the key has already. Undefined while they are not known.
- */
-export function useOfferedPlans(accountId: string, kept = "") {
-  const isOperator = useRole() === "operator";
-  const configured = useRead("/plans").data?.data;
-  const { data } = useRead("/accounts/{id}", { id: accountId }, { isOff: accountId === "" });
-  const account = data?.id === accountId ? data : undefined;
-  const isOffered = ({ name }: PlanView): boolean =>
-    isOperator || name === kept || account?.plans.includes(name) === true;
-  const isKnown = isOperator || account !== undefined;
-  return { account, plans: isKnown ? configured?.filter(isOffered) : undefined };
+type Account = Choices["accounts"][number];
+
+/** The plans of a key: holders may give those of the account, and keep the one that it has. */
+export function offeredPlans(
+  plans: readonly PlanView[],
+  account: Account | undefined,
+  { isOperator, kept = "" }: { readonly isOperator: boolean; readonly kept?: string },
+): readonly PlanView[] {
+  return plans.filter(
+    ({ name }) => isOperator || name === kept || account?.plans.includes(name) === true,
+  );
 }
-
-export type OfferedPlans = ReturnType<typeof useOfferedPlans>;
 
 /** A plan with its limits; operators are warned of one that the account does not have. */
 export function PlanSelect({
-  offered: { account, plans = [] },
+  plans,
+  account,
   value,
   onChange,
 }: {
-  readonly offered: OfferedPlans;
+  readonly plans: readonly PlanView[];
+  readonly account: Account | undefined;
   readonly value: string;
   readonly onChange: (plan: string) => void;
 }) {
-  const isOutside = account?.plans.includes(value) === false && value !== "";
   return (
     <>
       <Select
@@ -41,14 +36,12 @@ export function PlanSelect({
         value={value}
         onChange={onChange}
         hint={limitsText(plans.find(({ name }) => name === value))}
-        options={plans.map(({ name }) => ({ value: name, label: name }))}
+        options={optionsOf(plans.map(({ name }) => name))}
       />
-      {isOutside && (
+      {account?.plans.includes(value) === false && (
         <Note tone="warn">
-          <p>
-            Plan {value} is not among the plans of account {account.name}: its holders cannot choose
-            it.
-          </p>
+          Plan {value} is not among the plans of account {account.name}: its holders cannot choose
+          it.
         </Note>
       )}
     </>

@@ -2,17 +2,19 @@ import { type ReactNode, useEffect, useState } from "react";
 import type { Applied, KeyView, RotatedKey, SecretView } from "../../api/contract.ts";
 import { useLive } from "../../api/live.ts";
 import { useChange } from "../../api/use-change.ts";
-import { useCache, useRead } from "../../api/use-read.ts";
+import { useRead } from "../../api/use-read.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Ask } from "../../parts/dialog.tsx";
 import { ErrorNote, Note } from "../../parts/error-note.tsx";
 import { Select } from "../../parts/field.tsx";
+import { Form, useDraft } from "../../parts/form.tsx";
 import { Loaded, Page, type PageProps } from "../../parts/page.tsx";
 import { Receipt } from "../../parts/receipt.tsx";
 import { Secret } from "../../parts/secret.tsx";
 import { Snippets } from "../../parts/snippets.tsx";
 import { ago, spanText, Time } from "../../parts/time.tsx";
 import { Steps } from "../../parts/views.tsx";
-import { useHref, useUrl } from "../../url.ts";
+import { useUrl } from "../../url.ts";
 import { EndSecret } from "./end-secret.tsx";
 import { keyName } from "./key-words.tsx";
 import { LeakedKey } from "./leaked-key.tsx";
@@ -27,21 +29,18 @@ const overlaps = spans.map((seconds) => ({ value: String(seconds), label: spanTe
  */
 export function RotateKeyPage({ id }: PageProps) {
   const key = useRead("/keys/{id}", { id });
-  const cache = useCache();
-  const href = useHref();
   const [rotated, setRotated] = useState<RotatedKey>();
   const [isDone, setDone] = useState(false);
   const [applied, setApplied] = useState<Applied>();
   const created = (answer: RotatedKey): void => {
     setRotated(answer);
     setApplied(answer.applied);
-    cache.writeKey(answer.key);
   };
   return (
     <Page
       title={key.data === undefined ? "Rotate the key" : `Rotate ${keyName(key.data)}`}
       question="A new secret for the same key: no call fails, and limits and usage stay."
-      actions={<ButtonLink href={href(`/keys/${id}`)}>Back to the key</ButtonLink>}
+      actions={<ButtonLink to={`/keys/${id}`}>Back to the key</ButtonLink>}
     >
       <Loaded query={key}>
         {(view) => (
@@ -79,7 +78,6 @@ interface StageProps {
 }
 
 function Stage({ view, isDone, applied, onCreated, onDone }: StageProps) {
-  const href = useHref();
   const live = useLive("key", view.id)?.get(view.id);
   const secrets = view.secrets
     .filter(({ status }) => status === "live")
@@ -100,11 +98,8 @@ function Stage({ view, isDone, applied, onCreated, onDone }: StageProps) {
     return (
       <>
         <Steps steps={steps} current={steps.length} />
-        <Note tone="ok">
-          <p>The rotation is over: only {newest?.hint} works now.</p>
-          <div>
-            <ButtonLink href={href(`/keys/${view.id}`)}>Go to the key</ButtonLink>
-          </div>
+        <Note tone="ok" more={<ButtonLink to={`/keys/${view.id}`}>Go to the key</ButtonLink>}>
+          The rotation is over: only {newest?.hint} works now.
         </Note>
       </>
     );
@@ -114,18 +109,8 @@ function Stage({ view, isDone, applied, onCreated, onDone }: StageProps) {
     <>
       <Steps steps={steps} current={isUnused ? 1 : 2} />
       {applied !== undefined && <Receipt applied={applied} done="accept the new secret" />}
-      {isUnused && <Deploy view={view} />}
+      {isUnused && <Deploy view={view} onCreated={onCreated} />}
       <Watch view={view} newest={newest} previous={previous} onDone={onDone} />
-      {isUnused && (
-        <Card title="The new secret was lost">
-          <p>
-            It has not been used, so another takes its place. The old one keeps its end. Gateways
-            tell each other of a use within two seconds, so do not create one right after a
-            deployment.
-          </p>
-          <Create view={view} onCreated={onCreated} isAgain />
-        </Card>
-      )}
     </>
   );
 }
@@ -139,44 +124,36 @@ function Card({ title, children }: { readonly title: string; readonly children: 
   );
 }
 
-interface CreateProps extends Pick<StageProps, "view" | "onCreated"> {
-  readonly isAgain?: boolean;
-}
+type CreateProps = Pick<StageProps, "view" | "onCreated">;
 
-function Create({ view, onCreated, isAgain = false }: CreateProps) {
-  const [overlap, setOverlap] = useState("86400");
-  const { run, isRunning, failure } = useChange("POST /keys/{id}/rotate");
+function Create({ view, onCreated }: CreateProps) {
+  const { draft, bind } = useDraft({ overlap_seconds: "86400" });
+  const change = useChange("POST /keys/{id}/rotate");
   const create = async (): Promise<void> => {
-    const body = isAgain ? {} : { overlap_seconds: Number(overlap) };
-    const answer = await run(body, { id: view.id });
+    const body = { overlap_seconds: Number(draft.overlap_seconds) };
+    const answer = await change.run(body, { id: view.id });
     if (answer.ok) onCreated(answer.value);
   };
-  const button = (
-    <div>
-      <Button look={isAgain ? "plain" : "primary"} isBusy={isRunning} onPress={create}>
-        {isAgain ? "Create another secret" : "Create the new secret"}
-      </Button>
-    </div>
-  );
-  if (isAgain) return failure === undefined ? button : <ErrorNote failure={failure} />;
   return (
     <Card title="Create the new secret">
       <p>It works at once. The old secret goes on until the overlap is over, or you end it.</p>
-      <div className="form">
+      <Form submit="Create the new secret" {...change} onSubmit={create}>
         <Select
+          {...bind("overlap_seconds")}
           label="How long the old secret goes on"
-          value={overlap}
-          onChange={setOverlap}
           options={overlaps}
         />
-        {failure !== undefined && <ErrorNote failure={failure} />}
-        {button}
-      </div>
+      </Form>
     </Card>
   );
 }
 
-function Deploy({ view }: Pick<StageProps, "view">) {
+function Deploy({ view, onCreated }: CreateProps) {
+  const { run, isRunning, failure } = useChange("POST /keys/{id}/rotate");
+  const createAgain = async (): Promise<void> => {
+    const answer = await run({}, { id: view.id });
+    if (answer.ok) onCreated(answer.value);
+  };
   return (
     <Card title="Deploy the new secret">
       <p>
@@ -184,6 +161,14 @@ function Deploy({ view }: Pick<StageProps, "view">) {
         Both work meanwhile, and both count against the same limits.
       </p>
       <Snippets environment={view.environment} />
+      <p>
+        Was it lost? Nobody has used it, so another takes its place, and the old one keeps its end.
+        Gateways tell each other of a use within two seconds: not right after a deployment.
+      </p>
+      <Button isBusy={isRunning} onPress={createAgain}>
+        Create another secret
+      </Button>
+      {failure !== undefined && <ErrorNote failure={failure} />}
     </Card>
   );
 }
@@ -196,7 +181,6 @@ interface WatchProps extends Pick<StageProps, "view" | "onDone"> {
 /** Both secrets side by side, and the end of the old one. */
 function Watch({ view, newest, previous, onDone }: WatchProps) {
   const [{ silence }, change] = useUrl({ silence: "86400" });
-  const [isEnding, setEnding] = useState(false);
   const now = useNow();
   const usedAt = previous.last_used_at;
   const silentMs = now - new Date(usedAt ?? previous.created_at).getTime();
@@ -208,7 +192,7 @@ function Watch({ view, newest, previous, onDone }: WatchProps) {
         <SecretUse name="New secret" secret={newest} now={now} />
         <SecretUse name="Old secret" secret={previous} now={now} />
       </div>
-      <div className="form">
+      <div className="form stack">
         <Select
           label="Advise to end the old secret after a silence of"
           value={silence}
@@ -222,20 +206,9 @@ function Watch({ view, newest, previous, onDone }: WatchProps) {
           ? "The old secret has been silent for that long. End it now, or let the overlap end it."
           : whyNotYet(newest, usedAt, now)}
       </p>
-      <div>
-        <Button look={isReady ? "primary" : "plain"} onPress={() => setEnding(true)}>
-          End the old secret...
-        </Button>
-      </div>
-      {isEnding && (
-        <EndSecret
-          view={view}
-          secret={previous}
-          lastUsedAt={usedAt}
-          onClose={() => setEnding(false)}
-          onEnded={onDone}
-        />
-      )}
+      <Ask text="End the old secret..." look={isReady ? "primary" : "plain"}>
+        <EndSecret view={view} secret={previous} lastUsedAt={usedAt} onEnded={onDone} />
+      </Ask>
     </Card>
   );
 }

@@ -1,40 +1,36 @@
-import { Link } from "wouter";
-import type { ModelView } from "../../api/contract.ts";
-import { useRead } from "../../api/use-read.ts";
-import { ButtonLink } from "../../parts/button.tsx";
+import type { Choices, ModelView } from "../../api/contract.ts";
+import { useChoices } from "../../api/use-read.ts";
+import { AppLink, ButtonLink } from "../../parts/button.tsx";
 import { Empty } from "../../parts/error-note.tsx";
-import { Select } from "../../parts/field.tsx";
+import { optionsOf, Select } from "../../parts/field.tsx";
 import { Count } from "../../parts/numbers.tsx";
 import { Loaded, Page } from "../../parts/page.tsx";
 import { type ExampleRequest, greeting, Snippets } from "../../parts/snippets.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { useMayChange } from "../../shell/role.ts";
-import { useHref, useUrl } from "../../url.ts";
+import { useUrl } from "../../url.ts";
 
 /** What may I call, and how? */
 export function ModelsPage() {
   const [url, change] = useUrl({ environment: "", model: "" });
-  const models = useRead("/models");
+  const choices = useChoices(["models", "environments"]);
   return (
     <Page title="Models" question="What may I call, and how?">
-      <Loaded query={models}>
-        {({ data }) => {
-          const environments = [...new Set(data.map(({ environment }) => environment))];
-          const rows = data.filter(
+      <Loaded query={choices}>
+        {({ models, environments }) => {
+          const names = environments.map(({ name }) => name);
+          const rows = models.filter(
             ({ environment }) => url.environment === "" || environment === url.environment,
           );
           const open = rows.find((model) => nameOf(model) === url.model);
           return (
             <>
-              {environments.length > 1 && (
+              {names.length > 1 && (
                 <div className="row">
                   <Select
                     label="Environment"
                     value={url.environment}
-                    options={[
-                      { value: "", label: "All environments" },
-                      ...environments.map((name) => ({ value: name, label: name })),
-                    ]}
+                    options={optionsOf(names, "All environments")}
                     onChange={(environment) => change({ environment })}
                   />
                 </div>
@@ -47,13 +43,13 @@ export function ModelsPage() {
               ) : (
                 <Table
                   caption="Models"
-                  columns={columns.filter(({ isShown }) => isShown(rows))}
+                  columns={columnsFor(rows)}
                   rows={rows}
                   idOf={nameOf}
                   openId={open === undefined ? undefined : nameOf(open)}
                 />
               )}
-              {open !== undefined && <HowToCall model={open} />}
+              {open !== undefined && <HowToCall model={open} environments={environments} />}
             </>
           );
         }}
@@ -62,10 +58,13 @@ export function ModelsPage() {
   );
 }
 
-function HowToCall({ model }: { readonly model: ModelView }) {
+interface CallProps extends Pick<Choices, "environments"> {
+  readonly model: ModelView;
+}
+
+function HowToCall({ model, environments }: CallProps) {
   const { alias, kind, environment } = model;
   const mayTry = useMayChange();
-  const href = useHref();
   const own = { model: alias, ...(kind === "embedding" && { view: kind }) };
   return (
     <section className="stack tight" aria-label={`How to call ${alias}`}>
@@ -73,9 +72,13 @@ function HowToCall({ model }: { readonly model: ModelView }) {
         <h2>
           {alias} in {environment}
         </h2>
-        {mayTry && <ButtonLink href={href("/playground", own)}>Try it</ButtonLink>}
+        {mayTry && (
+          <ButtonLink to="/playground" own={own}>
+            Try it
+          </ButtonLink>
+        )}
       </div>
-      <Snippets environment={environment} request={exampleOf(model)} />
+      <Snippets environment={environment} environments={environments} request={exampleOf(model)} />
     </section>
   );
 }
@@ -92,58 +95,45 @@ function nameOf({ alias, environment }: ModelView): string {
   return `${environment}/${alias}`;
 }
 
-interface ModelColumn extends Column<ModelView> {
-  /** Only operators are told of targets, and few models have fallbacks. */
-  readonly isShown: (rows: readonly ModelView[]) => boolean;
+const columns: readonly Column<ModelView>[] = [
+  ["Model", (model) => <ModelLink model={model} />],
+  ["Kind", ({ kind }) => kind],
+  ["Environment", ({ environment }) => environment, "wide"],
+  ["Window, tokens", ({ context_window: size }) => <Count value={size} />, "number"],
+  [
+    "Longest answer",
+    ({ max_output_tokens: most }) => (most === null ? "" : <Count value={most} />),
+    "wide number",
+  ],
+];
+const targets: Column<ModelView> = [
+  "Targets, in order",
+  (model) => (
+    <ol className="plain-list mono small">
+      {model.targets?.map((target) => (
+        <li key={target}>{target}</li>
+      ))}
+    </ol>
+  ),
+  "wide",
+];
+const fallbacks: Column<ModelView> = ["Fallbacks", (model) => model.fallbacks.join(", "), "wide"];
+
+/** Only operators are told of targets, and few models have fallbacks. */
+function columnsFor(rows: readonly ModelView[]): readonly Column<ModelView>[] {
+  return [
+    ...columns,
+    ...(rows.some((model) => model.targets !== null) ? [targets] : []),
+    ...(rows.some((model) => model.fallbacks.length > 0) ? [fallbacks] : []),
+  ];
 }
 
-const always = (): boolean => true;
-
-const columns: readonly ModelColumn[] = [
-  { title: "Model", cell: (model) => <ModelLink model={model} />, isShown: always },
-  { title: "Kind", cell: ({ kind }) => kind, isShown: always },
-  {
-    title: "Environment",
-    cell: ({ environment }) => environment,
-    isWideOnly: true,
-    isShown: always,
-  },
-  {
-    title: "Window, tokens",
-    cell: ({ context_window: size }) => <Count value={size} />,
-    isNumber: true,
-    isShown: always,
-  },
-  {
-    title: "Longest answer",
-    cell: ({ max_output_tokens: most }) => (most === null ? "" : <Count value={most} />),
-    isNumber: true,
-    isWideOnly: true,
-    isShown: always,
-  },
-  {
-    title: "Targets, in order",
-    cell: ({ targets }) => (
-      <ol className="plain-list mono small">
-        {targets?.map((target) => (
-          <li key={target}>{target}</li>
-        ))}
-      </ol>
-    ),
-    isWideOnly: true,
-    isShown: (rows) => rows.some(({ targets }) => targets !== null),
-  },
-  {
-    title: "Fallbacks",
-    cell: ({ fallbacks }) => fallbacks.join(", "),
-    isWideOnly: true,
-    isShown: (rows) => rows.some(({ fallbacks }) => fallbacks.length > 0),
-  },
-];
-
 function ModelLink({ model }: { readonly model: ModelView }) {
-  const href = useHref();
   const [{ environment }] = useUrl({ environment: "" });
   const own = { model: nameOf(model), ...(environment !== "" && { environment }) };
-  return <Link href={href("/models", own)}>{model.alias}</Link>;
+  return (
+    <AppLink to="/models" own={own}>
+      {model.alias}
+    </AppLink>
+  );
 }

@@ -1,9 +1,8 @@
-import { Link } from "wouter";
 import type { ChatAnswer } from "../../api/playground.ts";
 import { ErrorNote } from "../../parts/error-note.tsx";
 import { exactText } from "../../parts/numbers.tsx";
 import { durationText } from "../../parts/time.tsx";
-import { useHref } from "../../url.ts";
+import { AppLink } from "../../parts/button.tsx";
 
 /** An answer as it comes. Whatever a model says is text. */
 export function AnswerView({ answer }: { readonly answer: ChatAnswer | undefined }) {
@@ -34,7 +33,6 @@ export function AnswerView({ answer }: { readonly answer: ChatAnswer | undefined
 }
 
 function Figures({ answer }: { readonly answer: ChatAnswer }) {
-  const href = useHref();
   const { usage, firstMs, totalMs = 0, finish, requestId } = answer;
   const output = usage?.completion_tokens;
   const writingMs = totalMs - (firstMs ?? totalMs);
@@ -54,7 +52,7 @@ function Figures({ answer }: { readonly answer: ChatAnswer }) {
       {requestId !== undefined && (
         <>
           {" · "}
-          <Link href={href(`/calls/${requestId}`)}>this call</Link>
+          <AppLink to={`/calls/${requestId}`}>this call</AppLink>
         </>
       )}
     </p>

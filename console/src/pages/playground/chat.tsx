@@ -1,4 +1,5 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import type { Choices } from "../../api/contract.ts";
 import { chat, type ChatAnswer } from "../../api/playground.ts";
 import { queries } from "../../api/use-read.ts";
 import { Button } from "../../parts/button.tsx";
@@ -14,6 +15,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface Called {
   readonly keyId: string;
   readonly environment: string;
+  readonly environments: Choices["environments"];
   readonly model: string;
 }
 
@@ -137,6 +139,7 @@ export function Chat({ called }: { readonly called: Called }) {
         <Details summary="As code">
           <Snippets
             environment={called.environment}
+            environments={called.environments}
             request={{
               api: "chat/completions",
               body: conversation.bodyWith([...turns, ...unsentTurn(said, turns)]),
@@ -150,7 +153,7 @@ export function Chat({ called }: { readonly called: Called }) {
 
 function Turns({ turns }: { readonly turns: readonly Turn[] }) {
   return (
-    <ol className="plain-list turns" aria-label="Conversation">
+    <ol className="plain-list turns stack" aria-label="Conversation">
       {turns.map((turn, index) => (
         <li key={index} className="stack tight">
           {turn.said !== "" && <p className="said">{turn.said}</p>}

@@ -9,6 +9,7 @@ import { exactText } from "../../parts/numbers.tsx";
 import { durationText } from "../../parts/time.tsx";
 import { Snippets } from "../../parts/snippets.tsx";
 import type { Called } from "./chat.tsx";
+import { AppLink } from "../../parts/button.tsx";
 
 interface Vector {
   readonly body: EmbeddingBody;
@@ -49,6 +50,9 @@ export function Embedding({ called }: { readonly called: Called }) {
       <div className="stack">
         <Form submit="Embed" isRunning={isRunning} failure={failure} onSubmit={submit}>
           <Field label="Text" value={input} onChange={setInput} rows={3} placeholder="Hello!" />
+          {failure?.requestId !== undefined && (
+            <AppLink to={`/calls/${failure.requestId}`}>this call</AppLink>
+          )}
         </Form>
         {vector !== undefined && (
           <Facts
@@ -63,7 +67,11 @@ export function Embedding({ called }: { readonly called: Called }) {
         )}
       </div>
       <Details summary="As code">
-        <Snippets environment={called.environment} request={{ api: "embeddings", body }} />
+        <Snippets
+          environment={called.environment}
+          environments={called.environments}
+          request={{ api: "embeddings", body }}
+        />
       </Details>
     </div>
   );

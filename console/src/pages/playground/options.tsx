@@ -1,5 +1,6 @@
 import { Note } from "../../parts/error-note.tsx";
 import { Checkbox, Field } from "../../parts/field.tsx";
+import { binderOf } from "../../parts/form.tsx";
 
 /** As they are typed; empty ones are not sent. */
 export interface ChatOptions {
@@ -77,56 +78,45 @@ export function Options({
   readonly onChange: (options: ChatOptions) => void;
 }) {
   const change = (changed: Partial<ChatOptions>): void => onChange({ ...options, ...changed });
+  const { isStreamed, ...texts } = options;
+  const bind = binderOf(texts, change);
   return (
     <div className="stack card">
       <h2>Options</h2>
+      <Field {...bind("system")} label="System instructions" rows={3} />
       <Field
-        label="System instructions"
-        value={options.system}
-        onChange={(system) => change({ system })}
-        rows={3}
-      />
-      <Field
+        {...bind("temperature")}
         label="Temperature"
         type="number"
-        value={options.temperature}
-        onChange={(temperature) => change({ temperature })}
         placeholder="the model's own"
       />
       <Field
+        {...bind("maxTokens")}
         label="Longest answer in tokens"
         type="number"
-        value={options.maxTokens}
-        onChange={(maxTokens) => change({ maxTokens })}
         placeholder="the plan's own"
       />
       <Field
+        {...bind("tools")}
         label="Tools"
-        value={options.tools}
-        onChange={(tools) => change({ tools })}
         rows={3}
         isMono
         placeholder={toolsExample}
         hint="A JSON array of functions. You write their results."
       />
       <Field
+        {...bind("schema")}
         label="JSON schema of the answer"
-        value={options.schema}
-        onChange={(schema) => change({ schema })}
         rows={3}
         isMono
         placeholder={schemaExample}
       />
       <Checkbox
         label="Stream the answer"
-        isSelected={options.isStreamed}
-        onChange={(isStreamed) => change({ isStreamed })}
+        isSelected={isStreamed}
+        onChange={(chosen) => change({ isStreamed: chosen })}
       />
-      {mistake !== undefined && (
-        <Note tone="warn">
-          <p>{mistake}</p>
-        </Note>
-      )}
+      {mistake !== undefined && <Note tone="warn">{mistake}</Note>}
     </div>
   );
 }

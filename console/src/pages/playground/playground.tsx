@@ -1,14 +1,13 @@
 import "./playground.css";
-import type { ReactNode } from "react";
-import type { KeyView } from "../../api/contract.ts";
-import { useList, useRead } from "../../api/use-read.ts";
+import type { Choices, KeyView } from "../../api/contract.ts";
+import { useChoices } from "../../api/use-read.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Empty } from "../../parts/error-note.tsx";
-import { Select } from "../../parts/field.tsx";
+import { optionsOf, Select } from "../../parts/field.tsx";
 import { exactText } from "../../parts/numbers.tsx";
 import { Loaded, Page } from "../../parts/page.tsx";
 import { Views } from "../../parts/views.tsx";
-import { useHref, useUrl } from "../../url.ts";
+import { useUrl } from "../../url.ts";
 import { keyName } from "../keys/key-words.tsx";
 import { Chat } from "./chat.tsx";
 import { Embedding } from "./embedding.tsx";
@@ -20,112 +19,77 @@ const views = [
 
 /** Does it answer as I want? Texts are in the memory of this page alone. */
 export function PlaygroundPage() {
-  const [url, change] = useUrl({ view: "", key: "", model: "", account: "" });
-  const href = useHref();
-  const keys = useList("/keys", { status: "active", account_id: url.account, limit: 500 });
+  const [{ account }] = useUrl({ account: "" });
+  const scope = { status: "active", account_id: account };
+  const choices = useChoices(["keys", "models", "environments"], scope);
   return (
     <Page title="Playground" question="Does it answer as I want?">
-      <Loaded query={keys.query}>
-        {(rows) => {
-          const key = rows.find(({ id }) => id === url.key) ?? rows[0];
-          if (key === undefined) {
-            return (
-              <Empty
-                sentence="A call needs a key, and no key is active."
-                action={
-                  <ButtonLink href={href("/keys", { create: "key" })} look="primary">
-                    Create a key
-                  </ButtonLink>
-                }
-              />
-            );
-          }
-          return (
-            <>
-              <Views
-                label="Chat or embedding"
-                views={views}
-                current={url.view}
-                href={(view) => href("/playground", { key: key.id, ...(view !== "" && { view }) })}
-              />
-              <WithModel
-                view={key}
-                kind={url.view === "embedding" ? "embedding" : "chat"}
-                wanted={url.model}
-                onModel={(model) => change({ model })}
-                keyChoice={
-                  <Select
-                    label="Key that calls"
-                    value={key.id}
-                    options={rows.map((each) => ({ value: each.id, label: labelOf(each) }))}
-                    onChange={(id) => change({ key: id, model: "" })}
-                  />
-                }
-              />
-            </>
-          );
-        }}
+      <Loaded query={choices}>
+        {(found) =>
+          found.keys.length > 0 ? (
+            <Playground {...found} />
+          ) : (
+            <Empty
+              sentence="A call needs a key, and no key is active."
+              action={
+                <ButtonLink to="/keys" own={{ create: "key" }} look="primary">
+                  Create a key
+                </ButtonLink>
+              }
+            />
+          )
+        }
       </Loaded>
     </Page>
   );
 }
 
-/** Asks for the model, of those that the key may call, and shows what it is tried with. */
-function WithModel({
-  view,
-  kind,
-  wanted,
-  onModel,
-  keyChoice,
-}: {
-  readonly view: KeyView;
-  readonly kind: "chat" | "embedding";
-  readonly wanted: string;
-  readonly onModel: (alias: string) => void;
-  readonly keyChoice: ReactNode;
-}) {
-  const models = useRead("/models");
-  const { allowed_models: allowed, environment } = view;
+/** Asks for the key and for a model that it may call, and shows what is tried with them. */
+function Playground({
+  keys,
+  models,
+  environments,
+}: Pick<Choices, "keys" | "models" | "environments">) {
+  const [url, change] = useUrl({ view: "", key: "", model: "" });
+  const key = keys.find(({ id }) => id === url.key) ?? keys[0];
+  if (key === undefined) return null;
+  const { environment, allowed_models: allowed } = key;
+  const kind = url.view === "embedding" ? "embedding" : "chat";
+  const known = models.filter(
+    (model) =>
+      model.kind === kind &&
+      model.environment === environment &&
+      allowed?.includes(model.alias) !== false,
+  );
+  const model = known.find(({ alias }) => alias === url.model) ?? known[0];
+  const called = model && { keyId: key.id, environment, environments, model: model.alias };
+  const View = kind === "chat" ? Chat : Embedding;
   return (
-    <Loaded query={models}>
-      {({ data }) => {
-        const known = data.filter(
-          (model) =>
-            model.kind === kind &&
-            model.environment === environment &&
-            allowed?.includes(model.alias) !== false,
-        );
-        const model = known.find(({ alias }) => alias === wanted) ?? known[0];
-        if (model === undefined) {
-          return (
-            <>
-              <div className="row">{keyChoice}</div>
-              <Empty sentence={`This key may call no ${kind} model.`} />
-            </>
-          );
-        }
-        const called = { keyId: view.id, environment, model: model.alias };
-        return (
-          <>
-            <div className="row top">
-              {keyChoice}
-              <Select
-                label="Model"
-                value={model.alias}
-                options={known.map(({ alias }) => ({ value: alias, label: alias }))}
-                onChange={onModel}
-                hint={windowOf(model.context_window, model.max_output_tokens)}
-              />
-            </div>
-            {kind === "chat" ? (
-              <Chat key={view.id} called={called} />
-            ) : (
-              <Embedding key={view.id} called={called} />
-            )}
-          </>
-        );
-      }}
-    </Loaded>
+    <>
+      <Views label="Chat or embedding" views={views} own={{ key: key.id }} />
+      <div className="row top">
+        <Select
+          label="Key that calls"
+          value={key.id}
+          options={keys.map((each) => ({ value: each.id, label: labelOf(each) }))}
+          onChange={(id) => change({ key: id, model: "" })}
+        />
+        {model !== undefined && (
+          <Select
+            label="Model"
+            value={model.alias}
+            options={optionsOf(known.map(({ alias }) => alias))}
+            onChange={(alias) => change({ model: alias })}
+            hint={windowOf(model.context_window, model.max_output_tokens)}
+          />
+        )}
+      </div>
+      {called === undefined ? (
+        <Empty sentence={`This key may call no ${kind} model.`} />
+      ) : (
+        <View key={key.id} called={called} />
+      )}
+    </>
   );
 }
 

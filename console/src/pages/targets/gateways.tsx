@@ -1,7 +1,6 @@
-import { useEffect, useRef } from "react";
 import type { LiveItems, Processes, ProcessRowView } from "../../api/contract.ts";
 import { useLive } from "../../api/live.ts";
-import { useCache, useRead } from "../../api/use-read.ts";
+import { useRead, useRefresh } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Note } from "../../parts/error-note.tsx";
 import { LiveMark } from "../../parts/live.tsx";
@@ -21,15 +20,8 @@ interface Row extends ProcessRowView {
 export function GatewaysPage() {
   const processes = useRead("/processes");
   const live = useLive("processes");
-  const cache = useCache();
   const gateways = useLive("gateways");
-  const current = gateways && JSON.stringify([...gateways.values()]);
-  const seen = useRef(current);
-  useEffect(() => {
-    if (current === undefined || current === seen.current) return;
-    if (seen.current !== undefined) cache.refresh("/processes");
-    seen.current = current;
-  }, [cache, current]);
+  useRefresh("/processes", gateways && JSON.stringify([...gateways.values()]));
   return (
     <Page
       title="Gateways"
@@ -95,48 +87,44 @@ function Verdict({
   if (problems.length === 0) {
     return (
       <Note tone="ok">
-        <p>
-          <span aria-hidden="true">✓ </span>
-          {live.length === 1
-            ? "The one process is ready."
-            : `All ${live.length} processes are ready and alike.`}
-        </p>
+        {live.length === 1
+          ? "The one process is ready."
+          : `All ${live.length} processes are ready and alike.`}
       </Note>
     );
   }
   return (
-    <Note tone="warn">
-      <ul>
-        {problems.map((problem) => (
-          <li key={problem}>{problem}</li>
-        ))}
-      </ul>
-    </Note>
+    <>
+      {problems.map((problem) => (
+        <Note key={problem} tone="warn">
+          {problem}
+        </Note>
+      ))}
+    </>
   );
 }
 
 const columns: readonly Column<Row>[] = [
-  {
-    title: "Process",
-    cell: ({ name, number }) => (
+  [
+    "Process",
+    ({ name, number }) => (
       <>
         <strong>{name}</strong> <span className="muted">process {number}</span>
       </>
     ),
-  },
-  { title: "State", cell: (row) => <State row={row} /> },
-  {
-    title: "Keys",
-    cell: ({ behind }) => {
+  ],
+  ["State", (row) => <State row={row} />],
+  [
+    "Keys",
+    ({ behind }) => {
       if (behind === null) return <span className="muted">not told</span>;
       return behind === 0 ? "current" : `${behind} changes behind`;
     },
-  },
-  { title: "Version", cell: ({ version }) => version, isWideOnly: true },
-  {
-    title: "Configuration",
-    isWideOnly: true,
-    cell: ({ config_digest: digest, configured_at: at }) => (
+  ],
+  ["Version", ({ version }) => version, "wide"],
+  [
+    "Configuration",
+    ({ config_digest: digest, configured_at: at }) => (
       <>
         <code>{digest?.slice(0, 8) ?? "no file"}</code>
         <br />
@@ -145,16 +133,11 @@ const columns: readonly Column<Row>[] = [
         </span>
       </>
     ),
-  },
-  {
-    title: "Limits",
-    isWideOnly: true,
-    cell: ({ limits_digest: digest }) => digest?.slice(0, 8) ?? "not told",
-  },
-  {
-    title: "Open calls",
-    isNumber: true,
-    cell: ({ now }) =>
+    "wide",
+  ],
+  [
+    "Open calls",
+    ({ now }) =>
       now === undefined ? (
         <Elsewhere />
       ) : (
@@ -162,12 +145,11 @@ const columns: readonly Column<Row>[] = [
           <Count value={now.open_calls} /> of <Count value={now.load_bound} />
         </>
       ),
-  },
-  {
-    title: "Spool",
-    isNumber: true,
-    isWideOnly: true,
-    cell: ({ now }) => {
+    "number",
+  ],
+  [
+    "Spool",
+    ({ now }) => {
       if (now === undefined) return <Elsewhere />;
       const share = now.spool_bytes / Math.max(1, now.spool_limit_bytes);
       return share > 0.8 ? (
@@ -176,7 +158,8 @@ const columns: readonly Column<Row>[] = [
         <Count value={now.spool_bytes} unit="bytes" />
       );
     },
-  },
+    "wide number",
+  ],
 ];
 
 /** The console knows it of its own machine alone. */

@@ -1,10 +1,10 @@
-import type { KeyUseView, PoolView } from "../../api/contract.ts";
+import type { PoolView } from "../../api/contract.ts";
 import { useLive } from "../../api/live.ts";
 import { useRead } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Empty, Note } from "../../parts/error-note.tsx";
 import { LiveMark } from "../../parts/live.tsx";
-import { Count, LimitBar } from "../../parts/numbers.tsx";
+import { Count } from "../../parts/numbers.tsx";
 import { Loaded, Page } from "../../parts/page.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { useSeesAll } from "../../shell/role.ts";
@@ -17,17 +17,16 @@ export function PoolsPage() {
 function AllPools() {
   const pools = useRead("/pools");
   const gates = useLive("gates");
-  const inFlight: Column<PoolView> = {
-    title: "In flight",
-    isNumber: true,
-    isWideOnly: true,
-    cell: ({ name, max_in_flight: bound }) => (
+  const inFlight: Column<PoolView> = [
+    "In flight",
+    ({ name, max_in_flight: bound }) => (
       <span className="number">
         {gates?.get(`pool:${name}`)?.in_flight ?? 0}
         {bound !== null && ` of ${bound}`}
       </span>
     ),
-  };
+    "wide number",
+  ];
   return (
     <Page
       title="Pools"
@@ -65,14 +64,11 @@ function AllPools() {
 function Ill({ pool }: { readonly pool: PoolView }) {
   return (
     <Note tone="warn">
-      <p>
-        <span aria-hidden="true">▲ </span>
-        {pool.status === "oversold"
-          ? `${pool.sold_units} units of pool ${pool.name} are sold, but only ${pool.sellable_units} ` +
-            "fit. Guarantees cannot all be kept: enlarge it in the configuration, or lower units of keys."
-          : `Keys have ${pool.sold_units} units of pool ${pool.name}, which is not in the ` +
-            "configuration. Configure it again, or move the keys to another pool."}
-      </p>
+      {pool.status === "oversold"
+        ? `${pool.sold_units} units of pool ${pool.name} are sold, but only ${pool.sellable_units} ` +
+          "fit. Guarantees cannot all be kept: enlarge it in the configuration, or lower units of keys."
+        : `Keys have ${pool.sold_units} units of pool ${pool.name}, which is not in the ` +
+          "configuration. Configure it again, or move the keys to another pool."}
     </Note>
   );
 }
@@ -81,73 +77,51 @@ const tones = { ok: "ok", oversold: "bad", not_configured: "bad" } as const;
 const states = { ok: "fits", oversold: "oversold", not_configured: "not configured" } as const;
 
 const poolColumns: readonly Column<PoolView>[] = [
-  {
-    title: "Pool",
-    cell: ({ name, models }) => (
+  [
+    "Pool",
+    ({ name, models }) => (
       <>
         <strong>{name}</strong>
         <br />
         <span className="muted small">{models.map(({ alias }) => alias).join(", ")}</span>
       </>
     ),
-  },
-  {
-    title: "Units sold",
-    cell: ({ sold_units: sold, sellable_units: sellable, status }) => (
+  ],
+  [
+    "Units sold",
+    ({ sold_units: sold, sellable_units: sellable, status }) => (
       <>
         <Count value={sold} /> of <Count value={sellable} />{" "}
         {status !== null && <Badge tone={tones[status]}>{states[status]}</Badge>}
       </>
     ),
-  },
-  { title: "Units left", isNumber: true, cell: (pool) => <Count value={pool.units_left} /> },
-  {
-    title: "One unit, tokens/min",
-    isNumber: true,
-    isWideOnly: true,
-    cell: (pool) => <Count value={pool.unit_tokens_per_minute} />,
-  },
-  {
-    title: "Held back, tokens/min",
-    isNumber: true,
-    isWideOnly: true,
-    cell: ({ held_tokens_per_minute: held }) => (
-      <Count value={held === null ? null : Math.ceil(held)} />
-    ),
-  },
-  {
-    title: "Capacity, tokens/min",
-    isNumber: true,
-    isWideOnly: true,
-    cell: (pool) => <Count value={pool.tokens_per_minute} />,
-  },
+  ],
+  ["Units left", (pool) => <Count value={pool.units_left} />, "number"],
+  ["One unit, tokens/min", (pool) => <Count value={pool.unit_tokens_per_minute} />, "wide number"],
+  [
+    "Held back, tokens/min",
+    ({ held_tokens_per_minute: held }) => <Count value={held === null ? null : Math.ceil(held)} />,
+    "wide number",
+  ],
+  ["Capacity, tokens/min", (pool) => <Count value={pool.tokens_per_minute} />, "wide number"],
 ];
 
 /** What of them is this account's? */
 function OwnPools() {
   const pools = useRead("/pools");
-  const keys = useLive("keys");
-  const guaranteed = [...(keys?.values() ?? [])].filter(({ guarantee }) => guarantee !== null);
   return (
-    <Page
-      title="Pools"
-      question="What throughput is guaranteed to your keys?"
-      actions={<LiveMark isKnown={keys !== undefined} />}
-    >
+    <Page title="Pools" question="What throughput is guaranteed to your keys?">
       <Loaded query={pools}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty sentence="Your keys have no guaranteed throughput. Ask the operator for units." />
           ) : (
-            <>
-              <Table
-                caption="Your share of pools"
-                columns={ownColumns}
-                rows={data}
-                idOf={({ name }) => name}
-              />
-              {guaranteed.length > 0 && <Guarantees keys={guaranteed} />}
-            </>
+            <Table
+              caption="Your share of pools"
+              columns={ownColumns}
+              rows={data}
+              idOf={({ name }) => name}
+            />
           )
         }
       </Loaded>
@@ -156,41 +130,12 @@ function OwnPools() {
 }
 
 const ownColumns: readonly Column<PoolView>[] = [
-  { title: "Pool", cell: ({ name }) => <strong>{name}</strong> },
-  {
-    title: "Your units",
-    isNumber: true,
-    cell: ({ sold_units: units }) => <Count value={units} />,
-  },
-  {
-    title: "Guaranteed tokens a minute",
-    isNumber: true,
-    cell: ({ sold_tokens_per_minute: tokens }) => <Count value={tokens} />,
-  },
-  { title: "Models", cell: ({ models }) => models.map(({ alias }) => alias).join(", ") },
+  ["Pool", ({ name }) => <strong>{name}</strong>],
+  ["Your units", ({ sold_units: units }) => <Count value={units} />, "number"],
+  [
+    "Guaranteed tokens a minute",
+    ({ sold_tokens_per_minute: tokens }) => <Count value={tokens} />,
+    "number",
+  ],
+  ["Models", ({ models }) => models.map(({ alias }) => alias).join(", ")],
 ];
-
-function Guarantees({ keys }: { readonly keys: readonly KeyUseView[] }) {
-  return (
-    <section className="stack tight" aria-label="Use of guarantees">
-      <h2>What your keys use of it</h2>
-      <div className="grid">
-        {keys
-          .toSorted((one, other) => one.key_id.localeCompare(other.key_id))
-          .flatMap(({ key_id: id, application, guarantee }) =>
-            guarantee === null ? (
-              []
-            ) : (
-              <LimitBar
-                key={id}
-                name={`${application}: tokens in ${guarantee.seconds} s`}
-                used={guarantee.used}
-                limit={guarantee.limit}
-                setBy={`the units of key ${id}`}
-              />
-            ),
-          )}
-      </div>
-    </section>
-  );
-}

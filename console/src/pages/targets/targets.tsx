@@ -5,7 +5,7 @@ import { Badge } from "../../parts/badge.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { Countdown, LiveMark } from "../../parts/live.tsx";
 import { Count, percentText } from "../../parts/numbers.tsx";
-import { Loaded, Page } from "../../parts/page.tsx";
+import { Loaded, Page, Section } from "../../parts/page.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
 
@@ -69,27 +69,22 @@ function Summary({ rows }: { readonly rows: readonly LiveTargetView[] }) {
 }
 
 const targetColumns: readonly Column<Target>[] = [
-  { title: "Target", cell: (target) => <Name target={target} /> },
-  { title: "State", cell: (target) => <State target={target} /> },
-  {
-    title: "In flight",
-    isNumber: true,
-    cell: ({ in_flight: count, in_flight_limit: limit }) => (
+  ["Target", (target) => <Name target={target} />],
+  ["State", (target) => <State target={target} />],
+  [
+    "In flight",
+    ({ in_flight: count, in_flight_limit: limit }) => (
       <>
         <Count value={count} />
         {limit !== null && <span title="Its limit while it is overloaded"> of {limit}</span>}
       </>
     ),
-  },
-  {
-    title: "Share",
-    isNumber: true,
-    cell: ({ share, calls }) => (calls === 0 ? <None /> : percentText(share)),
-  },
-  {
-    title: "Failed",
-    isNumber: true,
-    cell: ({ failed_calls: failed, calls }) =>
+    "number",
+  ],
+  ["Share", ({ share, calls }) => (calls === 0 ? <None /> : percentText(share)), "number"],
+  [
+    "Failed",
+    ({ failed_calls: failed, calls }) =>
       calls === 0 ? (
         <None />
       ) : (
@@ -97,13 +92,14 @@ const targetColumns: readonly Column<Target>[] = [
           <Count value={failed} /> of <Count value={calls} />
         </>
       ),
-  },
-  {
-    title: "First event p50, p95",
-    isNumber: true,
-    cell: ({ first_event_ms: first }) =>
+    "number",
+  ],
+  [
+    "First event p50, p95",
+    ({ first_event_ms: first }) =>
       first === null ? <None /> : `${durationText(first.p50)}, ${durationText(first.p95)}`,
-  },
+    "number",
+  ],
 ];
 
 function None() {
@@ -170,18 +166,17 @@ function sentence(text: string): string {
 }
 
 const gateColumns: readonly Column<Gate>[] = [
-  {
-    title: "Gate",
-    cell: ({ kind, name }) => (
+  [
+    "Gate",
+    ({ kind, name }) => (
       <>
         <strong>{name}</strong> <span className="muted">{kind}</span>
       </>
     ),
-  },
-  {
-    title: "In flight",
-    isNumber: true,
-    cell: ({ in_flight: count, bound }) => (
+  ],
+  [
+    "In flight",
+    ({ in_flight: count, bound }) => (
       <>
         <Count value={count} />
         {bound !== null && (
@@ -192,20 +187,20 @@ const gateColumns: readonly Column<Gate>[] = [
         )}
       </>
     ),
-  },
-  {
-    title: "Waiting",
-    isNumber: true,
-    cell: ({ waiting }) =>
+    "number",
+  ],
+  [
+    "Waiting",
+    ({ waiting }) =>
       waiting === 0 ? <Count value={0} /> : <Badge tone="warn">{waiting} wait</Badge>,
-  },
+    "number",
+  ],
 ];
 
 function Gates({ gates }: { readonly gates: readonly Gate[] }) {
   if (gates.length === 0) return null;
   return (
-    <section className="stack tight" aria-label="Gates">
-      <h2>Gates</h2>
+    <Section title="Gates">
       <p className="muted">Places for concurrent calls. A call waits when all are taken.</p>
       <Table
         caption="Gates"
@@ -213,6 +208,6 @@ function Gates({ gates }: { readonly gates: readonly Gate[] }) {
         rows={gates}
         idOf={({ kind, name }) => `${kind}:${name}`}
       />
-    </section>
+    </Section>
   );
 }

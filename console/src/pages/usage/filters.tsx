@@ -1,11 +1,12 @@
 import { useState } from "react";
-import type { ApplicationView, KeyView } from "../../api/contract.ts";
+import type { Choices } from "../../api/contract.ts";
 import { addressOf } from "../../api/endpoints.ts";
-import { useList, useRead } from "../../api/use-read.ts";
+import { useChoices } from "../../api/use-read.ts";
 import { Button } from "../../parts/button.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
-import { Field, type Option, Select } from "../../parts/field.tsx";
-import { Form } from "../../parts/form.tsx";
+import { Chip } from "../../parts/chip.tsx";
+import { Ask, useClose } from "../../parts/dialog.tsx";
+import { Field, namedOptions, type Option, optionsOf, Select } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form.tsx";
 import { type Range, useRange } from "../../parts/range-picker.tsx";
 import { useSeesAll } from "../../shell/role.ts";
 import { useUrl } from "../../url.ts";
@@ -78,112 +79,110 @@ export function useFilters(): Filters {
 /** The filters in force, each of which can be taken away, and a dialog to set them. */
 export function FilterBar({
   filters,
-  names: shown,
+  shown,
 }: {
   readonly filters: Filters;
   /** Those that the view takes; default: all. */
-  readonly names?: readonly Dimension[];
+  readonly shown?: readonly Dimension[];
 }) {
-  const [isOpen, setOpen] = useState(false);
-  const known = useOptions(filters.values, false);
   const offered = useDimensions().filter((name) => shown?.includes(name) !== false);
-  const names = offered.filter((name) => filters.values[name] !== "");
-  const textOf = (name: Dimension): string => {
-    const [value, options = []] = [filters.values[name], known[name]];
-    return `${dimensions[name]}: ${options.find((each) => each.value === value)?.label ?? value}`;
-  };
+  const { values } = filters;
+  const set = offered.filter((name) => values[name] !== "");
+  // Only of these the name is not the value.
+  const named = set.flatMap((name) => listsOf[name] ?? []);
+  const choices = useChoices(named, { account_id: values.account }, { isOff: named.length === 0 });
+  const known = optionsFrom(choices.data ?? {});
   return (
     <div className="row" role="group" aria-label="Filters">
-      <Button onPress={() => setOpen(true)}>Filter...</Button>
-      {names.map((name) => (
-        <Button
+      <Ask text="Filter...">
+        <FilterDialog filters={filters} names={offered} />
+      </Ask>
+      {set.map((name) => (
+        <Chip
+          param={name}
           key={name}
-          look="quiet"
-          aria-label={`Remove the filter ${textOf(name)}`}
-          onPress={() => filters.change({ [name]: "" })}
-        >
-          {textOf(name)} <span aria-hidden="true">✕</span>
-        </Button>
+          name={dimensions[name]}
+          text={known[name]?.find(({ value }) => value === values[name])?.label}
+        />
       ))}
-      {names.length > 1 && (
+      {set.length > 1 && (
         <Button look="quiet" onPress={filters.clear}>
           Remove all
         </Button>
       )}
-      {isOpen && <FilterDialog filters={filters} names={offered} onClose={() => setOpen(false)} />}
     </div>
   );
 }
 
-const mostOptions = 500;
-
 type Options = Partial<Record<Dimension, readonly Option[]>>;
 
-/** What filters can be set to. Lists are asked for when the dialog or the name of a value needs them. */
-function useOptions(values: FilterValues, isAll: boolean): Options {
-  const scope = { limit: mostOptions, account_id: values.account };
-  const isOff = (name: Dimension): boolean => !isAll && values[name] === "";
-  const isNoAccount = !useSeesAll() || isOff("account");
-  const accounts = useList("/accounts", { limit: mostOptions }, { isOff: isNoAccount });
-  const applications = useList("/applications", scope, { isOff: isOff("application") });
-  const ofKeys = { ...scope, application_id: values.application };
-  const keys = useList("/keys", ofKeys, { isOff: isOff("key") });
-  const models = useRead("/models", {}, { isOff: !isAll }).data?.data ?? [];
+const listsOf: Partial<Record<Dimension, keyof Choices>> = {
+  account: "accounts",
+  application: "applications",
+  key: "keys",
+};
+
+/** What filters can be set to. */
+function optionsFrom(choices: Partial<Choices>): Options {
+  const { accounts = [], applications = [], keys = [], models = [] } = choices;
   return {
-    account: accounts.query.data?.map(({ id, name }) => ({ value: id, label: name })) ?? [],
+    account: namedOptions(accounts),
     environment: namesOf(models.map(({ environment }) => environment)),
-    application: applications.query.data?.map(applicationOption) ?? [],
-    key: keys.query.data?.map(keyOption) ?? [],
+    application: applications.map(({ id, name, environment }) => ({
+      value: id,
+      label: `${name} (${environment})`,
+    })),
+    key: keys.map((key) => ({ value: key.id, label: `${keyName(key)} of ${key.application}` })),
     model: namesOf(models.map(({ alias }) => alias)),
-    dialect: namesOf(["chat", "responses", "messages", "embeddings"]),
+    dialect: optionsOf(["chat", "responses", "messages", "embeddings"]),
     outcome: outcomes.map((value) => ({ value, label: outcomeText(value) })),
-    class: namesOf(["on-demand", "provisioned", "spillover"]),
+    class: optionsOf(["on-demand", "provisioned", "spillover"]),
   };
 }
 
 function FilterDialog({
   filters,
   names,
-  onClose,
 }: {
   readonly filters: Filters;
   readonly names: readonly Dimension[];
-  readonly onClose: () => void;
 }) {
+  const close = useClose();
   const [values, setValues] = useState(filters.values);
-  const known = useOptions(values, true);
+  const scope = { account_id: values.account, application_id: values.application };
+  const known = optionsFrom(
+    useChoices(["accounts", "applications", "keys", "models"], scope).data ?? {},
+  );
   const submit = (): void => {
     filters.change(values);
-    onClose();
+    close();
   };
   return (
-    <Dialog title="Filter" onClose={onClose}>
-      <Form
-        submit="Show these"
-        isRunning={false}
-        failure={undefined}
-        onSubmit={submit}
-        onCancel={onClose}
-      >
-        <div className="grid tiles">
-          {names.map((name) => {
-            const options = known[name];
-            const field = { label: dimensions[name], value: values[name] };
-            const onChange = (value: string) => setValues({ ...values, [name]: value.trim() });
-            return options === undefined ? (
-              <Field key={name} {...field} onChange={onChange} hint={hints[name]} />
-            ) : (
-              <Select
-                key={name}
-                {...field}
-                onChange={onChange}
-                options={[{ value: "", label: "Any" }, ...withCurrent(options, values[name])]}
-              />
-            );
-          })}
-        </div>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Filter"
+      submit="Show these"
+      isRunning={false}
+      failure={undefined}
+      onSubmit={submit}
+    >
+      <div className="grid tiles">
+        {names.map((name) => {
+          const options = known[name];
+          const field = { label: dimensions[name], value: values[name] };
+          const onChange = (value: string) => setValues({ ...values, [name]: value.trim() });
+          return options === undefined ? (
+            <Field key={name} {...field} onChange={onChange} hint={hints[name]} />
+          ) : (
+            <Select
+              key={name}
+              {...field}
+              onChange={onChange}
+              options={[{ value: "", label: "Any" }, ...withCurrent(options, values[name])]}
+            />
+          );
+        })}
+      </div>
+    </FormDialog>
   );
 }
 
@@ -194,15 +193,7 @@ const hints: Partial<Record<Dimension, string>> = {
 };
 
 function namesOf(names: readonly string[]): readonly Option[] {
-  return [...new Set(names)].map((value) => ({ value, label: value }));
-}
-
-function applicationOption({ id, name, environment }: ApplicationView): Option {
-  return { value: id, label: `${name} (${environment})` };
-}
-
-function keyOption(key: KeyView): Option {
-  return { value: key.id, label: `${keyName(key)} of ${key.application}` };
+  return optionsOf([...new Set(names)]);
 }
 
 /** A filter stays selected, also before its list is there and beyond its end. */

@@ -1,7 +1,7 @@
 /** From the points of the admin API to the series of a chart and the rows of a table. */
 import type { UsagePoint, UsageSeries } from "../../api/contract.ts";
 import { durationText } from "../../parts/time.tsx";
-import { compactText } from "../../parts/numbers.tsx";
+import { compactText, failedOf } from "../../parts/numbers.tsx";
 import { outcomeText } from "../calls/call-words.tsx";
 import type { Dimension } from "./filters.tsx";
 
@@ -27,7 +27,7 @@ export const metrics = {
   output: { label: "Output tokens", of: (point) => point.output_tokens, ...tokens },
   cached: { label: "Cached input tokens", of: (point) => point.cached_input_tokens, ...tokens },
   calls: { label: "Calls", of: (point) => point.calls, ...count },
-  failed: { label: "Failed calls", of: (point) => point.failed_calls, ...count },
+  failed: { label: "Failed calls", of: failedOf, ...count },
   first: {
     label: "First event, median",
     of: (point) => point.first_event_ms?.p50 ?? null,
@@ -83,6 +83,7 @@ const summed = [
   "cached_input_tokens",
   "cache_write_tokens",
   "output_tokens",
+  "abandoned_calls",
 ] as const;
 
 /** The groups of an answer, the largest first, the sum of the others last. */
@@ -130,14 +131,9 @@ function nameOf(
 export function sumsOf(points: readonly UsagePoint[]): UsageSums {
   const sum = (name: keyof UsageSums): number =>
     points.reduce((total, point) => total + point[name], 0);
-  return {
-    calls: sum("calls"),
-    failed_calls: sum("failed_calls"),
-    input_tokens: sum("input_tokens"),
-    cached_input_tokens: sum("cached_input_tokens"),
-    cache_write_tokens: sum("cache_write_tokens"),
-    output_tokens: sum("output_tokens"),
-  };
+  // They are all of the names.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return Object.fromEntries(summed.map((name) => [name, sum(name)])) as UsageSums;
 }
 
 /** The beginnings of all steps, also of those without calls, which answers leave out. */

@@ -1,17 +1,16 @@
 import { useMemo, useRef } from "react";
-import { Link } from "wouter";
 import type { UsageSeries } from "../../api/contract.ts";
 import { useRead } from "../../api/use-read.ts";
-import { Button } from "../../parts/button.tsx";
+import { AppLink, Button } from "../../parts/button.tsx";
 import { Chart, mostSeries } from "../../parts/chart.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { Select } from "../../parts/field.tsx";
-import { Count, percentText, Tile, Tokens } from "../../parts/numbers.tsx";
+import { Count, failedOf, percentText, Tile, Tokens } from "../../parts/numbers.tsx";
 import { Loaded, Page } from "../../parts/page.tsx";
 import { lengthOf, RangePicker, rangeOf } from "../../parts/range-picker.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { clockText, instantText, utcDayText, zoneText } from "../../parts/time.tsx";
-import { useHref, useUrl } from "../../url.ts";
+import { useUrl } from "../../url.ts";
 import {
   type Dimension,
   dimensions,
@@ -159,7 +158,7 @@ function Shown({ series, by, metricName }: ShownProps) {
   return (
     <>
       <div className="grid tiles">
-        <Tile name="Calls" note={`${percentText(total.failed_calls / total.calls)} failed`}>
+        <Tile name="Calls" note={`${percentText(failedOf(total) / total.calls)} failed`}>
           <Count value={total.calls} isCompact />
         </Tile>
         <Tile name="Input tokens" note="including cached">
@@ -220,29 +219,25 @@ interface GroupsProps {
 }
 
 function Groups({ groups, by, total }: GroupsProps) {
-  const href = useHref();
   const { set } = useFilters();
   const columns: readonly Column<UsageGroup>[] = [
-    {
-      title: dimensions[by],
-      cell: ({ name, value }) =>
+    [
+      dimensions[by],
+      ({ name, value }) =>
         typeof value === "string" ? (
-          <Link href={href("/calls", { ...set, [by]: value })}>{name}</Link>
+          <AppLink to="/calls" own={{ ...set, [by]: value }}>
+            {name}
+          </AppLink>
         ) : (
           name
         ),
-    },
-    countColumn("Calls", ({ sums }) => sums.calls),
-    {
-      title: "Of all calls",
-      cell: ({ sums }) => percentText(sums.calls / total),
-      isNumber: true,
-      isWideOnly: true,
-    },
-    countColumn("Failed", ({ sums }) => sums.failed_calls),
-    countColumn("Input tokens", ({ sums }) => sums.input_tokens),
-    { ...countColumn("Cached", ({ sums }) => sums.cached_input_tokens), isWideOnly: true },
-    countColumn("Output tokens", ({ sums }) => sums.output_tokens),
+    ],
+    ["Calls", ({ sums }) => <Count value={sums.calls} />, "number"],
+    ["Of all calls", ({ sums }) => percentText(sums.calls / total), "wide number"],
+    ["Failed", ({ sums }) => <Count value={failedOf(sums)} />, "number"],
+    ["Input tokens", ({ sums }) => <Count value={sums.input_tokens} />, "number"],
+    ["Cached", ({ sums }) => <Count value={sums.cached_input_tokens} />, "wide number"],
+    ["Output tokens", ({ sums }) => <Count value={sums.output_tokens} />, "number"],
   ];
   return (
     <section className="stack tight" aria-label="Groups">
@@ -273,8 +268,4 @@ function csvOf(groups: readonly UsageGroup[], by: Dimension): string {
 function csvCell(value: string | number): string {
   const text = String(value).replaceAll(/(^|;)(["\s]*)(?=[=+\-@＝＋－＠])/g, "$1$2'");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-function countColumn(title: string, of: (group: UsageGroup) => number): Column<UsageGroup> {
-  return { title, cell: (group) => <Count value={of(group)} />, isNumber: true };
 }

@@ -1,41 +1,46 @@
 import { useRef, useState } from "react";
-import type { IssuedLink, UserView } from "../../api/contract.ts";
+import type { Choices, IssuedLink, UserView } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
-import { useCache } from "../../api/use-read.ts";
+import { useClose } from "../../parts/dialog.tsx";
 import { Checkbox, Field } from "../../parts/field.tsx";
-import { FormDialog } from "../../parts/form.tsx";
+import { FormDialog, useDraft } from "../../parts/form.tsx";
 import { useUrl } from "../../url.ts";
 import { accountIdOf, roleOf, UserFields } from "./user-fields.tsx";
 import { linkHours } from "./user-link.tsx";
 
 /** Creates a user, with a link by which that person chooses a password. */
 export function CreateUser({
-  onClose,
+  accounts,
   onCreated,
-}: {
-  readonly onClose: () => void;
-  readonly onCreated: (link: IssuedLink | undefined) => void;
+}: Pick<Choices, "accounts"> & {
+  readonly onCreated: (link: IssuedLink) => void;
 }) {
+  const close = useClose();
   const [url] = useUrl({ account: "" });
-  const [email, setEmail] = useState("");
-  const [draft, setDraft] = useState({ name: "", role: "account_holder", account: url.account });
+  const { draft, set, bind } = useDraft({
+    email: "",
+    name: "",
+    role: "account_holder",
+    account_id: url.account || (accounts[0]?.id ?? ""),
+  });
   const [isInvited, setInvited] = useState(true);
   const makeUser = useChange("POST /users");
   const makeLink = useChange("POST /users/{id}/link");
-  const cache = useCache();
   /** Stays when only its link fails. */
   const made = useRef<UserView>(undefined);
   const create = async (): Promise<void> => {
+    const { email } = draft;
     if (made.current?.email !== email.trim().toLowerCase()) {
       const body = { email, name: draft.name.trim(), role: roleOf(draft) };
       const answer = await makeUser.run({ ...body, account_id: accountIdOf(draft) });
       if (!answer.ok) return;
       made.current = answer.value;
-      cache.refresh("/users");
     }
-    if (!isInvited) return onCreated(undefined);
+    if (!isInvited) return close();
     const link = await makeLink.run({ expires_in_hours: linkHours }, { id: made.current.id });
-    if (link.ok) onCreated(link.value);
+    if (!link.ok) return;
+    close();
+    onCreated(link.value);
   };
   return (
     <FormDialog
@@ -44,18 +49,10 @@ export function CreateUser({
       isRunning={makeUser.isRunning || makeLink.isRunning}
       failure={makeUser.failure ?? makeLink.failure}
       onSubmit={create}
-      onClose={onClose}
     >
-      <Field
-        label="Email address"
-        name="email"
-        type="email"
-        isRequired
-        hasFocus
-        value={email}
-        onChange={setEmail}
-      />
-      <UserFields draft={draft} onChange={(changed) => setDraft({ ...draft, ...changed })} />
+      <Field {...bind("email")} label="Email address" type="email" isRequired hasFocus />
+      <UserFields accounts={accounts} draft={draft} set={set} bind={bind} />
+
       <Checkbox
         label={`Make a link, valid for ${linkHours} hours, with which the user chooses a password`}
         isSelected={isInvited}

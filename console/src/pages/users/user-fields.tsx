@@ -1,21 +1,15 @@
-import { useEffect } from "react";
-import type { Role } from "../../api/contract.ts";
-import { useList } from "../../api/use-read.ts";
-import { Field, Select } from "../../parts/field.tsx";
+import type { Choices, Role } from "../../api/contract.ts";
+import { Field, namedOptions, Select } from "../../parts/field.tsx";
+import type { Bind } from "../../parts/form.tsx";
 import { roleNames } from "../../shell/role.ts";
 
-/** As it is typed; without an account the text is empty. */
-export interface UserDraft {
-  readonly name: string;
-  readonly role: string;
-  readonly account: string;
-}
-
-export const userLabels: Readonly<Record<keyof UserDraft, string>> = {
+export const userLabels = {
   name: "Name",
   role: "Role",
-  account: "Account",
+  account_id: "Account",
 };
+/** As it is typed; without an account the text is empty. */
+export type UserDraft = Readonly<Record<keyof typeof userLabels, string>>;
 
 const hints: Readonly<Record<Role, string>> = {
   operator: "Does everything, in all accounts.",
@@ -27,53 +21,45 @@ export function roleOf({ role }: UserDraft): Role {
   return role === "operator" || role === "auditor" ? role : "account_holder";
 }
 
-export function accountIdOf({ role, account }: UserDraft): string | null {
-  return role === "operator" || account === "" ? null : account;
+export function accountIdOf({ role, account_id: id }: UserDraft): string | null {
+  return role === "operator" || id === "" ? null : id;
 }
 
 export function UserFields({
+  accounts,
   draft,
-  onChange,
-}: {
+  set,
+  bind,
+}: Pick<Choices, "accounts"> & {
   readonly draft: UserDraft;
-  readonly onChange: (changed: Partial<UserDraft>) => void;
+  readonly set: (changed: Partial<UserDraft>) => void;
+  readonly bind: Bind<UserDraft>;
 }) {
-  const accounts = useList("/accounts", { limit: 500 }).query.data ?? [];
   const role = roleOf(draft);
-  const first = accounts[0]?.id ?? "";
-  useEffect(() => {
-    const needsAccount = role === "account_holder" && draft.account === "" && first !== "";
-    if (needsAccount) onChange({ account: first });
-  }, [role, draft, first, onChange]);
   const all = { value: "", label: "All accounts" };
+  const choose = (chosen: string): void => {
+    const needsAccount = chosen === "account_holder" && draft.account_id === "";
+    set({ role: chosen, ...(needsAccount && { account_id: accounts[0]?.id ?? "" }) });
+  };
   return (
     <>
-      <Field
-        label={userLabels.name}
-        name="name"
-        value={draft.name}
-        onChange={(name) => onChange({ name })}
-      />
+      <Field {...bind("name")} label={userLabels.name} />
       <Select
+        {...bind("role")}
         label={userLabels.role}
-        name="role"
-        value={role}
         hint={hints[role]}
-        options={Object.entries(roleNames).map(([value, label]) => ({ value, label }))}
-        onChange={(value) => onChange({ role: value })}
+        options={roleOptions}
+        onChange={choose}
       />
       {role !== "operator" && (
         <Select
-          label={userLabels.account}
-          name="account_id"
-          value={draft.account}
-          options={[
-            ...(role === "auditor" ? [all] : []),
-            ...accounts.map(({ id, name }) => ({ value: id, label: name })),
-          ]}
-          onChange={(account) => onChange({ account })}
+          {...bind("account_id")}
+          label={userLabels.account_id}
+          options={[...(role === "auditor" ? [all] : []), ...namedOptions(accounts)]}
         />
       )}
     </>
   );
 }
+
+export const roleOptions = Object.entries(roleNames).map(([value, label]) => ({ value, label }));
