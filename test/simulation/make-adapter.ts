@@ -49,6 +49,7 @@ function openAiDialect(
       query: {},
       forwardFields: [],
       dropFields: [],
+      entra: undefined,
       quirks: new Set(),
       maxTokensField: "as_sent",
       instructionRole: "as_sent",

@@ -184,6 +184,7 @@ export function adapterOf(
     query: {},
     forwardFields: [],
     dropFields: [],
+    entra: undefined,
     quirks: new Set(),
     maxTokensField: "as_sent",
     instructionRole: "as_sent",

@@ -6,7 +6,8 @@ import { writeChatRequest } from "../../wires/chat/write-request.ts";
 import { askedTier } from "../shared/service-tier.ts";
 import { createChatCodec } from "../shared/openai/chat-codec.ts";
 import { forwardedFields } from "../shared/openai/forwarded-fields.ts";
-import { createReadFailure, requestIdHeader } from "../shared/openai/read-failure.ts";
+import { requestIdHeader } from "../shared/openai/read-failure.ts";
+import { createAuthorizer, jsonHeaders } from "./authorize.ts";
 import type { OpenAiSettings } from "./config.ts";
 
 /** Any server that speaks OpenAI's wire format: vLLM, Ollama, llama.cpp, Azure, OpenAI itself. */
@@ -15,9 +16,6 @@ export function createOpenAiAdapter(
   { clock, newToolCallId, onTrouble }: AdapterServices,
 ): UpstreamAdapter {
   const post = requestTo(settings);
-  const own = { ...credential(settings), ...settings.headers };
-  // One object for most requests, whose head is then written once.
-  const authorized = { ...jsonHeaders, ...own };
   const rules = { ...settings, fields: forwardedFields(settings.forwardFields) };
   const onUnknownFinish = unknownFinishReport(onTrouble);
   const { quirks } = settings;
@@ -50,11 +48,7 @@ export function createOpenAiAdapter(
     provider: "openai",
     traceHeaders,
     requestIdHeader,
-    authorize: (request) => {
-      const { headers } = request;
-      return { ...request, headers: headers === jsonHeaders ? authorized : { ...headers, ...own } };
-    },
-    readFailure: createReadFailure(clock),
+    ...createAuthorizer(settings, { clock, onTrouble }),
   };
 }
 
@@ -67,16 +61,4 @@ function requestTo(settings: OpenAiSettings): (path: string, body: string) => Up
     headers: jsonHeaders,
     body,
   });
-}
-
-const jsonHeaders: UpstreamRequest["headers"] = {
-  "content-type": "application/json",
-  accept: "application/json, text/event-stream",
-  "accept-encoding": "identity",
-};
-
-function credential({ apiKey, apiKeyHeader }: OpenAiSettings): Readonly<Record<string, string>> {
-  if (apiKey === undefined) return {};
-  const value = apiKey.reveal();
-  return apiKeyHeader === "api-key" ? { "api-key": value } : { authorization: `Bearer ${value}` };
 }

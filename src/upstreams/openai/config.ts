@@ -59,6 +59,39 @@ function usually(key: keyof typeof usual): string {
   return `By default as in the profile, else \`${usual[key]}\`.`;
 }
 
+/** Entra's own hosts. The secret of an application goes to no other, but to a simulator on this machine. */
+const authorities: ReadonlySet<string> = new Set([
+  "https://login.microsoftonline.com",
+  "https://login.microsoftonline.us",
+  "https://login.chinacloudapi.cn",
+  "https://login.partner.microsoftonline.cn",
+]);
+const loopback = /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/;
+
+const tenant = z.string().regex(/^[\w.-]{1,253}$/, "must be the id or the domain of a tenant");
+
+const entraSchema = z
+  .strictObject({
+    tenant_id: tenant.describe("Id of the tenant."),
+    client_id: text("Id of the application."),
+    client_secret: credential("Value of the application's secret."),
+    scope: text("What tokens are for.").prefault("https://cognitiveservices.azure.com/.default"),
+    authority: httpUrl("Address of Entra in the cloud of the tenant.")
+      .refine(
+        (url) => authorities.has(url) || loopback.test(url),
+        `must be one of: ${[...authorities].join(", ")}`,
+      )
+      .prefault("https://login.microsoftonline.com"),
+  })
+  .transform(camelCased)
+  .optional()
+  .describe(
+    "Tokens of Microsoft Entra in place of `api_key`, for an application with the role Cognitive " +
+      "Services OpenAI User.",
+  );
+
+export type EntraSettings = NonNullable<z.output<typeof entraSchema>>;
+
 /** The keys of an upstream of this kind in the file. */
 export const fields = {
   profile: z
@@ -92,6 +125,7 @@ export const fields = {
     .describe(
       `Header of the credential: \`authorization\` (as Bearer) or \`api-key\` (Azure). ${usually("api_key_header")}`,
     ),
+  entra: entraSchema,
   headers: headersSchema,
   query: z
     .record(text("Name."), z.string().meta({ title: "secret" }))
@@ -151,13 +185,18 @@ export function contradictions(upstream: Fields): readonly SettingProblem[] {
   const { base_url: address, api_key_header: header } = knownOf(upstream);
   const problems: SettingProblem[] = [];
   if (address === undefined) {
-    const message = "must be set, because no profile names an address";
+    const message = "must be set unless the profile has an address of its own";
     problems.push({ path: ["base_url"], message });
   }
-  if (upstream.api_key === undefined) return problems;
+  const { api_key: key, entra } = upstream;
+  if (key !== undefined && entra !== undefined) {
+    problems.push({ path: ["entra"], message: "must not be set together with api_key" });
+  }
+  const used = entra === undefined ? key && header : "authorization";
   for (const name of Object.keys(upstream.headers)) {
-    if (name.toLowerCase() !== header) continue;
-    const message = "must not be set together with api_key, which uses the same header";
+    if (name.toLowerCase() !== used) continue;
+    const setting = entra === undefined ? "api_key" : "entra";
+    const message = `must not be set together with ${setting}, which uses the same header`;
     problems.push({ path: ["headers", name], message });
   }
   return problems;

@@ -7,7 +7,7 @@ import type {
   UpstreamRequest,
 } from "../../adapter.ts";
 import { assumeRole, credentialChain } from "./credential-chain.ts";
-import { CredentialCache } from "./credential-cache.ts";
+import { CredentialCache } from "../../shared/credential-cache.ts";
 import { type AwsCredentials, type LoadCredentials, readSignature, RequestSigner } from "./sign.ts";
 import type { BedrockCredentials, BedrockSettings } from "../settings.ts";
 import { messagesPath } from "../endpoint.ts";
@@ -48,7 +48,12 @@ export function createAuthorizer(
     noteFailure({ headers: answered }, { headers: sent }, kind) {
       const signature = kind === "stale-credential" ? readSignature(sent) : undefined;
       if (signature === undefined) return;
-      if (!skew.explains(answered.get("date"), signature.signedAtMs)) cache.refuse(signature);
+      if (skew.explains(answered.get("date"), signature.signedAtMs)) return;
+      cache.refuse(
+        ({ accessKeyId, sessionToken }) =>
+          accessKeyId === signature.accessKeyId &&
+          sessionToken?.reveal() === signature.sessionToken,
+      );
     },
   };
 }

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { Secret } from "../../../domain/keys/secret.ts";
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { ManualClock } from "../../../../test/support/manual-clock.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { CredentialCache } from "./credential-cache.ts";
-import type { AwsCredentials } from "./sign.ts";
 
 const second = 1000;
 const minute = 60 * second;
@@ -11,12 +9,12 @@ const forever = new AbortController();
 
 /** Loads that the test answers one by one; each asks for the next key: `K1`, `K2` ... */
 class Source {
-  readonly #waiting: PromiseWithResolvers<AwsCredentials>[] = [];
+  readonly #waiting: PromiseWithResolvers<Credential>[] = [];
   loads = 0;
 
-  readonly load = (): Promise<AwsCredentials> => {
+  readonly load = (): Promise<Credential> => {
     this.loads += 1;
-    const pending = Promise.withResolvers<AwsCredentials>();
+    const pending = Promise.withResolvers<Credential>();
     this.#waiting.push(pending);
     return pending.promise;
   };
@@ -29,20 +27,24 @@ class Source {
     this.#take(0).reject(new UpstreamFailure({ kind: "bad-credential", message }));
   }
 
-  #take(index: number): PromiseWithResolvers<AwsCredentials> {
+  #take(index: number): PromiseWithResolvers<Credential> {
     const [pending] = this.#waiting.splice(index, 1);
     if (pending === undefined) throw new Error("nobody asked for credentials");
     return pending;
   }
 }
 
-function credentials(accessKeyId: string, expiresAtMs?: number): AwsCredentials {
-  return {
-    accessKeyId,
-    secretAccessKey: new Secret(`secret of ${accessKeyId}`),
-    sessionToken: undefined,
-    expiresAtMs,
-  };
+interface Credential {
+  readonly accessKeyId: string;
+  readonly expiresAtMs: number | undefined;
+}
+
+function credentials(accessKeyId: string, expiresAtMs?: number): Credential {
+  return { accessKeyId, expiresAtMs };
+}
+
+function signedBy(keyId: string) {
+  return ({ accessKeyId }: Credential): boolean => accessKeyId === keyId;
 }
 
 function reasonOf(promise: unknown): Promise<string> {
@@ -187,7 +189,7 @@ describe("without credentials", () => {
     const mended = keyId();
     source.give("K1");
     await mended;
-    cache.refuse({ accessKeyId: "K1", sessionToken: undefined });
+    cache.refuse(signedBy("K1"));
     const replaced = keyId();
     source.give("K2");
     expect(await replaced).toBe("K2");
@@ -246,8 +248,6 @@ describe("without credentials", () => {
 });
 
 describe("refused credentials", () => {
-  const signedBy = (accessKeyId: string) => ({ accessKeyId, sessionToken: undefined });
-
   test("are replaced by one fetch for any number of refusals", async () => {
     const { source, cache, keyId } = await withKey("K1", 60 * minute);
     for (let refusal = 0; refusal < 50; refusal += 1) cache.refuse(signedBy("K1"));
@@ -262,7 +262,7 @@ describe("refused credentials", () => {
 
   test("are distinguished by their session token too", async () => {
     const { source, cache, keyId } = await withKey("K1");
-    cache.refuse({ accessKeyId: "K1", sessionToken: "of others" });
+    cache.refuse(signedBy("another"));
     expect(await keyId()).toBe("K1");
     expect(source.loads).toBe(1);
   });

@@ -1,10 +1,14 @@
-import type { Clock } from "../../../domain/clock.ts";
-import { abortable } from "../../../domain/waiting/wait.ts";
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import type { AwsCredentials, LoadCredentials, Signature } from "./sign.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { abortable } from "../../domain/waiting/wait.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
-export interface CredentialCacheOptions {
-  readonly load: LoadCredentials;
+/** Undefined: it does not expire, as far as is known. Unix time in milliseconds. */
+interface Expiring {
+  readonly expiresAtMs: number | undefined;
+}
+
+export interface CredentialCacheOptions<Credential> {
+  readonly load: () => Promise<Credential>;
   /** The provider's time, in which credentials expire. */
   readonly nowMs: () => number;
   readonly clock: Pick<Clock, "monotonic" | "schedule">;
@@ -29,14 +33,14 @@ const loadLimitMs = 60_000;
  * One set of credentials for all calls: fetched once for all waiting calls, replaced in the
  * background before it expires, and kept while it is valid if no other can be fetched.
  */
-export class CredentialCache {
-  readonly #options: CredentialCacheOptions;
-  #held: Held | undefined;
+export class CredentialCache<Credential extends Expiring> {
+  readonly #options: CredentialCacheOptions<Credential>;
+  #held: Held<Credential> | undefined;
   #loading: Promise<void> | undefined;
   #triedAtMs = Number.NEGATIVE_INFINITY;
   #failure: UpstreamFailure | undefined;
 
-  constructor(options: CredentialCacheOptions) {
+  constructor(options: CredentialCacheOptions<Credential>) {
     this.#options = options;
   }
 
@@ -44,14 +48,14 @@ export class CredentialCache {
    * Waits only when there are no valid credentials. Rejects with `UpstreamFailure`
    * `bad-credential`, or the signal's reason; the fetch then continues for other calls.
    */
-  get(ending: { readonly signal: AbortSignal }): AwsCredentials | Promise<AwsCredentials> {
+  get(ending: { readonly signal: AbortSignal }): Credential | Promise<Credential> {
     const atHand = this.#valid();
     if (atHand === undefined) return this.#fetched(ending.signal);
     if (this.#isDue(atHand)) void this.#refresh();
     return atHand;
   }
 
-  async #fetched(signal: AbortSignal): Promise<AwsCredentials> {
+  async #fetched(signal: AbortSignal): Promise<Credential> {
     signal.throwIfAborted();
     if (this.#failure === undefined || this.#sinceTry() >= blockingFloorMs) {
       await abortable(this.#refresh(), signal);
@@ -71,19 +75,16 @@ export class CredentialCache {
     return this.#failure?.message;
   }
 
-  /** The provider refused these credentials. A late refusal of older ones is ignored. */
-  refuse(signedBy: Pick<Signature, "accessKeyId" | "sessionToken">): void {
+  /** The provider refused such credentials. A late refusal of older ones is ignored. */
+  refuse(isRefused: (credentials: Credential) => boolean): void {
     const held = this.#held;
-    if (held === undefined) return;
-    const { accessKeyId, sessionToken } = held.credentials;
-    if (accessKeyId !== signedBy.accessKeyId) return;
-    if (sessionToken?.reveal() !== signedBy.sessionToken) return;
+    if (held === undefined || !isRefused(held.credentials)) return;
     const ageMs = this.#options.clock.monotonic() - held.loadedAtMs;
     if (held.isReplacement && ageMs < replacementFloorMs) return;
     held.isRefused = true;
   }
 
-  #valid(): AwsCredentials | undefined {
+  #valid(): Credential | undefined {
     const held = this.#held;
     if (held === undefined || held.isRefused) return undefined;
     const { expiresAtMs } = held.credentials;
@@ -94,7 +95,7 @@ export class CredentialCache {
     return ageMs < blockingFloorMs ? held.credentials : undefined;
   }
 
-  #isDue({ expiresAtMs }: AwsCredentials): boolean {
+  #isDue({ expiresAtMs }: Credential): boolean {
     if (this.#sinceTry() < backgroundFloorMs) return false;
     if (expiresAtMs === undefined) return this.#sinceTry() >= rereadAfterMs;
     return expiresAtMs - this.#options.nowMs() < refreshAheadMs;
@@ -126,7 +127,7 @@ export class CredentialCache {
     this.#triedAtMs = clock.monotonic();
   }
 
-  #hold(credentials: AwsCredentials): void {
+  #hold(credentials: Credential): void {
     this.#held = {
       credentials,
       loadedAtMs: this.#options.clock.monotonic(),
@@ -137,8 +138,8 @@ export class CredentialCache {
   }
 }
 
-interface Held {
-  readonly credentials: AwsCredentials;
+interface Held<Credential> {
+  readonly credentials: Credential;
   readonly loadedAtMs: number;
   isRefused: boolean;
   /** Set when credentials were fetched after a refusal, even if they are unchanged. */
