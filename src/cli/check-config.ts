@@ -1,5 +1,6 @@
 import { usualConfigPaths } from "../config/environment.ts";
 import { formatProblems, parseConfig } from "../config/load.ts";
+import { unpricedNotice } from "../config/prices/effective-prices.ts";
 import { checkWarnings } from "../config/problems/warnings.ts";
 import { exitCodes } from "../process/program.ts";
 import { UsageError, type Command, type CommandIo } from "./command.ts";
@@ -11,7 +12,10 @@ export const checkConfigCommand: Command = (made, { io, action }) => {
     .description("Checks a configuration file without starting anything.")
     .argument("[file]", "Default: SLUICE_CONFIG, else ./sluice.yaml, else /etc/sluice/sluice.yaml.")
     .option("-c, --config <file>", "The same as FILE, as other commands take it.")
-    .option("--json", 'Print {"ok": ..., "problems": [...], "warnings": [...]} instead of text.')
+    .option(
+      "--json",
+      'Print {"ok": ..., "problems": [...], "warnings": [...], "notices": [...]} instead of text.',
+    )
     .addHelpText("after", exitCodeHelp("the file is good", "it has problems"))
     .action(
       action((file: string | undefined, { config, json }: { config?: string; json?: true }) => {
@@ -31,11 +35,14 @@ function checkFile(path: string | undefined, isJson: boolean, io: CommandIo): nu
   const result = parseConfig(readConfigFile(path), { name: path, env });
   const problems = result.ok ? [] : result.problems;
   const warnings = result.ok ? checkWarnings(result.config, io.clock.now()) : [];
+  const unpriced = result.ok ? unpricedNotice(result.config, io.clock.now()) : undefined;
+  const notices = unpriced === undefined ? [] : [unpriced];
   if (isJson) {
-    io.print(JSON.stringify({ ok: result.ok, problems, warnings }));
+    io.print(JSON.stringify({ ok: result.ok, problems, warnings, notices }));
   } else if (result.ok) {
     io.print(`${path}: good`);
     for (const warning of warnings) io.report(`warning: ${warning}`);
+    for (const notice of notices) io.report(`notice: ${notice}`);
   } else io.report(formatProblems(path, problems));
   return result.ok ? exitCodes.ok : exitCodes.failed;
 }

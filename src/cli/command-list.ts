@@ -4,6 +4,7 @@ const resources = {
   accounts: "customers: who owns applications and keys",
   applications: "programs that keys are issued to",
   keys: "API keys: create, rotate, limit, revoke, check leaks",
+  prices: "what calls cost: per target, versions, import of a list",
   environments: "deployment stages with their own hosts, models and keys",
   models: "models that callers can use, and their targets",
   plans: "sets of limits that keys are issued on",
@@ -82,5 +83,11 @@ async function loadResource(name: string): Promise<Command> {
   const { resourceSpecs } = await import("./resources/resources.ts");
   const spec = resourceSpecs.find((each) => each.name === name);
   if (spec === undefined) throw new Error(`there is no resource ${name}`);
-  return resourceCommand(spec);
+  const command = resourceCommand(spec);
+  if (name !== "prices") return command;
+  const { addPriceImport } = await import("./import-prices.ts");
+  return (made, run) => {
+    command(made, run);
+    addPriceImport(made, run);
+  };
 }

@@ -178,6 +178,7 @@ function attacks(): Record<string, FixtureRequest[]> {
       { query: { of: "accounts,applications,keys,pools" } },
       { query: { of: "keys", account_id: accountId } },
     ],
+    listPrices: [{}, { query: { version: "1" } }],
     getConfiguration: [{}],
     getStatus: [{}],
     listProcesses: [{}],

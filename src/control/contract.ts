@@ -9,6 +9,7 @@ export * from "./contract/keys.ts";
 export * from "./contract/live.ts";
 export * from "./contract/platform.ts";
 export * from "./contract/playground.ts";
+export * from "./contract/prices.ts";
 export * from "./contract/refusals.ts";
 export * from "./contract/session.ts";
 export * from "./contract/processes.ts";

@@ -13,6 +13,7 @@ import { poolOperations } from "./platform/pools.ts";
 import { refusalOperations } from "./platform/refusals.ts";
 import { budgetOperations } from "./budgets/budgets.ts";
 import { choicesOperation } from "./platform/choices.ts";
+import { priceOperations } from "./platform/prices.ts";
 import { configurationOperation } from "./platform/configuration.ts";
 import type { AdminServices } from "./services.ts";
 import { processOperations } from "./platform/processes.ts";
@@ -41,6 +42,7 @@ export function adminOperations(
     ...refusalOperations(services),
     ...auditOperations(services),
     ...platformOperations(services),
+    ...priceOperations(services),
     ...processOperations(services),
     ...liveOperations(services),
     overviewOperation(services),

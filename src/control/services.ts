@@ -11,7 +11,7 @@ import type { Peppers } from "../domain/keys/peppers.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 import type { ControlStore } from "../store/repositories/control-store.ts";
-import type { UsageStore } from "../store/store.ts";
+import type { PriceTables, UsageStore } from "../store/store.ts";
 import type { UsageReports } from "../store/usage-reports.ts";
 
 /** The dependencies of the operations; `app.ts` makes them once. */
@@ -19,6 +19,7 @@ export interface AdminServices {
   readonly store: Omit<ControlStore, "prune">;
   readonly reports: Omit<UsageReports, "admitted">;
   readonly usage: Pick<UsageStore, "erase">;
+  readonly prices: PriceTables;
   readonly refusals: RefusalFinder;
   readonly live: LiveReader;
   readonly clock: Clock;

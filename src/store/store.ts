@@ -2,6 +2,7 @@ import type { Key, KeySecret } from "../domain/keys/key.ts";
 import type { PepperedDigest } from "../domain/keys/peppers.ts";
 import type { Limits } from "../domain/limits/plan.ts";
 import type { Budget } from "../domain/money/budget.ts";
+import type { PriceTable } from "../domain/money/price.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 
 /**
@@ -264,6 +265,30 @@ export interface ResponseStore {
   ): Promise<readonly FoundResponse[]>;
   /** Returns whether one was there. */
   remove(wanted: WantedResponses): Promise<boolean>;
+}
+
+/** One version of the prices, without them. Times are milliseconds since the epoch. */
+export interface PriceVersion extends Pick<PriceTable, "version" | "validFrom"> {
+  readonly publishedAt: number;
+  /** Undefined: it applies, or will. */
+  readonly withdrawnAt: number | undefined;
+}
+
+/** Tables that calls may still need, and what tells that there are others. */
+export interface PricesSeen {
+  readonly state: string;
+  /** Undefined if they are those of the state that is known. */
+  readonly tables: readonly PriceTable[] | undefined;
+}
+
+/** The published tables of prices. All throw `StorageUnavailable`. */
+export interface PriceTables {
+  /** The tables that applied at a time, and all later ones; none if the state is known. */
+  load(since: number, known: string | undefined): Promise<PricesSeen>;
+  /** Newest first, at most as many as the limit. */
+  versions(limit: number): Promise<readonly PriceVersion[]>;
+  /** Withdrawn ones, too; undefined for a version that was never published. */
+  find(version: number): Promise<PriceTable | undefined>;
 }
 
 /** What identifies the installation that a database belongs to. */

@@ -335,6 +335,11 @@ const watching: Readonly<Record<string, RouteCase>> = {
     own: read.own,
     other: undefined,
   },
+  "GET /admin/v1/prices": {
+    prepare: at("/prices"),
+    own: "200 403 200 403 403 403",
+    other: undefined,
+  },
   "GET /admin/v1/configuration": {
     prepare: at("/configuration"),
     own: "200 403 200 403 403 403",

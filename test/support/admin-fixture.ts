@@ -106,6 +106,7 @@ export class AdminFixture implements AsyncDisposable {
     store: this.stores.control,
     reports: this.stores.reports,
     usage: this.stores.usage,
+    prices: this.stores.prices,
     refusals: {
       find: async (id) => this.refusals.find((refusal) => refusal.id === id),
       list: async ({ keyId, accountId }, limit) =>

@@ -85,12 +85,13 @@ async function openStores(config: Config, io: CommandIo): Promise<OpenStores> {
 }
 
 function servicesOf(
-  { control: store, reports, usage, peppers }: OpenStores,
+  { control: store, prices, reports, usage, peppers }: OpenStores,
   config: Config,
   { clock, random }: CommandIo,
 ): AdminServices {
   return {
     store,
+    prices,
     reports,
     usage,
     clock,

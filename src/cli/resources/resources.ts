@@ -16,6 +16,7 @@ import {
   pools,
   refusals,
 } from "./platform.ts";
+import { prices } from "./prices.ts";
 import { processes } from "./processes.ts";
 import { status } from "./status.ts";
 
@@ -30,6 +31,7 @@ export const resourceSpecs: readonly ResourceSpec[] = [
   tokens,
   sessions,
   usage,
+  prices,
   environments,
   models,
   plans,

@@ -24,6 +24,17 @@ export function effectivePrices(config: PricedConfig, at: number): EffectivePric
   return found;
 }
 
+/** A notice about targets whose calls have no cost; undefined: there are none. */
+export function unpricedNotice(config: PricedConfig, at: number): string | undefined {
+  const prices = effectivePrices(config, at);
+  const unpriced = [...prices].flatMap(([id, price]) => (price === undefined ? [id] : []));
+  if (unpriced.length === 0) return undefined;
+  return (
+    `not priced: ${unpriced.join(", ")}; their calls have no cost, and keys under a budget that ` +
+    "refuses cannot use them. Set `price` at the target, or add to `prices`"
+  );
+}
+
 /** When prices of the section begin, after a time: milliseconds since the epoch, soonest first. */
 export function laterPriceDates(config: PricedConfig, at: number): readonly number[] {
   const dates = config.prices.flatMap(({ validFrom }) => validFrom ?? []);
@@ -45,13 +56,19 @@ interface Lists {
 
 const ofOperator = "the configuration";
 
-function priceOf(
-  { price, upstream, model }: Target,
-  { config, section, shipped }: Lists,
-): TargetPrice | undefined {
+/** What lists call a target's model; undefined: nobody can tell. */
+export function listedAs(
+  { upstreams }: Pick<Config, "upstreams">,
+  { upstream, model }: Target,
+): ListedModel | undefined {
+  const settings = upstreams.get(upstream);
+  return settings?.kind.listedAs?.(settings.settings, model);
+}
+
+function priceOf(target: Target, { config, section, shipped }: Lists): TargetPrice | undefined {
+  const { price } = target;
   if (price !== undefined) return { price, source: ofOperator, confidence: "configured" };
-  const settings = config.upstreams.get(upstream);
-  const listed = settings?.kind.listedAs?.(settings.settings, model);
+  const listed = listedAs(config, target);
   if (listed === undefined) return undefined;
   const own = findListed(section, listed);
   if (own !== undefined) {

@@ -24,8 +24,10 @@ export interface Price extends TierRates {
   readonly tiers?: Readonly<Record<string, TierRates>> | undefined;
 }
 
+export const priceConfidences = ["configured", "high", "medium", "low"] as const;
+
 /** How sure a price is: `configured` by the operator, or how well the sources of a default agree. */
-export type PriceConfidence = "configured" | "high" | "medium" | "low";
+export type PriceConfidence = (typeof priceConfidences)[number];
 
 /** The price of a target, and who says so. */
 export interface TargetPrice {

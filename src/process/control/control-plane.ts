@@ -127,7 +127,6 @@ export class ControlPlane implements AsyncDisposable {
       store: this.storage.prices,
       clock,
       config: () => this.#config,
-      // The first process has its prices before it serves, and leads.
       publishes: () => this.#leader !== undefined || ["first", "alone"].includes(portUse),
       tell: (tables) => link.tell("prices", tables),
       events: telemetry.storage,
@@ -377,10 +376,11 @@ export class ControlPlane implements AsyncDisposable {
   }
 
   #createServices(): AdminServices {
-    const { control: store, reports, usage, lastUse } = this.storage;
+    const { control: store, prices, reports, usage, lastUse } = this.storage;
     const { clock, randomBytes } = this.#options;
     return {
       store,
+      prices,
       reports,
       usage,
       refusals: this.#pages,

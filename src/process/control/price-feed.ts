@@ -14,7 +14,7 @@ export interface PriceFeedOptions {
   readonly store: Pick<PriceStore, "publish" | "load">;
   readonly clock: Clock;
   readonly config: () => Config;
-  /** Whether this process publishes the prices of its configuration. */
+  /** The leader publishes, and the first process, which must have its prices before it serves. */
   readonly publishes: () => boolean;
   /** Sends the tables that calls may need to the main thread. */
   readonly tell: (tables: readonly PriceTable[]) => void;

@@ -1,6 +1,7 @@
 import { sql, type RawBuilder } from "kysely";
 import type { PriceTable } from "../../domain/money/price.ts";
 import type { Publication } from "../../domain/money/publication.ts";
+import type { PriceTables } from "../store.ts";
 import type { Queries, SqlConnection, Tables } from "./tables.ts";
 
 /** Decides in the transaction what to publish: what there is, the last version, and the time. */
@@ -10,21 +11,10 @@ export type PlanPrices = (
   now: number,
 ) => Publication;
 
-/** One version of the prices, without them. Times are milliseconds since the epoch. */
-export interface PriceVersion extends Pick<PriceTable, "version" | "validFrom"> {
-  readonly publishedAt: number;
-  /** Undefined: it applies, or will. */
-  readonly withdrawnAt: number | undefined;
+export interface PriceStore extends PriceTables {
+  /** Publishes what a plan wants, and returns it. */
+  publish(plan: PlanPrices): Promise<Publication>;
 }
-
-/** Tables that calls may still need, and what tells that there are others. */
-export interface PricesSeen {
-  readonly state: string;
-  /** Undefined if they are those of the state that is known. */
-  readonly tables: readonly PriceTable[] | undefined;
-}
-
-export type PriceStore = ReturnType<typeof pricesIn>;
 
 /** A process needs fewer; of more, the oldest are left out. */
 const mostTables = 1_000;
@@ -34,10 +24,9 @@ const mostTables = 1_000;
  * lane, because a publication reads before it writes. `now`: the time in milliseconds, of one clock
  * for all. All throw `StorageUnavailable`.
  */
-export function pricesIn(connection: SqlConnection, now: () => RawBuilder<number>) {
+export function pricesIn(connection: SqlConnection, now: () => RawBuilder<number>): PriceStore {
   return {
-    /** Publishes what a plan wants, and returns it. */
-    publish(plan: PlanPrices): Promise<Publication> {
+    publish(plan) {
       return connection.change(async (queries) => {
         const time = await sql<{ now: number }>`select ${now()} as now`.execute(queries);
         const at = time.rows[0]?.now ?? 0;
@@ -64,8 +53,7 @@ export function pricesIn(connection: SqlConnection, now: () => RawBuilder<number
       });
     },
 
-    /** The tables that applied at a time, and all later ones. */
-    load(since: number, known: string | undefined): Promise<PricesSeen> {
+    load(since, known) {
       return connection.read(async (queries) => {
         const { rows } = await sql<{ state: string }>`
           select coalesce(max(version), 0) || '-' || count(withdrawn_at) as state
@@ -76,8 +64,7 @@ export function pricesIn(connection: SqlConnection, now: () => RawBuilder<number
       });
     },
 
-    /** Newest first, at most as many as the limit. */
-    versions(limit: number): Promise<readonly PriceVersion[]> {
+    versions(limit) {
       return connection.read(async (queries) => {
         const rows = await queries
           .selectFrom("priceTables")
@@ -89,8 +76,7 @@ export function pricesIn(connection: SqlConnection, now: () => RawBuilder<number
       });
     },
 
-    /** Withdrawn ones, too; undefined for a version that was never published. */
-    find(version: number): Promise<PriceTable | undefined> {
+    find(version) {
       return connection.read(async (queries) => {
         const query = queries.selectFrom("priceTables").selectAll();
         const row = await query.where("version", "=", version).executeTakeFirst();
