@@ -90,7 +90,8 @@ function routeOf(
     const text = `Invalid URL (${request.method} ${new URL(request.url).pathname})`;
     return { reply: errorReply(new WireError(404, { message: text })) };
   }
-  return { kind: route.kind, plan: (incoming) => planOpenAiCall(route, incoming, parts) };
+  const kind = route.kind === "responses" ? "chat" : route.kind;
+  return { kind, plan: (incoming) => planOpenAiCall(route, incoming, parts) };
 }
 
 interface Incoming extends IncomingCall {

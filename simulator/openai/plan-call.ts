@@ -4,11 +4,13 @@ import { jsonReply, type Reply } from "../reply.ts";
 import { isRecord, type JsonRecord, parseJson, stringOf } from "../json.ts";
 import { chatReply } from "./answers.ts";
 import { embeddingsReply, readEmbeddingRequest } from "./embeddings.ts";
+import { responsesReply } from "../responses/answers.ts";
+import { readResponsesRequest } from "../responses/request.ts";
 import { readChatRequest } from "./request.ts";
 import { refusalReply, WireError, wrongKey, wrongType } from "./errors.ts";
 
 type OpenAiRoute =
-  | { readonly kind: "chat" | "embeddings" }
+  | { readonly kind: "chat" | "responses" | "embeddings" }
   | { readonly kind: "models"; readonly model: string | undefined };
 
 /** Undefined if this wire has no such path. `path` comes without `/v1`. */
@@ -19,6 +21,7 @@ export function openAiRoute(method: string, path: string): OpenAiRoute | undefin
   }
   if (method !== "POST") return undefined;
   if (path === "/chat/completions") return { kind: "chat" };
+  if (path === "/responses") return { kind: "responses" };
   return path === "/embeddings" ? { kind: "embeddings" } : undefined;
 }
 
@@ -46,6 +49,12 @@ export async function planOpenAiCall(
       const read = readEmbeddingRequest(body);
       call.update({ promptTokens: read.promptTokens });
       return { fault, reply: embeddingsReply(read, fault) };
+    }
+    case "responses": {
+      const read = readResponsesRequest(body, parts.contextWindow);
+      call.update({ promptTokens: read.promptTokens, isStreamed: read.isStreamed });
+      const created = Math.floor(parts.clock.now() / 1000);
+      return { fault, reply: responsesReply(read, { id: call.id, created, model }, fault) };
     }
     case "chat": {
       const read = readChatRequest(body, parts.contextWindow);

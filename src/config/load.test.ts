@@ -123,6 +123,7 @@ describe("a valid file", () => {
         headers: {},
         query: {},
         quirks: new Set(),
+        responses: new Map(),
         forwardFields: [],
         dropFields: [],
         maxTokensField: "as_sent",

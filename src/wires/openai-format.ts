@@ -1,4 +1,5 @@
-import type { AnswerFormat } from "../domain/chat/conversation.ts";
+import type { AnswerFormat, Conversation } from "../domain/chat/conversation.ts";
+import { nearestEffort } from "../domain/chat/thinking-effort.ts";
 import { flagOf, isObject, objectOf, textOf } from "../domain/json-fields.ts";
 import { fieldNames, fieldsBeyond } from "./fields.ts";
 
@@ -25,3 +26,10 @@ export function readFormat(format: unknown, within?: string): AnswerFormat | und
 
 const typeField = fieldNames("type");
 const schemaFields = fieldNames("name description schema strict");
+
+/** The effort that was asked for, or the one for the budget that was. */
+export function effortOf({ thinking }: Conversation): string | undefined {
+  if (thinking === undefined) return undefined;
+  const { effort, budget } = thinking;
+  return effort ?? (budget === undefined ? undefined : nearestEffort(budget));
+}

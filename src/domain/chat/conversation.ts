@@ -86,6 +86,8 @@ export interface Thinking {
   readonly mode?: "enabled" | "disabled" | "adaptive" | undefined;
   /** How much of the thoughts the caller wants to read. */
   readonly display?: string | undefined;
+  /** The same in the words of Responses: `auto`, `concise` or `detailed`. */
+  readonly summary?: string | undefined;
 }
 
 export interface Turn {
@@ -236,6 +238,7 @@ export interface Tool {
   readonly name: string;
   /** Group of a Responses tool. */
   readonly namespace?: string | undefined;
+  readonly namespaceDescription?: string | undefined;
   readonly description?: string | undefined;
   /** JSON schema of a function's arguments, of an object. */
   readonly parameters?: Readonly<Record<string, unknown>> | undefined;

@@ -8,15 +8,26 @@ import { createChatCodec } from "../shared/openai/chat-codec.ts";
 import { forwardedFields } from "../shared/openai/forwarded-fields.ts";
 import { requestIdHeader } from "../shared/openai/read-failure.ts";
 import { createAuthorizer, jsonHeaders } from "./authorize.ts";
-import type { OpenAiSettings } from "./config.ts";
+import type { Conversation } from "../../domain/chat/conversation.ts";
+import { writeResponsesRequest } from "../../wires/responses/write-request.ts";
+import { createResponsesCodec, ownFields } from "../shared/openai/responses-codec.ts";
+import type { OpenAiSettings, ResponsesTargets } from "./config.ts";
+
+/** With what the targets of the upstream say. */
+export type TargetedSettings = OpenAiSettings & { readonly responses?: ResponsesTargets };
 
 /** Any server that speaks OpenAI's wire format: vLLM, Ollama, llama.cpp, Azure, OpenAI itself. */
 export function createOpenAiAdapter(
-  settings: OpenAiSettings,
+  settings: TargetedSettings,
   { clock, newToolCallId, onTrouble }: AdapterServices,
 ): UpstreamAdapter {
   const post = requestTo(settings);
   const rules = { ...settings, fields: forwardedFields(settings.forwardFields) };
+  const responsesRules = {
+    forwarded: ownFields.union(new Set(settings.forwardFields)),
+    dropFields: settings.dropFields,
+    isStrict: false,
+  };
   const onUnknownFinish = unknownFinishReport(onTrouble);
   const { quirks } = settings;
   const isAlwaysStreamed = quirks.has("streams_only");
@@ -29,16 +40,29 @@ export function createOpenAiAdapter(
     },
     { newToolCallId, onUnknownFinish, isAnsweredWhole: quirks.has("ignores_stream") },
   );
+  const responses = createResponsesCodec(
+    (conversation, model) => {
+      const { body, adjusted } = writeResponsesRequest(conversation, model, responsesRules);
+      const request = post("/responses", JSON.stringify(body));
+      return { request, adjusted, askedTier: askedTier(body["service_tier"]) };
+    },
+    { newToolCallId, onUnknownFinish },
+  );
+  const isByResponses = (alias: string, model: string): boolean =>
+    settings.responses?.get(alias)?.has(model) === true;
+  const codecFor = (request: Conversation, model: string): typeof chat =>
+    isByResponses(request.model, model) ? responses : chat;
   return {
     chat: {
-      origin: ({ model, upstream }) => ({
-        wire: "chat",
+      origin: ({ alias, model, upstream }) => ({
+        wire: isByResponses(alias, model) ? "responses" : "chat",
         model,
         account: `${upstream} ${settings.baseUrl}`,
       }),
       takesChoiceCount: !quirks.has("one_choice"),
       takesImageUrls: !quirks.has("no_image_urls"),
-      ...chat,
+      encode: (request, model) => codecFor(request, model).encode(request, model),
+      encodeStream: (request, model) => codecFor(request, model).encodeStream(request, model),
     },
     embeddings: createEmbeddingCodec({
       settings,

@@ -11,7 +11,7 @@ import {
   text,
 } from "../../settings/values.ts";
 import { type Quirk, quirkNames, quirks } from "../../wires/chat/quirks.ts";
-import type { FieldsOf } from "../kind.ts";
+import type { FieldsOf, FileTarget } from "../kind.ts";
 import { type Profile, profileNames, profiles, usual } from "./profiles.ts";
 
 /** Sluice sets these itself, or they belong to one connection and are never forwarded. */
@@ -243,4 +243,31 @@ export function buildSettings(upstream: Fields): OpenAiSettings {
     drop_fields: [...(profile.drop_fields ?? []), ...upstream.drop_fields],
     quirks: new Set([...(profile.quirks ?? []), ...upstream.quirks]),
   });
+}
+
+/** The section of a target of kind `openai` for its model. */
+export const targetSections = {
+  chat: z
+    .strictObject({
+      api: z
+        .enum(["chat", "responses"])
+        .prefault("chat")
+        .describe("API for chat: chat completions, or OpenAI's Responses."),
+    })
+    .optional(),
+  embedding: z.strictObject({}).optional(),
+};
+
+/** The targets that are called by Responses: models by alias. */
+export type ResponsesTargets = ReadonlyMap<string, ReadonlySet<string>>;
+
+export function responsesTargets(
+  targets: readonly FileTarget<typeof targetSections>[],
+): ResponsesTargets {
+  const models = new Map<string, Set<string>>();
+  for (const { alias, model, kind, section } of targets) {
+    if (kind !== "chat" || section?.api !== "responses") continue;
+    models.set(alias, (models.get(alias) ?? new Set()).add(model));
+  }
+  return models;
 }

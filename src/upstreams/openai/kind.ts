@@ -1,9 +1,15 @@
-import type { TargetSections, UpstreamKind } from "../kind.ts";
+import type { UpstreamKind } from "../kind.ts";
 import { listedAtUrl } from "../shared/listed-model.ts";
-import { createOpenAiAdapter } from "./adapter.ts";
-import { buildSettings, contradictions, fields, type OpenAiSettings } from "./config.ts";
+import { createOpenAiAdapter, type TargetedSettings } from "./adapter.ts";
+import {
+  buildSettings,
+  contradictions,
+  fields,
+  responsesTargets,
+  targetSections,
+} from "./config.ts";
 
-export const openaiKind: UpstreamKind<typeof fields, TargetSections, OpenAiSettings> = {
+export const openaiKind: UpstreamKind<typeof fields, typeof targetSections, TargetedSettings> = {
   name: "openai",
   about: "OpenAI's, spoken by many servers: `profile` names those that Sluice knows",
   fields,
@@ -11,7 +17,10 @@ export const openaiKind: UpstreamKind<typeof fields, TargetSections, OpenAiSetti
   // Python and Node servers keep it for five seconds unless told otherwise.
   idleConnections: "4s",
   contradictions,
-  build: ({ name, fields: written }) => [{ name, settings: buildSettings(written) }],
+  targetSections,
+  build: ({ name, fields: written, targets }) => [
+    { name, settings: { ...buildSettings(written), responses: responsesTargets(targets) } },
+  ],
   createAdapter: createOpenAiAdapter,
   listedAs: ({ baseUrl }, model) => listedAtUrl(baseUrl, model),
 };

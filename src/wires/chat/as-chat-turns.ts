@@ -66,8 +66,12 @@ export function isResult(block: Block): block is ToolResultBlock {
   return block.type === "tool-result";
 }
 
-/** The content of a result. Chat cannot say that a tool failed, but its text can. */
-function asError({ content: sent, isError, at: path }: ToolResultBlock): readonly ResultContent[] {
+/** The content of a result. OpenAI's wires cannot say that a tool failed, but its text can. */
+export function asError({
+  content: sent,
+  isError,
+  at: path,
+}: ToolResultBlock): readonly ResultContent[] {
   const content = sent.map(inWords);
   if (isError !== true) return content;
   const at = content.findIndex(({ type }) => type === "text");
@@ -81,4 +85,10 @@ function asError({ content: sent, isError, at: path }: ToolResultBlock): readonl
 function nameOf(block: ResultContent): "image" | "file" | undefined {
   if (block.type === "image") return "image";
   return block.type === "document" && block.text === undefined ? "file" : undefined;
+}
+
+/** Whether it tells nothing to a wire that does not know the block. */
+export function isLost(block: Block | ResultContent): boolean {
+  if (block.type === "tool-result") return block.content.some(isLost);
+  return block.type === "foreign" && block.text === undefined;
 }

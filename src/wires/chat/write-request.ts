@@ -1,17 +1,15 @@
 import { nothingAdjusted } from "../../domain/chat/answer.ts";
 import {
   type AdjustedFields,
-  type Block,
   type Conversation,
   fieldOf,
   flatNameOf,
-  type ResultContent,
   type Tool,
   type ToolChoice,
   type ToolKind,
 } from "../../domain/chat/conversation.ts";
-import { nearestEffort } from "../../domain/chat/thinking-effort.ts";
-import { asChatTurns, type ChatTurns } from "./as-chat-turns.ts";
+import { effortOf } from "../openai-format.ts";
+import { asChatTurns, type ChatTurns, isLost } from "./as-chat-turns.ts";
 import { writeMark } from "./cache-marks.ts";
 import { choiceField } from "./read-request.ts";
 import { type MessageRules, MessageWriter, type Written } from "./write-message.ts";
@@ -102,17 +100,6 @@ function adjustedIn(
     adjusted.set(fieldOf(conversation, "turns"), "server-blocks-dropped");
   }
   return adjusted;
-}
-
-function isLost(block: Block | ResultContent): boolean {
-  if (block.type === "tool-result") return block.content.some(isLost);
-  return block.type === "foreign" && block.text === undefined;
-}
-
-function effortOf({ thinking }: Conversation): string | undefined {
-  if (thinking === undefined) return undefined;
-  const { effort, budget } = thinking;
-  return effort ?? (budget === undefined ? undefined : nearestEffort(budget));
 }
 
 function writeCaps(

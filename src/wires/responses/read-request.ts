@@ -77,5 +77,5 @@ function readThinking(reasoning: JsonObject | undefined): Thinking | undefined {
   const effort = textOf(reasoning["effort"]);
   const summary = textOf(reasoning["summary"]) ?? textOf(reasoning["generate_summary"]);
   if (effort === undefined && summary === undefined) return undefined;
-  return { effort, display: summary === undefined ? undefined : "summarized" };
+  return { effort, display: summary === undefined ? undefined : "summarized", summary };
 }

@@ -24,14 +24,16 @@ export function readTools(body: JsonObject, toolItems: readonly ToolItem[]): Off
   const tools: Tool[] = [];
   const dropped = new Map<string, string>();
   let firstDropped: string | undefined;
-  const read = (definitions: unknown, list: string, namespace?: string): void => {
+  const read = (definitions: unknown, list: string, group: ToolGroup = {}): void => {
     objectsIn(definitions).forEach((definition, index) => {
       const at = `${list}[${index}]`;
       const type = textOf(definition["type"]) ?? "";
       if (type === "namespace") {
-        read(definition["tools"], `${at}.tools`, textOf(definition["name"]));
+        const namespaceDescription = textOf(definition["description"]);
+        const namespace = textOf(definition["name"]);
+        read(definition["tools"], `${at}.tools`, { namespace, namespaceDescription });
       } else if (isKind(type)) {
-        tools.push(readTool(definition, type, { at, namespace }));
+        tools.push({ ...readTool(definition, type, at), ...group });
       } else {
         firstDropped ??= at;
         dropped.set(`tools.${hostedTypes[type] === true ? type : "unknown"}`, "dropped");
@@ -84,14 +86,13 @@ const hostedTypes = fieldNames(
     "web_search_2025_08_26 web_search_preview web_search_preview_2025_03_11",
 );
 
-type ToolPlace = Pick<Tool, "at" | "namespace">;
+type ToolGroup = Pick<Tool, "namespace" | "namespaceDescription">;
 
-function readTool(definition: JsonObject, kind: ToolKind, { at, namespace }: ToolPlace): Tool {
+function readTool(definition: JsonObject, kind: ToolKind, at: string): Tool {
   const format = objectOf(definition["format"]);
   return {
     kind,
     name: textOf(definition["name"]) ?? "",
-    namespace,
     description: textOf(definition["description"]),
     parameters: objectOf(definition["parameters"]),
     strict: flagOf(definition["strict"]),

@@ -16,7 +16,8 @@ const mostDepth = 4;
  * or an object that says nothing, along with an answer.
  */
 export function errorIn(body: JsonObject, depth = 0): JsonObject | undefined {
-  const given = body["error"] ?? body["errors"];
+  // The last is Amazon's, of a path that it does not know.
+  const given = body["error"] ?? body["errors"] ?? body["Output"];
   if (given === undefined || given === null) return undefined;
   const error = listOf(given) === undefined ? given : listOf(given)?.[0];
   if (isObject(error)) {

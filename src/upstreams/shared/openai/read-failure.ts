@@ -75,7 +75,12 @@ const tooLargeForAccount =
 
 /** Names of the error, the most precise one first. */
 function namesOf(body: JsonObject | undefined): readonly unknown[] {
-  return [body?.["code"], body?.["type"], body?.["status"]];
+  return [body?.["code"], body?.["type"], body?.["status"], amazonsName(body?.["__type"])];
+}
+
+/** The last part of `com.amazon.coral.service#UnknownOperationException`. */
+function amazonsName(type: unknown): string | undefined {
+  return textOf(type)?.split("#").at(-1);
 }
 
 function codesOf(body: JsonObject | undefined): ReadonlySet<string> {
