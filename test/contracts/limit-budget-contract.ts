@@ -37,7 +37,9 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     return fixture.store.acquire({ callId, scopes: scope, tokens, budgets, reserveNano });
   }
 
-  function tell(spend: readonly StoredSpend[] = [], isComplete = true): void {
+  async function tell(spend: readonly StoredSpend[] = [], isComplete = true): Promise<void> {
+    // A note is no use before a store has looked at what it keeps.
+    await fixture.pass(2_000);
     const processes = [fixture.store.process];
     fixture.hearSpend({ epoch: 1, isWhole: true, spend, isComplete, processes });
   }
@@ -52,7 +54,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     decisions.filter(({ isAdmitted }) => isAdmitted).length;
 
   test("of 1,000 calls at once exactly those that it is for fit, and as many more as are settled lower", async () => {
-    tell();
+    await tell();
     const budget = budgetOf(100 * 70);
     const first = await Promise.all(
       repeat(1_000, (index) => acquire([budget], 70, `first ${index}`)),
@@ -65,7 +67,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
   });
 
   test("a refusal says what was spent and reserved, and that running calls fill it", async () => {
-    tell();
+    await tell();
     const budget = budgetOf(100);
     await acquire([budget], 60, "spent");
     await fixture.store.settle("spent", 1, 20);
@@ -85,7 +87,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
   });
 
   test("all budgets must have room, and a refusal charges neither them nor tokens", async () => {
-    tell();
+    await tell();
     const [wide, narrow] = [budgetOf(1_000), budgetOf(50, { id: "narrow" })];
     await acquire([wide, narrow], 40);
     const before = await fixture.left(scope);
@@ -96,14 +98,14 @@ export function budgetContract(fixture: LimitStoreFixture): void {
   });
 
   test("when tokens refuse, no money is reserved", async () => {
-    tell();
+    await tell();
     const budget = budgetOf(100);
     expect(await acquire([budget], 60, "large", 20_000_000)).toMatchObject({ dimension: "tokens" });
     expect((await acquire([budget], 100)).isAdmitted).toBe(true);
   });
 
   test("a call that costs nothing is never refused, and one that cost more than it reserved counts whole", async () => {
-    tell();
+    await tell();
     const budget = budgetOf(100);
     await acquire([budget], 90, "over");
     await fixture.store.settle("over", 1, 150);
@@ -112,7 +114,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
   });
 
   test("is settled once, and an unknown cost is what was reserved", async () => {
-    tell();
+    await tell();
     const budget = budgetOf(100);
     await acquire([budget], 60, "call");
     await fixture.store.settle("call", 1, 10);
@@ -128,16 +130,16 @@ export function budgetContract(fixture: LimitStoreFixture): void {
 
   test("counts what others have stored, and never its own stored calls twice", async () => {
     const budget = budgetOf(100);
-    tell([stored({ "": 20, other: 30 })]);
+    await tell([stored({ "": 20, other: 30 })]);
     await acquire([budget], 25, "own");
     await fixture.store.settle("own", 1, 25);
-    tell([stored({ "": 20, other: 30, [fixture.store.process]: 25 })]);
+    await tell([stored({ "": 20, other: 30, [fixture.store.process]: 25 })]);
     expect(await acquire([budget], 26)).toMatchObject({ budget: { spentNano: 75 } });
     expect((await acquire([budget], 25)).isAdmitted).toBe(true);
   });
 
   test("each period counts by itself", async () => {
-    tell();
+    await tell();
     const november = budgetOf(100);
     const december = {
       ...november,
@@ -149,14 +151,14 @@ export function budgetContract(fixture: LimitStoreFixture): void {
   });
 
   test("a limit that is lowered or raised holds for the next call", async () => {
-    tell();
+    await tell();
     await acquire([budgetOf(100)], 60);
     expect((await acquire([budgetOf(50)], 1)).isAdmitted).toBe(false);
     expect((await acquire([budgetOf(61)], 1)).isAdmitted).toBe(true);
   });
 
   test("the largest budget is counted to the last nano-USD", async () => {
-    tell();
+    await tell();
     const budget = budgetOf(9_000_000_000_000_000);
     expect((await acquire([budget], 8_999_999_999_999_998)).isAdmitted).toBe(true);
     expect((await acquire([budget], 3)).isAdmitted).toBe(false);
@@ -166,7 +168,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
   });
 
   test("until all is known that was spent, nothing is admitted under a budget", async () => {
-    tell([], false);
+    await tell([], false);
     const asking = acquire([budgetOf(100)], 1);
     expect(await asking.catch((error: unknown) => error)).toMatchObject({
       status: 503,

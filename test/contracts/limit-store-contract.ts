@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { budgetContract } from "./limit-budget-contract.ts";
 import { countingContract } from "./limit-counting-contract.ts";
 import { guaranteeContract } from "./limit-guarantee-contract.ts";
 import { debtContract } from "./limit-debt-contract.ts";
@@ -25,6 +26,7 @@ export function limitStoreContract(name: string, create: CreateLimitStore): void
     describe("debt", () => debtContract(fixture));
     describe("late settlement", () => lateSettlementContract(fixture));
     describe("a guarantee", () => guaranteeContract(fixture));
+    describe("money", () => budgetContract(fixture));
     describe("known attacks", () => attackContract(fixture));
   });
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { parseValkeyUrl } from "../../src/domain/addresses.ts";
 import { systemClock, type Clock } from "../../src/domain/clock.ts";
+import { BudgetTally } from "../../src/store/limits/budget-tally.ts";
 import {
   ValkeyClient,
   type ValkeyClientOptions,
@@ -41,7 +42,7 @@ export async function limitsOver(
     client,
     clock: systemClock,
     random: Math.random,
-    process: `process${(processes += 1)}`,
+    tally: new BudgetTally(`process${(processes += 1)}`),
     processes: () => 1,
     timeoutMs: 60_000,
     onError(error) {

@@ -6,6 +6,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { parseValkeyUrl } from "../../domain/addresses.ts";
 import type { ReadLimits } from "../../domain/live-facts.ts";
 import type { LimitStore } from "../../store/limits/limit-store.ts";
+import { BudgetTally } from "../../store/limits/budget-tally.ts";
 import { ValkeyClient } from "../../store/limits/valkey/client.ts";
 import { ValkeyLimits } from "../../store/limits/valkey/limit-store.ts";
 import type { Trust } from "../../store/limits/valkey/trust.ts";
@@ -48,12 +49,13 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
   const { storage: events, metrics } = telemetry;
   const client = clientOf(store, timeoutMs);
   const process = crypto.randomUUID();
+  const tally = new BudgetTally(process);
   const processes = createProcessCount({ dataDir: config.dataDir, own: config.processes, clock });
   const limits = new ValkeyLimits({
     client,
     clock,
     random,
-    process,
+    tally,
     processes,
     timeoutMs,
     onAlone: (reason) => events.shares.failedAnew({ store: name, reason }),
@@ -73,6 +75,8 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
   return {
     store: limits,
     read: (of) => limits.read(of),
+    chargesAs: process,
+    hearSpend: (note) => limits.hearSpend(note),
     sharing: slots,
     lack: () => lackOf(trust, clock),
     async start() {

@@ -46,10 +46,6 @@ export class BudgetTally {
     return this.#isComplete;
   }
 
-  get epoch(): number {
-    return this.#epoch;
-  }
-
   /** Of the processes that may serve calls. */
   get processes(): readonly string[] {
     return this.#processes;
@@ -80,6 +76,10 @@ export class BudgetTally {
   /** What the database has, by process. */
   storedOf(scope: BudgetScope): Readonly<Record<string, number>> {
     return this.#stored.get(keyOf(scope)) ?? {};
+  }
+
+  all(): Iterable<Tally> {
+    return this.#tallies.values();
   }
 
   tallyOf(scope: BudgetScope): Tally {

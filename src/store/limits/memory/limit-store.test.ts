@@ -1,8 +1,6 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ManualClock } from "../../../../test/support/manual-clock.ts";
 import { limitStoreContract } from "../../../../test/contracts/limit-store-contract.ts";
-import { budgetContract } from "../../../../test/contracts/limit-budget-contract.ts";
-import { LimitStoreFixture } from "../../../../test/contracts/limit-store-fixture.ts";
 import { MemoryLimitStore } from "./limit-store.ts";
 import { minuteScopes } from "../../../domain/limits/limit-scope.ts";
 
@@ -18,14 +16,6 @@ for (const random of [0, 0.5, 1]) {
       }),
   );
 }
-
-describe("money in memory", () => {
-  const fixture = new LimitStoreFixture(
-    (clock) => new MemoryLimitStore({ clock, random: () => 0 }),
-  );
-  beforeEach(() => fixture.reset());
-  budgetContract(fixture);
-});
 
 describe("memory limit store", () => {
   test("answers without a promise", () => {

@@ -1,47 +1,13 @@
 import type { ValkeyScript } from "./client.ts";
 import { trustAfterMs } from "./trust.ts";
+import { parametersScript, sinceScript, timeScript } from "./since-script.ts";
+import { spendScript } from "./spend-scripts.ts";
 import { windowScript } from "./window-script.ts";
-
-/**
- * The first key of each script says since when the server has all data, in milliseconds, and of
- * which run and how many evictions it knew then. Whoever finds that it has lost some begins anew.
- */
-const sinceScript = `
-local function sinceOf()
-  local found = redis.pcall('GET', KEYS[1])
-  local since, run, evicted =
-    string.match(type(found) == 'string' and found or '', '^(%d+):(%x*):(%d*)$')
-  since = tonumber(since)
-  if since and since <= now then return since, run, tonumber(evicted) end
-  return nil, '', nil
-end
-
-local function beginAt(since, run, evicted)
-  redis.call('SET', KEYS[1], string.format('%.0f:%s:%s', since, run, evicted or ''))
-end
-
-local function evictedKeys()
-  return tonumber(string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)') or 0)
-end
-`;
-
-const parametersScript = `
-local taken = 0
-local function take()
-  taken = taken + 1
-  return ARGV[taken]
-end
-local function takeNumber() return tonumber(take()) end
-local process = take()
-`;
 
 /** Looks whether the server is the one that it was, each second. */
 export const checkScript: ValkeyScript = {
   name: "check",
-  text: `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-${sinceScript}
+  text: `${timeScript}${sinceScript}
 local since, knownRun, knownEvicted = sinceOf()
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
 local evicted = evictedKeys()
@@ -56,16 +22,18 @@ return { 0, now, now - since, evicted }
 /**
  * Decides about a request under all of its scopes, or none: { 0 admitted | 1 refused | 2 the server
  * has not all data | 3 a window was unreadable, now, slot, lease, windows }. With an admission, the
- * process may lease what it will need until the slot ends: at most an equal part of what is left.
+ * process may lease what it will need until the slot ends: at most an equal part of what is left. With
+ * budgets among the keys, their refusals are those of `spend`.
  */
 export const decideScript: ValkeyScript = {
   name: "decide",
-  text: `${windowScript}${sinceScript}${parametersScript}
+  text: `${windowScript}${sinceScript}${parametersScript}${spendScript}
+local last = #KEYS - takeNumber()
 local requests, tokens, overrun = takeNumber(), takeNumber(), takeNumber()
 local parts = takeNumber()
 local wished = { takeNumber(), takeNumber(), takeNumber() }
 local windows = {}
-for i = 2, #KEYS do
+for i = 2, last do
   local counted = takeNumber()
   local w = open(KEYS[i], counted)
   w.counted, w.isRequests, w.ownOpen = counted, take() == 'r', takeNumber()
@@ -106,6 +74,13 @@ for _, over in ipairs(windows) do
       all[#all + 1] = explained(w)
     end
     return all
+  end
+end
+if last < #KEYS then
+  local refused = spend(last + 1, since)
+  if refused then
+    for _, w in ipairs(windows) do refused[#refused + 1] = told(w) end
+    return refused
   end
 end
 for _, w in ipairs(windows) do w:charge(amountOf(w)) end

@@ -4,6 +4,7 @@ import {
   type LimitScope,
   type LimitState,
 } from "../../../domain/limits/limit-scope.ts";
+import type { SpendNote } from "../../../domain/money/budget.ts";
 import type {
   CountDecision,
   LimitDecision,
@@ -11,11 +12,13 @@ import type {
   LimitStore,
   RefusedByLimit,
 } from "../limit-store.ts";
-import { budgetsUnavailable } from "../budget-tally.ts";
-import { countedSlotsOf, firstOf, heldTo, overrunLimit, stateOf } from "../decision.ts";
-import type { Parameter, ValkeyClient } from "./client.ts";
+import { type BudgetTally, refusedByBudget } from "../budget-tally.ts";
+import { firstOf, stateOf } from "../decision.ts";
+import type { ValkeyClient } from "./client.ts";
+import { type Asked, decideRequest, isRefused, type Outcome } from "./decide-request.ts";
 import { Leases, type LeaseRest } from "./leases.ts";
 import { decideScript } from "./limit-scripts.ts";
+import { OpenCalls } from "./open-calls.ts";
 import {
   charge,
   chargeAlone,
@@ -25,24 +28,16 @@ import {
   OwnWindows,
   refusalByShare,
   type Demanded,
-  type OwnWindow,
 } from "./own-windows.ts";
-import { readDecision, type Decided } from "./read-reply.ts";
+import { readDecision, type Decided, type DecidedSpend } from "./read-reply.ts";
 import { readWindows } from "./read-windows.ts";
-import {
-  applyHere,
-  keysOf,
-  Reports,
-  stepsOf,
-  type Account,
-  type ReportsOptions,
-  type Step,
-} from "./reports.ts";
-import { WindowNames, type RequestWindows } from "./scopes.ts";
+import { Reports, stepsOf, type ReportsOptions } from "./reports.ts";
+import { WindowNames } from "./scopes.ts";
+import { ServerSpend, type SpendAsk } from "./server-spend.ts";
 import { Trust, type TrustOptions } from "./trust.ts";
 
 export interface ValkeyLimitsOptions
-  extends Omit<ReportsOptions, "trust" | "client">, TrustOptions {
+  extends Omit<ReportsOptions, "trust" | "client" | "process">, TrustOptions {
   readonly client: Pick<ValkeyClient, "run" | "shards" | "onConnection">;
   /** From 0 to 1; jitters the retries of callers that were refused together. */
   readonly random: () => number;
@@ -50,27 +45,9 @@ export interface ValkeyLimitsOptions
   readonly processes: () => number;
   /** Whether to ask for leases. Default: true. */
   readonly isLeasing?: boolean;
+  /** Of this process. */
+  readonly tally: BudgetTally;
 }
-
-interface OpenCall {
-  readonly account: Account;
-  readonly names: RequestWindows;
-  readonly slot: number;
-  readonly reserved: number;
-  /** Tokens charged for the call so far. */
-  charged: number;
-  /** Tokens it may use beyond that. */
-  overrun: number;
-}
-
-interface Asked extends Demanded {
-  readonly names: RequestWindows;
-  readonly account: Account;
-  readonly own: readonly OwnWindow[];
-}
-
-type Admitted = { readonly slot: number; readonly state: LimitState };
-type Outcome = Admitted | RefusedByLimit;
 
 /** Half of the time after which the server forgets what calls could still use. */
 const openToldMs = 60_000;
@@ -86,8 +63,11 @@ export class ValkeyLimits implements LimitStore {
   readonly #names: WindowNames;
   readonly #own: OwnWindows;
   readonly #reports: Reports;
-  readonly #calls = new Map<string, OpenCall>();
+  readonly #calls: OpenCalls;
   readonly #leases: Leases;
+  readonly #spend: ServerSpend;
+  /** Whether the server did not know what was spent. */
+  #isSpendDue = true;
   #isEnded = false;
   #stopTimer = (): void => undefined;
 
@@ -99,7 +79,10 @@ export class ValkeyLimits implements LimitStore {
     this.#own = new OwnWindows(now);
     this.#leases = new Leases(now);
     this.trust = new Trust(options);
-    this.#reports = new Reports({ ...options, trust: this.trust });
+    this.#spend = new ServerSpend(options);
+    this.#reports = new Reports({ ...options, process: this.process, trust: this.trust });
+    const [own, leases, reports, trust] = [this.#own, this.#leases, this.#reports, this.trust];
+    this.#calls = new OpenCalls({ own, leases, reports, trust });
     client.onConnection(() => this.trust.disconnected());
   }
 
@@ -115,14 +98,20 @@ export class ValkeyLimits implements LimitStore {
     return asked.map((names) => {
       const told = states?.get(names);
       if (told !== undefined) return told;
-      const own = this.#own.peek(names, this.#reports.slot);
-      return stateOf(firstOf(own), own, this.#reports.serverMs);
+      return this.#stateOf(names.scopes);
     });
+  }
+
+  /** As this process has counted. */
+  #stateOf(scopes: readonly LimitScope[]): LimitState {
+    const own = this.#own.peek(this.#names.of(scopes), this.#reports.slot);
+    return stateOf(firstOf(own), own, this.#reports.serverMs);
   }
 
   /** Looks at the server, and does so each second from now on. */
   async begin(): Promise<void> {
     await this.#reports.look(this.#names.sinceKeys);
+    await this.#lookAtSpend();
     this.#schedule();
   }
 
@@ -132,6 +121,7 @@ export class ValkeyLimits implements LimitStore {
     this.#stopTimer();
     for (const ended of this.#leases.takeEnded(Infinity)) this.#giveBack(ended);
     await this.#reports.tellAll();
+    if (this.trust.answers) await this.#spend.tell();
   }
 
   /** Does what is due. Runs by itself once started. */
@@ -144,6 +134,12 @@ export class ValkeyLimits implements LimitStore {
       await this.#reports.correct(this.#reports.accountOf(names), [], [own]);
     }
     await this.#reports.tellAll();
+    await this.#lookAtSpend();
+  }
+
+  /** What is spent under budgets, as the control thread tells it. */
+  hearSpend(note: SpendNote): void {
+    this.#spend.hear(note);
   }
 
   count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision> {
@@ -162,24 +158,34 @@ export class ValkeyLimits implements LimitStore {
       return Promise.resolve();
     }
     const demand = { requests: 1, tokens: 0 };
-    return this.#tell(this.#reports.accountOf(names), stepsOf({ own, demand }, slot, -1), names);
+    const steps = stepsOf({ own, demand }, slot, -1);
+    return this.#calls.tell(this.#reports.accountOf(names), steps, names);
   }
 
   get process(): string {
-    return this.#options.process;
+    return this.#options.tally.process;
   }
 
   acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision> {
     const { callId, scopes, tokens, mostTokens = tokens, counted } = request;
+    const { random, tally } = this.#options;
     if (!isTokenCount(tokens)) throw new RangeError(`cannot reserve ${tokens} tokens`);
-    if ((request.reserveNano ?? 0) > 0) throw budgetsUnavailable();
     const overrun = Math.max(0, mostTokens - tokens);
     const requests = counted === undefined ? 1 : 0;
-    const outcome = this.#decide(scopes, { requests, tokens }, overrun);
+    const { budgets, reserveNano = 0 } = request;
+    let spend: SpendAsk | undefined;
+    if (budgets !== undefined && reserveNano > 0) {
+      // What is known here is less than what the server knows, and is enough when nothing is left.
+      const full = tally.refusal(budgets, reserveNano);
+      if (full !== undefined) return refusedByBudget(full, this.#stateOf(scopes), random);
+      spend = this.#spend.ask(callId, budgets, reserveNano);
+    }
+    const outcome = this.#decide(scopes, { requests, tokens }, overrun, spend);
     const read = (made: Outcome): LimitDecision => {
       if (isRefused(made)) return made;
+      if (budgets !== undefined && spend === undefined) this.#spend.free(callId, budgets);
       const names = this.#names.of(scopes);
-      this.#calls.set(callId, {
+      this.#calls.add(callId, {
         account: this.#reports.accountOf(names),
         names,
         slot: made.slot,
@@ -195,89 +201,53 @@ export class ValkeyLimits implements LimitStore {
   use(callId: string, tokens: number): void | Promise<void> {
     if (!isTokenCount(tokens)) return undefined;
     this.#advance();
-    const call = this.#calls.get(callId);
-    if (call === undefined) return undefined;
-    const more = tokens - call.charged;
-    if (more <= 0) return undefined;
-    const overrun = Math.min(more, call.overrun);
-    call.charged = tokens;
-    call.overrun -= overrun;
-    const own = this.#own.of(call.names, this.#reports.slot).filter(isOfTokens);
-    openOverrun(own, -overrun);
-    const step = { kind: "m", slot: this.#reports.slot, amount: more, reserved: 0 } as const;
-    const steps = own.map((of) => ({ own: of, ...step }));
-    return this.#tell(call.account, steps, call.names);
+    return this.#calls.use(callId, tokens);
   }
 
-  settle(callId: string, tokens: number): void | Promise<void> {
-    const now = this.#advance();
-    const call = this.#calls.get(callId);
-    if (call === undefined) return undefined;
-    this.#calls.delete(callId);
-    const { account, names, slot, reserved, charged, overrun } = call;
-    const own = this.#own.of(names, this.#reports.slot).filter(isOfTokens);
-    // Runs where calls end, so it must not throw: an invalid count keeps the charge.
-    const used = isTokenCount(tokens) ? tokens : charged;
-    const difference = used - charged;
-    openOverrun(own, -overrun);
-    if (difference === 0 && overrun === 0) return undefined;
-    if (difference <= 0 && charged === reserved) {
-      const rest = { requests: 0, tokens: -difference, overrun };
-      if (this.#leases.giveBack({ names, slot, rest }, now)) {
-        openOverrun(own, overrun);
-        for (const { window } of own) window.adjust(slot, difference);
-        return undefined;
-      }
-    }
-    const step = { kind: "s", slot, amount: difference, reserved } as const;
-    return this.#tell(
-      account,
-      own.map((of) => ({ own: of, ...step })),
-      names,
-    );
+  settle(callId: string, tokens: number, costNano?: number): void | Promise<void> {
+    const settling = this.#calls.settle(callId, tokens, this.#advance());
+    const spending = this.#spend.settle(callId, costNano, this.trust.answers);
+    if (spending === undefined) return settling;
+    return spending.catch((error: unknown) => void this.#reports.failed(error));
   }
 
   #decide(
     scopes: readonly LimitScope[],
     demand: Demanded["demand"],
     overrun: number,
+    spend?: SpendAsk,
   ): Outcome | Promise<Outcome> {
     const now = this.#advance();
     const names = this.#names.of(scopes);
     const account = this.#reports.accountOf(names);
     const own = this.#own.of(names, this.#reports.slot);
-    const asked = { scopes, demand, overrun, names, account, own };
-    const leased = this.#leases.take(names, { ...demand, overrun }, now);
+    const asked = { scopes, demand, overrun, names, account, own, spend };
+    const leased =
+      spend === undefined ? this.#leases.take(names, { ...demand, overrun }, now) : undefined;
     if (leased !== undefined) {
       // What its call may use beyond its charge is open with the lease.
       charge(asked, leased.slot);
       return leased;
     }
     const isDecided = this.trust.decides && now >= account.lostUntilMs;
-    return isDecided ? this.#ask(asked) : this.#decideAlone(asked, true);
+    return isDecided ? this.#ask(asked) : this.#decideApart(asked);
   }
 
   async #ask(asked: Asked): Promise<Outcome> {
-    const { clock, client, random, process, processes, isLeasing = true } = this.#options;
-    const { names, account, own, demand, overrun } = asked;
+    const { clock, client, random, processes, isLeasing = true } = this.#options;
+    const { names, account, own, demand, overrun, spend } = asked;
     // In the order of the connection: first what the server has not heard.
     if (account.steps.length > 0) void this.#reports.flush(account);
-    const wish = isLeasing ? this.#leases.wish(names, this.#reports.slot) : undefined;
-    const { requests = 0, tokens = 0, overrun: more = 0 } = wish ?? {};
+    const wish =
+      isLeasing && spend === undefined ? this.#leases.wish(names, this.#reports.slot) : undefined;
+    const { overrun: more = 0 } = wish ?? {};
     openOverrun(own, overrun + more);
     const sentAtMs = clock.monotonic();
-    const parameters: Parameter[] = [process, demand.requests, demand.tokens, overrun];
-    parameters.push(wish === undefined ? 0 : 4 * processes(), requests, tokens, more);
-    for (const of of own) {
-      const { scope, window } = of;
-      const sort = scope.unit === "requests" ? "r" : "t";
-      parameters.push(countedSlotsOf(scope), sort, Math.max(0, window.overrun - more));
-      parameters.push(...[scope.limit, heldTo(scope), overrunLimit(scope)].map(String));
-      of.openToldAtMs = sentAtMs;
-    }
+    const terms = { process: this.process, wish, parts: 4 * processes(), sentAtMs };
+    const { keys, parameters } = decideRequest(asked, terms);
     let decided: Decided;
     try {
-      const reply = await client.run(decideScript, keysOf(account, own), parameters);
+      const reply = await client.run(decideScript, keys, parameters);
       decided = readDecision(reply, asked, random);
     } catch (error) {
       openOverrun(own, -overrun - more);
@@ -288,6 +258,7 @@ export class ValkeyLimits implements LimitStore {
     if (decided.is !== "admitted") openOverrun(own, -overrun - more);
     switch (decided.is) {
       case "admitted": {
+        if (spend !== undefined) this.#spend.admitted(spend);
         const { slot, state, lease, now: serverMs } = decided;
         openOverrun(own, lease.overrun - more);
         charge(asked, slot);
@@ -299,18 +270,64 @@ export class ValkeyLimits implements LimitStore {
         }
         return { slot, state };
       }
+      case "apart":
+        if (spend === undefined) throw new TypeError("no money was asked for");
+        return this.#full(spend, decided.spend, decided.state);
       case "refused":
+        if (spend !== undefined) this.#spend.refused(spend);
         this.#reports.compare(account, own, decided.windows);
         return decided.refusal;
       case "young":
         this.trust.young(decided.ageMs);
-        return this.#decideAlone(asked, true);
+        return this.#decideApart(asked);
       case "broken":
         this.#reports.unreadable(account, own);
-        return this.#decideAlone(asked, true);
+        return this.#decideApart(asked);
       default:
         return decided satisfies never;
     }
+  }
+
+  /** Tokens within the share of this process; money by the server, as long as that answers. */
+  #decideApart(asked: Asked): Outcome | Promise<Outcome> {
+    const { spend } = asked;
+    return spend === undefined ? this.#decideAlone(asked, true) : this.#decideMoney(asked, spend);
+  }
+
+  async #decideMoney(asked: Asked, ask: SpendAsk): Promise<Outcome> {
+    if (!this.trust.answers) throw this.#spend.unavailable(ask);
+    const deciding = this.#spend.decide(ask).catch((error: unknown) => {
+      void this.#reports.failed(error);
+      throw this.#spend.unavailable(ask, error);
+    });
+    const decided = await deciding;
+    if (decided.is !== "admitted") {
+      return this.#full(ask, decided, this.#stateOf(asked.scopes));
+    }
+    try {
+      const made = this.#decideAlone(asked, true);
+      if (isRefused(made)) this.#spend.refused(ask);
+      return made;
+    } catch (error) {
+      this.#spend.refused(ask);
+      throw error;
+    }
+  }
+
+  #full(ask: SpendAsk, decided: DecidedSpend, state: LimitState): RefusedByLimit {
+    this.#isSpendDue ||= decided.is === "unknown";
+    return refusedByBudget(this.#spend.refusal(ask, decided), state, this.#options.random);
+  }
+
+  /** Looks whether the server is to be told all that was spent. */
+  async #lookAtSpend(): Promise<void> {
+    if (!this.trust.answers) return;
+    const isDue = this.#isSpendDue;
+    this.#isSpendDue = false;
+    await this.#spend
+      .tell()
+      .then(() => this.#spend.look(isDue))
+      .catch((error: unknown) => void this.#reports.failed(error));
   }
 
   /** Decides within the share of this process. `isTold`: the server is to hear of it. */
@@ -337,6 +354,7 @@ export class ValkeyLimits implements LimitStore {
     let outcome: Outcome | undefined;
     let closed: unknown;
     try {
+      if (asked.spend !== undefined) throw this.#spend.unavailable(asked.spend, error);
       outcome = this.#decideAlone(asked, false, error);
     } catch (thrown) {
       closed = thrown;
@@ -368,14 +386,6 @@ export class ValkeyLimits implements LimitStore {
     this.#reports.note(this.#reports.accountOf(names), stepsOf({ own, demand: rest }, slot, -1));
   }
 
-  /** Applies steps here, and tells the server: at once, or with others if the key is busy. */
-  #tell(account: Account, steps: readonly Step[], names: RequestWindows): Promise<void> {
-    for (const step of steps) applyHere(step);
-    this.#reports.note(account, steps);
-    if (!this.trust.answers || this.#leases.isBusy(names)) return Promise.resolve();
-    return this.#reports.flush(account);
-  }
-
   #schedule(): void {
     if (this.#isEnded) return;
     this.#stopTimer = this.#options.clock.schedule(() => {
@@ -393,8 +403,4 @@ export class ValkeyLimits implements LimitStore {
     this.#reports.advance(now);
     return now;
   }
-}
-
-function isRefused(outcome: Outcome): outcome is RefusedByLimit {
-  return "isAdmitted" in outcome;
 }

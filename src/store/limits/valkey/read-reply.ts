@@ -23,6 +23,29 @@ export interface Lease {
   readonly overrun: number;
 }
 
+/** What a decision about money alone is. */
+export type DecidedSpend =
+  | { readonly is: "admitted" | "unknown" }
+  | {
+      readonly is: "full";
+      /** Place of the budget in the request. */
+      readonly which: number;
+      readonly spentNano: number;
+      readonly reservedNano: number;
+    };
+
+export function readSpend(reply: unknown): DecidedSpend {
+  const [verdict, , , which, spent, reserved] = listOf(reply);
+  if (verdict === 0) return { is: "admitted" };
+  if (verdict !== 4) return { is: "unknown" };
+  return {
+    is: "full",
+    which: numberOf(which),
+    spentNano: numberOf(spent),
+    reservedNano: numberOf(reserved),
+  };
+}
+
 interface Told {
   /** The server's time, in milliseconds. */
   readonly now: number;
@@ -43,6 +66,9 @@ export type Decided = Told &
         readonly refusal: RefusedByLimit;
         readonly windows: readonly WindowTold[];
       }
+    /** A budget has no room. */
+    /** A budget has no room, or what was spent is not known. */
+    | { readonly is: "apart"; readonly spend: DecidedSpend; readonly state: LimitState }
     /** The server has not had all data for long enough. */
     | { readonly is: "young"; readonly ageMs: number }
     | { readonly is: "broken" }
@@ -76,6 +102,13 @@ export function readDecision(reply: unknown, asked: Demanded, random: () => numb
       return { ...time, is: "young", ageMs: numberOf(extra) };
     case 3:
       return { ...time, is: "broken" };
+    case 4:
+    case 5: {
+      const windows = told.slice(-asked.scopes.length).map(numbersOf);
+      const charges = chargesOf(asked, time.slot, (index) => contentsTold(windows[index]));
+      const state = stateOf(firstOf(charges), charges, time.now);
+      return { ...time, is: "apart", spend: readSpend(reply), state };
+    }
     default:
       throw new TypeError("Valkey has not answered with a decision");
   }

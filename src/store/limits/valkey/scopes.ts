@@ -55,6 +55,6 @@ export function shardOf(name: string, shards: number): number {
   return shards === 1 ? 0 : Bun.hash.crc32(name) % shards;
 }
 
-function sinceKeyOf(shard: number): string {
+export function sinceKeyOf(shard: number): string {
   return `${prefix}:{${shard}}:since`;
 }
