@@ -161,9 +161,8 @@ class History {
         // As a server that was killed and has read its snapshot: another run, on new connections.
         this.#isSaved = false;
         await this.#server.command("SWAPDB", "0", savedIn);
-        const [at = "0"] = String((await this.#server.command("GET", sinceKey)) ?? "0::").split(
-          ":",
-        );
+        const found = await this.#server.command("GET", sinceKey);
+        const [at = "0"] = typeof found === "string" ? found.split(":") : [];
         await this.#server.command("SET", sinceKey, `${at}:${"0".repeat(40)}:`);
         for (const { line } of this.#processes) line.reconnected();
         return;

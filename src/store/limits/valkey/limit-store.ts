@@ -52,6 +52,8 @@ export interface ValkeyLimitsOptions
 /** Half of the time after which the server forgets what calls could still use. */
 const openToldMs = 60_000;
 const tickMs = 100;
+/** A request whose tokens are not known yet. */
+const oneRequest = { requests: 1, tokens: 0 };
 
 /**
  * Limits that all processes share in Valkey. Every admission is also counted here, so that this
@@ -95,11 +97,7 @@ export class ValkeyLimits implements LimitStore {
     const asked = lists.map((scopes) => this.#names.of(scopes));
     const { client } = this.#options;
     const states = this.trust.decides ? await readWindows(client, asked) : undefined;
-    return asked.map((names) => {
-      const told = states?.get(names);
-      if (told !== undefined) return told;
-      return this.#stateOf(names.scopes);
-    });
+    return asked.map((names) => states?.get(names) ?? this.#stateOf(names.scopes));
   }
 
   /** As this process has counted. */
@@ -121,7 +119,7 @@ export class ValkeyLimits implements LimitStore {
     this.#stopTimer();
     for (const ended of this.#leases.takeEnded(Infinity)) this.#giveBack(ended);
     await this.#reports.tellAll();
-    if (this.trust.answers) await this.#spend.tell();
+    await this.#lookAtSpend();
   }
 
   /** Does what is due. Runs by itself once started. */
@@ -143,7 +141,7 @@ export class ValkeyLimits implements LimitStore {
   }
 
   count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision> {
-    const outcome = this.#decide(scopes, { requests: 1, tokens: 0 }, 0);
+    const outcome = this.#decide({ scopes, demand: oneRequest, overrun: 0 });
     const read = (made: Outcome): CountDecision =>
       isRefused(made) ? made : { isAdmitted: true, counted: { scopes, slot: made.slot } };
     return outcome instanceof Promise ? outcome.then(read) : read(outcome);
@@ -157,8 +155,7 @@ export class ValkeyLimits implements LimitStore {
       for (const { window } of own) window.uncount(slot);
       return Promise.resolve();
     }
-    const demand = { requests: 1, tokens: 0 };
-    const steps = stepsOf({ own, demand }, slot, -1);
+    const steps = stepsOf({ own, demand: oneRequest }, slot, -1);
     return this.#calls.tell(this.#reports.accountOf(names), steps, names);
   }
 
@@ -180,7 +177,7 @@ export class ValkeyLimits implements LimitStore {
       if (full !== undefined) return refusedByBudget(full, this.#stateOf(scopes), random);
       spend = this.#spend.ask(callId, budgets, reserveNano);
     }
-    const outcome = this.#decide(scopes, { requests, tokens }, overrun, spend);
+    const outcome = this.#decide({ scopes, demand: { requests, tokens }, overrun }, spend);
     const read = (made: Outcome): LimitDecision => {
       if (isRefused(made)) return made;
       if (budgets !== undefined && spend === undefined) this.#spend.free(callId, budgets);
@@ -211,13 +208,9 @@ export class ValkeyLimits implements LimitStore {
     return spending.catch((error: unknown) => void this.#reports.failed(error));
   }
 
-  #decide(
-    scopes: readonly LimitScope[],
-    demand: Demanded["demand"],
-    overrun: number,
-    spend?: SpendAsk,
-  ): Outcome | Promise<Outcome> {
+  #decide(demanded: Demanded, spend?: SpendAsk): Outcome | Promise<Outcome> {
     const now = this.#advance();
+    const { scopes, demand, overrun } = demanded;
     const names = this.#names.of(scopes);
     const account = this.#reports.accountOf(names);
     const own = this.#own.of(names, this.#reports.slot);
