@@ -95,6 +95,8 @@ export interface StoredCalls {
    * `StorageUnavailable`.
    */
   next(request: StoredCallsRequest): Promise<CallBatch | undefined>;
+  /** The alerts that were noted when some of these calls were stored. */
+  alertsOf(callIds: readonly string[]): Promise<readonly BudgetAlert[]>;
   /** The receiver has the batch. */
   confirm(holder: string, batch: CallBatch): Promise<void>;
 }
@@ -109,8 +111,24 @@ export interface StoredCallsRequest {
 
 export interface CallBatch {
   readonly calls: readonly UsageRecord[];
+  /** Noted when these calls were stored. */
+  readonly alerts: readonly BudgetAlert[];
   /** The place of the last of them in the order. */
   readonly end: number;
+}
+
+/** Percentages of a budget that were reached at once, each the first time in a period. */
+export interface BudgetAlert {
+  /** The same each time that it is read. */
+  readonly id: string;
+  /** With the mode and the limit of then. */
+  readonly budget: Budget;
+  readonly periodId: string;
+  /** Ascending. */
+  readonly thresholds: readonly number[];
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly spentNano: number;
 }
 
 /** Rows not stored because they came too late. */

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { Calendar } from "../../src/domain/money/calendar.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { StoredBudget } from "../../src/store/entities.ts";
+import type { BudgetAlert } from "../../src/store/store.ts";
 import type { SqlStores } from "../../src/store/repositories/open-stores.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { insertKey } from "./control-fixtures.ts";
@@ -267,6 +268,110 @@ export function budgetContract(name: string, open: OpenGateways): void {
           budgets.list({}, { limit: 10 }),
         );
         expect(items).toEqual([]);
+      });
+    });
+
+    describe("alerts", () => {
+      let stores: SqlStores;
+      beforeEach(async () => {
+        stores = await begin(2);
+        await stores.storedCalls.next(turn);
+        await insert(stores, budgetOf("monthly", { limitNano: 100, mode: "warn" }));
+      });
+      const turn = { holder: "one", nowMs: 1_000, untilMs: 2_000, limit: 50 };
+      const at = { startedAt: now };
+      const alertOf = ({ id, thresholds, spentNano }: BudgetAlert) =>
+        `${id.split(".")[1]}: ${thresholds.join()} at ${spentNano}`;
+
+      /** What the next delivery has, and confirms. */
+      async function delivered(): Promise<readonly string[]> {
+        const batch = await stores.storedCalls.next(turn);
+        if (batch === undefined) return [];
+        await stores.storedCalls.confirm("one", batch);
+        return batch.alerts.map(alertOf);
+      }
+
+      const raise = async (limitNano: number) =>
+        stores.control.change(async ({ budgets }) => {
+          const budget = await budgets.get("monthly");
+          if (budget !== undefined) await budgets.update({ ...budget, limitNano });
+        });
+
+      test("each threshold is told once, those of one moment together, and none early", async () => {
+        const told: string[] = [];
+        for (const [id, costNano] of [30, 19, 1, 29, 1, 19, 1, 50].entries()) {
+          await stores.usage.insert([recordOf(`req_${id}`, { ...at, costNano })]);
+          told.push(...(await delivered()));
+        }
+        expect(told).toEqual(["2026-11: 50 at 50", "2026-11: 80 at 80", "2026-11: 100 at 100"]);
+        await insert(stores, budgetOf("other", { limitNano: 100 }));
+        await stores.usage.insert([recordOf("last", { ...at, costNano: 5 })]);
+        expect(await delivered()).toEqual(["2026-11: 50,80,100 at 155"]);
+      });
+
+      test("0.4 of 15 USD is not 99 percent, and a nano less than the limit is not all of it", async () => {
+        const limitNano = 9_000_000 * usd;
+        await insert(stores, budgetOf("large", { limitNano, alerts: [99, 100] }));
+        await insert(stores, budgetOf("small", { limitNano: 15 * usd, alerts: [99] }));
+        await raise(limitNano);
+        await stores.usage.insert([recordOf("req_1", { ...at, costNano: 400_000_000 })]);
+        expect(await delivered()).toEqual([]);
+        const costNano = limitNano - 400_000_000 - 1;
+        await stores.usage.insert([recordOf("req_2", { ...at, costNano })]);
+        const told = await delivered();
+        expect(told.filter((text) => text.includes("100"))).toEqual([]);
+        await stores.usage.insert([recordOf("req_3", { ...at, costNano: 1 })]);
+        expect(await delivered()).toHaveLength(2);
+      });
+
+      test("a raise makes those possible again that it leaves behind, and so does a new period", async () => {
+        await stores.usage.insert([recordOf("req_1", { ...at, costNano: 85 })]);
+        expect(await delivered()).toEqual(["2026-11: 50,80 at 85"]);
+        await raise(120);
+        await stores.usage.insert([recordOf("req_2", { ...at, costNano: 1 })]);
+        // 50 percent of the higher limit are still reached.
+        expect(await delivered()).toEqual([]);
+        await stores.usage.insert([recordOf("req_3", { ...at, costNano: 10 })]);
+        expect(await delivered()).toEqual(["2026-11: 80 at 96"]);
+        const startedAt = Date.UTC(2026, 11, 1);
+        await stores.usage.insert([recordOf("req_4", { startedAt, costNano: 60 })]);
+        expect(await delivered()).toEqual(["2026-12: 50 at 60"]);
+      });
+
+      test("what a raise has made possible again was told before, though nobody took it yet", async () => {
+        await stores.usage.insert([recordOf("req_1", { ...at, costNano: 60 })]);
+        await raise(200);
+        await stores.usage.insert([recordOf("req_2", { ...at, costNano: 60 })]);
+        expect(await delivered()).toEqual(["2026-11: 50 at 60", "2026-11: 50 at 120"]);
+      });
+
+      test("who has stored calls again, or got no answer, finds the same alerts", async () => {
+        const rows = [recordOf("req_1", { ...at, costNano: 60 }), recordOf("req_2", at)];
+        await stores.usage.insert(rows);
+        const first = await stores.storedCalls.next(turn);
+        await raise(110);
+        for (const each of gateways) await each.usage.insert(rows);
+        expect(first?.alerts.map(alertOf)).toEqual(["2026-11: 50 at 60"]);
+        expect(await stores.storedCalls.next(turn)).toEqual(first);
+        expect(await stores.storedCalls.alertsOf(["req_0", "req_1"])).toEqual([]);
+        expect(await stores.storedCalls.alertsOf(["req_1", "req_2"])).toEqual(first?.alerts ?? []);
+      });
+
+      test("two leaders that store at once tell each threshold once", async () => {
+        const rows = Array.from({ length: 60 }, (_, index) =>
+          recordOf(`req_${index}`, { ...at, costNano: 2 }),
+        );
+        await Promise.all(
+          rows.map((row, index) => gateways[index % gateways.length]?.usage.insert([row])),
+        );
+        const batches = [await stores.storedCalls.next(turn)];
+        if (batches[0] !== undefined) await stores.storedCalls.confirm("one", batches[0]);
+        batches.push(await stores.storedCalls.next(turn));
+        expect(batches.flatMap((batch) => batch?.alerts.map(alertOf) ?? [])).toEqual([
+          "2026-11: 50 at 50",
+          "2026-11: 80 at 80",
+          "2026-11: 100 at 100",
+        ]);
       });
     });
 

@@ -1,15 +1,19 @@
 import { Webhook } from "standardwebhooks";
 import { z } from "zod";
 
-const payload = z.object({
-  type: z.literal("usage.recorded"),
-  data: z.array(z.looseObject({ id: z.string() })),
-});
+const row = z.looseObject({ id: z.string() });
+const payload = z.union([
+  z.object({ type: z.literal("usage.recorded"), data: z.array(row) }),
+  z.object({ type: z.enum(["budget.threshold", "budget.exhausted"]), data: row }),
+]);
+type Row = z.output<typeof row>;
 
 export interface WebhookReceiver extends AsyncDisposable {
   readonly url: string;
   /** Ids of the rows of accepted requests, in order. */
-  readonly rows: readonly z.output<typeof payload>["data"][number][];
+  readonly rows: readonly Row[];
+  /** Events of budgets in accepted requests, in order, repeats included. */
+  readonly alerts: readonly { readonly type: string; readonly data: Row }[];
   /** `webhook-id` of every request, refused ones included. */
   readonly messages: readonly string[];
   /** Status of the answers. */
@@ -20,7 +24,8 @@ export const webhookSecret = `whsec_${Buffer.from("a key of at least 24 bytes").
 
 /** Accepts events whose signature is right. */
 export function startWebhookReceiver(): WebhookReceiver {
-  const rows: z.output<typeof payload>["data"] = [];
+  const rows: Row[] = [];
+  const alerts: { type: string; data: Row }[] = [];
   const messages: string[] = [];
   const server = Bun.serve({
     port: 0,
@@ -33,13 +38,16 @@ export function startWebhookReceiver(): WebhookReceiver {
         return new Response(null, { status: receiver.status, headers });
       }
       const sent = new Webhook(webhookSecret).verify(body, Object.fromEntries(request.headers));
-      rows.push(...payload.parse(sent).data);
+      const event = payload.parse(sent);
+      if (event.type === "usage.recorded") rows.push(...event.data);
+      else alerts.push(event);
       return new Response(null, { status: 204 });
     },
   });
   const receiver: WebhookReceiver = {
     url: `http://127.0.0.1:${server.port}/usage`,
     rows,
+    alerts,
     messages,
     status: 200,
     async [Symbol.asyncDispose]() {

@@ -3,17 +3,23 @@ import type { Clock } from "../../domain/clock.ts";
 import type { WebhookSettings } from "../../domain/settings.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { wait } from "../../domain/waiting/wait.ts";
-import type { CallBatch, StoredCalls } from "../../store/store.ts";
+import type { BudgetAlert, CallBatch, StoredCalls } from "../../store/store.ts";
 
 export interface WebhookSenderOptions {
   readonly calls: StoredCalls;
   /** The event of a call, as JSON. */
   readonly eventOf: (call: UsageRecord) => string;
+  readonly alertEventOf: (alert: BudgetAlert) => AlertEvent;
   /** Tells this gateway from others on the database. */
   readonly holder: string;
   readonly settings: WebhookSettings;
   readonly clock: Clock;
   readonly on: WebhookEvents;
+}
+
+export interface AlertEvent {
+  readonly type: string;
+  readonly data: object;
 }
 
 export interface WebhookEvents {
@@ -28,7 +34,10 @@ const lookMs = 1_000;
 /** How much longer than a request a gateway keeps its turn, whose clock may differ from others'. */
 const turnMs = 60_000;
 
-/** Posts events in the order in which calls were stored, one batch at a time until it is taken. */
+/**
+ * Posts events in the order in which calls were stored, one batch at a time until it is taken. Alerts
+ * follow the calls that caused them.
+ */
 export class WebhookSender {
   readonly #options: WebhookSenderOptions;
   readonly #end = new AbortController();
@@ -68,7 +77,7 @@ export class WebhookSender {
       await this.#post(batch);
       await calls.confirm(holder, batch);
       this.#failures = 0;
-      on.eventsSent(batch.calls.length);
+      on.eventsSent(batch.calls.length + batch.alerts.length);
       return true;
     } catch (error) {
       this.#failures += 1;
@@ -77,9 +86,14 @@ export class WebhookSender {
     }
   }
 
-  async #post({ calls }: CallBatch): Promise<void> {
-    const { settings, clock, eventOf } = this.#options;
-    const body = `{"type":"usage.recorded","data":[${calls.map(eventOf).join(",")}]}`;
+  async #post({ calls, alerts }: CallBatch): Promise<void> {
+    const { eventOf, alertEventOf } = this.#options;
+    await this.#send(`{"type":"usage.recorded","data":[${calls.map(eventOf).join(",")}]}`);
+    for (const alert of alerts) await this.#send(JSON.stringify(alertEventOf(alert)));
+  }
+
+  async #send(body: string): Promise<void> {
+    const { settings, clock } = this.#options;
     const signature = signWebhook(body, settings.secret.reveal(), clock.now());
     const response = await fetch(settings.url, {
       method: "POST",

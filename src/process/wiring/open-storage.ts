@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
+import { alertEventOf } from "../../control/budgets/alert-event.ts";
 import { viewCall } from "../../control/usage/call-row.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
@@ -12,7 +13,7 @@ import { spoolRoot } from "../../ledger/spool/process-folder.ts";
 import { digestRenewal, LastUse } from "../../keys/last-use.ts";
 import { AuditCheckpoints } from "../../store/audit-checkpoints.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
-import type { DatabaseOwner, UsageStore } from "../../store/store.ts";
+import type { BudgetAlert, DatabaseOwner, UsageStore } from "../../store/store.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
 import { refuseFolder } from "../../store/sqlite/connection/open-database.ts";
 import { openKeyFile } from "../../store/disk/key-file.ts";
@@ -105,8 +106,8 @@ function openJobs(options: StorageOptions, stores: DatabaseStores) {
   const machine = `${hostname()}:${resolve(config.dataDir)}`;
   const { file: fileSettings, webhook } = config.ledger.events;
   const eventFile = fileSettings && new RotatedFile(fileSettings, () => clock.now());
-  const usage = eventFile === undefined ? store : withFile(store, eventFile);
-  const about = { calls, eventOf, holder: machine, clock, on };
+  const usage = eventFile === undefined ? store : withFile(stores, eventFile);
+  const about = { calls, eventOf, alertEventOf, holder: machine, clock, on };
   const sender = webhook && new WebhookSender({ ...about, settings: webhook });
   const ingest = new Ingest({
     root: spoolRoot(config.dataDir),
@@ -180,12 +181,22 @@ function throwUnlessUnavailable(error: unknown): void {
 const operator = { accountId: undefined };
 const eventOf = (call: UsageRecord): string => JSON.stringify(viewCall(call, operator));
 
+function alertLineOf(alert: BudgetAlert): string {
+  const { type, data } = alertEventOf(alert);
+  return JSON.stringify({ type, ...data });
+}
+
 /** Rows leave the spool once the file has them, too: a crash in between repeats events. */
-function withFile(store: UsageStore, file: RotatedFile): UsageStore {
+function withFile(
+  { usage: store, storedCalls }: Pick<DatabaseStores, "usage" | "storedCalls">,
+  file: RotatedFile,
+): UsageStore {
   return {
     async insert(records) {
       await store.insert(records);
-      await file.append(records.map(eventOf)).catch((cause: unknown) => {
+      const alerts = await storedCalls.alertsOf(records.map(({ id }) => id));
+      const lines = [...records.map(eventOf), ...alerts.map(alertLineOf)];
+      await file.append(lines).catch((cause: unknown) => {
         // No row is at fault, so all of them are tried again.
         throw new StorageUnavailable("the events of the ledger cannot be written", { cause });
       });

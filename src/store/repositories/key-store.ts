@@ -3,7 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { KeySecret } from "../../domain/keys/key.ts";
 import type { EndedKey, KeyChange, KeyChanges, KeyStore, RenewedSecret } from "../store.ts";
 import type { Budget } from "../../domain/money/budget.ts";
-import { readBudget } from "./budgets/budgets.ts";
+import { readPlainBudget } from "./budgets/budgets.ts";
 import type { BudgetRow, Queries, Row, SqlConnection } from "./tables.ts";
 import { bumpKeys, currentEpoch } from "./control/key-epochs.ts";
 import { readKey, selectKeys } from "./control/keys.ts";
@@ -143,7 +143,7 @@ async function findBudgets(
   const known = new Map<string, Budget>();
   const found = new Map<string, Budget[]>();
   for (const { ofKey, ...row } of rows) {
-    const { note: _note, alerts: _alerts, revision: _revision, ...budget } = readBudget(row);
+    const budget = readPlainBudget(row);
     const shared = known.get(budget.id) ?? budget;
     known.set(budget.id, shared);
     found.set(ofKey, [...(found.get(ofKey) ?? []), shared]);

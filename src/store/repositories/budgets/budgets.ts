@@ -33,6 +33,12 @@ export function readBudget({ alerts, ...row }: BudgetRow): StoredBudget {
   return { ...present(row), alerts: thresholds.map(Number) };
 }
 
+/** What processes decide by, without what is only managed. */
+export function readPlainBudget(row: BudgetRow): Budget {
+  const { alerts: _alerts, note: _note, revision: _revision, ...budget } = readBudget(row);
+  return budget;
+}
+
 /** A budget with what is spent of it in its current period. */
 export interface BudgetState extends PeriodSpend {
   readonly budget: StoredBudget;

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
-import type { CallBatch, StoredCalls, StoredCallsRequest } from "../../store.ts";
+import { alertsBetween, alertsOfCalls } from "../budgets/alerts.ts";
+import type { BudgetAlert, CallBatch, StoredCalls, StoredCallsRequest } from "../../store.ts";
 import type { Queries, SqlConnection, UsageRow } from "../tables.ts";
 import { toRecord } from "./usage-row.ts";
 
@@ -18,6 +19,10 @@ export class SqlStoredCalls implements StoredCalls {
     // Most of the time there are none, and nothing is written.
     if (!(await this.#connection.read(hasMore))) return undefined;
     return this.#connection.change((queries) => take(queries, request));
+  }
+
+  alertsOf(callIds: readonly string[]): Promise<readonly BudgetAlert[]> {
+    return this.#connection.read((queries) => alertsOfCalls(queries, callIds));
   }
 
   confirm(holder: string, { end }: CallBatch): Promise<void> {
@@ -56,5 +61,8 @@ async function take(
     select * from usage where sequence > ${cursor.position}
     order by sequence limit ${limit}`.execute(queries);
   const last = rows.at(-1);
-  return last && { calls: rows.map(toRecord), end: last.sequence };
+  if (last === undefined) return undefined;
+  const { sequence: end } = last;
+  const alerts = await alertsBetween(queries, { after: cursor.position, until: end });
+  return { calls: rows.map(toRecord), alerts, end };
 }

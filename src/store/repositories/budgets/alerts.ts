@@ -1,0 +1,55 @@
+import { type RawBuilder, sql } from "kysely";
+import type { BudgetAlert } from "../../store.ts";
+import { rowsOf } from "../row.ts";
+import type { AlertRow, BudgetRow, Queries } from "../tables.ts";
+import { readPlainBudget } from "./budgets.ts";
+
+/** The alerts of calls behind one place in the order of storing and up to another. */
+export function alertsBetween(
+  queries: Queries,
+  { after, until }: { readonly after: number; readonly until: number },
+): Promise<readonly BudgetAlert[]> {
+  return findAlerts(queries, sql`call_sequence > ${after} and call_sequence <= ${until}`);
+}
+
+/** The alerts that were noted when some of these calls were stored. */
+export function alertsOfCalls(
+  queries: Queries,
+  ids: readonly string[],
+): Promise<readonly BudgetAlert[]> {
+  const given = rowsOf(
+    { id: "text" },
+    ids.map((id) => [id]),
+  );
+  const places = sql`select usage.sequence from ${given} join usage using (id)`;
+  return findAlerts(queries, sql`call_sequence in (${places})`);
+}
+
+type FoundRow = BudgetRow &
+  Pick<AlertRow, "periodId" | "threshold" | "callSequence" | "spentNano"> & {
+    readonly notedAt: number;
+    readonly notedMode: AlertRow["mode"];
+    readonly notedLimitNano: number;
+  };
+
+/** Percentages that were reached at once are one alert. */
+async function findAlerts(
+  queries: Queries,
+  where: RawBuilder<unknown>,
+): Promise<readonly BudgetAlert[]> {
+  const { rows } = await sql<FoundRow>`
+    select budgets.*, period_id, threshold, call_sequence, spent_nano, at as noted_at,
+      budget_alerts.mode as noted_mode, budget_alerts.limit_nano as noted_limit_nano
+    from budget_alerts join budgets on budgets.id = budget_id
+    where ${where} order by call_sequence, budget_id, period_id, threshold`.execute(queries);
+  const alerts = new Map<string, BudgetAlert>();
+  for (const row of rows) {
+    const { periodId, threshold, callSequence, spentNano, notedAt: at, ...rest } = row;
+    const { notedMode: mode, notedLimitNano: limitNano, ...budget } = rest;
+    const id = `${budget.id}.${periodId}.${callSequence}`;
+    const thresholds = [...(alerts.get(id)?.thresholds ?? []), threshold];
+    const of = { ...readPlainBudget(budget), mode, limitNano };
+    alerts.set(id, { id, budget: of, periodId, thresholds, at, spentNano });
+  }
+  return [...alerts.values()];
+}
