@@ -1,6 +1,6 @@
 import { type UnitUse, usesOf } from "../domain/limits/limit-scope.ts";
 import { usdOfNano } from "../domain/money/usd.ts";
-import type { KeyTotal, KeyUse } from "../domain/live-facts.ts";
+import type { BudgetUse, KeyTotal, KeyUse } from "../domain/live-facts.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 
@@ -13,7 +13,16 @@ export function createKeyUsage(read: ReadKeyUse): (call: KeyCall) => Promise<Rep
     const { id: key_id, application, plan } = call.caller.key;
     const limits = windows.map(viewWindow);
     const used = totals && { day: viewTotal(totals.day), month: viewTotal(totals.month) };
-    const body = { object: "usage", key_id, application, plan, limits, totals: used ?? null };
+    const budgets = totals?.budgets.map(viewBudget) ?? null;
+    const body = {
+      object: "usage",
+      key_id,
+      application,
+      plan,
+      limits,
+      budgets,
+      totals: used ?? null,
+    };
     return jsonReply(body, { "cache-control": "no-store" });
   };
 }
@@ -31,6 +40,25 @@ function viewWindow({ of, seconds, state }: KeyUse["windows"][number]) {
 
 function viewUse({ resetMs, ...use }: UnitUse) {
   return { ...use, reset_ms: Math.ceil(resetMs) };
+}
+
+/** What others of the account spend is not for every holder of a key. */
+function viewBudget({ budget, period, spentNano, unpricedCalls }: BudgetUse) {
+  const { applicationId, keyId, limitNano } = budget;
+  const isOwn = applicationId !== undefined || keyId !== undefined;
+  const scope = keyId === undefined ? (isOwn ? "application" : "account") : "key";
+  return {
+    id: budget.id,
+    scope,
+    model: budget.model ?? null,
+    period: budget.period,
+    mode: budget.mode,
+    resets_at: Number.isFinite(period.endsAt) ? period.endsAt / 1000 : null,
+    limit_usd: isOwn ? usdOfNano(limitNano) : null,
+    spent_usd: isOwn ? usdOfNano(spentNano) : null,
+    remaining_usd: isOwn ? usdOfNano(Math.max(0, limitNano - spentNano)) : null,
+    unpriced_calls: isOwn ? unpricedCalls : null,
+  };
 }
 
 /** Times in seconds, as in OpenAI's objects. */

@@ -1,5 +1,6 @@
 import type { LimitScope, LimitState } from "./limits/limit-scope.ts";
 import type { PoolName } from "./limits/capacity.ts";
+import type { BudgetScope, PeriodSpend } from "./money/budget.ts";
 
 /** What a gateway process knows at this moment. Health and bounds of its load are its own. */
 export interface LiveFacts {
@@ -80,8 +81,13 @@ export interface KeyUse {
   readonly totals: KeyTotals | undefined;
 }
 
-/** The stored calls of a key, in days and months of UTC. */
-export type KeyTotals = Readonly<Record<"day" | "month", KeyTotal>>;
+/** The stored calls of a key, in days and months of UTC, and the budgets that its calls are under. */
+export interface KeyTotals extends Readonly<Record<"day" | "month", KeyTotal>> {
+  readonly budgets: readonly BudgetUse[];
+}
+
+/** A budget in its current period, with the stored spend of all calls that are under it. */
+export interface BudgetUse extends BudgetScope, PeriodSpend {}
 
 export interface KeyTotal {
   /** Milliseconds since the epoch. */

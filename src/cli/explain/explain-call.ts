@@ -1,3 +1,4 @@
+import { commandLine } from "../program.ts";
 import { formatDuration } from "../duration.ts";
 import {
   cellOf,
@@ -121,6 +122,7 @@ export function formatRefusal(refusal: ReplyRecord, call: ReplyRecord = {}): str
   const head = `${verb} with ${of("status")}${code}${seen} at ${of("at")} UTC: ${of("summary")}`;
   const environment = typeof refusal["environment"] === "string" ? ` in ${of("environment")}` : "";
   const window = readPart(refusal, "window");
+  const budget = readPart(refusal, "budget");
   const facts: readonly Fact[] = [
     ["Rule", of("rule")],
     ["Key", formatKey(refusal)],
@@ -132,6 +134,7 @@ export function formatRefusal(refusal: ReplyRecord, call: ReplyRecord = {}): str
     ["Plan", of("plan")],
     ["Field", of("param")],
     ...(window === undefined ? [] : windowFacts(refusal, window)),
+    ...(budget === undefined ? [] : budgetFacts(budget)),
   ];
   const lines = formatFacts(facts.filter(([, value]) => value !== "-"));
   return [head, "", ...lines].join("\n");
@@ -142,6 +145,26 @@ function formatKey(refusal: ReplyRecord): string | number {
   if (typeof secret !== "string") return cellOf(refusal, "key_id");
   const shown = formatValue(`sk-slc_${secret}`);
   return typeof id === "string" ? `${cellOf(refusal, "key_id")} (${shown})` : shown;
+}
+
+function budgetFacts(budget: ReplyRecord): readonly Fact[] {
+  const of = (name: string): string | number => cellOf(budget, name);
+  const model = typeof budget["model"] === "string" ? `, for ${of("model")}` : "";
+  const reset = typeof budget["resets_at"] === "string" ? `${of("resets_at")} UTC` : "never";
+  const raise = commandLine(`budgets update ${of("id")} --limit-usd USD`);
+  return [
+    [
+      "Budget",
+      `${of("id")}: ${of("limit_usd")} USD (${of("period")}) of the ${of("scope")}${model}`,
+    ],
+    [
+      "Spent",
+      `${of("spent_usd")} USD, and ${of("reserved_usd")} reserved; the request needed ` +
+        `${of("requested_usd")}`,
+    ],
+    ["Resets", reset],
+    ["Raise it", `\`${raise}\`${budget["set_by"] === "operator" ? ", by an operator" : ""}`],
+  ];
 }
 
 function windowFacts(refusal: ReplyRecord, window: ReplyRecord): readonly Fact[] {

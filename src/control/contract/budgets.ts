@@ -43,7 +43,8 @@ const mode = z
     "`refuse`: calls beyond the limit are refused. `warn`: events tell of it, and no more.",
   );
 
-const moneySchema = z.string().meta({ examples: ["0.012400000"] });
+/** An amount of USD, with all nine digits after the point. */
+export const moneySchema = z.string().meta({ examples: ["0.012400000"] });
 
 const budgetStateSchema = z
   .object({

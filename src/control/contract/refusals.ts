@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { budgetPeriods } from "../../domain/money/budget.ts";
 import { callDialects } from "../../domain/usage/usage.ts";
+import { moneySchema } from "./budgets.ts";
 import { callDetailSchema } from "./usage.ts";
 import { idSchema, numberText, timeSchema } from "./values.ts";
 
@@ -32,6 +34,23 @@ export const refusalSchema = z
           .describe("When it would have fitted without other requests; null: never."),
       })
       .nullable(),
+    budget: z
+      .object({
+        id: z.string(),
+        scope: z.enum(["account", "application", "key"]),
+        model: z.string().nullable(),
+        period: z.enum(budgetPeriods),
+        period_id: z.string(),
+        time_zone: z.string(),
+        set_by: z.enum(["operator", "account_holder"]),
+        limit_usd: moneySchema,
+        spent_usd: moneySchema,
+        reserved_usd: moneySchema.describe("What calls under way could cost."),
+        requested_usd: moneySchema.describe("The most that the request could cost."),
+        resets_at: timeSchema.nullable().describe("Null: never."),
+      })
+      .nullable()
+      .describe("The budget that had no room, as it was at that time."),
   })
   .meta({ id: "Refusal", description: "Why a request got an error." });
 export type RefusalView = z.infer<typeof refusalSchema>;

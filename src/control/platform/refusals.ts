@@ -1,5 +1,6 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Refusal } from "../../domain/errors/refusal.ts";
+import type { RefusedBudget, Refusal } from "../../domain/errors/refusal.ts";
+import { usdOfNano } from "../../domain/money/usd.ts";
 import type { Principal } from "../../domain/principal.ts";
 import {
   explanationSchema,
@@ -13,7 +14,7 @@ import { fromStorageError } from "../operation/refusals.ts";
 import { listScope, maySee, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { viewCallDetail } from "../usage/call-row.ts";
-import { apiForm, viewAs } from "../values/api-form.ts";
+import { apiForm, timeText, viewAs } from "../values/api-form.ts";
 
 /** The last refusals of each key with their reasons. */
 export function refusalOperations(services: AdminServices): readonly Operation[] {
@@ -117,10 +118,25 @@ function unknownRequest(): GatewayError {
 }
 
 function viewRefusal({ explanation, ...refusal }: Refusal): RefusalView {
-  const { window, ...told } = explanation;
+  const { window, budget, ...told } = explanation;
   return viewAs(
     refusalSchema,
     { ...told, ...refusal },
-    { window: window === undefined ? null : apiForm(window) },
+    {
+      window: window === undefined ? null : apiForm(window),
+      budget: budget === undefined ? null : viewBudget(budget),
+    },
   );
+}
+
+function viewBudget(budget: RefusedBudget): RefusalView["budget"] {
+  const { limitNano, spentNano, reservedNano, requestNano, ...facts } = budget;
+  return {
+    ...apiForm(facts),
+    resets_at: timeText(facts.resetsAt),
+    limit_usd: usdOfNano(limitNano),
+    spent_usd: usdOfNano(spentNano),
+    reserved_usd: usdOfNano(reservedNano),
+    requested_usd: usdOfNano(requestNano),
+  };
 }

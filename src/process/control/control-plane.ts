@@ -324,7 +324,7 @@ export class ControlPlane implements AsyncDisposable {
         this.#recent.note(uses);
       },
       "usage.insert": (records) => (this.#leader?.jobs.usage ?? usage).insert(records),
-      "usage.of-key": createKeyTotals(this.storage.reports, this.#options.clock),
+      "usage.of-key": createKeyTotals(this.storage, this.#options.clock),
       "usage.flush": () => this.#leader?.jobs.ingest.flush(),
       reload,
       "demo.issue-access": () => issueDemoAccess(this.admin, this.adminUrl),

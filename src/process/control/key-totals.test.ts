@@ -16,7 +16,7 @@ test("days and months are those of UTC, and an answer is kept for 5 s", async ()
   await insert("this month", month);
   await insert("today", today);
   await insert("of another key", today, "key_b");
-  const totalsOf = createKeyTotals(stores.reports, clock);
+  const totalsOf = createKeyTotals(stores, clock);
   const isFirst = today === month;
   const found = await totalsOf("key_a");
   expect(found.day).toMatchObject({ since: today, calls: isFirst ? 2 : 1 });
@@ -35,7 +35,7 @@ test("a failure is not kept", async () => {
     series: (query: Parameters<typeof stores.reports.series>[0]) =>
       isOut ? Promise.reject(new Error("the database is out")) : stores.reports.series(query),
   };
-  const totalsOf = createKeyTotals(reports, clock);
+  const totalsOf = createKeyTotals({ ...stores, reports }, clock);
   expect(totalsOf("key_a")).rejects.toThrow("out");
   await Bun.sleep(0);
   isOut = false;
