@@ -362,7 +362,7 @@ export function budgetContract(name: string, open: OpenGateways): void {
           recordOf(`req_${index}`, { ...at, costNano: 2 }),
         );
         await Promise.all(
-          rows.map((row, index) => gateways[index % gateways.length]?.usage.insert([row])),
+          rows.map(async (row, index) => gateways[index % gateways.length]?.usage.insert([row])),
         );
         const batches = [await stores.storedCalls.next(turn)];
         if (batches[0] !== undefined) await stores.storedCalls.confirm("one", batches[0]);
