@@ -5,6 +5,7 @@ import { createReadiness, health } from "../edge/shutdown.ts";
 import { parseStrictJson } from "../edge/body/strict-json.ts";
 import { openApiDocument } from "./openapi/openapi.ts";
 import type { Operation, OperationDescription } from "./operation/operation.ts";
+import { readsInTurn } from "./operation/read-turns.ts";
 import { referencePage } from "./openapi/reference-page.ts";
 import {
   createRunOperation,
@@ -61,7 +62,7 @@ export function adminApiRoutes(
   operations: readonly Operation[],
   streams: readonly StreamRoute[] = [],
 ): readonly Route[] {
-  const run = createRunOperation(services);
+  const run = readsInTurn(createRunOperation(services));
   return [
     ...operations.map((operation) => operationRoute(operation, run)),
     ...streams.map(({ description, isPassive, handle }): Route => {
