@@ -74,16 +74,9 @@ export class LiveHub {
       });
     }
     const { principal } = wanted.call;
-    const holders = [...this.#watchers];
-    requireRoom(
-      holders.map((holder) => holder.principal),
-      principal,
-      roomOfStreams,
-    );
-    if (wanted.keyIds.length > 0) {
-      const ofKeys = holders.flatMap(({ keyIds, principal }) => keyIds.map(() => principal));
-      requireRoom(ofKeys, principal, roomOfKeys);
-    }
+    requireRoom(this.#watchers, principal, roomOfStreams);
+    const ofKeys = [...this.#watchers].flatMap((each) => each.keyIds.map(() => each));
+    if (wanted.keyIds.length > 0) requireRoom(ofKeys, principal, roomOfKeys);
     const watcher = new LiveWatcher(wanted, () => this.#watchers.delete(watcher));
     this.#watchers.add(watcher);
     this.#stopReads ??= this.#plan(() => this.#run(), 0);

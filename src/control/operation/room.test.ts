@@ -14,7 +14,11 @@ function openAll(holders: Principal[], principalAt: (index: number) => Principal
   for (let index = 0; index < most; index += 1) {
     const principal = principalAt(index);
     try {
-      requireRoom(holders, principal, room);
+      requireRoom(
+        holders.map((holder) => ({ principal: holder })),
+        principal,
+        room,
+      );
     } catch (error) {
       expect(error).toMatchObject({ status: 429 });
       return index;

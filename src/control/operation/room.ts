@@ -12,22 +12,23 @@ interface Room {
 const shareOfAccounts = 3 / 4;
 
 /**
- * Throws 429 unless a principal may hold one more of what is open; `holders` has a principal for each.
+ * Throws 429 unless a principal may hold one more of what is open; `holders` has an item for each.
  * An account holds at most as much as all accounts leave free, so there is room for another one, and
  * for operators always.
  */
 export function requireRoom(
-  holders: readonly Principal[],
+  holders: Iterable<{ readonly principal: Principal }>,
   principal: Principal,
   { ofUser, all, what }: Room,
 ): void {
-  const count = (isMeant: (holder: Principal) => boolean): number => holders.filter(isMeant).length;
+  const others = Array.from(holders, (holder) => holder.principal);
+  const count = (isMeant: (other: Principal) => boolean): number => others.filter(isMeant).length;
   const { accountId } = principal;
-  const own = count((holder) => userOf(holder) === userOf(principal));
-  const ofAccounts = count((holder) => holder.accountId !== undefined);
-  const ofAccount = count((holder) => holder.accountId === accountId);
+  const own = count((other) => userOf(other) === userOf(principal));
+  const ofAccounts = count((other) => other.accountId !== undefined);
+  const ofAccount = count((other) => other.accountId === accountId);
   const isInShare = accountId === undefined || ofAccount < all * shareOfAccounts - ofAccounts;
-  if (own < ofUser && holders.length < all && isInShare) return;
+  if (own < ofUser && others.length < all && isInShare) return;
   throw new GatewayError("too_many_requests", {
     message: `Too many ${what} are open. Close some, or retry your request when they have ended.`,
     headers: { "retry-after": "5" },

@@ -78,11 +78,7 @@ export function playgroundRoutes(
       downloads: ["application/json", "text/event-stream"],
     },
     async handle(call, query) {
-      requireRoom(
-        Array.from(open, ({ principal }) => principal),
-        call.principal,
-        room,
-      );
+      requireRoom(open, call.principal, room);
       open.add(call);
       const onEnd = (): void => void open.delete(call);
       try {

@@ -47,8 +47,8 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
   const countAddress = (address: string): void => requests.count(`from ${addressGroup(address)}`);
   return {
     checkHost(host, wanted) {
-      if (!options.isOwnHost(host)) throw unknownHost(host);
-      if (wanted === "inside" && !options.isInside(host)) throw publicHost(host);
+      const isKnown = wanted === "inside" ? options.isInside : options.isOwnHost;
+      if (!isKnown(host)) throw unknownHost(host, wanted);
     },
     async identify(admin) {
       const { request, address } = admin;
@@ -209,20 +209,12 @@ function requireChangeByPage(request: Request, expected: readonly string[]): voi
  * Against DNS rebinding: a page's host name could resolve to this listener, which would let the
  * page read answers.
  */
-function unknownHost(host: string): GatewayError {
+function unknownHost(host: string, wanted: "inside" | undefined): GatewayError {
+  const better = wanted === "inside" ? "another host" : "the address of admin.public_url";
   return new GatewayError("unknown_host", {
     message:
-      `The admin listener does not answer to the host '${host}'. Use the address of ` +
-      "admin.public_url, or add the host to admin.hosts in the configuration.",
-  });
-}
-
-/** For what tells of all accounts without a sign-in. */
-function publicHost(host: string): GatewayError {
-  return new GatewayError("unknown_host", {
-    message:
-      `This is not answered at '${host}', the host of admin.public_url, where account holders sign in. ` +
-      "Ask at another host of the admin listener, or add this one to admin.hosts, too.",
+      `The admin listener does not answer this to the host '${host}'. Use ${better}, or add the host ` +
+      "to admin.hosts in the configuration.",
   });
 }
 

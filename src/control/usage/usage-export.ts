@@ -7,15 +7,18 @@ import {
   type OperationCall,
   permissions,
 } from "../operation/operation.ts";
+import { requireRoom } from "../operation/room.ts";
 import type { AdminServices } from "../services.ts";
 import { usageFilter } from "./usage-filter.ts";
 
 const pageRows = 500;
+const room = { ofUser: 2, all: 8, what: "exports" };
 
 const columns = callRowSchema.keyof().options;
 
 /** All calls of a period as one text, read from the store page by page as it is written. */
 export function exportUsage({ reports, clock }: AdminServices): Operation {
+  const open = new Set<OperationCall>();
   return defineOperation({
     id: "exportUsage",
     method: "GET",
@@ -31,7 +34,8 @@ export function exportUsage({ reports, clock }: AdminServices): Operation {
     downloads: ["text/csv", "application/x-ndjson"],
     async run({ call, query }) {
       const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
-      const pages = isEmpty ? noPages() : readPages(reports, filter, call);
+      requireRoom(open, call.principal, room);
+      const pages = isEmpty ? noPages() : readPages(reports, filter, { call, open });
       const isCsv = query.format === "csv";
       return new Response(await streamOf(isCsv ? writeCsv(pages) : writeLines(pages)), {
         headers: {
@@ -48,15 +52,21 @@ type Pages = AsyncGenerator<readonly CallRow[]>;
 async function* readPages(
   reports: Pick<UsageReports, "calls">,
   filter: CallFilter,
-  { signal, principal }: Pick<OperationCall, "signal" | "principal">,
+  { call, open }: { readonly call: OperationCall; readonly open: Set<OperationCall> },
 ): Pages {
+  const { signal, principal } = call;
   let after: string | undefined;
-  do {
-    signal.throwIfAborted();
-    const page = await reports.calls(filter, { limit: pageRows, after });
-    yield page.items.map((record) => viewCall(record, principal));
-    after = page.next;
-  } while (after !== undefined);
+  open.add(call);
+  try {
+    do {
+      signal.throwIfAborted();
+      const page = await reports.calls(filter, { limit: pageRows, after });
+      yield page.items.map((record) => viewCall(record, principal));
+      after = page.next;
+    } while (after !== undefined);
+  } finally {
+    open.delete(call);
+  }
 }
 
 async function* noPages(): Pages {}

@@ -309,6 +309,21 @@ describe("the download", () => {
     expect(pages).toBe(2);
   });
 
+  test("is one of two that a user may have open, until they end or are left", async () => {
+    await insert(1200);
+    const operation = exportUsage(admin.services);
+    const open = async () =>
+      downloadOf(await operation.run(inputOf(new AbortController().signal))).getReader();
+    const readers = [await open(), await open()];
+    expect(open()).rejects.toMatchObject({ status: 429 });
+    await readers[0]?.cancel();
+    readers.push(await open());
+    expect(open()).rejects.toMatchObject({ status: 429 });
+    while (!(await readers[1]?.read())?.done);
+    await (await open()).cancel();
+    await readers[2]?.cancel();
+  });
+
   test("with an unavailable store is an error, not an empty file", async () => {
     const { reports } = admin.services;
     const broken = {
