@@ -121,7 +121,7 @@ test("who does not read is cut off, and is told that the answer is not whole", a
     const metrics = await (await gateway.admin("GET", "/metrics")).text();
     return /^sluice_open_requests(?:\{.*\})? 0$/m.test(metrics);
   });
-  expect(gateway.simulator.openCalls).toBe(0);
+  await until("the upstream call has ended", () => gateway.simulator.openCalls === 0);
   expect(response.text()).rejects.toThrow();
 });
 
