@@ -111,7 +111,12 @@ test("LiteLLM's list becomes a section for the targets of a configuration", asyn
   };
   const prices = await folder.write("list.json", JSON.stringify(list));
   const { exitCode, output, errors } = await runHere([
-    ...["prices", "import", "litellm", prices, "--config", path],
+    "prices",
+    "import",
+    "litellm",
+    prices,
+    "--config",
+    path,
   ]);
   expect(exitCode).toBe(0);
   expect(errors).toContain(

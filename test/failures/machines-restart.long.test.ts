@@ -8,10 +8,11 @@ import { askAdmin, callWith, makeProcessFolder, type ProcessFolder } from "./out
 import { until } from "./machines-bench.ts";
 
 describeWithPostgres((databases) => {
-  test("a gateway that starts without the database serves the keys it knew", async () => {
+  test("a gateway that starts without the database serves the keys it knew, at the prices it knew", async () => {
     const { server } = databases;
     const storageUrl = await server.createDatabase();
-    await using folder = makeProcessFolder({ storageUrl });
+    const settings = "prices: [{ provider: 127.0.0.1, model: simulated-embedding, input: 1 }]";
+    await using folder = makeProcessFolder({ storageUrl, settings });
     const [key, revoked] = await (async () => {
       await using first = await startServing(["--config", folder.configPath]);
       const made = await makeKeys(folder, first);
@@ -43,6 +44,8 @@ describeWithPostgres((databases) => {
     // The call before, the one without the database, and none twice.
     await until(async () => (await countCalls(gateway, folder)) >= 2);
     expect(await countCalls(gateway, folder)).toBe(2);
+    const calls = await askAdmin(gateway, folder, "/usage/calls?limit=100");
+    expect(calls.body).toMatchObject({ data: [{ price_version: 1 }, { price_version: 1 }] });
   });
 });
 
