@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { upstreamOfKind } from "../../test/support/kind-settings.ts";
 import { demoConfigText } from "./demo.ts";
 import { parseConfig } from "./load.ts";
+import { unpricedNotice } from "./prices/effective-prices.ts";
 import { checkWarnings } from "./problems/warnings.ts";
 
 function readDemo(dataDir: string) {
@@ -57,6 +58,10 @@ test("the demo offers every alias on every host through one upstream", () => {
 
 test("the demo has no model that had ended when it was written, and allows each its full output", () => {
   expect(checkWarnings(readDemo("./data"), Date.parse("2026-11-23"))).toEqual([]);
+});
+
+test("all targets of the demo have a price", () => {
+  expect(unpricedNotice(readDemo("./data"), Date.now())).toBeUndefined();
 });
 
 test("the demo takes a data directory with characters that YAML and placeholders reserve", () => {
