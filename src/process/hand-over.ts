@@ -30,6 +30,7 @@ const givenSchema = z.object({
     calls: z.array(z.custom<LimitsState["calls"][number]>()),
   }),
   givers: z.array(z.custom<ChargedScopes>()),
+  spend: z.custom<GivenLimits["spend"]>().optional(),
 });
 
 const noteShape = z.custom<LimitsNote>();

@@ -12,13 +12,45 @@ export interface Tally {
   reservedNano: number;
 }
 
+/** Nano-USD by the key of a budget's period. */
+export type Sums = Readonly<Record<string, number>>;
+
+/** What a process knows of money, for its successor. */
+export interface GivenSpend {
+  /** Spent and reserved, by the processes that have calls. */
+  readonly sums: Readonly<Record<string, Sums>>;
+  /** Calls that run: who has them, and what they reserve under which keys. */
+  readonly calls: readonly (readonly [
+    callId: string,
+    process: string,
+    nano: number,
+    ...string[],
+  ])[];
+}
+
 interface Reservation {
   readonly tallies: readonly Tally[];
   readonly nano: number;
 }
 
+/** A process before this one. */
+interface Before {
+  readonly sums: Map<string, number>;
+  /** Since when all of its calls seem to be stored, on the wall clock. */
+  storedSinceMs: number | undefined;
+}
+
+/** A call of a process before this one. */
+interface CallBefore {
+  readonly process: string;
+  readonly nano: number;
+  readonly keys: readonly string[];
+}
+
 /** By then no clock that is set back leads to the period again. */
 const keptAfterEndMs = 2 * 24 * 3_600_000;
+/** By then the table has what a process had not stored when it ended. */
+const keptAfterStoredMs = 60_000;
 
 /**
  * What a process knows of money: what its own calls have spent and reserved, exactly, and what the
@@ -31,8 +63,9 @@ export class BudgetTally {
   readonly #reservations = new Map<string, Reservation>();
   /** By the key of a budget's period. */
   #stored = new Map<string, Readonly<Record<string, number>>>();
-  /** What processes before this one had spent and reserved when they told it. */
-  #before = new Map<string, Map<string, number>>();
+  /** By process. */
+  readonly #before = new Map<string, Before>();
+  readonly #callsBefore = new Map<string, CallBefore>();
   #epoch = -1;
   #isComplete = false;
   #processes: readonly string[] = [];
@@ -61,11 +94,11 @@ export class BudgetTally {
     this.#epoch = note.epoch;
     this.#isComplete = note.isComplete;
     this.#processes = note.processes;
-    if (note.isComplete) {
-      for (const process of this.#before.keys()) {
-        // All of its calls are stored by now.
-        if (!note.processes.includes(process)) this.#before.delete(process);
-      }
+    for (const [process, before] of this.#before) {
+      if (!note.isComplete || note.processes.includes(process)) before.storedSinceMs = undefined;
+      else before.storedSinceMs ??= nowMs;
+      const { storedSinceMs = Infinity } = before;
+      if (nowMs - storedSinceMs > keptAfterStoredMs) this.#before.delete(process);
     }
     for (const [key, { scope, reservedNano }] of this.#tallies) {
       const isOver = scope.period.endsAt + keptAfterEndMs < nowMs;
@@ -96,13 +129,16 @@ export class BudgetTally {
 
   /** What all processes have spent, as far as this one knows, without its own. */
   othersNano(scope: BudgetScope): number {
-    const key = keyOf(scope);
+    return this.#othersNano(keyOf(scope));
+  }
+
+  #othersNano(key: string): number {
     const stored = this.#stored.get(key);
     let sum = 0;
     if (stored !== undefined) {
       for (const process in stored) if (process !== this.process) sum += stored[process] ?? 0;
     }
-    for (const [process, sums] of this.#before) {
+    for (const [process, { sums }] of this.#before) {
       sum += Math.max(0, (sums.get(key) ?? 0) - (stored?.[process] ?? 0));
     }
     return sum;
@@ -131,15 +167,102 @@ export class BudgetTally {
   /** Replaces a reservation by the cost, once; of an unknown cost all of it is spent. */
   settle(callId: string, costNano: number | undefined): readonly Tally[] {
     const reservation = this.#reservations.get(callId);
-    if (reservation === undefined) return [];
+    if (reservation === undefined) {
+      this.#settleBefore(callId, costNano);
+      return [];
+    }
     this.#reservations.delete(callId);
     const { tallies, nano } = reservation;
-    const isCost = costNano !== undefined && Number.isSafeInteger(costNano) && costNano >= 0;
+    const cost = isCost(costNano) ? costNano : nano;
     for (const tally of tallies) {
       tally.reservedNano -= nano;
-      tally.spentNano += isCost ? costNano : nano;
+      tally.spentNano += cost;
     }
     return tallies;
+  }
+
+  #settleBefore(callId: string, costNano: number | undefined): void {
+    const call = this.#callsBefore.get(callId);
+    if (call === undefined) return;
+    this.#callsBefore.delete(callId);
+    const { process, nano, keys } = call;
+    const less = nano - (isCost(costNano) ? costNano : nano);
+    this.include(process, Object.fromEntries(keys.map((key) => [key, -less])));
+  }
+
+  /** All that is spent and reserved under each key, by anybody. */
+  *totals(): Iterable<[key: string, nano: number]> {
+    const keys = new Set([...this.#tallies.keys(), ...this.#stored.keys()]);
+    for (const { sums } of this.#before.values()) for (const key of sums.keys()) keys.add(key);
+    for (const key of keys) {
+      const { spentNano = 0, reservedNano = 0 } = this.#tallies.get(key) ?? {};
+      yield [key, spentNano + reservedNano + this.#othersNano(key)];
+    }
+  }
+
+  /** What this process has spent and reserved. */
+  get sums(): Sums {
+    const own = Array.from(this.#tallies, ([key, tally]) => {
+      return [key, tally.spentNano + tally.reservedNano] as const;
+    });
+    return Object.fromEntries(own);
+  }
+
+  /** For a successor. */
+  give(): GivenSpend {
+    const before = Array.from(this.#before, ([process, { sums }]) => {
+      return [process, Object.fromEntries(sums)] as const;
+    });
+    const own = Array.from(this.#reservations, ([callId, { tallies, nano }]) => {
+      return [callId, this.process, nano, ...tallies.map(({ scope }) => keyOf(scope))] as const;
+    });
+    const calls = Array.from(this.#callsBefore, ([callId, { process, nano, keys }]) => {
+      return [callId, process, nano, ...keys] as const;
+    });
+    return {
+      sums: Object.fromEntries([...before, [this.process, this.sums]]),
+      calls: [...own, ...calls],
+    };
+  }
+
+  /** Goes on after processes that may still serve. */
+  goOn({ sums, calls }: GivenSpend): void {
+    for (const [process, of] of Object.entries(sums)) this.include(process, of);
+    for (const [callId, process, nano, ...keys] of calls) {
+      this.#callsBefore.set(callId, { process, nano, keys });
+    }
+  }
+
+  /** A process before this one has spent so much more. */
+  include(process: string, sums: Sums): void {
+    const before = this.#before.get(process) ?? { sums: new Map(), storedSinceMs: undefined };
+    this.#before.set(process, before);
+    for (const [key, nano] of Object.entries(sums)) {
+      before.sums.set(key, (before.sums.get(key) ?? 0) + nano);
+    }
+  }
+
+  /** Counts what this process admits from now on by itself, within a part of the budgets. */
+  apart(): BudgetTally {
+    const tally = new BudgetTally(this.process);
+    tally.#isComplete = this.#isComplete;
+    return tally;
+  }
+
+  /** Takes over what was counted apart for this process. */
+  absorb(apart: BudgetTally): void {
+    for (const [key, other] of apart.#tallies) {
+      const tally = this.#tallies.get(key);
+      if (tally === undefined) this.#tallies.set(key, other);
+      else {
+        tally.spentNano += other.spentNano;
+        tally.reservedNano += other.reservedNano;
+      }
+    }
+    for (const [callId, { tallies, nano }] of apart.#reservations) {
+      const own = tallies.map(({ scope }) => this.tallyOf(scope));
+      this.#reservations.set(callId, { tallies: own, nano });
+    }
   }
 }
 
@@ -183,6 +306,10 @@ export function budgetsUnavailable(cause?: unknown): GatewayError {
         "not answer or has lost its data. `sluice status` shows which.",
     },
   });
+}
+
+function isCost(costNano: number | undefined): costNano is number {
+  return costNano !== undefined && Number.isSafeInteger(costNano) && costNano >= 0;
 }
 
 export function keyOf({ budget, period }: BudgetScope): string {
