@@ -235,7 +235,8 @@ export class BudgetTally {
 
   /** A process before this one has spent so much more. */
   include(process: string, sums: Sums): void {
-    const before = this.#before.get(process) ?? { sums: new Map(), storedSinceMs: undefined };
+    const sum = new Map<string, number>();
+    const before = this.#before.get(process) ?? { sums: sum, storedSinceMs: undefined };
     this.#before.set(process, before);
     for (const [key, nano] of Object.entries(sums)) {
       before.sums.set(key, (before.sums.get(key) ?? 0) + nano);
