@@ -57,7 +57,7 @@ export interface VersionedPrice {
 
 /** The prices that apply to calls. */
 export interface PriceBook {
-  /** The price of a target for a call that arrived then; undefined: none. */
+  /** The price of a target for a call that arrived then, as in `tableAt`; undefined: none. */
   find(targetId: string, arrivedAt: number): VersionedPrice | undefined;
 }
 
@@ -85,13 +85,17 @@ export class PublishedPrices implements PriceBook {
     for (const { validFrom, prices } of this.#pages) {
       if (validFrom <= arrivedAt) return prices.get(targetId);
     }
-    return undefined;
+    return this.#pages.at(-1)?.prices.get(targetId);
   }
 }
 
-/** The table whose prices apply at a time; undefined: none yet. */
+/**
+ * The table whose prices apply at a time; undefined: there is none. Before the first one, as after a
+ * step of the clock, that one applies.
+ */
 export function tableAt(tables: readonly PriceTable[], at: number): PriceTable | undefined {
-  return inOrder(tables).find(({ validFrom }) => validFrom <= at);
+  const ordered = inOrder(tables);
+  return ordered.find(({ validFrom }) => validFrom <= at) ?? ordered.at(-1);
 }
 
 /** Newest first: of tables with the same beginning, the one that was published last. */

@@ -17,10 +17,14 @@ const table = (version: number, validFrom: number, targets: PriceTable["targets"
   targets,
 });
 
-test("the first prices are published, none are not", () => {
+test("the first table is published, without prices, too", () => {
   const first = planPublication([], [wanted(10, { a: dollars(1), b: undefined })], 0);
   expect(first).toEqual({ published: [table(1, 10, { a: dollars(1) })], withdrawn: [] });
-  expect(planPublication([], [wanted(10, { b: undefined })], 0).published).toEqual([]);
+  const later = [wanted(10, { b: undefined }), wanted(90, { b: dollars(1) })];
+  expect(planPublication([], later, 0).published).toEqual([
+    table(1, 10, {}),
+    table(2, 90, { b: dollars(1) }),
+  ]);
 });
 
 test("the same prices publish nothing, in any order", () => {

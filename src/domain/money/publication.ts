@@ -35,7 +35,8 @@ export function planPublication(
   for (const { validFrom, prices } of wanted) {
     const before = tableAt([...kept, ...published], validFrom);
     const targets = withPrices(before?.targets ?? {}, prices);
-    if (isSameValue(targets, before?.targets ?? {})) continue;
+    // The first one is published without prices, too, or a later one would apply before its time.
+    if (isSameValue(targets, before?.targets)) continue;
     published.push({ version: lastVersion + published.length + 1, validFrom, targets });
   }
   return { published, withdrawn: tables.filter(isObsolete).map(({ version }) => version) };
