@@ -4,6 +4,7 @@ const resources = {
   accounts: "customers: who owns applications and keys",
   applications: "programs that keys are issued to",
   keys: "API keys: create, rotate, limit, revoke, check leaks",
+  budgets: "what calls may cost in a period: set, raise, what is left",
   prices: "what calls cost: per target, versions, import of a list",
   environments: "deployment stages with their own hosts, models and keys",
   models: "models that callers can use, and their targets",
