@@ -166,10 +166,25 @@ export interface FailedAnswer extends WholeAnswer {
   readonly status: number;
 }
 
+/** A question of doctor, whose answer shows whether a server needs a setting. */
+export interface ServerProbe {
+  readonly kind: "chat" | "embedding";
+  readonly request: UpstreamRequest;
+  /** The setting as in the file, and what the server does that needs it. */
+  readonly set: string;
+  readonly about: string;
+  /** Of an answer's body, or the message of a refusal. */
+  readonly isNeeded: (answer: { readonly body?: Uint8Array; readonly refusal?: string }) => boolean;
+  /** Its need explains all refusals: the others are asked once it is set. */
+  readonly isFirst: boolean;
+}
+
 /** What a kind of upstream implements. The pipeline does everything else. */
 export interface UpstreamAdapter {
   readonly chat?: ChatCodec;
   readonly embeddings?: EmbeddingCodec;
+  /** What doctor can find out about the server by asking this model, and the settings do not say. */
+  probes?(alias: string, model: string): readonly ServerProbe[];
   /**
    * Runs last, so that signing schemes see the final bytes. `ending.signal` aborts with the
    * attempt; it is created when it is first read.

@@ -1,12 +1,13 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
 import type { Clock } from "../../domain/clock.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
 import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";
 import { type RequestPlaces, send, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import { timeoutsOf, type Transport } from "../../upstream-client/transport.ts";
-import type { UpstreamRequest } from "../../upstreams/adapter.ts";
+import type { ServerProbe, UpstreamRequest } from "../../upstreams/adapter.ts";
 
 export interface AskedTarget extends Destination {
   /** Timeout of the first event. */
@@ -78,6 +79,30 @@ async function askEmbedding(asked: AskedTarget, services: AskServices): Promise<
     const scanned = await readVectors(answer, asked.answerLimitBytes, { inputs: 1 });
     exchange.decode({ headers: answer.headers, ...scanned });
   });
+}
+
+/** What refuses a question itself; anything else says nothing of it. */
+const refusals: ReadonlySet<string> = new Set(["invalid-request", "unsupported", "unavailable"]);
+
+/** The probes of the target's server that show the need of a setting. Throws other `UpstreamFailure`s. */
+export async function probeTarget(
+  asked: AskedTarget,
+  services: AskServices,
+): Promise<readonly ServerProbe[]> {
+  const { model, target, upstream } = asked;
+  const needed: ServerProbe[] = [];
+  for (const probe of upstream.adapter.probes?.(model.alias, target.model) ?? []) {
+    if (probe.kind !== model.kind) continue;
+    try {
+      const answer = await sendTo(asked, probe.request, services);
+      if (probe.isNeeded({ body: await answer.readAll(probeAnswerBytes) })) needed.push(probe);
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure) || !refusals.has(error.details.kind)) throw error;
+      if (probe.isNeeded({ refusal: error.details.message })) needed.push(probe);
+    }
+    if (probe.isFirst && needed.length > 0) return needed;
+  }
+  return needed;
 }
 
 function sendTo(

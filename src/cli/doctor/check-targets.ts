@@ -11,11 +11,15 @@ const timeoutMs = 20_000;
 const wrongClockMs = 60_000;
 
 /** Checks credentials, reachability and access: asks every target for a few tokens. */
-export async function checkTargets(config: Config, io: CommandIo): Promise<readonly Finding[]> {
+export async function checkTargets(
+  config: Config,
+  io: CommandIo,
+  probes: boolean,
+): Promise<readonly Finding[]> {
   const { clock, random } = io;
   const proxies = proxiesOf(io.environment);
-  const reports = await askTargets(config, { proxies, clock, random, timeoutMs });
-  return [checkClock(reports), ...reports.map(findingOf)];
+  const reports = await askTargets(config, { proxies, clock, random, timeoutMs, probes });
+  return [checkClock(reports), ...reports.flatMap(findingsAbout)];
 }
 
 function checkClock(reports: readonly AskedTargetReport[]): Finding {
@@ -32,16 +36,21 @@ function checkClock(reports: readonly AskedTargetReport[]): Finding {
   );
 }
 
-function findingOf({ alias, target, failure }: AskedTargetReport): Finding {
+function findingsAbout({ alias, target, failure, needs }: AskedTargetReport): readonly Finding[] {
   const { ok, warning, failed } = findingsOn("target");
   const name = `${alias} at ${target.id}`;
-  if (failure === undefined) return ok(`${name} answers`);
+  if (failure === undefined) {
+    const needed = needs.map(({ set, about }) =>
+      warning(`${name}: ${about}`, `add \`${set}\` to the upstream ${target.upstream}`),
+    );
+    return [ok(`${name} answers`), ...needed];
+  }
   const { kind, message, status, code, hint } = failure;
   const facts = [status, code].filter((fact) => fact !== undefined).join(" ");
   const text = `${name}: ${printable(message)}${facts === "" ? "" : ` (${facts})`}`;
   // These may also come from a busy provider.
   const isPassing = kind === "throttled" || kind === "overloaded";
-  return (isPassing ? warning : failed)(text, hint ?? adviceOn[kind]);
+  return [(isPassing ? warning : failed)(text, hint ?? adviceOn[kind])];
 }
 
 const theAnswer = "look at the provider's status page, then at its answer in the message";

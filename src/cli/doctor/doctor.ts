@@ -26,6 +26,7 @@ import { formatFinding, type Finding, findingsOn } from "./finding.ts";
 
 interface DoctorTyped extends SettingsTyped {
   readonly targets: boolean;
+  readonly probe?: true;
   readonly json?: true;
 }
 
@@ -39,6 +40,11 @@ export const doctorCommand: Command = (made, { io, action }) => {
         "as the user of the gateway and with its environment, because credentials depend on both.",
     )
     .option("--no-targets", "Send nothing to any provider.")
+    .option(
+      "--probe",
+      "Also find out which settings and quirks each server of the kind openai needs, with up to " +
+        "eight more small requests to each target.",
+    )
     .option("--json", 'Print {"ok": ..., "findings": [...]} instead of text.')
     .addHelpText(
       "after",
@@ -74,7 +80,9 @@ async function* examine(options: DoctorTyped, io: CommandIo): AsyncGenerator<rea
   yield await checkDatabase(config, io);
   yield await checkLimitStore(config, io);
   yield await checkGateway(config.dataDir, chosen, io);
-  if (options.targets && path !== undefined) yield await checkTargets(config, io);
+  if (options.targets && path !== undefined) {
+    yield await checkTargets(config, io, options.probe === true);
+  }
 }
 
 /** The configuration, or an error that would also prevent a start, such as an invalid proxy. */

@@ -1,4 +1,4 @@
-import { askTarget } from "../../call/attempts/ask-target.ts";
+import { askTarget, probeTarget } from "../../call/attempts/ask-target.ts";
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import {
@@ -11,6 +11,7 @@ import type { Proxies } from "../../domain/upstream-settings.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { createUpstreamClient } from "../../upstream-client/http/http-client.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
+import type { ServerProbe } from "../../upstreams/adapter.ts";
 import { buildSnapshot } from "../wiring/build-snapshot.ts";
 
 export interface AskOptions {
@@ -19,6 +20,8 @@ export interface AskOptions {
   readonly random: RandomBytes;
   /** The timeout of each target, until its first event. */
   readonly timeoutMs: number;
+  /** Also asks what its server needs. */
+  readonly probes: boolean;
 }
 
 export interface AskedTargetReport {
@@ -26,6 +29,8 @@ export interface AskedTargetReport {
   readonly target: Target;
   /** Undefined: it answered. */
   readonly failure: UpstreamFailureDetails | undefined;
+  /** Probes that show the need of a setting. */
+  readonly needs: readonly Pick<ServerProbe, "set" | "about">[];
   /** How far its clock is ahead of ours, in milliseconds; undefined when it sent no time. */
   readonly aheadMs: number | undefined;
 }
@@ -69,7 +74,7 @@ function targetsOf({ environments }: Config): ModelTarget[] {
 async function ask(
   { model, target }: ModelTarget,
   snapshot: Snapshot,
-  { proxies, clock, timeoutMs }: AskOptions,
+  { proxies, clock, timeoutMs, probes }: AskOptions,
 ): Promise<AskedTargetReport> {
   const upstream = snapshot.upstreams.get(target.upstream);
   if (upstream === undefined) throw new Error(`there is no upstream ${target.upstream}`);
@@ -96,11 +101,13 @@ async function ask(
     answerLimitBytes,
   };
   try {
-    await askTarget(asked, { transport, clock, places: anyPlace });
-    return { alias: model.alias, target, failure: undefined, aheadMs };
+    const services = { transport, clock, places: anyPlace };
+    await askTarget(asked, services);
+    const needs = probes ? await probeTarget(asked, services) : [];
+    return { alias: model.alias, target, failure: undefined, needs, aheadMs };
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error;
-    return { alias: model.alias, target, failure: error.details, aheadMs };
+    return { alias: model.alias, target, failure: error.details, needs: [], aheadMs };
   }
 }
 

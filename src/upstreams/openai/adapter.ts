@@ -11,6 +11,7 @@ import { createAuthorizer, jsonHeaders } from "./authorize.ts";
 import type { Conversation } from "../../domain/chat/conversation.ts";
 import { writeResponsesRequest } from "../../wires/responses/write-request.ts";
 import { createResponsesCodec, ownFields } from "../shared/openai/responses-codec.ts";
+import { serverProbes } from "./probes.ts";
 import type { OpenAiSettings, ResponsesTargets } from "./config.ts";
 
 /** With what the targets of the upstream say. */
@@ -69,6 +70,8 @@ export function createOpenAiAdapter(
       clock,
       post: (body) => post("/embeddings", body),
     }),
+    probes: (alias, model) =>
+      isByResponses(alias, model) ? [] : serverProbes(settings, model, post),
     provider: "openai",
     traceHeaders,
     requestIdHeader,

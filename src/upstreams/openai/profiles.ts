@@ -1,17 +1,5 @@
 import type { Quirk } from "../../wires/chat/quirks.ts";
 
-export const profileNames = [
-  "azure",
-  "gemini",
-  "vllm",
-  "ollama",
-  "deepseek",
-  "xai",
-  "openrouter",
-  "dashscope",
-  "llama-cpp",
-] as const;
-
 /** What a profile may set: keys of an upstream in the file, as an operator could write them. */
 export interface Profile {
   readonly base_url?: string;
@@ -39,7 +27,7 @@ export const usual = {
  * somebody's bug report. A server that ignores `max_completion_tokens` writes without a cap, beyond
  * what a plan has reserved.
  */
-export const profiles: Readonly<Record<(typeof profileNames)[number], Profile>> = {
+export const profiles = {
   azure: { api_key_header: "api-key" },
   gemini: {
     base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
@@ -96,4 +84,12 @@ export const profiles: Readonly<Record<(typeof profileNames)[number], Profile>> 
     instruction_role: "system",
     quirks: ["one_choice"],
   },
-};
+} as const satisfies Readonly<Record<string, Profile>>;
+
+export type ProfileName = keyof typeof profiles;
+
+export const profileNames: readonly ProfileName[] = Object.keys(profiles).filter(isProfile);
+
+function isProfile(name: string): name is ProfileName {
+  return name in profiles;
+}
