@@ -77,6 +77,11 @@ const pages: readonly PageEntry[] = [
     Page: page(async () => (await import("./pages/calls/call.tsx")).CallPage),
   },
   {
+    path: "/budgets",
+    Page: page(async () => (await import("./pages/budgets/budgets.tsx")).BudgetsPage),
+    link: { name: "Budgets", group: "Understand", key: "b" },
+  },
+  {
     path: "/targets",
     of: "unbound",
     Page: page(async () => (await import("./pages/targets/targets.tsx")).TargetsPage),
@@ -102,6 +107,12 @@ const pages: readonly PageEntry[] = [
   {
     path: "/accounts/:id",
     Page: page(async () => (await import("./pages/accounts/account.tsx")).AccountPage),
+  },
+  {
+    path: "/prices",
+    of: "unbound",
+    Page: page(async () => (await import("./pages/prices/prices.tsx")).PricesPage),
+    link: { name: "Prices", group: "Govern", key: "r" },
   },
   {
     path: "/users",

@@ -5,6 +5,7 @@ import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { MeteredStream } from "../call/metering/metered-stream.ts";
 import type { StartedCall } from "../call/run-call.ts";
 import type { AnswerFrames } from "../idempotency/answer.ts";
+import { showsCost } from "./read-call.ts";
 import type { StreamWriter } from "../wires/stream-writer.ts";
 
 export type OpeningStream = Promise<StartedCall<MeteredStream>>;
@@ -13,7 +14,7 @@ export type OpeningStream = Promise<StartedCall<MeteredStream>>;
 export class ChatFrames implements AnswerFrames {
   ending: AnswerFrames["ending"];
   readonly #writer: StreamWriter;
-  readonly #call: Pick<KeyCall, "id" | "dialect" | "snapshot">;
+  readonly #call: Pick<KeyCall, "id" | "dialect" | "snapshot" | "caller">;
   readonly #reader = new WaitingReader();
   #stream: MeteredStream | undefined;
   #openFailure: { readonly error: unknown } | undefined;
@@ -24,7 +25,7 @@ export class ChatFrames implements AnswerFrames {
   constructor(
     opening: OpeningStream,
     writer: StreamWriter,
-    call: Pick<KeyCall, "id" | "dialect" | "snapshot">,
+    call: Pick<KeyCall, "id" | "dialect" | "snapshot" | "caller">,
   ) {
     this.#writer = writer;
     this.#call = call;
@@ -89,7 +90,7 @@ export class ChatFrames implements AnswerFrames {
   }
 
   #end({ usage: counts, costNano }: MeteredStream): string | Promise<string> {
-    const isTold = this.#call.snapshot.routing.showsCost && costNano !== undefined;
+    const isTold = showsCost(this.#call) && costNano !== undefined;
     const usage = isTold ? { ...counts, costUsd: usdOfNano(costNano) } : counts;
     const last = this.#writer.end(usage);
     if (last instanceof Promise) {

@@ -67,9 +67,10 @@ interface ServedOptions {
 /** Headers of an answer: limits, capacity class, target, and parameters that were adjusted. */
 export function servedHeaders(
   { admission, attempt, meter }: Served,
-  { snapshot, dialect }: KeyCall,
+  call: KeyCall,
   { clock, asRead = nothingAdjusted }: ServedOptions,
 ): Record<string, string> {
+  const { snapshot, dialect } = call;
   const { target, model } = attempt.candidate;
   const { adjusted } = attempt;
   const { waitedMs, position } = attempt.place;
@@ -80,7 +81,7 @@ export function servedHeaders(
     headers["x-sluice-target"] = `${target.upstream}; model=${model.alias}`;
   }
   // Known at the end of a whole answer.
-  if (snapshot.routing.showsCost && meter.costNano !== undefined) {
+  if (showsCost(call) && meter.costNano !== undefined) {
     headers["x-sluice-cost-usd"] = usdOfNano(meter.costNano);
   }
   if (adjusted.size > 0 || asRead.size > 0) {
@@ -94,6 +95,11 @@ export function servedHeaders(
   return limitHeaders === undefined
     ? headers
     : Object.assign(headers, limitHeaders({ state: admission.state, nowMs: clock.now() }));
+}
+
+/** The playground always does. */
+export function showsCost({ snapshot, caller }: Pick<KeyCall, "snapshot" | "caller">): boolean {
+  return snapshot.routing.showsCost || caller.via === "playground";
 }
 
 /** `frequency_penalty=dropped, temperature=1`: a dictionary of RFC 9651. */

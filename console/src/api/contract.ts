@@ -27,6 +27,7 @@ export type Limits = Output<typeof contract.limitsSchema>;
 export type ModelView = Output<typeof contract.modelSchema>;
 export type NewAccount = Input<typeof contract.newAccountSchema>;
 export type Overview = Output<typeof contract.overviewSchema>;
+export type Prices = Output<typeof contract.pricesSchema>;
 export type Processes = Output<typeof contract.processesSchema>;
 export type RotatedKey = Output<typeof contract.rotatedKeySchema>;
 export type SecretView = Output<typeof contract.secretSchema>;

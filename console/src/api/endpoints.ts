@@ -9,6 +9,7 @@ export interface Reads {
   "/session": view.SessionView;
   "/choices": view.Choices;
   "/overview": view.Overview;
+  "/prices": view.Prices;
   "/pools": Output<typeof schemas.poolsSchema>;
   "/processes": view.Processes;
   "/targets": view.Targets;
@@ -20,6 +21,7 @@ export interface Reads {
   "/accounts/{id}": view.AccountView;
   "/configuration": view.Configuration;
   "/users/{id}": view.UserView;
+  "/budgets/{id}": view.BudgetView;
 }
 
 /** Items of lists, which come in pages, newest first. */
@@ -32,6 +34,7 @@ export interface Lists {
   "/tokens": view.TokenView;
   "/sessions": view.OpenSessionView;
   "/audit": view.AuditEntryView;
+  "/budgets": view.BudgetView;
 }
 
 interface Change<Body, Answer> {
@@ -61,6 +64,12 @@ export interface Changes {
   "POST /tokens": Change<Input<typeof schemas.newTokenSchema>, view.IssuedToken>;
   "DELETE /tokens/{id}": Change<undefined, view.TokenView>;
   "DELETE /sessions/{id}": Change<undefined, Removed>;
+  "POST /budgets": Change<Input<typeof schemas.newBudgetSchema>, view.BudgetView>;
+  "PATCH /budgets/{id}": Change<
+    Input<typeof schemas.budgetChangeSchema>,
+    Output<typeof schemas.changedBudgetSchema>
+  >;
+  "DELETE /budgets/{id}": Change<undefined, Removed>;
   "POST /applications": Change<Input<typeof schemas.newApplicationSchema>, view.ApplicationView>;
   "PATCH /applications/{id}": Change<
     Input<typeof schemas.applicationChangeSchema>,

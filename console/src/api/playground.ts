@@ -13,6 +13,8 @@ export interface TokenUse {
   readonly prompt_tokens: number;
   readonly completion_tokens?: number;
   readonly prompt_tokens_details?: { readonly cached_tokens?: number };
+  /** At the end of streamed answers. */
+  readonly cost_usd?: string;
 }
 
 /** An answer so far. Times are in milliseconds since the request. */
@@ -23,6 +25,8 @@ export interface ChatAnswer {
   readonly finish?: string;
   readonly usage?: TokenUse;
   readonly requestId?: string | undefined;
+  /** Undefined: it has no price, or there was no whole answer. */
+  readonly costUsd?: string | undefined;
   readonly firstMs?: number;
   readonly totalMs?: number;
   readonly failure?: ApiFailure;
@@ -53,6 +57,8 @@ interface ChatBody {
 export interface EmbeddingBody {
   readonly data: readonly { readonly embedding: readonly number[] }[];
   readonly usage: TokenUse;
+  /** Added from the headers; undefined: it has no price. */
+  readonly costUsd?: string | undefined;
 }
 
 interface Asked {
@@ -62,7 +68,15 @@ interface Asked {
 }
 
 export async function embed(asked: Asked): Promise<Answer<EmbeddingBody>> {
-  return valueOf(await call("embeddings", asked), asked.signal);
+  const response = await call("embeddings", asked);
+  const answer = await valueOf<EmbeddingBody>(response, asked.signal);
+  if (!response.ok || !answer.ok) return answer;
+  return { ok: true, value: { ...answer.value, costUsd: costOf(response.value.headers) } };
+}
+
+/** Of a whole answer. */
+function costOf(headers: Headers): string | undefined {
+  return headers.get("x-sluice-cost-usd") ?? undefined;
 }
 
 const nothing: ChatAnswer = { text: "", thoughts: "", toolCalls: [] };
@@ -82,7 +96,7 @@ export async function chat(
     }
     const { status, headers } = got.value;
     const requestId = headers.get("x-request-id") ?? undefined;
-    answer = { ...answer, requestId };
+    answer = { ...answer, requestId, costUsd: costOf(headers) };
     for await (const body of bodiesOf(got.value)) {
       if (body.error !== undefined) {
         return { ...end(), failure: failureIn(body, { status, requestId }) };
@@ -128,7 +142,7 @@ function withBody(answer: ChatAnswer, body: ChatBody, atMs: number): ChatAnswer 
     thoughts: answer.thoughts + (added?.reasoning_content ?? ""),
     toolCalls: withCalls(answer.toolCalls, added?.tool_calls ?? []),
     firstMs: answer.firstMs ?? atMs,
-    ...(usage !== undefined && { usage }),
+    ...(usage !== undefined && { usage, costUsd: usage.cost_usd ?? answer.costUsd }),
     ...(finish !== undefined && { finish }),
   };
 }

@@ -12,7 +12,7 @@ export function Details({
   return (
     <details className="card" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{summary}</summary>
-      {isOpen && <div className="details-content">{children}</div>}
+      {isOpen && <div>{children}</div>}
     </details>
   );
 }

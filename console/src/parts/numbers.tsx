@@ -104,6 +104,7 @@ export function LimitBar({
   used,
   limit,
   setBy,
+  format = exactText,
 }: {
   readonly name: string;
   readonly used: number;
@@ -111,16 +112,17 @@ export function LimitBar({
   readonly limit: number | null;
   /** "plan standard", "account Example Ltd". */
   readonly setBy: string;
+  readonly format?: (value: number) => string;
 }) {
   const share = limit === null ? 0 : used / limit;
   const tone = share >= 1 ? "bad" : share >= 0.9 ? "warn" : "ok";
-  const said = limit === null ? "no limit" : `of ${exactText(limit)} (${percentText(share)})`;
+  const said = limit === null ? "no limit" : `of ${format(limit)} (${percentText(share)})`;
   return (
     <div className="stack close">
       <div className="row spread">
         <span>{name}</span>
         <span className="number">
-          {exactText(used)} {said}
+          {format(used)} {said}
         </span>
       </div>
       <meter

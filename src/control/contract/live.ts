@@ -62,8 +62,7 @@ export const liveGateSchema = z
   })
   .meta({ id: "LiveGate", description: "The places of a pool or an upstream." });
 
-const { calls, failed_calls, abandoned_calls, first_event_ms, input_tokens, output_tokens } =
-  usageTotalSchema.shape;
+const { calls, failed_calls, abandoned_calls, first_event_ms } = usageTotalSchema.shape;
 
 export const targetsSchema = z
   .object({
@@ -147,6 +146,7 @@ export const badKinds = [
 export const needKinds = [
   ...badKinds,
   "target_throttled",
+  "budget_near_limit",
   "key_near_limit",
   "key_expires",
   "token_expires",
@@ -173,8 +173,8 @@ export const overviewSchema = z
     keys: z.array(keyUseSchema).describe("The keys that are nearest to their limits, at most 20."),
     open_calls: z.int(),
     since: timeSchema.describe("Begin of `sums`: a day ago, at the full hour."),
-    sums: z
-      .object({ calls, failed_calls, abandoned_calls, input_tokens, output_tokens, first_event_ms })
+    sums: usageTotalSchema
+      .omit({ group: true, names: true })
       .nullable()
       .describe("Null without calls."),
     hours: z

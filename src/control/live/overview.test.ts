@@ -1,8 +1,14 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { AdminFixture, type FixtureRequest } from "../../../test/support/admin-fixture.ts";
+import { recordOf } from "../../../test/contracts/usage-fixtures.ts";
+import {
+  AdminFixture,
+  type FixtureRequest,
+  holderOf,
+} from "../../../test/support/admin-fixture.ts";
 import { tokenOf, userOf } from "../../../test/contracts/control-fixtures.ts";
 import type { LiveFacts } from "../../domain/live-facts.ts";
 import type { ProcessRow } from "../../store/process-row.ts";
+import { budgetSchema } from "../contract/budgets.ts";
 import { overviewSchema } from "../contract/live.ts";
 
 let admin: AdminFixture;
@@ -120,3 +126,27 @@ const silentRow: ProcessRow = {
   degraded: undefined,
   silentMs: 20_000,
 };
+
+test("a budget of which more than 80 % is spent is told to those who may see it", async () => {
+  const application = await admin.application("first");
+  const { accountId, id: applicationId } = application;
+  const { id } = await admin.run(budgetSchema, "createBudget", {
+    body: { account_id: accountId, limit_usd: "5", period: "month" },
+  });
+  const spend = (name: string, costNano: number) =>
+    admin.stores.usage.insert([
+      recordOf(name, { accountId, applicationId, startedAt: admin.clock.now(), costNano }),
+    ]);
+  await spend("a", 4_000_000_000);
+  expect(await needs()).toEqual([]);
+  await spend("b", 1);
+  const told = {
+    kind: "budget_near_limit",
+    severity: "warn",
+    subject: { id, name: "account first" },
+    what: "80 % of 5.00 USD is spent. Calls beyond it are refused. Set by an operator.",
+  };
+  expect(await needs()).toMatchObject([told]);
+  expect(await needs({ as: holderOf(accountId) })).toMatchObject([told]);
+  expect(await needs({ as: holderOf("acct_other") })).toEqual([]);
+});

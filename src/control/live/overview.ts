@@ -1,4 +1,5 @@
 import { sellableUnits } from "../../domain/limits/capacity.ts";
+import { usdOfNano } from "../../domain/money/usd.ts";
 import type { LiveFacts } from "../../domain/live-facts.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { ProcessRow } from "../../store/process-row.ts";
@@ -17,6 +18,7 @@ import { differs } from "../platform/processes.ts";
 import type { AdminServices, Platform } from "../services.ts";
 import { viewTotal } from "../usage/usage.ts";
 import { timeText } from "../values/api-form.ts";
+import { readAccountNames } from "../values/read-once.ts";
 import { machinesAmong } from "./live-operations.ts";
 import { viewKeys, viewTargets } from "./live-view.ts";
 
@@ -24,6 +26,7 @@ const hourMs = 3_600_000;
 const soonMs = 7 * 24 * hourMs;
 const mostOfAKind = 50;
 const mostKeys = 20;
+const mostBudgets = 500;
 const nearLimitPercent = 90;
 const nearlyFullShare = 0.8;
 
@@ -56,11 +59,12 @@ export function overviewOperation(services: AdminServices): Operation {
       const now = clock.now();
       const since = Math.floor(now / hourMs - 24) * hourMs;
       const filter = { since, until: now, accountId };
-      const [facts, rows, totals, points, ofKeys, sold] = await Promise.all([
+      const [facts, rows, totals, points, ofBudgets, ofKeys, sold] = await Promise.all([
         live.facts({ publicIds: [], accountIds: [accountId] }),
         isOfAll ? processRows() : [],
         reports.totals({ filter, by: [], limit: 1 }),
         reports.series({ filter, by: [], step: "hour", limit: 1 }),
+        store.read((view) => needsOfBudgets(view, principal, now)),
         store.read((view) => needsOfKeys(view, principal, now)),
         isOfAll ? store.read((view) => view.keys.soldUnits({ now })) : new Map<string, number>(),
       ]);
@@ -79,7 +83,12 @@ export function overviewOperation(services: AdminServices): Operation {
       return {
         ...machinesAmong(live, rows),
         checked_at: timeText(now),
-        needs: worstFirst([...(isOfAll ? ofGateway : []), ...needsOfLimits(keys), ...ofKeys]),
+        needs: worstFirst([
+          ...(isOfAll ? ofGateway : []),
+          ...ofBudgets,
+          ...needsOfLimits(keys),
+          ...ofKeys,
+        ]),
         keys: keys.slice(0, mostKeys),
         open_calls: open.reduce((sum, count) => sum + count, 0),
         since: timeText(since),
@@ -156,6 +165,28 @@ function needsOfLimits(keys: readonly KeyUseView[]): readonly NeedView[] {
     const what = `It uses ${used} % of the ${limit} ${isOfRequests ? "requests" : "tokens"} a minute of ${whose}.`;
     return need("key_near_limit", { id, name }, what);
   });
+}
+
+/** What is spent for the most part, the newest budgets of all. */
+async function needsOfBudgets(
+  view: ControlView,
+  { accountId }: Principal,
+  now: number,
+): Promise<readonly NeedView[]> {
+  const nameOf = readAccountNames(view);
+  const { items } = await view.budgets.list({ accountId }, { limit: mostBudgets });
+  const needs: NeedView[] = [];
+  for (const { budget, spentNano } of await view.budgets.states(items, now)) {
+    const { id, keyId, applicationId, limitNano, mode, setBy } = budget;
+    if (spentNano <= limitNano * nearlyFullShare) continue;
+    const of = keyId ?? applicationId ?? `account ${await nameOf(budget.accountId)}`;
+    const percent = Math.floor((100 * spentNano) / limitNano);
+    const then = mode === "refuse" ? "Calls beyond it are refused." : "It only warns.";
+    const who = setBy === "operator" ? "an operator" : "the account holder";
+    const what = `${percent} % of ${usdOfNano(limitNano).slice(0, -7)} USD is spent. ${then} Set by ${who}.`;
+    needs.push(need("budget_near_limit", { id, name: of }, what));
+  }
+  return needs;
 }
 
 /** What ends soon, and what leaked and was not replaced. */

@@ -8,6 +8,7 @@ export const accountLabels = {
   max_keys: "Maximum keys",
   requests: "Requests per minute of all its keys",
   tokens: "Tokens per minute of all its keys",
+  time_zone: "Time zone of its new budgets",
   note: "Note",
 };
 /** Settings of an account as they are typed; plans are separated by commas. */
@@ -19,13 +20,22 @@ export const emptyAccount: AccountDraft = {
   max_keys: "100",
   requests: "",
   tokens: "",
+  time_zone: "UTC",
   note: "",
 };
 
-export function accountDraft({ name, note, plans, max_keys, limits }: AccountView): AccountDraft {
+export function accountDraft({
+  name,
+  note,
+  plans,
+  max_keys,
+  limits,
+  ...view
+}: AccountView): AccountDraft {
   return {
     name,
     note,
+    time_zone: view.time_zone,
     plans: plans.toSorted().join(", "),
     max_keys: String(max_keys),
     requests: String(limits?.requests_per_minute ?? ""),
@@ -39,6 +49,7 @@ export function newAccountOf(draft: AccountDraft): NewAccount {
   return {
     name: name.trim(),
     note,
+    time_zone: draft.time_zone.trim(),
     plans: plansOf(draft),
     max_keys: Number(draft.max_keys),
     limits: hasLimits
@@ -97,6 +108,12 @@ export function AccountFields({
         label={labels.tokens}
         name="limits"
         hint="In addition to the limits of each key. Leave both empty for none."
+      />
+      <Field
+        {...bind("time_zone")}
+        label={labels.time_zone}
+        isRequired
+        hint="An IANA name, such as Europe/Berlin."
       />
       <Field {...bind("note")} label={labels.note} rows={2} />
     </>

@@ -151,6 +151,7 @@ function Leads({ id: account }: { readonly id: string }) {
   const leads = [
     ["Keys", "/keys"],
     ["Applications", "/keys", "applications"],
+    ["Budgets", "/budgets"],
     ["Usage", "/usage"],
     ["Calls", "/calls"],
     ...(useRole() === "account_holder" ? [] : [["Users", "/users"] as const]),

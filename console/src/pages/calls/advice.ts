@@ -48,6 +48,11 @@ const rules: Readonly<Record<string, string>> = {
   context_window: shorten,
   upstream_rejected: "Read the message that the caller got, and change the request.",
   answer_mismatch: "Repeat the request, or loosen the schema of the answer.",
+  budget_exceeded:
+    "Wait until the period of the budget ends, or have it raised: the page Budgets says by whom, and what is left.",
+  model_not_priced:
+    "Use a model whose targets have a price, ask an operator for one, or let the budget only warn.",
+  budgets_unavailable: repeat,
   idempotency_key: "Use a new `Idempotency-Key` for a new request.",
   deadline: "Allow more time in `x-sluice-timeout-ms`, or ask for less output.",
   internal_error: askOperator,

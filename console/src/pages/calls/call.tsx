@@ -5,13 +5,16 @@ import { Badge } from "../../parts/badge.tsx";
 import { AppLink, Button, ButtonLink } from "../../parts/button.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import { Empty, Note } from "../../parts/error-note.tsx";
+import { Details } from "../../parts/details.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
+import { Cost } from "../../parts/money.tsx";
 import { exactText, LimitBar, Tokens } from "../../parts/numbers.tsx";
 import { Loaded, Page, type PageProps, Section } from "../../parts/page.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
 import { useSeesAll } from "../../shell/role.ts";
 import { limitSource } from "../keys/key-words.tsx";
 import { adviceFor } from "./advice.ts";
+import { CostParts } from "./cost-parts.tsx";
 import { isRefused, OutcomeBadge, sourceWords, statusText } from "./call-words.tsx";
 import { Routing } from "./routing.tsx";
 
@@ -124,6 +127,14 @@ function Refused({
       <Facts
         facts={[
           ["Rule", <code>{rule}</code>],
+          ...(rule === "budget_exceeded"
+            ? [
+                [
+                  "Budgets",
+                  <AppLink to="/budgets">what is left, and who can raise it</AppLink>,
+                ] as const,
+              ]
+            : []),
           ...(param === null ? [] : [["Field", <code>{param}</code>] as const]),
         ]}
       />
@@ -158,6 +169,7 @@ function scopeText(id: string, plan: string | null): string {
 function Measures({ call }: { readonly call: CallDetail }) {
   const { first_event_ms: first, duration_ms: duration, output_tokens: output } = call;
   const streamMs = first === null ? 0 : duration - first;
+  const seesAll = useSeesAll();
   return (
     <div className="grid">
       <section className="card stack tight" aria-label="Tokens">
@@ -168,6 +180,17 @@ function Measures({ call }: { readonly call: CallDetail }) {
           <p className="small">
             The provider may also bill an attempt that did not answer: it may have completed it.
           </p>
+        )}
+      </section>
+      <section className="card stack tight" aria-label="Cost">
+        <h2>
+          <Cost usd={call.cost_usd} />
+        </h2>
+        <p className="small">{priceText(call)}</p>
+        {seesAll && call.price_version !== null && (
+          <Details summary="Its parts">
+            <CostParts call={call} />
+          </Details>
         )}
       </section>
       <section className="card stack tight" aria-label="Times">
@@ -185,6 +208,14 @@ function Measures({ call }: { readonly call: CallDetail }) {
       </section>
     </div>
   );
+}
+
+/** Says who. */
+function priceText({ cost_usd: usd, price_version: version, service_tier: tier }: CallDetail) {
+  if (usd === null) return "Its target, its tier or a kind of its tokens has no price.";
+  if (version === null) return "It used nothing that is paid for.";
+  const ofTier = tier === null ? "" : `, tier ${tier}`;
+  return `By price table ${version}${ofTier}, as it was when the call arrived.`;
 }
 
 function AllFacts({ id, call, refusal, names }: Explanation) {

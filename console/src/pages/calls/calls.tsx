@@ -2,6 +2,7 @@ import type { CallRow } from "../../api/contract.ts";
 import { useLive } from "../../api/live.ts";
 import { useList } from "../../api/use-read.ts";
 import { AppLink, Button } from "../../parts/button.tsx";
+import { Cost } from "../../parts/money.tsx";
 import { Count } from "../../parts/numbers.tsx";
 import { Loaded, Page } from "../../parts/page.tsx";
 import { RangePicker } from "../../parts/range-picker.tsx";
@@ -105,6 +106,7 @@ function CallTable({ calls }: { readonly calls: readonly CallRow[] }) {
     ["Status", ({ status, code }) => statusText(status, code)],
     ["Input", ({ input_tokens: tokens }) => <Count value={tokens} />, "wide number"],
     ["Output", ({ output_tokens: tokens }) => <Count value={tokens} />, "wide number"],
+    ["Cost", ({ cost_usd: usd }) => <Cost usd={usd} />, "wide number"],
     [
       "First event",
       ({ first_event_ms: ms }) => (ms === null ? "" : durationText(ms)),

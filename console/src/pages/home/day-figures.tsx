@@ -1,4 +1,5 @@
 import type { Overview } from "../../api/contract.ts";
+import { Cost, unpricedText } from "../../parts/money.tsx";
 import { Count, failedOf, percentText, Tile } from "../../parts/numbers.tsx";
 import { durationText } from "../../parts/time.tsx";
 import { AppLink } from "../../parts/button.tsx";
@@ -53,6 +54,9 @@ export function DayFigures({
           note={first === null ? undefined : `95 % within ${durationText(first.p95)}`}
         >
           {first === null ? "none" : durationText(first.p50)}
+        </Tile>
+        <Tile name="Cost" note={unpricedText(sums.unpriced_calls)}>
+          <Cost usd={sums.cost_usd} unpricedCalls={sums.unpriced_calls} />
         </Tile>
         {open}
       </div>

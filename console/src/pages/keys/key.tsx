@@ -9,12 +9,14 @@ import { Copy } from "../../parts/copy.tsx";
 import { Ask } from "../../parts/dialog.tsx";
 import { ErrorNote, Note } from "../../parts/error-note.tsx";
 import { Count, exactText, LimitBar } from "../../parts/numbers.tsx";
+import { Details } from "../../parts/details.tsx";
 import { Facts } from "../../parts/facts.tsx";
 import { Loaded, Page, type PageProps, Section } from "../../parts/page.tsx";
 import { Receipt } from "../../parts/receipt.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useMayChange } from "../../shell/role.ts";
+import { BudgetsOfKey } from "../budgets/budgets-of-key.tsx";
 import { EndSecret } from "./end-secret.tsx";
 import { KeySettings } from "./key-settings.tsx";
 import { keyName, KeyStatusBadge, limitsSource, UseOfLimits } from "./key-words.tsx";
@@ -41,6 +43,9 @@ export function KeyPage({ id }: PageProps) {
             <About view={view} />
             {view.status !== "revoked" && <Now view={view} />}
             <Secrets view={view} />
+            <Details summary="Budgets that its calls are under">
+              <BudgetsOfKey view={view} />
+            </Details>
             <Settings view={view} />
           </>
         )}

@@ -1,5 +1,6 @@
 import type { ChatAnswer } from "../../api/playground.ts";
 import { ErrorNote } from "../../parts/error-note.tsx";
+import { Cost } from "../../parts/money.tsx";
 import { exactText } from "../../parts/numbers.tsx";
 import { durationText } from "../../parts/time.tsx";
 import { AppLink } from "../../parts/button.tsx";
@@ -33,7 +34,7 @@ export function AnswerView({ answer }: { readonly answer: ChatAnswer | undefined
 }
 
 function Figures({ answer }: { readonly answer: ChatAnswer }) {
-  const { usage, firstMs, totalMs = 0, finish, requestId } = answer;
+  const { usage, firstMs, totalMs = 0, finish, requestId, costUsd } = answer;
   const output = usage?.completion_tokens;
   const writingMs = totalMs - (firstMs ?? totalMs);
   const figures = [
@@ -49,6 +50,12 @@ function Figures({ answer }: { readonly answer: ChatAnswer }) {
   return (
     <p className="muted small">
       {figures.join(" · ")}
+      {usage !== undefined && (
+        <>
+          {" · "}
+          <Cost usd={costUsd ?? null} />
+        </>
+      )}
       {requestId !== undefined && (
         <>
           {" · "}

@@ -5,6 +5,7 @@ import { Details } from "../../parts/details.tsx";
 import { Facts } from "../../parts/facts.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Form } from "../../parts/form.tsx";
+import { Cost } from "../../parts/money.tsx";
 import { exactText } from "../../parts/numbers.tsx";
 import { durationText } from "../../parts/time.tsx";
 import { Snippets } from "../../parts/snippets.tsx";
@@ -61,6 +62,7 @@ export function Embedding({ called }: { readonly called: Called }) {
               ["Length of the vector", Math.hypot(...numbers).toPrecision(4)],
               ["First numbers", numbers.slice(0, shownNumbers).map(shortText).join(", ")],
               ["Tokens", exactText(vector.body.usage.prompt_tokens)],
+              ["Cost", <Cost key="cost" usd={vector.body.costUsd ?? null} />],
               ["Time", durationText(vector.totalMs)],
             ]}
           />

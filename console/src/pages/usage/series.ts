@@ -1,6 +1,7 @@
 /** From the points of the admin API to the series of a chart and the rows of a table. */
 import type { UsagePoint, UsageSeries } from "../../api/contract.ts";
 import { durationText } from "../../parts/time.tsx";
+import { sumOfUsd, usdText } from "../../parts/money.tsx";
 import { compactText, failedOf } from "../../parts/numbers.tsx";
 import { outcomeText } from "../calls/call-words.tsx";
 import type { Dimension } from "./filters.tsx";
@@ -13,12 +14,13 @@ interface Metric {
   readonly of: (point: UsagePoint) => number | null;
   /** Percentiles are neither stacked nor added. */
   readonly kind: "area" | "line";
-  readonly rank: "calls" | "tokens";
+  readonly rank: "calls" | "tokens" | "cost";
   readonly format: (value: number) => string;
 }
 
 const count = { kind: "area", rank: "calls", format: compactText } as const;
 const tokens = { kind: "area", rank: "tokens", format: compactText } as const;
+const cost = { kind: "area", rank: "cost", format: usdText } as const;
 const time = { kind: "line", rank: "calls", format: durationText } as const;
 
 export const metrics = {
@@ -26,6 +28,7 @@ export const metrics = {
   input: { label: "Input tokens", of: (point) => point.input_tokens, ...tokens },
   output: { label: "Output tokens", of: (point) => point.output_tokens, ...tokens },
   cached: { label: "Cached input tokens", of: (point) => point.cached_input_tokens, ...tokens },
+  cost: { label: "Cost", of: (point) => Number(point.cost_usd ?? 0), ...cost },
   calls: { label: "Calls", of: (point) => point.calls, ...count },
   failed: { label: "Failed calls", of: failedOf, ...count },
   first: {
@@ -74,7 +77,9 @@ export interface UsageGroup {
   readonly sums: UsageSums;
 }
 
-export type UsageSums = Readonly<Record<(typeof summed)[number], number>>;
+export type UsageSums = Readonly<Record<(typeof summed)[number], number>> & {
+  readonly cost_usd: string | null;
+};
 
 const summed = [
   "calls",
@@ -84,6 +89,7 @@ const summed = [
   "cache_write_tokens",
   "output_tokens",
   "abandoned_calls",
+  "unpriced_calls",
 ] as const;
 
 /** The groups of an answer, the largest first, the sum of the others last. */
@@ -129,11 +135,14 @@ function nameOf(
 }
 
 export function sumsOf(points: readonly UsagePoint[]): UsageSums {
-  const sum = (name: keyof UsageSums): number =>
+  const sum = (name: (typeof summed)[number]): number =>
     points.reduce((total, point) => total + point[name], 0);
   // They are all of the names.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return Object.fromEntries(summed.map((name) => [name, sum(name)])) as UsageSums;
+  return {
+    ...Object.fromEntries(summed.map((name) => [name, sum(name)])),
+    cost_usd: sumOfUsd(points.map((point) => point.cost_usd)),
+  } as UsageSums;
 }
 
 /** The beginnings of all steps, also of those without calls, which answers leave out. */

@@ -5,6 +5,7 @@ import { AppLink, Button } from "../../parts/button.tsx";
 import { Chart, mostSeries } from "../../parts/chart.tsx";
 import { Empty } from "../../parts/error-note.tsx";
 import { Select } from "../../parts/field.tsx";
+import { Cost, unpricedText } from "../../parts/money.tsx";
 import { Count, failedOf, percentText, Tile, Tokens } from "../../parts/numbers.tsx";
 import { Loaded, Page } from "../../parts/page.tsx";
 import { lengthOf, RangePicker, rangeOf } from "../../parts/range-picker.tsx";
@@ -143,15 +144,18 @@ function Shown({ series, by, metricName }: ShownProps) {
     return {
       groups: chosen,
       times: all,
-      lines: chosen.map(({ id, name, value, points }) => ({
-        id: value ?? id,
-        name,
-        isOther: by !== "" && value === undefined,
-        values: all.map((at) => {
-          const point = points.get(at);
-          return point === undefined ? none : metric.of(point);
+      // What has no price has no cost, which is not 0.
+      lines: (metric.rank === "cost" ? chosen.filter(hasPrice) : chosen).map(
+        ({ id, name, value, points }) => ({
+          id: value ?? id,
+          name,
+          isOther: by !== "" && value === undefined,
+          values: all.map((at) => {
+            const point = points.get(at);
+            return point === undefined ? none : metric.of(point);
+          }),
         }),
-      })),
+      ),
     };
   }, [series, by, metric]);
   const zone = series.step === "day" ? "days in UTC" : `times in ${zoneText()}`;
@@ -166,6 +170,9 @@ function Shown({ series, by, metricName }: ShownProps) {
         </Tile>
         <Tile name="Output tokens">
           <Count value={total.output_tokens} isCompact />
+        </Tile>
+        <Tile name="Cost" note={unpricedText(total.unpriced_calls)}>
+          <Cost usd={total.cost_usd} unpricedCalls={total.unpriced_calls} />
         </Tile>
       </div>
       <Tokens counts={total} />
@@ -183,6 +190,10 @@ function Shown({ series, by, metricName }: ShownProps) {
       {by !== "" && <Groups groups={groups} by={by} total={total.calls} />}
     </>
   );
+}
+
+function hasPrice({ sums }: UsageGroup): boolean {
+  return sums.cost_usd !== null;
 }
 
 /** A drag shows the steps whose points it covers; a double click goes back to what it was. */
@@ -238,6 +249,11 @@ function Groups({ groups, by, total }: GroupsProps) {
     ["Input tokens", ({ sums }) => <Count value={sums.input_tokens} />, "number"],
     ["Cached", ({ sums }) => <Count value={sums.cached_input_tokens} />, "wide number"],
     ["Output tokens", ({ sums }) => <Count value={sums.output_tokens} />, "number"],
+    [
+      "Cost",
+      ({ sums }) => <Cost usd={sums.cost_usd} unpricedCalls={sums.unpriced_calls} />,
+      "number",
+    ],
   ];
   return (
     <section className="stack tight" aria-label="Groups">
@@ -265,7 +281,7 @@ function csvOf(groups: readonly UsageGroup[], by: Dimension): string {
 }
 
 /** What a spreadsheet would take for a formula gets an apostrophe, as in the export of calls. */
-function csvCell(value: string | number): string {
-  const text = String(value).replaceAll(/(^|;)(["\s]*)(?=[=+\-@＝＋－＠])/g, "$1$2'");
+function csvCell(value: string | number | null): string {
+  const text = String(value ?? "").replaceAll(/(^|;)(["\s]*)(?=[=+\-@＝＋－＠])/g, "$1$2'");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
