@@ -52,6 +52,9 @@ async function fill(filled: ConsoleWorld): Promise<readonly NamedPath[]> {
   const paths: NamedPath[] = [];
   for (const name of ["Shop Team", "Research"]) {
     const account = await admin("POST", "/accounts", { name, plans: ["standard", "pro"] });
+    const limit = name === "Research" ? "0.06" : "0.50";
+    const budget = { account_id: account.id, limit_usd: limit, period: "month", mode: "warn" };
+    await admin("POST", "/budgets", budget);
     for (const application of ["checkout", "assistant"]) {
       const owner = { account_id: account.id, environment: "local", name: application };
       const { id } = await admin("POST", "/applications", owner);

@@ -7,10 +7,11 @@ const least = 0.0001;
 export function usdText(amount: number): string {
   const size = Math.abs(amount);
   if (size === 0) return "$0";
-  if (size < least) return `< $${least}`;
+  const sign = amount < 0 ? "-" : "";
+  if (size < least && amount > 0) return `< $${least}`;
   const short = Number(size.toPrecision(4));
   const text = short >= 1 ? cents.format(size) : `$${short}`;
-  return amount < 0 ? `-${text}` : text;
+  return `${sign}${text}`;
 }
 
 /** What calls cost. Without a price it is not known: at least the sum of those that have one. */
@@ -44,8 +45,8 @@ export function sumOfUsd(amounts: readonly (string | null)[]): string | null {
   const known = amounts.filter((amount) => amount !== null);
   if (known.length === 0) return null;
   const nano = known.reduce((sum, amount) => sum + nanoOf(amount), 0n);
-  const digits = String(nano).padStart(10, "0");
-  return `${digits.slice(0, -9)}.${digits.slice(-9)}`;
+  const digits = String(nano < 0n ? -nano : nano).padStart(10, "0");
+  return `${nano < 0n ? "-" : ""}${digits.slice(0, -9)}.${digits.slice(-9)}`;
 }
 
 function nanoOf(amount: string): bigint {

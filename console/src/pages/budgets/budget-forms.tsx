@@ -7,7 +7,7 @@ import { type Bind, ChangeDialog, Offered, useDraft } from "../../parts/form.tsx
 import { useRole } from "../../shell/role.ts";
 import { useUrl } from "../../url.ts";
 import { keyName } from "../keys/key-words.tsx";
-import { periodOf, periods } from "./budget-words.tsx";
+import { periodOf, periods } from "./budget-words.ts";
 
 const title = "Create a budget";
 const lists = ["accounts", "applications", "keys", "models"] as const;

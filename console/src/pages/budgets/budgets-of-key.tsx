@@ -4,7 +4,7 @@ import { AppLink } from "../../parts/button.tsx";
 import { usdText } from "../../parts/money.tsx";
 import { LimitBar } from "../../parts/numbers.tsx";
 import { Loaded } from "../../parts/page.tsx";
-import { periodText, scopeText, setByText } from "./budget-words.tsx";
+import { periodText, scopeText, setByText } from "./budget-words.ts";
 
 /** The budgets that the calls of a key are under: its own, its application's, its account's. */
 export function BudgetsOfKey({ view }: { readonly view: KeyView }) {

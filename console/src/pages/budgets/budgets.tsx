@@ -1,7 +1,7 @@
 import type { BudgetView } from "../../api/contract.ts";
 import { useList } from "../../api/use-read.ts";
 import { Badge } from "../../parts/badge.tsx";
-import { Button } from "../../parts/button.tsx";
+import { AppLink, Button } from "../../parts/button.tsx";
 import { Chip } from "../../parts/chip.tsx";
 import { Ask, Closing } from "../../parts/dialog.tsx";
 import { Empty } from "../../parts/error-note.tsx";
@@ -15,7 +15,7 @@ import { Time } from "../../parts/time.tsx";
 import { useMayChange, useRole, useSeesAll } from "../../shell/role.ts";
 import { useUrl } from "../../url.ts";
 import { ChangeBudget, CreateBudget } from "./budget-forms.tsx";
-import { BudgetScope, periodText, setByText } from "./budget-words.tsx";
+import { periodText, scopeText, setByText } from "./budget-words.ts";
 
 /** How much is left, until when, at this pace? */
 export function BudgetsPage() {
@@ -27,6 +27,7 @@ export function BudgetsPage() {
     application_id: url.application,
     key_id: url.key,
   });
+  const isFiltered = url.account !== "" || url.application !== "" || url.key !== "";
   const [first] = budgets.query.data ?? [];
   const create = mayChange && (
     <Button look="primary" onPress={() => change({ create: "budget" })}>
@@ -47,7 +48,11 @@ export function BudgetsPage() {
         idOf={({ id }) => id}
         empty={
           <Empty
-            sentence="No budget limits what calls may cost here."
+            sentence={
+              isFiltered
+                ? "No budget is of this alone."
+                : "No budget limits what calls may cost here."
+            }
             action={create}
             command="sluice budgets create --account ACCOUNT --limit-usd 5 --period month"
           />
@@ -68,13 +73,17 @@ function worstFirst(budgets: readonly BudgetView[] | undefined) {
 
 function columnsFor(ofAll: boolean): readonly Column<BudgetView>[] {
   return [
-    ["Of", (budget) => <BudgetScope budget={budget} hasAccount={ofAll} />],
-    ["Spent", (budget) => <Spent budget={budget} />],
     [
-      "Left",
-      ({ state }) => <Cost usd={Number(state.left_usd) < 0 ? "0" : state.left_usd} />,
-      "number",
+      "Of",
+      (budget) => (
+        <>
+          {ofAll && <AppLink to={`/accounts/${budget.account_id}`}>{budget.account}</AppLink>}{" "}
+          {scopeText(budget)}
+        </>
+      ),
     ],
+    ["Spent", (budget) => <Spent budget={budget} />],
+    ["Left", ({ state }) => <Cost usd={state.left_usd} />, "number"],
     ["Until", ({ state }) => <Time at={state.ends_at} none="for ever" />],
     ["At this pace", (budget) => <Pace budget={budget} />],
     ["Beyond it", ({ mode }) => (mode === "refuse" ? "calls are refused" : "events tell"), "wide"],

@@ -117,25 +117,20 @@ function sentenceOf({ call, refusal }: Parts): string {
   }
 }
 
-function Refused({
-  refusal: { rule, param, plan, window, at },
-}: {
-  readonly refusal: RefusalView;
-}) {
+function Refused({ refusal }: { readonly refusal: RefusalView }) {
+  const { rule, param, plan, window, at, account_id: account } = refusal;
+  const budgets = (
+    <AppLink to="/budgets" own={{ account: account ?? "" }}>
+      what is left, and who can raise it
+    </AppLink>
+  );
   return (
     <Section title="Refusal">
       <Facts
         facts={[
           ["Rule", <code>{rule}</code>],
-          ...(rule === "budget_exceeded"
-            ? [
-                [
-                  "Budgets",
-                  <AppLink to="/budgets">what is left, and who can raise it</AppLink>,
-                ] as const,
-              ]
-            : []),
-          ...(param === null ? [] : [["Field", <code>{param}</code>] as const]),
+          ["Budgets", rule === "budget_exceeded" && budgets],
+          ["Field", param && <code>{param}</code>],
         ]}
       />
       {window !== null && (
@@ -258,7 +253,7 @@ function AllFacts({ id, call, refusal, names }: Explanation) {
   ];
   return (
     <Section title="Facts">
-      <Facts facts={rows.filter(([, value]) => value !== null && value !== undefined)} />
+      <Facts facts={rows} />
     </Section>
   );
 }

@@ -1,6 +1,13 @@
 import type { Overview } from "../../api/contract.ts";
 import { Cost, unpricedText } from "../../parts/money.tsx";
-import { Count, failedOf, percentText, Tile } from "../../parts/numbers.tsx";
+import {
+  compactText,
+  Count,
+  exactText,
+  failedOf,
+  percentText,
+  Tile,
+} from "../../parts/numbers.tsx";
 import { durationText } from "../../parts/time.tsx";
 import { AppLink } from "../../parts/button.tsx";
 import { Section } from "../../parts/page.tsx";
@@ -14,13 +21,8 @@ export function DayFigures({
   /** Undefined until live numbers are known. */
   readonly openCalls: number | undefined;
 }) {
-  const open = (
-    <Tile name="Open calls" note="now">
-      <Count value={openCalls ?? openAtFirst} />
-    </Tile>
-  );
   if (sums === null) return null;
-  const { calls, first_event_ms: first } = sums;
+  const { calls, first_event_ms: first, input_tokens: input, output_tokens: output } = sums;
   const failed = failedOf(sums);
   return (
     <Section title="The last 24 hours">
@@ -28,26 +30,11 @@ export function DayFigures({
         <Tile name="Calls" note={<AppLink to="/calls">Show calls</AppLink>}>
           <Count value={calls} isCompact />
         </Tile>
-        <Tile
-          name="Failed"
-          note={
-            <>
-              <Count value={failed} unit={failed === 1 ? "call" : "calls"} /> of all
-            </>
-          }
-        >
+        <Tile name="Failed" note={`${exactText(failed)} ${failed === 1 ? "call" : "calls"} of all`}>
           {percentText(failed / Math.max(1, calls))}
         </Tile>
-        <Tile
-          name="Tokens"
-          note={
-            <>
-              <Count value={sums.input_tokens} isCompact unit="input" />,{" "}
-              <Count value={sums.output_tokens} isCompact unit="output" />
-            </>
-          }
-        >
-          <Count value={sums.input_tokens + sums.output_tokens} isCompact />
+        <Tile name="Tokens" note={`${compactText(input)} input, ${compactText(output)} output`}>
+          <Count value={input + output} isCompact />
         </Tile>
         <Tile
           name="First event, median"
@@ -58,7 +45,9 @@ export function DayFigures({
         <Tile name="Cost" note={unpricedText(sums.unpriced_calls)}>
           <Cost usd={sums.cost_usd} unpricedCalls={sums.unpriced_calls} />
         </Tile>
-        {open}
+        <Tile name="Open calls" note="now">
+          <Count value={openCalls ?? openAtFirst} />
+        </Tile>
       </div>
     </Section>
   );
