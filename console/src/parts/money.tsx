@@ -27,7 +27,7 @@ export function Cost({
   const isLeast = unpricedCalls > 0;
   const missing = isLeast ? `; without a price: ${unpricedCalls} of the calls` : "";
   return (
-    <span className="number nowrap" title={`${usd} USD${missing}`}>
+    <span className="number" title={`${usd} USD${missing}`}>
       {isLeast ? ">= " : ""}
       {usdText(Number(usd))}
     </span>
