@@ -9,14 +9,11 @@ import { Loaded, Page } from "../../parts/page.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { useSeesAll } from "../../shell/role.ts";
 
+/** What is sold, what is left? Of an account: what of them is its own? */
 export function PoolsPage() {
-  return useSeesAll() ? <AllPools /> : <OwnPools />;
-}
-
-/** What is sold, what is left? */
-function AllPools() {
+  const ofAll = useSeesAll();
   const pools = useRead("/pools");
-  const gates = useLive("gates");
+  const gates = useLive(ofAll ? "gates" : undefined);
   const inFlight: Column<PoolView> = [
     "In flight",
     ({ name, max_in_flight: bound }) => (
@@ -27,29 +24,32 @@ function AllPools() {
     ),
     "wide number",
   ];
+  const empty = ofAll ? (
+    <Empty
+      sentence="No pool is configured, so no throughput can be sold to keys."
+      command="sluice pools list"
+    />
+  ) : (
+    <Empty sentence="Your keys have no guaranteed throughput. Ask the operator for units." />
+  );
   return (
     <Page
       title="Pools"
-      question="What is sold, and what is left?"
-      actions={<LiveMark isKnown={gates !== undefined} />}
+      question={
+        ofAll ? "What is sold, and what is left?" : "What throughput is guaranteed to your keys?"
+      }
+      actions={ofAll && <LiveMark isKnown={gates !== undefined} />}
     >
       <Loaded query={pools}>
         {({ data }) => (
           <>
-            {data
-              .filter(({ status }) => status !== "ok")
-              .map((pool) => (
-                <Ill key={pool.name} pool={pool} />
-              ))}
+            {data.map((pool) => isIll(pool) && <Ill key={pool.name} pool={pool} />)}
             {data.length === 0 ? (
-              <Empty
-                sentence="No pool is configured, so no throughput can be sold to keys."
-                command="sluice pools list"
-              />
+              empty
             ) : (
               <Table
-                caption="Pools"
-                columns={[...poolColumns, inFlight]}
+                caption={ofAll ? "Pools" : "Your share of pools"}
+                columns={ofAll ? [...poolColumns, inFlight] : ownColumns}
                 rows={data}
                 idOf={({ name }) => name}
               />
@@ -59,6 +59,11 @@ function AllPools() {
       </Loaded>
     </Page>
   );
+}
+
+/** Only who sees all accounts is told. */
+function isIll({ status }: PoolView): boolean {
+  return status !== null && status !== "ok";
 }
 
 function Ill({ pool }: { readonly pool: PoolView }) {
@@ -105,29 +110,6 @@ const poolColumns: readonly Column<PoolView>[] = [
   ],
   ["Capacity, tokens/min", (pool) => <Count value={pool.tokens_per_minute} />, "wide number"],
 ];
-
-/** What of them is this account's? */
-function OwnPools() {
-  const pools = useRead("/pools");
-  return (
-    <Page title="Pools" question="What throughput is guaranteed to your keys?">
-      <Loaded query={pools}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty sentence="Your keys have no guaranteed throughput. Ask the operator for units." />
-          ) : (
-            <Table
-              caption="Your share of pools"
-              columns={ownColumns}
-              rows={data}
-              idOf={({ name }) => name}
-            />
-          )
-        }
-      </Loaded>
-    </Page>
-  );
-}
 
 const ownColumns: readonly Column<PoolView>[] = [
   ["Pool", ({ name }) => <strong>{name}</strong>],
