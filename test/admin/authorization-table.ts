@@ -80,6 +80,13 @@ async function newKey({ world, of }: Asked): Promise<string> {
   return (await world.make("POST", "/keys", body)).key.id;
 }
 
+/** Of an operator, for a new application: an account has at most 20. */
+async function newBudget(asked: Asked): Promise<string> {
+  const application = await newApplication(asked);
+  const body = { application_id: application, limit_usd: "5", period: "month" };
+  return (await asked.world.make("POST", "/budgets", body)).id;
+}
+
 /** The public id of the older secret of a rotated key. */
 async function olderSecret({ world }: Asked, key: string): Promise<string> {
   const { secrets } = (await world.make("POST", `/keys/${key}/rotate`, {})).key;
@@ -140,6 +147,35 @@ const accounts: Readonly<Record<string, RouteCase>> = {
   "DELETE /admin/v1/applications/{id}": {
     prepare: async (asked) => ({ path: `${p}/applications/${await newApplication(asked)}` }),
     ...managed,
+  },
+};
+
+/** Nobody else changes a budget of an operator. */
+const operators = { own: operated.own, other: managed.other };
+
+const budgets: Readonly<Record<string, RouteCase>> = {
+  "POST /admin/v1/budgets": {
+    prepare: async (asked) => ({
+      path: `${p}/budgets`,
+      body: { application_id: await newApplication(asked), limit_usd: "5", period: "day" },
+    }),
+    ...made,
+  },
+  "GET /admin/v1/budgets": { prepare: inAccount("/budgets"), ...list },
+  "GET /admin/v1/budgets/{id}": {
+    prepare: async (asked) => ({ path: `${p}/budgets/${await newBudget(asked)}` }),
+    ...read,
+  },
+  "PATCH /admin/v1/budgets/{id}": {
+    prepare: async (asked) => ({
+      path: `${p}/budgets/${await newBudget(asked)}`,
+      body: { revision: 1, limit_usd: "7" },
+    }),
+    ...operators,
+  },
+  "DELETE /admin/v1/budgets/{id}": {
+    prepare: async (asked) => ({ path: `${p}/budgets/${await newBudget(asked)}` }),
+    ...operators,
   },
 };
 
@@ -396,7 +432,15 @@ const playground: Readonly<Record<string, RouteCase>> = {
 
 /** Every route that wants to know who asks. */
 export const guarded: ReadonlyMap<string, RouteCase> = new Map(
-  Object.entries({ ...accounts, ...keys, ...pools, ...access, ...watching, ...playground }),
+  Object.entries({
+    ...accounts,
+    ...budgets,
+    ...keys,
+    ...pools,
+    ...access,
+    ...watching,
+    ...playground,
+  }),
 );
 
 /** Of pages, which run the console's own scripts, and of files. */
