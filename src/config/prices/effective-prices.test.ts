@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { parseConfig, formatProblems } from "../load.ts";
 import { costOf } from "../../domain/money/cost.ts";
 import type { TargetPrice } from "../../domain/money/price.ts";
-import { effectivePrices, laterPriceDates } from "./effective-prices.ts";
+import { comingPrices, effectivePrices } from "./effective-prices.ts";
 
 const now = Date.parse("2026-11-28T12:00:00Z");
 
@@ -216,9 +216,13 @@ describe("the configuration", () => {
     expect(days.map((day) => priced(written, day)?.price.input)).toEqual([
       1_000_000, 1_000_000, 2_000_000, 3_000_000,
     ]);
-    expect(laterPriceDates(configOf(fileOf(written)), now)).toEqual([
-      first,
-      Date.parse("2027-01-01T00:00:00Z"),
+    const coming = comingPrices(configOf(fileOf(written)), now);
+    expect(
+      coming.map(({ validFrom, prices: of }) => [validFrom, [...of.values()][0]?.price.input]),
+    ).toEqual([
+      [now, 1_000_000],
+      [first, 2_000_000],
+      [Date.parse("2027-01-01T00:00:00Z"), 3_000_000],
     ]);
   });
 

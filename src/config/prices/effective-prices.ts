@@ -1,5 +1,6 @@
 import type { Target } from "../../domain/model.ts";
 import type { TargetPrice } from "../../domain/money/price.ts";
+import type { WantedPrices } from "../../domain/money/publication.ts";
 import { isSameValue } from "../../domain/json-object.ts";
 import type { ListedModel } from "../../upstreams/kind.ts";
 import type { Config } from "../config.ts";
@@ -13,15 +14,31 @@ export type PricedConfig = Pick<Config, "environments" | "upstreams" | "prices">
 export type EffectivePrices = ReadonlyMap<string, TargetPrice | undefined>;
 
 /** `at`: milliseconds since the epoch; later prices of the section do not apply yet. */
-export function effectivePrices(config: PricedConfig, at: number): EffectivePrices {
+export function effectivePrices(
+  config: PricedConfig,
+  at: number,
+  shipped = shippedPrices(),
+): EffectivePrices {
   const day = new Date(at).toISOString();
   const section = config.prices.filter(({ validFrom = "" }) => validFrom <= day);
-  const shipped = defaultPricesSchema.parse(defaults);
   const found = new Map<string, TargetPrice | undefined>();
   for (const target of targetsOf(config)) {
     found.set(target.id, priceOf(target, { config, section, shipped }));
   }
   return found;
+}
+
+/** What each target costs at a time, and from each later day on which that changes. */
+export function comingPrices(config: PricedConfig, now: number): readonly WantedPrices[] {
+  const shipped = shippedPrices();
+  return [now, ...laterPriceDates(config, now)].map((validFrom) => ({
+    validFrom,
+    prices: effectivePrices(config, validFrom, shipped),
+  }));
+}
+
+function shippedPrices(): Lists["shipped"] {
+  return defaultPricesSchema.parse(defaults);
 }
 
 /** A notice about targets whose calls have no cost; undefined: there are none. */
@@ -36,7 +53,7 @@ export function unpricedNotice(config: PricedConfig, at: number): string | undef
 }
 
 /** When prices of the section begin, after a time: milliseconds since the epoch, soonest first. */
-export function laterPriceDates(config: PricedConfig, at: number): readonly number[] {
+function laterPriceDates(config: PricedConfig, at: number): readonly number[] {
   const dates = config.prices.flatMap(({ validFrom }) => validFrom ?? []);
   const times = dates.map((date) => Date.parse(`${date}T00:00:00Z`));
   return [...new Set(times)].filter((time) => time > at).toSorted((one, other) => one - other);

@@ -7,6 +7,8 @@ import { requiredWholeNumber, text } from "../../settings/values.ts";
 const mostPerMillion = 10_000;
 const mostPerImage = 1_000;
 const mostEntries = 2_000;
+/** Each is a version, which is published at once. */
+const mostDates = 50;
 
 /** A decimal number of USD, or a text of one, which is read digit by digit; becomes micro-USD. */
 function usd(about: string, most: number) {
@@ -132,6 +134,10 @@ export const pricesSchema = z
       context.addIssue({ code: "custom", path: [index], message });
     }
   })
+  .refine(
+    (entries) => new Set(entries.map(({ validFrom }) => validFrom)).size <= mostDates,
+    `must not have more than ${mostDates} different dates`,
+  )
   .prefault([])
   .describe(
     "Prices of models, before those of the shipped list. `sluice prices list` shows what applies.",

@@ -1,10 +1,10 @@
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../../config/config.ts";
-import { effectivePrices, laterPriceDates } from "../../config/prices/effective-prices.ts";
+import { comingPrices } from "../../config/prices/effective-prices.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { PriceTable } from "../../domain/money/price.ts";
-import { planPublication, type WantedPrices } from "../../domain/money/publication.ts";
+import { planPublication } from "../../domain/money/publication.ts";
 import { Coalesced } from "../../domain/waiting/coalesced.ts";
 import { hasSettledWithin } from "../../domain/waiting/wait.ts";
 import type { PriceStore } from "../../store/repositories/price-store.ts";
@@ -94,7 +94,7 @@ export class PriceFeed {
     const wanted = config();
     if (!publishes() || this.#published === wanted) return;
     const { published, withdrawn } = await store.publish((tables, lastVersion, now) =>
-      planPublication(tables, wantedPrices(wanted, now), lastVersion),
+      planPublication(tables, comingPrices(wanted, now), lastVersion),
     );
     this.#published = wanted;
     for (const { version, validFrom } of published) events.pricesPublished(version, validFrom);
@@ -119,14 +119,6 @@ export class PriceFeed {
     const text = await readFile(pathIn(this.#options.config().dataDir), "utf8").catch(() => "[]");
     return parseKept(text);
   }
-}
-
-/** Of now, and of each date on which prices of the section begin. */
-function wantedPrices(config: Config, now: number): readonly WantedPrices[] {
-  return [now, ...laterPriceDates(config, now)].map((validFrom) => ({
-    validFrom,
-    prices: effectivePrices(config, validFrom),
-  }));
 }
 
 function pathIn(dataDir: string): string {
