@@ -90,7 +90,7 @@ function routeOf(
     const text = `Invalid URL (${request.method} ${new URL(request.url).pathname})`;
     return { reply: errorReply(new WireError(404, { message: text })) };
   }
-  const kind = route.kind === "responses" ? "chat" : route.kind;
+  const kind = route.kind === "models" || route.kind === "embeddings" ? route.kind : "chat";
   return { kind, plan: (incoming) => planOpenAiCall(route, incoming, parts) };
 }
 

@@ -35,6 +35,17 @@ export function verifySignature(request: WireRequest, verifier: Verifier): void 
   else verifyApiKey(bearer, verifier.credentials);
 }
 
+/** The same for a native API. A key is sent as Anthropic's on its Messages API. */
+export function verifyText(request: Request, text: string, verifier: Verifier): void {
+  const headers = new Headers(request.headers);
+  const key = headers.get("x-api-key");
+  if (key !== null) headers.set("authorization", `Bearer ${key}`);
+  const { pathname: path } = new URL(request.url);
+  const body = new TextEncoder().encode(text);
+  const sent = { method: "POST", path, query: "", headers, body };
+  verifySignature(sent, verifier);
+}
+
 function verifyApiKey(apiKey: string, credentials: CredentialBook): void {
   if (!credentials.hasApiKey(apiKey)) {
     const message = "Authentication failed: Please make sure your API Key is valid.";
@@ -98,7 +109,8 @@ function verifyVersion4(request: WireRequest, given: Authorization, verifier: Ve
 
 function verifyScope(given: Authorization, timestamp: string, region: string | undefined): void {
   const isRegion = given.region !== "" && given.region === (region ?? given.region);
-  const isScope = given.service === service && given.terminator === "aws4_request";
+  const isService = given.service === service || given.service === "bedrock-mantle";
+  const isScope = isService && given.terminator === "aws4_request";
   if (isRegion && isScope && timestamp.startsWith(`${given.date}T`)) return;
   const scope = `${region ?? "a region"}/${service}/aws4_request, on the day of the request`;
   const message = `Credential should be scoped to ${scope}.`;
@@ -152,7 +164,7 @@ function signatureOf(
   by: { readonly given: Authorization; readonly credential: SimulatedCredential },
 ): string {
   const { given, credential } = by;
-  const scope = [given.date, given.region, service, "aws4_request"];
+  const scope = [given.date, given.region, given.service, "aws4_request"];
   const hash = createHash("sha256").update(canonical).digest("hex");
   const text = [algorithm, timestamp, scope.join("/"), hash].join("\n");
   let key: Buffer = Buffer.from(`AWS4${credential.secretAccessKey}`);

@@ -1,8 +1,7 @@
 import type { AnswerEvent, ContentEvent, FinishEvent } from "../answer/answer.ts";
 import { writeAnswer } from "../answer/write-answer.ts";
-import { verifySignature } from "../bedrock/credentials.ts";
+import { verifyText } from "../bedrock/credentials.ts";
 import { BedrockError, errorReply as bedrockErrorReply } from "../bedrock/errors.ts";
-import { wirePath } from "../bedrock/plan-call.ts";
 import { type IncomingCall, markOf, type Plan, type PlanParts } from "../call.ts";
 import { inflatedUsage, outsizedAnswer, withBodyFault } from "../faults/bodies.ts";
 import { type Fault, faultHeader } from "../faults/fault-modes.ts";
@@ -43,7 +42,7 @@ export async function planMessagesCall(
   let fault: Fault = { mode: "ok", argument: undefined };
   try {
     const text = await request.text();
-    if (isBedrocks) checkSignature(request, text, parts);
+    if (isBedrocks) verifyText(request, text, { ...parts.bedrock, now: parts.clock.now() });
     else checkKey(request, parts.apiKeys);
     if (request.headers.get("anthropic-version") === null) {
       throw invalid("anthropic-version: header is required");
@@ -71,18 +70,6 @@ export async function planMessagesCall(
     if (!(error instanceof MessagesError)) throw error;
     return { fault, reply: errorReply(error, requestId) };
   }
-}
-
-/** A key of Bedrock is sent as Anthropic's, other credentials sign. */
-function checkSignature(request: Request, text: string, { bedrock, clock }: PlanParts): void {
-  const headers = new Headers(request.headers);
-  const key = headers.get("x-api-key");
-  if (key !== null) headers.set("authorization", `Bearer ${key}`);
-  const { credentials, region } = bedrock;
-  verifySignature(
-    { method: "POST", ...wirePath(request.url), headers, body: new TextEncoder().encode(text) },
-    { credentials, region, now: clock.now() },
-  );
 }
 
 function checkKey({ headers }: Request, apiKeys: ReadonlySet<string> | undefined): void {

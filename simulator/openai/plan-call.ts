@@ -1,5 +1,7 @@
 import { type IncomingCall, markOf, type OpenCall, type Plan, type PlanParts } from "../call.ts";
-import { faultHeader } from "../faults/fault-modes.ts";
+import { verifyText } from "../bedrock/credentials.ts";
+import { BedrockError, errorReply as bedrockErrorReply } from "../bedrock/errors.ts";
+import { faultHeader, noFault } from "../faults/fault-modes.ts";
 import { jsonReply, type Reply } from "../reply.ts";
 import { isRecord, type JsonRecord, parseJson, stringOf } from "../json.ts";
 import { chatReply } from "./answers.ts";
@@ -10,7 +12,11 @@ import { readChatRequest } from "./request.ts";
 import { refusalReply, WireError, wrongKey, wrongType } from "./errors.ts";
 
 type OpenAiRoute =
-  | { readonly kind: "chat" | "responses" | "embeddings" }
+  | {
+      readonly kind: "chat" | "responses" | "embeddings" | "unknown";
+      /** The route is Bedrock's, which checks credentials in its own way. */
+      readonly isBedrocks?: boolean;
+    }
   | { readonly kind: "models"; readonly model: string | undefined };
 
 /** Undefined if this wire has no such path. `path` comes without `/v1`. */
@@ -20,6 +26,11 @@ export function openAiRoute(method: string, path: string): OpenAiRoute | undefin
     return { kind: "models", model: decodeURIComponent(path.slice("/models/".length)) };
   }
   if (method !== "POST") return undefined;
+  if (path.startsWith("/openai/v1/")) {
+    const known = openAiRoute(method, path.slice("/openai/v1".length));
+    const kind = known?.kind === "chat" || known?.kind === "responses" ? known.kind : "unknown";
+    return { kind, isBedrocks: true };
+  }
   if (path === "/chat/completions") return { kind: "chat" };
   if (path === "/responses") return { kind: "responses" };
   return path === "/embeddings" ? { kind: "embeddings" } : undefined;
@@ -31,8 +42,18 @@ export async function planOpenAiCall(
   { request, call }: IncomingCall,
   parts: PlanParts,
 ): Promise<Plan> {
-  checkKey(request, parts.apiKeys);
-  const body = route.kind === "models" ? {} : await readBody(request, call);
+  const isBedrocks = route.kind !== "models" && route.isBedrocks === true;
+  const text = route.kind === "models" ? "{}" : await request.text();
+  try {
+    if (isBedrocks) verifyText(request, text, { ...parts.bedrock, now: parts.clock.now() });
+    else checkKey(request, parts.apiKeys);
+  } catch (error) {
+    if (error instanceof BedrockError) return { fault: noFault, reply: bedrockErrorReply(error) };
+    throw error;
+  }
+  // Bedrock's runtime has this answer for paths that it does not know.
+  if (route.kind === "unknown") return { fault: noFault, reply: jsonReply(unknownOperation) };
+  const body = readBody(text, call);
   const model = stringOf(body["model"]);
   const fault = parts.faults.choose(request.headers.get(faultHeader), model);
   if (fault === undefined) {
@@ -85,8 +106,10 @@ function checkKey(request: Request, apiKeys: ReadonlySet<string> | undefined): v
   if (!apiKeys.has(key)) throw wrongKey(key);
 }
 
-async function readBody(request: Request, call: OpenCall): Promise<JsonRecord> {
-  const text = await request.text();
+const unknownOperation =
+  '{"Output":{"__type":"com.amazon.coral.service#UnknownOperationException"},"Version":"1.0"}';
+
+function readBody(text: string, call: OpenCall): JsonRecord {
   call.update({ mark: markOf(text) });
   let body: unknown;
   try {

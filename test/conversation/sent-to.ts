@@ -30,6 +30,16 @@ export function sentToOpenAi(
   return sentTo(createOpenAiAdapter(settings, services), conversation);
 }
 
+/** The same of a target that speaks Responses. */
+export function sentToResponses(conversation: Conversation): SentRequest {
+  const written = { base_url: "http://localhost/v1" };
+  const settings = {
+    ...buildSettings(z.object(fields).parse(written)),
+    responses: new Map([[conversation.model, new Set(["claude-sonnet-4-5"])]]),
+  };
+  return sentTo(createOpenAiAdapter(settings, services), conversation);
+}
+
 /** What Claude gets of Anthropic itself. */
 export function sentToAnthropic(conversation: Conversation): SentRequest {
   const settings = {

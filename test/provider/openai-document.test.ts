@@ -39,7 +39,7 @@ describe.each(
     .map((text) => [profilesIn(text).join(", "), text] as const),
 )("%s", (_, example) => {
   // Each of the targets alone, so that none hides behind the first.
-  const targets = [...example.matchAll(/\{ upstream: ([\w-]+), model: [^}]+\}/g)];
+  const targets = [...example.matchAll(/\{ upstream: ([\w-]+), model: [^}]+(?:\} )?\}/g)];
   test.each(targets.map(([target, name = ""]) => [name, target] as const))(
     "answers at %s",
     async (_name, target) => {

@@ -21,6 +21,7 @@ function bedrock({ name }: UpstreamPlan, services: AdapterServices): UpstreamAda
     {
       region: "us-east-1",
       endpoint: `http://${name}.sim`,
+      service: "runtime",
       useFips: false,
       credentials: {
         source: "static",

@@ -20,6 +20,7 @@ import { decodeCount } from "../shared/answer-decoder.ts";
 import { createMessagesCodec } from "../shared/messages/messages-codec.ts";
 import { messagesRequest } from "./messages-request.ts";
 import { createReadMessagesFailure } from "../shared/messages/read-failure.ts";
+import { createReadFailure as createReadOpenAiFailure } from "../shared/openai/read-failure.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
 import { type BedrockModel, bedrockModelOf } from "./models/bedrock-model.ts";
@@ -30,11 +31,13 @@ import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.
 import type { EmbeddingWire } from "./embeddings/wire.ts";
 import { embeddingWires } from "./embeddings/families.ts";
 import { answersAsWhole, encodeConverse } from "./encode/encode-converse.ts";
-import { encodePathSegment, endpointOf, messagesPath } from "./endpoint.ts";
+import { encodePathSegment, endpointOf, isOpenAiPath, messagesPath } from "./endpoint.ts";
+import type { Api } from "./models/apis.ts";
+import { openAiCodecs } from "./openai-codecs.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import type { BedrockModelSettings, BedrockSettings } from "./settings.ts";
 
-/** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings. */
+/** Amazon Bedrock in one region: Converse or a native API for chat, InvokeModel for embeddings. */
 export function createBedrockAdapter(
   settings: BedrockSettings,
   services: AdapterServices,
@@ -49,6 +52,8 @@ export function createBedrockAdapter(
       models,
       endpoint,
       countsTokens: settings.countsTokens,
+      service: settings.service,
+      newToolCallId: services.newToolCallId,
       onUnknownFinish: unknownFinishReport(services.onTrouble),
     }),
     embeddings: createEmbeddingCodec(models, endpoint),
@@ -65,16 +70,19 @@ export function createBedrockAdapter(
   };
 }
 
-/** The service's own refusals come from either API, the model's from the Messages API as there. */
+/** The service's own refusals come from every API, the model's in the form of its own. */
 function createReadFailures(
   clock: Clock,
 ): (answer: FailedAnswer, request: UpstreamRequest) => UpstreamFailureDetails {
   const ofService = createReadFailure(clock);
   const ofMessages = createReadMessagesFailure(clock);
+  const ofOpenAi = createReadOpenAiFailure(clock);
   return (answer, { url }) => {
-    const isModels = url.endsWith(messagesPath) && answer.headers.get("x-amzn-errortype") === null;
+    const isModels = answer.headers.get("x-amzn-errortype") === null;
     const error = isModels ? parseObject(answer.body)?.["error"] : undefined;
-    return error === undefined ? ofService(answer) : ofMessages(answer);
+    if (error === undefined) return ofService(answer);
+    if (isOpenAiPath(url)) return ofOpenAi(answer);
+    return url.endsWith(messagesPath) ? ofMessages(answer) : ofService(answer);
   };
 }
 
@@ -100,6 +108,8 @@ interface ChatCodecOptions extends Required<Pick<ChatCodec, "origin">> {
   readonly models: TargetModels;
   readonly endpoint: string;
   readonly countsTokens: boolean;
+  readonly service: BedrockSettings["service"];
+  readonly newToolCallId: AdapterServices["newToolCallId"];
   readonly onUnknownFinish: OnUnknownFinish;
 }
 
@@ -115,6 +125,15 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
       messagesRequest(endpoint, request, models.at(request.model, identifier).model),
     onUnknownFinish,
   );
+  const native: Partial<Record<Api, typeof messages>> = {
+    messages,
+    ...openAiCodecs({
+      endpoint,
+      service: options.service,
+      modelOf: (alias, identifier) => models.at(alias, identifier).model,
+      services: { newToolCallId: options.newToolCallId, onUnknownFinish },
+    }),
+  };
   return {
     ...(countsTokens && {
       countTokens(request: Conversation, identifier: string) {
@@ -132,7 +151,8 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     takesImageUrls: false,
     encode(request, identifier) {
       const target = models.at(request.model, identifier);
-      if (target.model.settings.api === "messages") return messages.encode(request, identifier);
+      const own = native[target.model.settings.api];
+      if (own !== undefined) return own.encode(request, identifier);
       const { context, ...encoded } = encodeChat(request, target, false);
       return {
         ...encoded,
@@ -142,9 +162,8 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
-      if (target.model.settings.api === "messages") {
-        return messages.encodeStream(request, identifier);
-      }
+      const own = native[target.model.settings.api];
+      if (own !== undefined) return own.encodeStream(request, identifier);
       const isAnsweredWhole = answersAsWhole(request, target.model);
       const { context, ...encoded } = encodeChat(request, target, !isAnsweredWhole);
       return {

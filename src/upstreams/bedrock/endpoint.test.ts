@@ -22,15 +22,19 @@ test.each(regions.flatMap((region) => [false, true].map((useFips) => [region, us
   (region, useFips) => {
     const { endpointProvider } = new BedrockRuntimeClient({ region }).config;
     const { url } = endpointProvider({ Region: region, UseFIPS: useFips, UseDualStack: false });
-    const address = endpointOf({ region, useFips, endpoint: undefined });
+    const address = endpointOf({ region, useFips, endpoint: undefined, service: "runtime" });
     expect(`${address}/`).toBe(url.href);
   },
 );
 
 test("the operator's address replaces the region's, without a slash at its end", () => {
   const endpoint = "https://vpce-1.example:8443/bedrock/";
-  expect(endpointOf({ region: "us-east-1", useFips: false, endpoint })).toBe(
+  const upstream = { region: "us-east-1", useFips: false } as const;
+  expect(endpointOf({ ...upstream, endpoint, service: "runtime" })).toBe(
     "https://vpce-1.example:8443/bedrock",
+  );
+  expect(endpointOf({ ...upstream, endpoint: undefined, service: "mantle" })).toBe(
+    "https://bedrock-mantle.us-east-1.api.aws",
   );
 });
 

@@ -9,8 +9,10 @@ export function endpointOf({
   region,
   endpoint,
   useFips,
-}: Pick<BedrockSettings, "region" | "endpoint" | "useFips">): string {
+  service: address,
+}: Pick<BedrockSettings, "region" | "endpoint" | "useFips" | "service">): string {
   if (endpoint !== undefined) return endpoint.replace(/\/+$/, "");
+  if (address === "mantle") return `https://bedrock-mantle.${region}.api.aws`;
   const service = useFips ? "bedrock-runtime-fips" : "bedrock-runtime";
   return `https://${service}.${region}.${domainOf(region)}`;
 }
@@ -33,3 +35,8 @@ export function percentEncode(character: string): string {
 
 /** Of the Messages API, for Claude. */
 export const messagesPath = "/anthropic/v1/messages";
+
+/** Whether an address is that of one of OpenAI's APIs. */
+export function isOpenAiPath(url: string): boolean {
+  return /\/v1\/(?:chat\/completions|responses)$/.test(url);
+}

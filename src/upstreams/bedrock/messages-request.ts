@@ -37,8 +37,10 @@ const headers = {
   "anthropic-version": "2023-06-01",
 };
 
-/** In the body, this API refuses it. */
-function guardrailHeaders({ settings: { guardrail } }: BedrockModel): UpstreamRequest["headers"] {
+/** In the body, native APIs ignore or refuse it. */
+export function guardrailHeaders({
+  settings: { guardrail },
+}: BedrockModel): UpstreamRequest["headers"] {
   if (guardrail === undefined) return {};
   return {
     "x-amzn-bedrock-guardrailidentifier": guardrail.identifier,

@@ -2,6 +2,7 @@ import type { Secret } from "../../domain/keys/secret.ts";
 import { type CamelCased, camelCased } from "../../settings/values.ts";
 import type { AssumedRole } from "./config/assumed-role.ts";
 import { emptySections } from "./config/target-sections.ts";
+import type { Api, Service } from "./models/apis.ts";
 import type { FamilyFacts } from "./config/capabilities.ts";
 
 /** How one region of the provider is reached, and the settings of the models called there. */
@@ -9,6 +10,8 @@ export interface BedrockSettings {
   readonly region: string;
   /** Replaces the address derived from the region; without a slash at the end. */
   readonly endpoint: string | undefined;
+  /** Which of the region's addresses. */
+  readonly service: Service;
   /** Whether the address derived from the region is the FIPS one. */
   readonly useFips: boolean;
   readonly credentials: BedrockCredentials;
@@ -40,7 +43,9 @@ export type BedrockCredentials =
     };
 
 /** The operator's settings of one model at one target, with those of both kinds of models. */
-export interface BedrockModelSettings extends SettingsOf<"chat">, SettingsOf<"embedding"> {
+export interface BedrockModelSettings
+  extends Omit<SettingsOf<"chat">, "api">, SettingsOf<"embedding"> {
+  readonly api: Api;
   /** Undefined: read from the identifier, which an ARN does not allow. */
   readonly family: string | undefined;
   /** The identifier of the model behind one that hides it, such as an application profile's. */
@@ -58,6 +63,7 @@ type SettingsOf<Kind extends keyof typeof emptySections> = Omit<
 export const defaultModelSettings: BedrockModelSettings = {
   ...camelCased(emptySections.chat),
   ...camelCased(emptySections.embedding),
+  api: "converse",
   family: undefined,
   maxOutputTokens: undefined,
 };

@@ -6,6 +6,7 @@ import {
   type BedrockSettings,
 } from "../settings.ts";
 import { camelCased } from "../../../settings/values.ts";
+import { type Service, usualApi } from "../models/apis.ts";
 import type { fields } from "./fields.ts";
 import { regionalUpstreams, sitesIn, type RegionalUpstream } from "./sites.ts";
 import type { targetSections } from "./target-sections.ts";
@@ -29,11 +30,12 @@ export function buildUpstreams({
     const settings = {
       region,
       endpoint: written.endpoints[region] ?? written.endpoint,
+      service: written.service,
       useFips: written.fips,
       credentials: buildCredentials(written),
-      countsTokens: written.count_tokens,
+      countsTokens: written.count_tokens && written.service === "runtime",
       families: written.families,
-      models: buildModels(upstream, targets),
+      models: buildModels(upstream, targets, written.service),
     };
     return [{ name: upstream.name, settings }];
   });
@@ -52,12 +54,13 @@ function buildCredentials(upstream: Fields): BedrockCredentials {
 function buildModels(
   upstream: RegionalUpstream,
   targets: readonly Target[],
+  service: Service,
 ): BedrockSettings["models"] {
   const byAlias = new Map<string, Map<string, BedrockModelSettings>>();
   for (const target of targets) {
     const { alias, model: baseModel, section } = target;
     const { identifiers = {}, profiles = {} } = section ?? {};
-    const written = buildModel(target);
+    const written = buildModel(target, service);
     // Under its own identifier and those of its application inference profiles.
     const sites = sitesIn({ model: baseModel, identifiers, profiles }, [upstream]);
     for (const { model, modelFor } of sites) {
@@ -71,10 +74,12 @@ function buildModels(
   return byAlias;
 }
 
-function buildModel(target: Target): BedrockModelSettings {
+function buildModel(target: Target, service: Service): BedrockModelSettings {
+  const api = target.kind === "chat" ? target.section?.api : undefined;
   return {
     ...defaultModelSettings,
     ...camelCased(target.section ?? {}),
+    api: api ?? usualApi(target.model, service),
     maxOutputTokens: target.kind === "chat" ? target.maxOutputTokens : undefined,
   };
 }

@@ -56,6 +56,7 @@ describe("an upstream of kind bedrock", () => {
       settings: {
         region: "us-east-1",
         endpoint: undefined,
+        service: "runtime",
         useFips: false,
         credentials: { source: "chain", profile: undefined, assumedRole: undefined },
         models: expect.any(Map),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { credential, flag, httpUrl, type SettingProblem, text } from "../../../settings/values.ts";
 import type { FieldsOf } from "../../kind.ts";
 import { addedFamilyProblems } from "../models/facts.ts";
+import { services } from "../models/apis.ts";
 import { unknownRegion } from "../regions.ts";
 import { familiesSchema } from "./capabilities.ts";
 import { assumedRoleSchema } from "./assumed-role.ts";
@@ -28,6 +29,13 @@ export const fields = {
     .record(regionName("Region."), httpUrl("Address."))
     .prefault({})
     .describe("With `regions`: addresses instead of the regions' own, by region."),
+  service: z
+    .enum(services)
+    .prefault("runtime")
+    .describe(
+      "Address of the region: `runtime`, or `mantle`, which some models and features of OpenAI's " +
+        "APIs need. `mantle` has no profiles, guardrails, Converse and embeddings.",
+    ),
   fips: flag(false).describe("Whether to use the region's FIPS endpoint."),
   api_key: credential(
     "API key, sent as Bearer. Without it and `access_key_id`, the provider's standard chain is " +
@@ -88,7 +96,7 @@ function regionProblems({ region, regions, endpoint, endpoints }: Fields): Setti
 }
 
 function addressProblems(upstream: Fields): readonly SettingProblem[] {
-  const { region, regions, endpoint, endpoints, fips } = upstream;
+  const { region, regions, endpoint, endpoints, fips, service } = upstream;
   const found: SettingProblem[] = [];
   const named = Object.keys(endpoints);
   const elsewhere = named.find((name) => regions?.includes(name) === false);
@@ -110,6 +118,9 @@ function addressProblems(upstream: Fields): readonly SettingProblem[] {
   }
   if (elsewhere !== undefined) {
     found.push({ path: ["endpoints"], message: `names ${elsewhere}, which is not in regions` });
+  }
+  if (fips && service === "mantle") {
+    found.push({ path: ["fips"], message: "must not be set with service: mantle, which has none" });
   }
   if (fips && (endpoint !== undefined || named.length > 0)) {
     const other = endpoint === undefined ? "endpoints" : "endpoint";

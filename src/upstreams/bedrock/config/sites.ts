@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { TargetSite, WrittenTarget } from "../../kind.ts";
+import { type Service, services } from "../models/apis.ts";
 import { ModelFamilies } from "../models/facts.ts";
 import { familySchema } from "./capabilities.ts";
 import { fitToRegion, regionOfArn, regionPattern } from "../regions.ts";
@@ -48,9 +49,10 @@ const upstreamOutline = z
   .object({
     region: textOrNothing,
     regions: z.array(z.string()).optional().catch(undefined),
+    service: z.enum(services).catch("runtime"),
     families: z.record(z.string(), familySchema.catch({ capabilities: {} })).catch({}),
   })
-  .catch({ region: undefined, families: {} });
+  .catch({ region: undefined, service: "runtime", families: {} });
 
 const sectionOutline = z
   .object({
@@ -70,6 +72,7 @@ export function outlineOf({ model, section, upstream }: WrittenTarget): {
   readonly target: TargetModel;
   readonly upstreams: readonly RegionalUpstream[];
   readonly families: ModelFamilies;
+  readonly service: Service;
 } {
   const target = { model, ...sectionOutline.parse(section) };
   const fields = upstreamOutline.parse(upstream.fields);
@@ -77,6 +80,7 @@ export function outlineOf({ model, section, upstream }: WrittenTarget): {
     target,
     upstreams: regionalUpstreams(upstream.name, fields),
     families: new ModelFamilies(fields.families),
+    service: fields.service,
   };
 }
 

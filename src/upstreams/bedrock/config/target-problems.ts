@@ -2,7 +2,13 @@ import { type SettingProblem, withSuggestion } from "../../../settings/values.ts
 import { type JsonObject, objectOf } from "../../../domain/json-fields.ts";
 import { suggest } from "../../../domain/suggest.ts";
 import type { TargetContext, WrittenTarget } from "../../kind.ts";
-import { embeddingFamilies, isEmbeddingFamily, type ModelFamilies } from "../models/facts.ts";
+import { apis, apisOf, type Service, usualApi } from "../models/apis.ts";
+import {
+  embeddingFamilies,
+  foundationModelOf,
+  isEmbeddingFamily,
+  type ModelFamilies,
+} from "../models/facts.ts";
 import { meantModel } from "../models/model-warnings.ts";
 import { fitToRegion, regionOfArn } from "../regions.ts";
 import { outlineOf, sitesIn, type TargetModel, type RegionalUpstream } from "./sites.ts";
@@ -11,6 +17,7 @@ import { outlineOf, sitesIn, type TargetModel, type RegionalUpstream } from "./s
 interface TargetFacts extends TargetModel, TargetContext {
   readonly upstreams: readonly RegionalUpstream[];
   readonly families: ModelFamilies;
+  readonly service: Service;
 }
 
 /** Checks that a target's model is known if that is necessary, and valid at its upstream. */
@@ -28,7 +35,7 @@ export function targetProblems(
   ];
 }
 
-/** Settings that the Messages API has no field for. */
+/** Settings that native APIs have no field for. */
 const converseKeys = [
   "validate_answers",
   "prompt_cache",
@@ -39,16 +46,51 @@ const converseKeys = [
 ] as const;
 
 function apiProblems(target: TargetFacts, section: JsonObject): readonly SettingProblem[] {
-  if (section["api"] !== "messages") return [];
+  const { model, modelKind, service } = target;
   const path = [...target.path, "bedrock"];
-  const family = target.family ?? target.families.familyOf(target.model) ?? "claude";
-  const others = converseKeys.filter((key) => section[key] !== undefined);
-  return [
-    ...(family.startsWith("claude")
-      ? []
-      : [{ path: [...path, "api"], message: "must be converse: only Claude has the other API" }]),
-    ...others.map((key) => ({ path: [...path, key], message: "is for api: converse only" })),
-  ];
+  const found: SettingProblem[] = [];
+  if (service === "mantle") found.push(...mantleProblems(target));
+  if (modelKind === "embedding") return found;
+  const api = apis.find((each) => each === section["api"]) ?? usualApi(model, service);
+  const known = apisOf(model, service);
+  const family = target.family ?? target.families.familyOf(model) ?? "claude";
+  if (known?.length === 0) {
+    const other = service === "mantle" ? "runtime" : "mantle";
+    const message = `is not at this address: use an upstream with service: ${other}`;
+    found.push({ path: [...target.path, "model"], message });
+  } else if (known !== undefined && !known.includes(api)) {
+    const message = `must be ${known.join(" or ")}: ${model} has no other API at this address`;
+    found.push({ path: [...path, "api"], message });
+  } else if (known === undefined && api === "messages" && !family.startsWith("claude")) {
+    found.push({
+      path: [...path, "api"],
+      message: "must not be messages: only Claude has this API",
+    });
+  }
+  if (api === "converse") return found;
+  for (const key of converseKeys) {
+    if (section[key] === undefined) continue;
+    found.push({ path: [...path, key], message: "is for api: converse only" });
+  }
+  // Measured: aws-samples/sample-per-model-bedrock. Nobody would notice that it does nothing.
+  const isIgnored = api === "openai-responses" || service === "mantle";
+  if (section["guardrail"] !== undefined && isIgnored) {
+    const what = service === "mantle" ? "service: mantle" : "api: openai-responses";
+    const message = `is ignored by ${what}: use api: converse or openai-chat at the runtime address`;
+    found.push({ path: [...path, "guardrail"], message });
+  }
+  return found;
+}
+
+function mantleProblems({ path, model, modelKind }: TargetFacts): readonly SettingProblem[] {
+  const at = [...path, "model"];
+  if (modelKind === "embedding") {
+    return [{ path: at, message: "is at service: runtime only, as all embedding models are" }];
+  }
+  const foundation = foundationModelOf(model);
+  if (foundation === model) return [];
+  const meant = foundation ?? "the foundation model";
+  return [{ path: at, message: `must be ${meant}: service: mantle knows no profiles and ARNs` }];
 }
 
 /** An upstream may have families of its own. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { apis } from "../models/apis.ts";
 import { chatFamilies, embeddingFamilies } from "../models/facts.ts";
 import {
   camelCased,
@@ -95,9 +96,12 @@ const chatSection = z
       .meta({ ...familyMeta, examples: [...chatFamilies] }),
     ...callFields,
     api: z
-      .enum(["converse", "messages"])
-      .prefault("converse")
-      .describe("API for chat: Converse, or for Claude also its own, the Messages API."),
+      .enum(apis)
+      .optional()
+      .describe(
+        "API for chat: Converse, Claude's own, or one of OpenAI's. By default `converse` where the " +
+          "model speaks it, else one that it speaks.",
+      ),
     capabilities: capabilitiesSchema,
     default_output_tokens: requiredWholeNumber([1, 100_000_000])
       .describe(

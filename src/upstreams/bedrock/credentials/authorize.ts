@@ -24,17 +24,18 @@ interface Authorizer {
   noteFailure(answer: FailedAnswer, request: UpstreamRequest, kind: UpstreamFailureKind): void;
 }
 
-type AuthorizerSettings = Pick<BedrockSettings, "region" | "credentials">;
+type AuthorizerSettings = Pick<BedrockSettings, "region" | "credentials"> &
+  Partial<Pick<BedrockSettings, "service">>;
 
 /** `load` replaces the provider's standard chain. */
 export function createAuthorizer(
-  { region, credentials }: AuthorizerSettings,
+  { region, credentials, service }: AuthorizerSettings,
   { clock, onTrouble }: Pick<AdapterServices, "clock" | "onTrouble">,
   load?: LoadCredentials,
 ): Authorizer {
   if (credentials.source === "bearer") return bearerAuthorizer(credentials);
   const skew = new ClockSkew(clock);
-  const signer = new RequestSigner(region);
+  const signer = new RequestSigner(region, service === "mantle" ? "bedrock-mantle" : "bedrock");
   const cache = new CredentialCache({
     load: loaderOf({ region, credentials, chain: load }),
     nowMs: () => skew.nowMs(),

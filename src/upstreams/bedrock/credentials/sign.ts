@@ -9,12 +9,15 @@ import type { Secret } from "../../../domain/keys/secret.ts";
  */
 export class RequestSigner {
   readonly #region: string;
+  readonly #service: string;
   readonly #addresses = new Map<string, CanonicalAddress>();
   #key: SigningKey | undefined;
   #time: { readonly second: number; readonly text: string } | undefined;
 
-  constructor(region: string) {
+  /** `service`: the name in signatures, which differs from the host's. */
+  constructor(region: string, service = "bedrock") {
     this.#region = region;
+    this.#service = service;
   }
 
   /** Returns the signed request. The body must be sent unchanged, because its bytes are signed. */
@@ -35,7 +38,7 @@ export class RequestSigner {
       (token === undefined ? "" : `x-amz-security-token:${token}\n`);
     const names = token === undefined ? signedHeaders : signedHeadersWithToken;
     const canonical = `${request.method}\n${path}\n\n${lines}\n${names}\n${bodyHash}`;
-    const scope = `${day}/${this.#region}/${service}/aws4_request`;
+    const scope = `${day}/${this.#region}/${this.#service}/aws4_request`;
     const text = `${algorithm}\n${time}\n${scope}\n${hash("sha256", canonical, "hex")}`;
     const signature = createHmac("sha256", this.#keyOf(credentials, day))
       .update(text)
@@ -67,7 +70,7 @@ export class RequestSigner {
   #keyOf(credentials: AwsCredentials, day: string): Buffer {
     const last = this.#key;
     if (last?.credentials === credentials && last.day === day) return last.key;
-    const key = deriveKey(credentials, day, this.#region);
+    const key = deriveKey(credentials, [day, this.#region, this.#service]);
     this.#key = { credentials, day, key };
     return key;
   }
@@ -97,9 +100,6 @@ interface SigningKey {
 const algorithm = "AWS4-HMAC-SHA256";
 const signedHeaders = "content-type;host;x-amz-content-sha256;x-amz-date";
 const signedHeadersWithToken = `${signedHeaders};x-amz-security-token`;
-/** The service name in signatures, which differs from the host's. */
-const service = "bedrock";
-
 /** Far more than a configuration has; beyond it, values are computed each time. */
 const mostAddresses = 10_000;
 
@@ -124,9 +124,9 @@ function canonicalPath(pathname: string): string {
   return pathname.replaceAll(/\/{2,}/g, "/").replaceAll(/[^A-Za-z0-9._~/-]/g, percentEncode);
 }
 
-function deriveKey(credentials: AwsCredentials, day: string, region: string): Buffer {
+function deriveKey(credentials: AwsCredentials, scope: readonly string[]): Buffer {
   let key: string | Buffer = `AWS4${credentials.secretAccessKey.reveal()}`;
-  for (const part of [day, region, service, "aws4_request"]) {
+  for (const part of [...scope, "aws4_request"]) {
     key = createHmac("sha256", key).update(part).digest();
   }
   return Buffer.from(key);
