@@ -137,9 +137,9 @@ test("after a kill, closed calls are stored as they were and open ones as interr
   killed.calls.checkpoint("req_talking", { outputTokens: 1_200 });
   void killed.calls.close(closedCall("req_refused", { status: 429 }));
   const ledger = bench.open({}, bench.afterKill());
-  expect(ledger.isReplaying).toBe(true);
+  expect([ledger.isReplaying, ledger.isBehind]).toEqual([true, true]);
   await ledger.flush();
-  expect(ledger.isReplaying).toBe(false);
+  expect([ledger.isReplaying, ledger.isBehind]).toEqual([false, false]);
   expect(bench.log.of("replayed")).toEqual([[{ closed: 2, interrupted: 2, skippedBytes: 0 }]]);
   const { rows } = bench.store;
   expect([...rows.keys()]).toEqual(["req_closed", "req_refused", "req_silent", "req_talking"]);
@@ -175,8 +175,10 @@ test("a replay waits for the database while new calls are accepted, then removes
   void ledger.calls.close(closedCall("req_new"));
   await until(() => bench.log.of("writeFailed").length >= 2);
   expect([ledger.calls.hasRoom, ledger.isReplaying]).toEqual([true, true]);
+  expect(ledger.isBehind).toBe(true);
   bench.store.refuse = () => undefined;
   await until(() => !ledger.isReplaying);
+  expect(ledger.isBehind).toBe(false);
   expect(bench.store.rows.size).toBe(37);
   await ledger.flush();
   expect(spoolNames(folder)).toEqual(["00000002.spool"]);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
+import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { createKeysOfAccounts } from "./process-key.ts";
 import { startServing, type ServingProcess } from "./sluice-process.ts";
@@ -11,6 +12,10 @@ import { startServing, type ServingProcess } from "./sluice-process.ts";
 /** A gateway in a process of its own, to measure its memory, and a key to call it. */
 export interface FaultProcess extends AsyncDisposable {
   readonly serving: ServingProcess;
+  /** Path of the database. */
+  readonly database: string;
+  /** A request of the control plane as the operator on this machine. */
+  admin(method: string, path: string, body?: unknown): Promise<Response>;
   readonly port: number;
   /** The first of the keys. */
   readonly key: string;
@@ -58,6 +63,16 @@ export async function startFaultProcess(
   const metrics = async (): Promise<string> => metricsOf(serving.adminUrl);
   return {
     serving,
+    database,
+    admin: (method, path, body) =>
+      fetch(`${serving.adminUrl}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${readLocalAccess(dataDir)?.token}`,
+          ...(body !== undefined && { "content-type": "application/json" }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
     port: Number(new URL(serving.dataUrl).port),
     key,
     keys,

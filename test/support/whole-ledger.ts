@@ -55,6 +55,11 @@ export class Ledger {
     return this.#ingest.isReplaying;
   }
 
+  /** Whether rows of an earlier process may not be stored yet. */
+  get isBehind(): boolean {
+    return this.#ingest.isBehind;
+  }
+
   /** Starts to store rows, those of an earlier process first. */
   start(): void {
     this.calls.start();

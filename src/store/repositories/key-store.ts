@@ -127,19 +127,25 @@ async function findSecrets(
   return Map.groupBy(rows.map(present), ({ keyId }) => keyId);
 }
 
+const keyBudgets = sql`
+  select keys.id as of_key, budgets.* from keys cross join budgets
+  where budgets.account_id = keys.account_id and budgets.mode = 'refuse'`;
+
 /** The budgets that calls of these keys are refused by; keys of one account share them. */
 async function findBudgets(
   queries: Queries,
   [since, until]: readonly [since: number, until: number],
 ): Promise<ReadonlyMap<string, readonly Budget[]>> {
   if (since === until) return new Map();
+  const isChanged = sql`keys.changed_epoch > ${since} and keys.changed_epoch <= ${until}`;
   const { rows } = await sql<BudgetRow & { ofKey: string }>`
-    select keys.id as of_key, budgets.* from keys cross join budgets
-    where keys.changed_epoch > ${since} and keys.changed_epoch <= ${until}
-      and budgets.account_id = keys.account_id and budgets.mode = 'refuse'
-      and (budgets.application_id is null or budgets.application_id = keys.application_id)
-      and (budgets.key_id is null or budgets.key_id = keys.id)
-    order by keys.changed_epoch, budgets.created_at, budgets.id`.execute(queries);
+    ${keyBudgets} and budgets.key_id = keys.id and ${isChanged}
+    union all
+    ${keyBudgets} and budgets.key_id is null
+      and budgets.application_id = keys.application_id and ${isChanged}
+    union all
+    ${keyBudgets} and budgets.key_id is null and budgets.application_id is null and ${isChanged}
+    order by created_at, id`.execute(queries);
   const known = new Map<string, Budget>();
   const found = new Map<string, Budget[]>();
   for (const { ofKey, ...row } of rows) {

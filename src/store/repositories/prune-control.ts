@@ -38,17 +38,30 @@ export async function pruneControl(
   return removed + (await pruneAudit(connection, limits.audit, limit));
 }
 
-/** Periods that ended long ago, and what was stored while its budget was removed. */
+/**
+ * Periods that ended long ago, and what is left of budgets that went with their key: the few rows of all
+ * budgets are read for that.
+ */
 async function pruneSpend(queries: Queries, endedBefore: number, limit: number): Promise<number> {
-  const names = sql`budget_id, period_id, process`;
-  const spend = sql`
-    delete from budget_spend where (${names}) in (
-      select ${names} from budget_spend where ends_at < ${endedBefore}
-        or budget_id not in (select id from budgets) limit ${limit})`;
-  const alerts = sql`
-    delete from budget_alerts where at < ${endedBefore} or budget_id not in (select id from budgets)`;
-  const { numAffectedRows = 0n } = await spend.execute(queries);
-  return Number(numAffectedRows + ((await alerts.execute(queries)).numAffectedRows ?? 0n));
+  const ofNone = sql`budget_id not in (select id from budgets)`;
+  const steps = [
+    ["budget_spend", sql`budget_id, period_id, process`, sql`ends_at < ${endedBefore}`],
+    ["budget_spend", sql`budget_id, period_id, process`, ofNone],
+    [
+      "budget_alerts",
+      sql`budget_id, period_id, threshold, call_sequence`,
+      sql`at < ${endedBefore}`,
+    ],
+    ["budget_alerts", sql`budget_id, period_id, threshold, call_sequence`, ofNone],
+  ] as const;
+  let removed = 0;
+  for (const [table, key, isOld] of steps) {
+    const { numAffectedRows } = await sql`
+      delete from ${sql.table(table)} where (${key}) in (
+        select ${key} from ${sql.table(table)} where ${isOld} limit ${limit})`.execute(queries);
+    removed += Number(numAffectedRows);
+  }
+  return removed;
 }
 
 async function pruneRemovals(queries: Queries, limit: number): Promise<number> {

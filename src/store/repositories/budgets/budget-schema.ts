@@ -23,6 +23,8 @@ export const tables = `
   CREATE INDEX budgets_by_application ON budgets (application_id, created_at, id)
     WHERE application_id IS NOT NULL;
   CREATE INDEX budgets_by_key ON budgets (key_id, created_at, id) WHERE key_id IS NOT NULL;
+  -- An account may have a budget for each of many keys: those that a call is under are few of them.
+  CREATE INDEX budgets_by_owner ON budgets (account_id, key_id, application_id);
 
   -- The sums of the stored calls of each period. They outlive their budget for a moment: a row that is
   -- stored while its budget is deleted must not fail.
@@ -39,6 +41,7 @@ export const tables = `
     changed_epoch INTEGER NOT NULL,
     PRIMARY KEY (budget_id, period_id, process)
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX budget_spend_by_end ON budget_spend (ends_at) WHERE ends_at IS NOT NULL;
   CREATE INDEX budget_spend_by_epoch ON budget_spend (changed_epoch);
 
   -- Percentages of a limit that were reached, each once in a period.
@@ -58,6 +61,7 @@ export const tables = `
   ) STRICT, WITHOUT ROWID;
   CREATE UNIQUE INDEX budget_alerts_once ON budget_alerts (budget_id, period_id, threshold)
     WHERE is_rearmed = 0;
+  CREATE INDEX budget_alerts_by_age ON budget_alerts (at);
   CREATE INDEX budget_alerts_by_call ON budget_alerts (call_sequence);
 
   -- Whatever changes budgets or their spend takes the next epoch first, so one waits for the other.

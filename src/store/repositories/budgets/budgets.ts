@@ -125,9 +125,10 @@ export class Budgets extends EntityTable<StoredBudget, BudgetRow, BudgetFilter> 
     readonly accountId: string;
   }): Promise<readonly StoredBudget[]> {
     const { rows } = await sql<BudgetRow>`
-      select * from budgets where account_id = ${key.accountId}
-        and (key_id is null or key_id = ${key.id})
+      select * from budgets where account_id = ${key.accountId} and key_id is null
         and (application_id is null or application_id = ${key.applicationId})
+      union all
+      select * from budgets where key_id = ${key.id}
       order by created_at, id`.execute(this.queries);
     return rows.map(readBudget);
   }

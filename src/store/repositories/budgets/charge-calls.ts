@@ -73,8 +73,9 @@ async function findBudgets(
       [...new Set(calls.map(of))].map((id) => [id]),
     )})`;
   const { rows } = await sql<Parameters<typeof readBudget>[0]>`
-    select * from budgets where account_id in ${ids((call) => call.accountId)}
-      and (key_id is null or key_id in ${ids((call) => call.keyId)})`.execute(queries);
+    select * from budgets where key_id is null and account_id in ${ids((call) => call.accountId)}
+    union all
+    select * from budgets where key_id in ${ids((call) => call.keyId)}`.execute(queries);
   return rows.map(readBudget);
 }
 
