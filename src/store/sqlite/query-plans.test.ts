@@ -29,7 +29,9 @@ describe("plans of queries", () => {
   }
 
   function expectIndexed(steps: readonly string[]): void {
-    expect(steps.filter((step) => !/ USING (?:(?:COVERING )?I|PRIMARY)|^LIST SUBQUERY/.test(step))).toEqual([]);
+    expect(
+      steps.filter((step) => !/\bUSING (?:(?:COVERING )?I|PRIMARY)|^LIST SUBQUERY/.test(step)),
+    ).toEqual([]);
   }
 
   const page = { limit: 50, after: encodeCursor({ at: 5_000, id: "x" }) };
