@@ -10,6 +10,7 @@ import { measureGarbage } from "./figures/garbage.ts";
 import { measureHolds } from "./figures/holds.ts";
 import { measureLatency } from "./figures/latency.ts";
 import { measureMemory } from "./figures/memory.ts";
+import { measureMoney } from "./figures/money.ts";
 import { measurePaced } from "./figures/paced.ts";
 import { measureStart } from "./figures/start.ts";
 import { measureThroughput } from "./figures/throughput.ts";
@@ -44,6 +45,7 @@ const comparedGroups = {
 /** Groups of figures that need neither a gateway nor nginx. */
 const ownGroups = {
   start: measureStart,
+  money: measureMoney,
   reports: measureReports,
   ingest: measureIngest,
 } as const satisfies Record<string, (context: OwnContext) => Promise<readonly Figure[]>>;

@@ -1,10 +1,10 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { Model, Target } from "../domain/model.ts";
+import type { Caller, Key } from "../domain/keys/key.ts";
+import type { Environment, Model, Target } from "../domain/model.ts";
 import type { BudgetScope, Charge } from "../domain/money/budget.ts";
 import type { Calendar } from "../domain/money/calendar.ts";
 import { provisionedTier, ratesOf } from "../domain/money/cost.ts";
 import type { PriceBook, Rates } from "../domain/money/price.ts";
-import type { Call } from "../snapshot/call.ts";
 import type { LimitStore } from "../store/limits/limit-store.ts";
 import type { InputSize } from "./estimate/estimate.ts";
 
@@ -22,7 +22,12 @@ export interface MoneyServices {
 }
 
 export interface MoneyRequest {
-  readonly call: Call;
+  readonly call: {
+    readonly caller: Pick<Caller, "budgets"> & {
+      readonly key: Pick<Key, "allowedModels" | "provisionedPool">;
+    };
+    readonly environment: Pick<Environment, "models">;
+  };
   readonly model: Model;
   /** Milliseconds since the epoch, as in the row of the call. */
   readonly arrivedAt: number;
