@@ -165,6 +165,8 @@ function attacks(): Record<string, FixtureRequest[]> {
     })),
     listCalls: usageQueries,
     exportUsage: usageQueries,
+    getStatement: [{ id: accountId, query: { month: "2026-03" } }],
+    repriceUsage: [{ body: { since: "1d", dry_run: true } }],
     getCall: [{ id: `req_${mark}` }],
     listRefusals: [{}, ...usage.slice(0, 2)].map((query) => ({ query })),
     getRefusal: [{ id: `refused_${mark}` }],

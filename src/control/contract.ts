@@ -7,6 +7,7 @@ export * from "./contract/choices.ts";
 export * from "./contract/configuration.ts";
 export * from "./contract/keys.ts";
 export * from "./contract/live.ts";
+export * from "./contract/money.ts";
 export * from "./contract/platform.ts";
 export * from "./contract/playground.ts";
 export * from "./contract/prices.ts";

@@ -12,6 +12,7 @@ import type { Plan } from "../domain/limits/plan.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 import type { ControlStore } from "../store/repositories/control-store.ts";
 import type { PriceTables, UsageStore } from "../store/store.ts";
+import type { CostStore } from "../store/costs.ts";
 import type { UsageReports } from "../store/usage-reports.ts";
 
 /** The dependencies of the operations; `app.ts` makes them once. */
@@ -20,6 +21,7 @@ export interface AdminServices {
   readonly reports: Omit<UsageReports, "admitted">;
   readonly usage: Pick<UsageStore, "erase">;
   readonly prices: PriceTables;
+  readonly costs: CostStore;
   readonly refusals: RefusalFinder;
   readonly live: LiveReader;
   readonly clock: Clock;

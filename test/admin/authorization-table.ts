@@ -348,6 +348,15 @@ const watching: Readonly<Record<string, RouteCase>> = {
     prepare: ({ of }) => ({ path: `${p}/usage/calls/${of.call}` }),
     ...read,
   },
+  "GET /admin/v1/accounts/{id}/statement": {
+    prepare: ({ of }) => ({ path: `${p}/accounts/${of.account}/statement?month=2026-03` }),
+    ...read,
+  },
+  "POST /admin/v1/usage/reprice": {
+    prepare: () => ({ path: `${p}/usage/reprice`, body: { since: "1d", dry_run: true } }),
+    own: operated.own,
+    other: undefined,
+  },
   "GET /admin/v1/refusals": { prepare: inAccount("/refusals"), ...list },
   "GET /admin/v1/refusals/{id}": {
     prepare: ({ of }) => ({ path: `${p}/refusals/${of.refusal}` }),

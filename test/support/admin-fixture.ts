@@ -107,6 +107,7 @@ export class AdminFixture implements AsyncDisposable {
     reports: this.stores.reports,
     usage: this.stores.usage,
     prices: this.stores.prices,
+    costs: this.stores.costs,
     refusals: {
       find: async (id) => this.refusals.find((refusal) => refusal.id === id),
       list: async ({ keyId, accountId }, limit) =>

@@ -85,7 +85,7 @@ async function openStores(config: Config, io: CommandIo): Promise<OpenStores> {
 }
 
 function servicesOf(
-  { control: store, prices, reports, usage, peppers }: OpenStores,
+  { control: store, prices, reports, costs, usage, peppers }: OpenStores,
   config: Config,
   { clock, random }: CommandIo,
 ): AdminServices {
@@ -93,6 +93,7 @@ function servicesOf(
     store,
     prices,
     reports,
+    costs,
     usage,
     clock,
     random,

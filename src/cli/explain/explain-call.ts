@@ -1,4 +1,5 @@
 import { commandLine } from "../program.ts";
+import { shortUsd } from "../output/usd.ts";
 import { formatDuration } from "../duration.ts";
 import {
   cellOf,
@@ -34,11 +35,27 @@ export function formatCall(call: ReplyRecord): string {
         `${of("cache_write_tokens")} written to the cache`,
     ],
     ["Output", `${of("output_tokens")} tokens`],
+    ["Cost", formatCost(call)],
     ["Count", sources[of("usage_source")] ?? "-"],
     ["Duration", `${of("duration_ms")} ms, first event after ${first}`],
     ["Billing", call["may_be_billed_twice"] === true ? billedTwice : "once"],
   ]);
   return [head, "", ...facts, ...formatRouting(call)].join("\n");
+}
+
+/** Such as `0.0124 USD by price table 3: 500 output at 10`, prices in USD per 1M tokens. */
+function formatCost(call: ReplyRecord): string {
+  const { cost_usd: cost, repriced_usd: repriced, price_version: version } = call;
+  if (typeof cost !== "string") return "not priced: something that it used has no price";
+  const parts = Array.isArray(call["cost_parts"]) ? readRecords(call, "cost_parts") : [];
+  const rates = parts.map((part) => {
+    const item = String(cellOf(part, "item")).replaceAll("_", " ");
+    return `${cellOf(part, "tokens")} ${item} at ${cellOf(part, "usd_per_million")}`;
+  });
+  const table = typeof version === "number" ? ` by price table ${version}` : "";
+  const sum = rates.length === 0 ? "" : `: ${rates.join(", ")} USD per 1M tokens`;
+  const again = typeof repriced === "string" ? `; priced again: ${shortUsd(repriced)} USD` : "";
+  return `${shortUsd(cost)} USD${table}${sum}${again}`;
 }
 
 const outcomes: Readonly<Record<string, string>> = {

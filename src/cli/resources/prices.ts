@@ -51,6 +51,15 @@ export const prices: ResourceSpec = {
       run: showDiff,
       examples: ["prices diff", "prices diff --from 3 --to 5"],
     },
+    {
+      name: "reprice",
+      operation: "repriceUsage",
+      summary: "Price stored calls again, by the prices of now or of another price table",
+      examples: [
+        "prices reprice --since 2026-11-01T00:00:00Z --dry-run",
+        "prices reprice --since 30d --closed-periods",
+      ],
+    },
   ],
 };
 

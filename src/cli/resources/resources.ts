@@ -1,5 +1,6 @@
 import { explain } from "../explain/explain.ts";
 import { usage } from "../usage/usage.ts";
+import { statement } from "../usage/statement.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import { sessions, tokens, users } from "./access.ts";
 import { accounts, applications } from "./accounts.ts";
@@ -32,6 +33,7 @@ export const resourceSpecs: readonly ResourceSpec[] = [
   sessions,
   usage,
   prices,
+  statement,
   environments,
   models,
   plans,

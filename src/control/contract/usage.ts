@@ -7,6 +7,7 @@ import {
   usageRanks,
   usageSteps,
 } from "../../domain/usage/usage.ts";
+import { tokenClasses } from "../../domain/money/cost-parts.ts";
 import { idSchema, numberText, pageFields, timeSchema } from "./values.ts";
 
 const time = (about: string) => z.string().max(40).optional().describe(about);
@@ -160,6 +161,9 @@ export const callRowSchema = z
     cache_write_1h_tokens: z.int().describe("Part of them, kept for an hour."),
     service_tier: z.string().nullable().describe("The tier of the price. Null: not known."),
     cost_usd: usdSchema.nullable().describe("Null: something that the call used has no price."),
+    repriced_usd: usdSchema
+      .nullable()
+      .describe("The cost by the last run that priced the call again. Null: it has its first."),
     price_version: z
       .int()
       .nullable()
@@ -213,8 +217,24 @@ const routingSchema = z
   .meta({ id: "CallRouting" });
 export type RoutingView = z.infer<typeof routingSchema>;
 
+export const costPartSchema = z
+  .object({
+    item: z.enum(tokenClasses),
+    tokens: z.int(),
+    usd_per_million: z.string().describe("The price of 1M such tokens."),
+    cost_usd: usdSchema.describe("Rounded; the cost of the call is rounded once."),
+  })
+  .meta({ id: "CostPart" });
+
 export const callDetailSchema = callRowSchema
   .extend({
+    cost_parts: z
+      .array(costPartSchema)
+      .nullable()
+      .describe(
+        "How its tokens make up `cost_usd`. Null: it has no cost, or used several targets with prices " +
+          "of their own, or was cut by a crash.",
+      ),
     routing: routingSchema
       .nullable()
       .describe("Null for a single target and a single, successful attempt."),

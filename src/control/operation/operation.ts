@@ -100,7 +100,7 @@ export interface OperationDefinition<
   readonly answer: Answer;
   run(
     input: TypedInput<z.output<Query>, z.output<Body>>,
-  ): Promise<z.input<Answer>> | z.input<Answer> | Response | Promise<Response>;
+  ): Promise<z.input<Answer> | Response> | z.input<Answer> | Response;
 }
 
 export interface TypedInput<Query, Body> {

@@ -82,12 +82,12 @@ async function readRefusal(id: string, reader: Principal, { refusals }: AdminSer
   return viewRefusal(refusal);
 }
 
-async function readCall(id: string, reader: Principal, { reports }: AdminServices) {
+async function readCall(id: string, reader: Principal, { reports, prices }: AdminServices) {
   try {
     // A call refused because of its targets was attempted, so the ledger has its attempts.
     const record = await reports.call(id);
     const isVisible = record !== undefined && maySee(reader, record.accountId);
-    return { call: isVisible ? viewCallDetail(record, reader) : null };
+    return { call: isVisible ? await viewCallDetail(record, reader, prices) : null };
   } catch (error) {
     const failure = fromStorageError(error);
     if (failure instanceof GatewayError) return { failure };

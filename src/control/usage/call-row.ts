@@ -1,6 +1,8 @@
 import type { CallRouting } from "../../domain/usage/call-routing.ts";
-import { usdOfNano } from "../../domain/money/usd.ts";
+import { explainCost, partsOf } from "../../domain/money/cost-parts.ts";
+import { usdOfMicro, usdOfNano } from "../../domain/money/usd.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { PriceTables } from "../../store/store.ts";
 import type { Principal } from "../../domain/principal.ts";
 import {
   callRowSchema,
@@ -22,19 +24,45 @@ export function viewCall(record: UsageRecord, reader: Reader): CallRow {
     cache_write_1h_tokens: record.cacheWrite1hTokens ?? 0,
     service_tier: record.serviceTier ?? null,
     cost_usd: record.costNano === undefined ? null : usdOfNano(record.costNano),
+    repriced_usd: record.repricedNano === undefined ? null : usdOfNano(record.repricedNano),
     price_version: record.priceVersion ?? null,
     may_be_billed_twice: mayBeBilledTwice ?? false,
     via: record.via ?? null,
   });
 }
 
-/** Adds how the call found its target, which is omitted in lists and downloads. */
-export function viewCallDetail(record: UsageRecord, reader: Reader): CallDetail {
+/**
+ * Adds how the call found its target, and how it came to its cost, which are omitted in lists and
+ * downloads.
+ */
+export async function viewCallDetail(
+  record: UsageRecord,
+  reader: Reader,
+  prices: Pick<PriceTables, "find">,
+): Promise<CallDetail> {
   const { routing } = record;
   return {
     ...viewCall(record, reader),
+    cost_parts: await costPartsOf(record, prices),
     routing: routing === undefined ? null : viewRouting(routing, reader),
   };
+}
+
+async function costPartsOf(
+  record: UsageRecord,
+  prices: Pick<PriceTables, "find">,
+): Promise<CallDetail["cost_parts"]> {
+  const { priceVersion, target = "" } = record;
+  const table = priceVersion === undefined ? undefined : await prices.find(priceVersion);
+  const price = table?.targets[target]?.price;
+  const explained = explainCost(record, price);
+  if (price === undefined || explained === undefined) return null;
+  return partsOf(record, price, explained).map(({ tokenClass: item, tokens, rate }) => ({
+    item,
+    tokens,
+    usd_per_million: usdOfMicro(rate),
+    cost_usd: usdOfNano((BigInt(tokens) * BigInt(rate) + 500n) / 1_000n),
+  }));
 }
 
 function viewRouting({ candidates, attempts }: CallRouting, reader: Reader): RoutingView {

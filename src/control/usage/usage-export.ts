@@ -9,6 +9,7 @@ import {
 } from "../operation/operation.ts";
 import { requireRoom } from "../operation/room.ts";
 import type { AdminServices } from "../services.ts";
+import { csvLine } from "./csv.ts";
 import { usageFilter } from "./usage-filter.ts";
 
 const pageRows = 500;
@@ -73,9 +74,9 @@ async function* noPages(): Pages {}
 
 async function* writeCsv(pages: Pages): AsyncGenerator<string> {
   // Written with the first page, so that a store that fails at once causes a proper error.
-  let head = `${columns.join(",")}\r\n`;
+  let head = csvLine(columns);
   for await (const rows of pages) {
-    const lines = rows.map((row) => `${columns.map((name) => cell(row[name])).join(",")}\r\n`);
+    const lines = rows.map((row) => csvLine(columns.map((name) => row[name])));
     yield head + lines.join("");
     head = "";
   }
@@ -86,17 +87,6 @@ async function* writeLines(pages: Pages): AsyncGenerator<string> {
   for await (const rows of pages) {
     yield rows.map((row) => `${JSON.stringify(row)}\n`).join("");
   }
-}
-
-/** Where a spreadsheet would begin a formula; some split at semicolons, whatever the quotes. */
-const formula = /(^|;)(["\s]*)(?=[=+\-@＝＋－＠])/g;
-
-/** RFC 4180. */
-function cell(value: string | number | boolean | null): string {
-  if (value === null) return "";
-  if (typeof value !== "string") return String(value);
-  const text = value.replaceAll(formula, "$1$2'");
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /**

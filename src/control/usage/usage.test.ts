@@ -158,6 +158,7 @@ describe("reports", () => {
     const [row] = rows;
     expect(await admin.run(callDetailSchema, "getCall", { id: row?.id ?? "" })).toEqual({
       ...(row ?? callRowSchema.parse({})),
+      cost_parts: null,
       routing: null,
     });
     const failed = { query: { outcome: "failed" } };

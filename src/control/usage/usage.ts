@@ -22,6 +22,8 @@ import { viewCall, viewCallDetail } from "./call-row.ts";
 import type { TimeRange } from "../values/time-range.ts";
 import { roundedMs, timeText, viewAs } from "../values/api-form.ts";
 import { exportUsage } from "./usage-export.ts";
+import { repriceOperation } from "./reprice.ts";
+import { statementOperation } from "./statement.ts";
 import { readDimensions, usageFilter } from "./usage-filter.ts";
 
 const stepMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
@@ -35,6 +37,8 @@ export function usageOperations(services: AdminServices): readonly Operation[] {
     listCalls(services),
     exportUsage(services),
     getCall(services),
+    repriceOperation(services),
+    statementOperation(services),
   ];
 }
 
@@ -112,7 +116,7 @@ function listCalls({ reports, clock, platform }: AdminServices): Operation {
   });
 }
 
-function getCall({ reports }: AdminServices): Operation {
+function getCall({ reports, prices }: AdminServices): Operation {
   return defineOperation({
     ...reading,
     id: "getCall",
@@ -121,7 +125,7 @@ function getCall({ reports }: AdminServices): Operation {
     answer: callDetailSchema,
     async run({ call, parameters }) {
       const record = await reports.call(parameters["id"] ?? "");
-      return viewCallDetail(requireVisible(record, call.principal, "call"), call.principal);
+      return viewCallDetail(requireVisible(record, call.principal, "call"), call.principal, prices);
     },
   });
 }

@@ -81,6 +81,8 @@ export interface UsageRecord {
   readonly costNano?: number | undefined;
   /** The price table of the cost. Undefined: no price was needed, or there was none. */
   readonly priceVersion?: number | undefined;
+  /** The cost by the last run that priced the call again. Undefined: it has its first. */
+  readonly repricedNano?: number | undefined;
   readonly usageSource: UsageSource;
   readonly outcome: CallOutcome;
   /** HTTP status sent to the caller; 499 if it left before an answer. */

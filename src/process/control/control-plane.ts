@@ -376,17 +376,17 @@ export class ControlPlane implements AsyncDisposable {
   }
 
   #createServices(): AdminServices {
-    const { control: store, prices, reports, usage, lastUse } = this.storage;
-    const { clock, randomBytes } = this.#options;
+    const { control: store, prices, reports, costs, usage, lastUse } = this.storage;
     return {
       store,
       prices,
       reports,
+      costs,
       usage,
       refusals: this.#pages,
       live: this.#pages,
-      clock,
-      random: randomBytes,
+      clock: this.#options.clock,
+      random: this.#options.randomBytes,
       peppers: this.installation.peppers,
       platform: () => platformOf(this.#config),
       configuration: () => this.#configurationInUse(),

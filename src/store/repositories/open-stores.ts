@@ -12,6 +12,7 @@ import { SqlReplyStore } from "./reply-store.ts";
 import { SqlResponseStore } from "./response-store.ts";
 import type { Lane, SqlConnection } from "./tables.ts";
 import { SqlStoredCalls } from "./usage/stored-calls.ts";
+import { costsIn } from "./usage/reprice.ts";
 import { SqlUsageReports } from "./usage/usage-reports.ts";
 import { SqlUsageStore, type UsageStoreOptions } from "./usage/usage-store.ts";
 
@@ -46,6 +47,7 @@ export function openStores({ connection, clock, now, watchKeys, ...ofUsage }: St
     keys: new SqlKeyStore(connection.inLane("entities"), clock),
     usage: new SqlUsageStore(usage, { ...ofUsage, clock }),
     spend: spendIn(usage),
+    costs: costsIn(usage),
     storedCalls: new SqlStoredCalls(usage),
     replies: new SqlReplyStore({ replies: connection.inLane("replies"), claims: sideBySide, now }),
     responses: new SqlResponseStore(connection.inLane("replies")),

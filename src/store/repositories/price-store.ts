@@ -94,7 +94,7 @@ async function tablesSince(queries: Queries, since: number): Promise<readonly Pr
   return rows.map((row) => tableOf(row));
 }
 
-function tableOf({ version, validFrom, targets }: Tables["priceTables"]): PriceTable {
+export function tableOf({ version, validFrom, targets }: Tables["priceTables"]): PriceTable {
   return { version, validFrom, targets: readTargets(targets) };
 }
 

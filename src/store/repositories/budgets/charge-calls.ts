@@ -9,12 +9,19 @@ import { type BudgetPeriodKey, isReached, spendOf } from "./spend.ts";
 
 /** The calls that a transaction has just stored. */
 export interface StoredCharges {
-  readonly calls: readonly UsageRecord[];
+  readonly calls: readonly ChargedCall[];
   readonly calendar: Calendar;
   /** From `nextBudgetEpoch`, taken before the calls were stored. */
   readonly epoch: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** Set if periods that ended before it stay as they are. */
+  readonly openAt?: number | undefined;
+}
+
+interface ChargedCall extends UsageRecord {
+  /** Of a correction: -1 if it now has a cost. */
+  readonly unpricedCalls?: number | undefined;
 }
 
 interface AddedSpend extends BudgetPeriodKey {
@@ -81,7 +88,7 @@ async function findBudgets(
 
 function addUp(
   budgets: readonly StoredBudget[],
-  { calls, calendar }: StoredCharges,
+  { calls, calendar, openAt = 0 }: StoredCharges,
 ): readonly AddedSpend[] {
   const byOwner = Map.groupBy(
     budgets,
@@ -89,15 +96,16 @@ function addUp(
   );
   const sums = new Map<string, AddedSpend>();
   for (const call of calls) {
-    const { accountId, applicationId, keyId, costNano, charge } = call;
+    const { accountId, applicationId, keyId, costNano, charge, unpricedCalls = 0 } = call;
     // Calls that cost nothing change nothing.
-    if (costNano === 0) continue;
+    if (costNano === 0 && unpricedCalls === 0) continue;
     for (const owner of [accountId, applicationId, keyId]) {
       for (const budget of byOwner.get(owner) ?? []) {
         if (budget.model !== undefined && budget.model !== call.model) continue;
         // A budget counts from the beginning of the period in which it was made.
         if (call.startedAt < calendar.periodAt(budget, budget.createdAt).startsAt) continue;
         const period = calendar.periodAt(budget, call.startedAt);
+        if (period.endsAt <= openAt) continue;
         const isCounted = charge?.budgetIds.includes(budget.id) === true;
         const process = isCounted ? charge.process : "";
         const name = `${budget.id} ${period.id} ${process}`;
@@ -109,6 +117,7 @@ function addUp(
         }
         if (costNano === undefined) sum.unpricedCalls += 1;
         else sum.spentNano += costNano;
+        sum.unpricedCalls += unpricedCalls;
       }
     }
   }

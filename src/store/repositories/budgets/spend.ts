@@ -67,7 +67,8 @@ export async function countStoredCalls(
     await sql`
       insert into budget_spend (budget_id, period_id, process, ends_at, spent_nano, unpriced_calls, changed_epoch)
       select ${id}, ${period.id}, '', cast(${endsAt} as bigint),
-        cast(coalesce(sum(cost_nano), 0) as bigint), count(*) - count(cost_nano), cast(${epoch} as bigint)
+        cast(coalesce(sum(coalesce(repriced_nano, cost_nano)), 0) as bigint),
+        count(*) - count(coalesce(repriced_nano, cost_nano)), cast(${epoch} as bigint)
       from usage
       where ${isUnder} and started_at >= ${period.startsAt} and started_at < ${until}`.execute(
       queries,

@@ -92,6 +92,9 @@ type CallRow = Omit<CountedCall, "firstEventMs" | "costNano"> &
   DimensionValues &
   Pick<UsageRow, "startedAt" | "firstEventMs" | "costNano">;
 
+/** As sums have it. */
+const currentCost = "coalesce(repriced_nano, cost_nano)";
+
 const countedColumns = [
   "startedAt",
   "outcome",
@@ -103,7 +106,7 @@ const countedColumns = [
   "usageSource",
   "firstEventMs",
   "durationMs",
-].map((name) => `${columnOf(name)} as "${name}"`);
+].map((name) => `${name === "costNano" ? currentCost : columnOf(name)} as "${name}"`);
 
 /** Reads the single calls of a short range, each as a sum of its own. */
 export async function readCallSums(

@@ -93,6 +93,7 @@ export function toRecord(row: UsageRow): UsageRecord {
     serviceTier,
     costNano,
     priceVersion,
+    repricedNano,
     ...always
   } = row;
   return {
@@ -106,6 +107,7 @@ export function toRecord(row: UsageRow): UsageRecord {
     ...(serviceTier !== null && { serviceTier }),
     ...(costNano !== null && { costNano }),
     ...(priceVersion !== null && { priceVersion }),
+    ...(repricedNano !== null && { repricedNano }),
   };
 }
 

@@ -28,6 +28,8 @@ export const tables = `
     -- Nano-USD; NULL: something that was used has no price.
     cost_nano INTEGER,
     price_version INTEGER,
+    -- The cost by the last run that priced it again; NULL: it has its first.
+    repriced_nano INTEGER,
     usage_source TEXT NOT NULL,
     outcome TEXT NOT NULL,
     status INT NOT NULL,
@@ -48,6 +50,23 @@ export const tables = `
   CREATE INDEX usage_by_account ON usage (account_id, started_at);
   -- They are rare: the list of them follows this.
   CREATE INDEX usage_billed_twice ON usage (started_at, id) WHERE may_be_billed_twice = 1;
+
+  -- Changes of the costs of calls, each by a run that priced calls again.
+  CREATE TABLE cost_adjustments (
+    call_id TEXT NOT NULL,
+    run TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    account_id TEXT NOT NULL,
+    -- Of the call.
+    started_at INTEGER NOT NULL,
+    -- NULL: it had no cost.
+    old_nano INTEGER,
+    new_nano INTEGER NOT NULL,
+    price_version INTEGER NOT NULL,
+    PRIMARY KEY (call_id, run)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX cost_adjustments_by_time ON cost_adjustments (started_at);
+  CREATE INDEX cost_adjustments_by_account ON cost_adjustments (account_id);
 
   -- What calls are told apart by in sums. An absent target or code is empty.
   CREATE TABLE usage_groups (

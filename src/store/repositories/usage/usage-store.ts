@@ -162,6 +162,7 @@ async function pruneCalls(queries: Queries, before: number, limit: number): Prom
     delete from usage where id in (
       select id from usage where started_at < ${before} order by started_at limit ${limit})
     returning started_at`.execute(queries);
+  await sql`delete from cost_adjustments where started_at < ${before}`.execute(queries);
   const newest = rows.reduce((latest, { startedAt }) => Math.max(latest, startedAt), -1);
   await moveHorizon(queries, "call", newest + 1);
   return rows.length;
@@ -179,6 +180,7 @@ async function eraseUsage(queries: Queries, accountId: string, limit: number): P
       select id from usage where account_id = ${accountId} limit ${limit})`,
   );
   if (calls > 0) return calls;
+  await sql`delete from cost_adjustments where account_id = ${accountId}`.execute(queries);
   const groups = sql`select id from usage_groups where account_id = ${accountId}`;
   const sums = await removeSums(queries, sql`group_id in (${groups})`, limit);
   if (sums > 0) return sums;

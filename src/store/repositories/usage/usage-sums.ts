@@ -125,6 +125,38 @@ export async function addToSums(
   await writeSums(queries, [...sums.values()]);
 }
 
+/** What a changed cost of a stored call adds to the sums that it is in. */
+export interface CostChange {
+  readonly call: UsageRecord;
+  readonly costNano: number;
+  readonly unpricedCalls: number;
+}
+
+/** Adds changed costs to the sums of hours and days; those that were removed stay away. */
+export async function moveSums(queries: Queries, changes: readonly CostChange[]): Promise<void> {
+  const ids = await findGroups(
+    queries,
+    changes.map(({ call }) => groupOf(call)),
+  );
+  const moved = new Map<string, [string, number, number, number, number]>();
+  for (const [place, { call, costNano, unpricedCalls }] of changes.entries()) {
+    for (const grain of ["hour", "day"] as const) {
+      const at = stepStart(call.startedAt, grain);
+      const groupId = ids[place] ?? 0;
+      const name = `${grain} ${at} ${groupId}`;
+      const before = moved.get(name) ?? [grain, at, groupId, 0, 0];
+      moved.set(name, [grain, at, groupId, before[3] + costNano, before[4] + unpricedCalls]);
+    }
+  }
+  const types = { ...keyColumns, cost: "bigint", unpriced: "bigint" } as const;
+  await sql`
+    update usage_sums set cost_nano = usage_sums.cost_nano + given.cost,
+      unpriced_calls = usage_sums.unpriced_calls + given.unpriced
+    from ${rowsOf(types, [...moved.values()])}
+    where usage_sums.grain = given.grain and usage_sums.at = given.at
+      and usage_sums.group_id = given.group_id`.execute(queries);
+}
+
 /** The columns of `usage_groups` that tell its rows apart. */
 const groupColumns = {
   account_id: "text",

@@ -1,0 +1,59 @@
+import { exitCodes } from "../../process/program.ts";
+import { readRecord, readRecords, readText } from "../output/reply-fields.ts";
+import { formatRecords } from "../output/show-reply.ts";
+import { costText } from "../output/usd.ts";
+import type { ResourceSpec } from "../verbs/verb-command.ts";
+import type { VerbCall } from "../verbs/verb.ts";
+import { readFields } from "../verbs/run-verb.ts";
+import { textsOf } from "../client/admin-client.ts";
+
+export const statement: ResourceSpec = {
+  name: "statement",
+  example: '"Example Shop"',
+  about:
+    "What the calls of an account cost in a month of its time zone, by model and class of tokens. The " +
+    "lines add up to the total, exactly.",
+  verbs: [
+    {
+      name: "show",
+      isDefault: true,
+      operation: "getStatement",
+      summary: "Sum up what an account's calls of a month cost",
+      run: showStatement,
+      examples: [
+        'statement "Example Shop" --month 2026-11',
+        'statement "Example Shop" --month 2026-11 --format csv > november.csv',
+      ],
+    },
+  ],
+};
+
+async function showStatement(call: VerbCall): Promise<number> {
+  const { client, io, isJson, found = {} } = call;
+  const path = `/accounts/${readText(found, "id")}/statement`;
+  const query = textsOf(await readFields(call));
+  if (query["format"] === "csv" && !isJson) {
+    for await (const bytes of client.stream(path, query)) {
+      if (!(await io.write(bytes))) return exitCodes.ok;
+    }
+    return exitCodes.ok;
+  }
+  const answer = readRecord(await client.request("GET", path, { query }));
+  if (isJson) {
+    io.print(JSON.stringify(answer));
+    return exitCodes.ok;
+  }
+  const total = { model: "TOTAL", item: "", tokens: "", cost_usd: answer["total_usd"] };
+  const columns = [
+    { title: "MODEL", of: "model" },
+    { title: "ITEM", of: "item" },
+    { title: "TOKENS", of: "tokens" },
+    { title: "USD", of: ({ cost_usd: cost }: { readonly cost_usd?: unknown }) => costText(cost) },
+  ];
+  io.print(formatRecords(columns, [...readRecords(answer, "lines"), total]));
+  const unpriced = Number(answer["unpriced_calls"]);
+  if (unpriced > 0) {
+    io.report(`${unpriced} calls have no price, so the total is the least that it can be.`);
+  }
+  return exitCodes.ok;
+}

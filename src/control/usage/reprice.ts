@@ -1,0 +1,103 @@
+import { randomBase62 } from "../../domain/keys/base62.ts";
+import type { PriceTable } from "../../domain/money/price.ts";
+import { tableAt } from "../../domain/money/price.ts";
+import { usdOfNano } from "../../domain/money/usd.ts";
+import type { RepriceEnd } from "../../store/costs.ts";
+import { repricedSchema, repriceSchema } from "../contract/money.ts";
+import { change } from "../operation/change.ts";
+import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
+import { invalidField } from "../operation/refusals.ts";
+import type { AdminServices } from "../services.ts";
+import { timeText } from "../values/api-form.ts";
+import { readRange } from "../values/time-range.ts";
+
+/** Calls per transaction, few enough that storing new ones does not wait long. */
+const batchCalls = 500;
+
+/** Prices stored calls again, in steps. */
+export function repriceOperation(services: AdminServices): Operation {
+  const { clock, random, costs } = services;
+  return defineOperation({
+    id: "repriceUsage",
+    method: "POST",
+    path: "/admin/v1/usage/reprice",
+    resource: "Usage",
+    summary: "Price stored calls again",
+    description:
+      "Rows keep their first cost; the change is noted beside it, and sums and open periods of " +
+      "budgets move. If it fails in between, repeat it: what has the new cost already stays.",
+    ...permissions.operate,
+    body: repriceSchema,
+    answer: repricedSchema,
+    async run({ call, body }) {
+      const at = clock.now();
+      const { since, until } = readRange(body, at);
+      const table = await findTable(services, body.price_version, at);
+      const isDryRun = body.dry_run === true;
+      const run = `rpr_${randomBase62(16, random)}`;
+      const request = {
+        run,
+        at,
+        since,
+        until,
+        table,
+        tables: new Map([[table.version, table]]),
+        closedPeriods: body.closed_periods === true,
+        isDryRun,
+        limit: batchCalls,
+      };
+      const sum = { calls: 0, repriced: 0, not_priced: 0, not_explained: 0 };
+      let [oldNano, newNano] = [0n, 0n];
+      let after: RepriceEnd | undefined;
+      do {
+        call.signal.throwIfAborted();
+        const batch = await costs.reprice({ ...request, after });
+        sum.calls += batch.calls;
+        sum.repriced += batch.repriced;
+        sum.not_priced += batch.notPriced;
+        sum.not_explained += batch.notExplained;
+        oldNano += batch.oldNano;
+        newNano += batch.newNano;
+        after = batch.end;
+      } while (after !== undefined);
+      const answer = {
+        run,
+        dry_run: isDryRun,
+        price_version: table.version,
+        since: timeText(since),
+        until: timeText(until),
+        ...sum,
+        old_usd: usdOfNano(oldNano),
+        new_usd: usdOfNano(newNano),
+      };
+      if (isDryRun) return answer;
+      return change(services, call, async (changing) => {
+        const { run: _, dry_run: __, ...fields } = answer;
+        const closed = { closed_periods: request.closedPeriods };
+        await changing.audit({
+          action: "usage.reprice",
+          subject: { type: "usage", id: run },
+          accountId: undefined,
+          after: { ...fields, ...closed },
+        });
+        return answer;
+      });
+    },
+  });
+}
+
+async function findTable(
+  { prices }: Pick<AdminServices, "prices">,
+  version: number | undefined,
+  now: number,
+): Promise<PriceTable> {
+  if (version === undefined) {
+    const { tables = [] } = await prices.load(now, undefined);
+    const table = tableAt(tables, now);
+    if (table !== undefined) return table;
+    throw invalidField("price_version", "no prices were published yet");
+  }
+  const table = await prices.find(version);
+  if (table !== undefined) return table;
+  throw invalidField("price_version", "use one that was published");
+}
