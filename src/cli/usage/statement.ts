@@ -18,7 +18,7 @@ export const statement: ResourceSpec = {
       name: "show",
       isDefault: true,
       operation: "getStatement",
-      summary: "Sum up what an account's calls of a month cost",
+      summary: "Show what an account costs in a month",
       run: showStatement,
       examples: [
         'statement "Example Shop" --month 2026-11',

@@ -23,7 +23,7 @@ export function statementOperation(services: AdminServices): Operation {
     method: "GET",
     path: "/admin/v1/accounts/{id}/statement",
     resource: "Usage",
-    summary: "Sum up what an account's calls of a month cost",
+    summary: "Show what an account costs in a month",
     description: "From the stored calls, so it needs all of the month.",
     ...permissions.read,
     query: statementQuerySchema,
