@@ -104,7 +104,10 @@ function describeAnswer(
     downloads === undefined
       ? { "application/json": { schema: jsonSchema(answer, schemas) } }
       : Object.fromEntries(
-          downloads.map((type) => [type, { schema: isJson(type) ? {} : { type: "string" } }]),
+          downloads.map((type) => [
+            type,
+            { schema: isJson(type) ? jsonSchema(answer, schemas) : { type: "string" } },
+          ]),
         );
   const secret = hasSecret === true ? "Contains a secret that is shown only once." : "";
   return {

@@ -28,7 +28,7 @@ export function statementOperation(services: AdminServices): Operation {
     ...permissions.read,
     query: statementQuerySchema,
     answer: statementSchema,
-    downloads: ["text/csv"],
+    downloads: ["application/json", "text/csv"],
     async run({ call, parameters, query: { month, format } }) {
       const account = await services.store.read((view) =>
         requireAccount(view, parameters["id"] ?? "", call.principal),
