@@ -59,8 +59,10 @@ function entriesOf(scopes: readonly Fact[]): object[] {
   const [first] = scopes;
   if (first === undefined) return [];
   if (scopes.every((fact) => isSame(fact, first)) && !isOnlyRegional(scopes)) {
-    const scope = first.provider === "bedrock" ? "commercial" : undefined;
-    return [entryOf(surest(scopes), scope)];
+    if (first.provider !== "bedrock") return [entryOf(surest(scopes), undefined)];
+    // What is listed once is the price of us-east-1.
+    const isKnownElsewhere = scopes.some(({ scope }) => scope === "eu" || scope === "global");
+    return [entryOf(surest(scopes), isKnownElsewhere ? "commercial" : "us")];
   }
   const bare = scopeOf(scopes, "-");
   const ofUs = scopeOf(scopes, "us");

@@ -79,6 +79,20 @@ describe("the shipped list", () => {
     expect(input({ upstream: bedrock, model })).toBe(expected);
   });
 
+  test("says that a price of one region is not sure to be that of another", () => {
+    const model = "mistral.mixtral-8x7b-instruct-v0:1";
+    const price = { input: 450_000, output: 700_000 };
+    const source = "litellm 1.110.2, genai-prices 0.2.3";
+    const inUs = { ...bedrock, region: "us-west-2" };
+    const known = { price, source, confidence: "high" as const };
+    expect(priced({ upstream: inUs, model })).toEqual(known);
+    expect(priced({ upstream: bedrock, model })).toEqual({
+      price,
+      source: `${source}, of us`,
+      confidence: "low",
+    });
+  });
+
   test("has no prices of other partitions", () => {
     const model = "anthropic.claude-sonnet-4-5-20250929-v1:0";
     const gov = { ...bedrock, region: "us-gov-west-1" };

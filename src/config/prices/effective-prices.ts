@@ -92,7 +92,18 @@ function priceOf(target: Target, { config, section, shipped }: Lists): TargetPri
     return { ...viewOf(own), source: own.source ?? ofOperator, confidence: "configured" };
   }
   const known = findListed(shipped, listed);
-  return known && { ...viewOf(known), source: known.source ?? "", confidence: known.confidence };
+  if (known === undefined) return ofOtherRegion(shipped, listed);
+  return { ...viewOf(known), source: known.source ?? "", confidence: known.confidence };
+}
+
+/** Many models are listed with the price of one region alone, which is rarely lower in others. */
+function ofOtherRegion(shipped: Lists["shipped"], listed: ListedModel): TargetPrice | undefined {
+  const found = listed.scopes.includes("commercial")
+    ? findListed(shipped, { ...listed, scopes: ["us"] })
+    : undefined;
+  const scopes = shipped.filter(({ model }) => model === found?.model);
+  if (found === undefined || scopes.length > 1) return undefined;
+  return { ...viewOf(found), source: `${found.source ?? ""}, of us`, confidence: "low" };
 }
 
 function viewOf({ price, validFrom }: ListedPrice): Pick<TargetPrice, "price" | "since"> {
