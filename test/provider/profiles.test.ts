@@ -11,15 +11,16 @@ let provider: Provider;
 let gateway: TestGateway;
 beforeAll(async () => {
   provider = startProvider();
-  const models = profileNames.flatMap((name) => [
+  const models = ["plain", ...profileNames].flatMap((name) => [
     `\n  ${name}: { kind: chat, context_window: 200000, max_output_tokens: 64000, targets: [{ upstream: ${name}, model: m }] }`,
     `\n  ${name}-vectors: { kind: embedding, context_window: 8192, targets: [{ upstream: ${name}, model: m }] }`,
   ]);
   gateway = await startGateway({
     sections: {
-      upstreams: profileNames
+      upstreams: ["plain", ...profileNames]
         .map((name) => {
-          const own = `profile: ${name}, base_url: "${provider.url}", api_key: key-of-${name}`;
+          const profile = name === "plain" ? "" : `profile: ${name}, `;
+          const own = `${profile}base_url: "${provider.url}", api_key: key-of-${name}`;
           return `\n  ${name}: { kind: openai, ${own} }`;
         })
         .join(""),
@@ -113,8 +114,9 @@ async function said(response: Response, isStreamed: boolean): Promise<Said> {
 describe.each(serverAnswers)("$profile: $name ($source)", (answer) => {
   const { profile, body, text = "", thoughts = "", calls = [], finish = "stop", usage } = answer;
 
-  // Each server's stream also comes for a whole answer, and the other way round.
-  test.each([true, false])("streamed: %p", async (stream) => {
+  // Each server's stream also comes for a whole answer, and the other way round; none needs a profile.
+  const ways = [profile, "plain"].flatMap((by) => [[by, true] as const, [by, false] as const]);
+  test.each(ways)("by %s, streamed: %p", async (by, stream) => {
     provider.answers(() => {
       if (typeof body !== "string") return Response.json(body);
       const isStream = body.includes("data:");
@@ -123,7 +125,7 @@ describe.each(serverAnswers)("$profile: $name ($source)", (answer) => {
     });
     const options = stream ? { stream, stream_options: { include_usage: true } } : {};
     const tools = [{ type: "function", function: { name: "look" } }];
-    const found = await said(await ask(profile, { tools, ...options }), stream);
+    const found = await said(await ask(by, { tools, ...options }), stream);
     expect(found).toMatchObject({ text, thoughts, calls, finish });
     expect(found.ids.size).toBe(calls.length);
     expect(found.ids.has("")).toBe(false);
