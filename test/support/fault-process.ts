@@ -12,6 +12,7 @@ import { startServing, type ServingProcess } from "./sluice-process.ts";
 /** A gateway in a process of its own, to measure its memory, and a key to call it. */
 export interface FaultProcess extends AsyncDisposable {
   readonly serving: ServingProcess;
+  readonly configPath: string;
   /** Path of the database. */
   readonly database: string;
   /** A request of the control plane as the operator on this machine. */
@@ -63,6 +64,7 @@ export async function startFaultProcess(
   const metrics = async (): Promise<string> => metricsOf(serving.adminUrl);
   return {
     serving,
+    configPath,
     database,
     admin: (method, path, body) =>
       fetch(`${serving.adminUrl}${path}`, {
