@@ -42,8 +42,7 @@ function viewState({ limitNano }: Pick<Budget, "limitNano">, { spend, period, no
     ends_at: Number.isFinite(period.endsAt) ? timeText(period.endsAt) : null,
     spent_usd: usdOfNano(spentNano),
     left_usd: usdOfNano(Math.max(0, limitNano - spentNano)),
-    // Rounded down, so that 100 means that nothing is left.
-    percent: Number((BigInt(spentNano) * 1_000n) / BigInt(limitNano)) / 10,
+    percent: Number((BigInt(spentNano) * 100n) / BigInt(limitNano)),
     runs_out_at: timeText(runsOutAt(limitNano, { spend, period, now })),
     unpriced_calls: unpricedCalls,
   };

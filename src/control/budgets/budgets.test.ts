@@ -128,14 +128,14 @@ describe("budgets", () => {
     const read = async () => (await admin.run(budgetSchema, "getBudget", { id })).state;
     expect(await read()).toMatchObject({
       left_usd: "0.000000001",
-      percent: 99.9,
+      percent: 99,
       runs_out_at: "2026-11-16T12:00:00.000Z",
       unpriced_calls: 1,
     });
     await spend("over", 2 * usd);
     expect(await read()).toMatchObject({
       left_usd: "0.000000000",
-      percent: 139.9,
+      percent: 139,
       runs_out_at: null,
     });
     admin.clock.advance(15 * 86_400_000);

@@ -53,7 +53,7 @@ const budgetStateSchema = z
     ends_at: timeSchema.nullable().describe("When the next period begins; null: never."),
     spent_usd: moneySchema.describe("The cost of its stored calls."),
     left_usd: moneySchema,
-    percent: z.number().describe("Of the limit, rounded down to a tenth."),
+    percent: z.int().describe("Of the limit, rounded down: at 100, nothing is left."),
     runs_out_at: timeSchema
       .nullable()
       .describe(
