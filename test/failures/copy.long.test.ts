@@ -40,11 +40,14 @@ describeWithPostgres((databases) => {
     expect(done.exitCode).toBe(0);
     expect(done.output).toContain(`usage: ${fullSize.calls + 1}\n`);
     expect(done.output).toContain(`keys: ${fullSize.keys + 1}\n`);
+    expect(done.output).toContain(`budgets: ${fullSize.keys}\n`);
+    expect(done.output).toMatch(/budget_spend: [1-9][0-9]+\nbudget_alerts: [1-9]/);
 
     for (const command of [
       ["audit", "verify"],
       ["usage", "--by", "key,model", "--since", "2026-03-01", "--until", "2026-03-20"],
       ["keys", "list"],
+      ["budgets", "list", "--limit", "1500"],
     ]) {
       const [before, after] = [
         await offline(folder, ...command),

@@ -3,6 +3,7 @@ import { systemClock } from "../../src/domain/clock.ts";
 import type { ControlTransaction } from "../../src/store/repositories/control-store.ts";
 import type { SqlStores } from "../../src/store/repositories/open-stores.ts";
 import { openStores } from "../../src/store/sqlite/open-stores.ts";
+import { budgetOf } from "../contracts/budget-contract.ts";
 import {
   accountOf,
   applicationOf,
@@ -44,6 +45,11 @@ async function addEntities(to: ControlTransaction): Promise<void> {
     if (index < 80) await to.applications.insert(application);
     const key = keyOf(`key_${index}`, application);
     await to.keys.insert(key);
+    const of = { id: `bgt_${index}`, accountId, createdAt: midnight, limitNano: 1_000_000 };
+    const period = index % 2 === 0 ? "day" : "total";
+    await to.budgets.insert(
+      budgetOf(of.id, { ...of, period, ...(index > 5 && { keyId: key.id }) }),
+    );
     await to.secrets.insert(secretOf(`of_${index}`, key.id));
     const user = `user_${index}`;
     await to.users.insert(userOf(user));
