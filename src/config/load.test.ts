@@ -162,6 +162,7 @@ describe("a valid file", () => {
     expect([...(environment?.models.keys() ?? [])]).toEqual(["chat-a", "embed-a"]);
     expect(environment?.models.get("chat-a")).toEqual({
       alias: "chat-a",
+      capabilities: {},
       kind: "chat",
       created: Date.UTC(2025, 0, 1) / 1000,
       contextWindow: 200_000,

@@ -25,6 +25,19 @@ export interface ModelTimeouts {
   readonly totalMs?: number | undefined;
 }
 
+export const modelCapabilities = [
+  "tools",
+  "images",
+  "documents",
+  "reasoning",
+  "json_schema",
+] as const;
+
+/** What a chat model can do. What is not there is not known. */
+export type ModelCapabilities = Readonly<
+  Partial<Record<(typeof modelCapabilities)[number], boolean | undefined>>
+>;
+
 /** A model that requests ask for: an alias for its targets. */
 export interface Model {
   readonly alias: string;
@@ -35,6 +48,8 @@ export interface Model {
   readonly contextWindow: number;
   /** Limit on output tokens; undefined for embedding models. */
   readonly maxOutputTokens: number | undefined;
+  /** Shown by the model list: what each of its targets can. Undefined: nothing is known. */
+  readonly capabilities?: ModelCapabilities | undefined;
   /** Limit on parallel upstream requests of one call; 1 for chat models. */
   readonly fanOut: number;
   readonly targets: readonly Target[];

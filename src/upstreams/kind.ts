@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Model, ModelKind } from "../domain/model.ts";
+import type { Model, ModelCapabilities, ModelKind } from "../domain/model.ts";
 import type { SettingProblem } from "../settings/values.ts";
 import type { AdapterServices, UpstreamAdapter } from "./adapter.ts";
 
@@ -30,6 +30,8 @@ export interface UpstreamKind<
   readonly targetSections?: Sections;
   /** Problems of a target at its upstream. */
   targetProblems?(target: WrittenTarget, context: TargetContext): readonly SettingProblem[];
+  /** What a target's chat model can do. Absent: its servers do not tell. */
+  capabilities?(target: WrittenTarget): ModelCapabilities;
   /** Where a target is served; by default at its upstream. */
   sites?(target: WrittenTarget): readonly TargetSite[];
   /** Builds one or several upstreams from one of the file, for example one for each region. */

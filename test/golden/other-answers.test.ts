@@ -58,18 +58,19 @@ test("token ids are embedded like the text they stand for, one list or many", as
   expect(many.data[1]?.embedding).not.toEqual(one.data[0]?.embedding ?? []);
 });
 
-test("the model list names every model of the environment with the four fields", async () => {
+test("the model list names every model of the environment with OpenAI's fields and its limits", async () => {
   const response = await gateway.get("/v1/models");
   expect(response.status).toBe(200);
   const text = await response.text();
-  const model = (id: string, created: number): string =>
-    `{"id":"${id}","object":"model","created":${created},"owned_by":"sluice"}`;
+  const model = (id: string, created: number, limits: string): string =>
+    `{"id":"${id}","object":"model","created":${created},"owned_by":"sluice",${limits}}`;
+  const chat = (most: number): string => `"context_window":200000,"max_output_tokens":${most}`;
   expect(text).toBe(
     `{"object":"list","data":[${[
-      model("chat-model", 1735689600),
-      model("reasoning-model", 1735689600),
-      model("failing-model", 1735689600),
-      model("embedding-model", 1714435200),
+      model("chat-model", 1735689600, chat(64_000)),
+      model("reasoning-model", 1735689600, chat(4096)),
+      model("failing-model", 1735689600, chat(4096)),
+      model("embedding-model", 1714435200, '"context_window":8192'),
     ].join(",")}]}`,
   );
 });
@@ -77,7 +78,7 @@ test("the model list names every model of the environment with the four fields",
 test("one model is the same object as in the list", async () => {
   const response = await gateway.get("/v1/models/embedding-model");
   expect(await response.text()).toBe(
-    '{"id":"embedding-model","object":"model","created":1714435200,"owned_by":"sluice"}',
+    '{"id":"embedding-model","object":"model","created":1714435200,"owned_by":"sluice","context_window":8192}',
   );
 });
 

@@ -1,9 +1,16 @@
 import { z } from "zod";
-import type { Model, ModelKind, Target } from "../../domain/model.ts";
+import {
+  type Model,
+  modelCapabilities,
+  type ModelCapabilities,
+  type ModelKind,
+  type Target,
+} from "../../domain/model.ts";
 import {
   identifier,
   modelAlias,
   optionalDuration,
+  requiredFlag,
   requiredWholeNumber,
   text,
   wholeNumber,
@@ -100,6 +107,20 @@ const targetsAbout = "Where the model is served, by priority and weight.";
 
 const kindAbout = "`chat` or `embedding`.";
 
+const capabilitiesSchema = z
+  .strictObject({
+    tools: requiredFlag().optional().describe("Calls tools."),
+    images: requiredFlag().optional().describe("Reads images."),
+    documents: requiredFlag().optional().describe("Reads documents."),
+    reasoning: requiredFlag().optional().describe("Thinks before it answers."),
+    json_schema: requiredFlag().optional().describe("Answers by a JSON schema."),
+  })
+  .prefault({})
+  .describe(
+    "Shown by the model list, where the kinds of the targets do not know or say otherwise. Changes " +
+      "no request.",
+  );
+
 function chatModelSchema(kinds: readonly UpstreamKind[]) {
   return z
     .strictObject({
@@ -112,6 +133,7 @@ function chatModelSchema(kinds: readonly UpstreamKind[]) {
             "smaller.",
         )
         .optional(),
+      capabilities: capabilitiesSchema,
       hedge_after: optionalDuration("5s", ["10ms", "10m"]).describe(
         "Tries a second target if there is no first event or whole answer after this time. " +
           "The first to answer serves; the other may be billed. Default: never.",
@@ -187,7 +209,31 @@ export function buildModel(
       totalMs: model.timeouts.total,
     },
     ...buildKindOfModel(model),
+    ...(model.kind === "chat" && { capabilities: capabilitiesOf(model, sources) }),
   };
+}
+
+/** The file's own, else what all targets have. */
+function capabilitiesOf(
+  model: Extract<ModelFile, { readonly kind: "chat" }>,
+  { upstreams, kinds }: ModelSources,
+): ModelCapabilities {
+  const ofTargets = model.targets.map(({ upstream: name, model: identifier, sections }) => {
+    const configured = upstreams[name];
+    if (configured === undefined) return {};
+    const kind = kindNamed(kinds, configured.kind);
+    const upstream = { name, fields: configured.fields };
+    const target = { model: identifier, upstream, section: sections[kind.name] };
+    return kind.capabilities?.(target) ?? {};
+  });
+  const known: { -readonly [Name in keyof ModelCapabilities]: ModelCapabilities[Name] } = {};
+  for (const name of modelCapabilities) {
+    const all = ofTargets.map((each) => each[name]);
+    const common = all.includes(false) ? false : all.includes(undefined) ? undefined : true;
+    const value = model.capabilities[name] ?? common;
+    if (value !== undefined) known[name] = value;
+  }
+  return known;
 }
 
 const defaultMaxOutputTokens = 4096;

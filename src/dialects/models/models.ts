@@ -42,6 +42,16 @@ export function usableModel(
   });
 }
 
+/** OpenAI's fields, and what clients otherwise keep in tables of their own. */
 function modelBody(name: string, model: Model): object {
-  return { id: name, object: "model", created: model.created, owned_by: "sluice" };
+  const { created, contextWindow, maxOutputTokens, capabilities = {} } = model;
+  return {
+    id: name,
+    object: "model",
+    created,
+    owned_by: "sluice",
+    context_window: contextWindow,
+    max_output_tokens: maxOutputTokens,
+    ...(Object.keys(capabilities).length > 0 && { capabilities }),
+  };
 }

@@ -1,3 +1,4 @@
+import { objectOf } from "../../domain/json-fields.ts";
 import type { UpstreamKind } from "../kind.ts";
 import { listedAtUrl } from "../shared/listed-model.ts";
 import { createAnthropicAdapter } from "./adapter.ts";
@@ -8,6 +9,7 @@ import {
   fields,
   targetSections,
 } from "./config.ts";
+import { capabilitiesOf, claudeFamilies, familyOf } from "./models.ts";
 
 export const anthropicKind: UpstreamKind<typeof fields, typeof targetSections, AnthropicSettings> =
   {
@@ -19,6 +21,12 @@ export const anthropicKind: UpstreamKind<typeof fields, typeof targetSections, A
     idleConnections: "30s",
     contradictions,
     targetSections,
+    capabilities({ model, section }) {
+      const written = objectOf(section)?.["family"];
+      const family = claudeFamilies.find((each) => each === written) ?? familyOf(model);
+      const { tools, images, documents, reasoning, jsonSchema } = capabilitiesOf(family);
+      return { tools, images, documents, reasoning: reasoning !== "none", json_schema: jsonSchema };
+    },
     build: buildUpstream,
     createAdapter: createAnthropicAdapter,
     listedAs: ({ baseUrl }, model) => listedAtUrl(baseUrl, model),

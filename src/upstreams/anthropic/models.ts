@@ -54,7 +54,7 @@ export function modelOf(
   };
 }
 
-function capabilitiesOf(family: ClaudeFamily): MessagesCapabilities {
+export function capabilitiesOf(family: ClaudeFamily): MessagesCapabilities {
   const fact = (name: string): unknown => factOf(family, name);
   const forcesTools = fact("forces_tools") === true;
   const off = thinkingOffs.find((each) => each === fact("thinking_off"));

@@ -1,4 +1,6 @@
 import type { UpstreamKind } from "../kind.ts";
+import { objectOf } from "../../domain/json-fields.ts";
+import type { Capabilities } from "./config/capabilities.ts";
 import { createBedrockAdapter } from "./adapter.ts";
 import { buildUpstreams } from "./config/build.ts";
 import { contradictions, fields } from "./config/fields.ts";
@@ -21,6 +23,21 @@ export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, Bed
   contradictions,
   targetSections,
   targetProblems,
+  capabilities(written) {
+    const { target, families } = outlineOf(written);
+    const family = target.family ?? families.familyOf(target.model);
+    // Of the section, which has been read, only what the operator says is there.
+    const own: Partial<Capabilities> = objectOf(objectOf(written.section)?.["capabilities"]) ?? {};
+    const known = family === undefined ? own : { ...families.capabilitiesOf(family), ...own };
+    const { tools, images, documents, reasoning, jsonSchema } = known;
+    return {
+      tools,
+      images,
+      documents,
+      reasoning: reasoning === undefined ? undefined : reasoning !== "none",
+      json_schema: jsonSchema,
+    };
+  },
   sites(written) {
     const { target, upstreams } = outlineOf(written);
     return sitesIn(target, upstreams);
