@@ -55,6 +55,7 @@ describe("the shipped list", () => {
     ["anthropic.claude-sonnet-5-5", 2_200_000],
     ["us.anthropic.claude-3-5-sonnet-20241022-v2:0", 3_000_000],
     ["anthropic.claude-3-5-sonnet-20241022-v2:0", 3_000_000],
+    ["anthropic.claude-3-5-sonnet-20241022-v2:0:200k", 3_000_000],
     ["eu.amazon.nova-lite-v1:0", 78_000],
     ["us.amazon.nova-lite-v1:0", 60_000],
     ["amazon.nova-lite-v1:0", 78_000],

@@ -27,7 +27,8 @@ export function listedAtBedrock(identifier: string, region: string): ListedModel
   const isPrefixed = model !== identifier;
   return {
     provider: "bedrock",
-    model,
+    // The size of a context window may follow: `...-v1:0:200k`.
+    model: model.replace(/:\d+k$/, ""),
     scopes: [...(isPrefixed ? [] : [region]), geography, ...widerScopes(geography), "any"],
   };
 }
