@@ -1,4 +1,5 @@
 import { callDialects, type CallOutcome, type UsageRecord } from "../../src/domain/usage/usage.ts";
+import type { CostStore } from "../../src/store/costs.ts";
 import type { UsageStore } from "../../src/store/store.ts";
 import type { UsageReports } from "../../src/store/usage-reports.ts";
 
@@ -6,6 +7,7 @@ import type { UsageReports } from "../../src/store/usage-reports.ts";
 export interface Ledger {
   readonly store: UsageStore;
   readonly reports: UsageReports;
+  readonly costs: CostStore;
 }
 
 export function recordOf(id: string, values: Partial<UsageRecord> = {}): UsageRecord {

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { RefusedRows } from "../../src/store/errors.ts";
 import type { UsageRetention } from "../../src/store/store.ts";
-import type { UsageStep } from "../../src/domain/usage/usage.ts";
+import type { RepriceEnd } from "../../src/store/costs.ts";
+import type { UsageRecord, UsageStep } from "../../src/domain/usage/usage.ts";
 import {
   allTime,
   type Ledger,
@@ -69,6 +70,72 @@ export function usageStoreContract(name: string, create: () => Ledger | Promise<
       expect(await ledger.reports.call("req_1")).toEqual(recordOf("req_1", cost));
       expect(await ledger.reports.call("req_2")).toEqual(free);
       expect(await ledger.reports.call("req_3")).toEqual(recordOf("req_3"));
+    });
+
+    test("calls are priced again in parts, and the sums of their hours and days move", async () => {
+      const priced = (id: string, values: Partial<UsageRecord> = {}) =>
+        recordOf(id, { cachedInputTokens: 0, startedAt: midnight + 5, ...values });
+      const calls = [
+        priced("req_1"),
+        priced("req_2", { startedAt: midnight + dayMs }),
+        priced("req_3", { keyId: "key_b" }),
+        priced("req_4", { target: "other/target" }),
+        // What it has cost is not what its tokens cost at some price that is known.
+        priced("req_5", { costNano: 77, priceVersion: 1 }),
+        priced("req_6", { startedAt: midnight + 2 * dayMs }),
+      ];
+      await ledger.store.insert(calls);
+      const price = { input: 1_000, output: 2_000 };
+      const listed = { price, source: "test", confidence: "configured" } as const;
+      const targets = { "bedrock-us/provider.model": listed };
+      const table = { version: 7, validFrom: 0, targets };
+      const request = {
+        run: "rpr_1",
+        at: midnight,
+        since: midnight,
+        until: midnight + 2 * dayMs,
+        table,
+        tables: new Map([[7, table]]),
+        closedPeriods: false,
+        isDryRun: false,
+        limit: 2,
+      };
+      const reprice = async (more: object): Promise<number[]> => {
+        const counts = [0, 0, 0, 0];
+        let after: RepriceEnd | undefined;
+        do {
+          const part = await ledger.costs.reprice({ ...request, ...more, after });
+          const found = [part.calls, part.repriced, part.notPriced, part.notExplained];
+          for (const [place, count] of found.entries())
+            counts[place] = (counts[place] ?? 0) + count;
+          after = part.end;
+        } while (after !== undefined);
+        return counts;
+      };
+      expect(await reprice({ isDryRun: true })).toEqual([5, 3, 1, 1]);
+      const unpriced = (): Promise<number | undefined> =>
+        ledger.reports
+          .totals({ filter: allTime, by: [], limit: 1 })
+          .then(([total]) => total?.unpricedCalls);
+      expect(await unpriced()).toBe(5);
+      expect(await reprice({})).toEqual([5, 3, 1, 1]);
+      expect(await unpriced()).toBe(2);
+      // 10 tokens at 1 nano-USD, and 20 at 2.
+      for (const step of ["hour", "day"] as const) {
+        const filter = { since: midnight, until: midnight + 3 * dayMs };
+        const points = await ledger.reports.series({ filter, by: [], limit: 1, step });
+        expect(points.map(({ costNano }) => costNano)).toEqual([177n, 50n, undefined]);
+      }
+      expect(await ledger.reports.call("req_1")).toEqual({ ...priced("req_1"), repricedNano: 50 });
+      expect(await reprice({ run: "rpr_2" })).toEqual([5, 0, 1, 1]);
+      const dearer = { ...table, version: 8, targets: { ...targets } };
+      dearer.targets["bedrock-us/provider.model"] = {
+        ...listed,
+        price: { ...price, output: 3_000 },
+      };
+      expect(await reprice({ run: "rpr_3", table: dearer })).toEqual([5, 3, 1, 1]);
+      expect((await ledger.reports.call("req_3"))?.repricedNano).toBe(70);
+      expect(await removeAll(() => ledger.store.erase("acct_a", 100))).not.toEqual([]);
     });
 
     test("sums of costs are exact beyond the integers of a number", async () => {

@@ -45,6 +45,10 @@ test(
     expect(report).toMatchObject({ missing: 0, extra: 0, wrongEnds: 0, wrongTokens: 0 });
     expect(rollUps).toEqual(sumRows(rows));
     const interrupted = rows.filter(({ outcome }) => outcome === "interrupted");
+    // A crash costs what its calls may have cost.
+    expect(interrupted.filter(({ costNano = 0 }) => costNano === 0)).toEqual([]);
+    const answered = rows.filter(({ outcome }) => outcome === "completed");
+    expect(answered.filter(({ costNano = 0 }) => costNano === 0)).toEqual([]);
     expect(interrupted.length).toBeGreaterThanOrEqual(kills * streams * 0.9);
     expect(report.outcomes["completed: completed, upstream"]).toBeGreaterThan(kills * 10);
   },

@@ -157,9 +157,12 @@ function modelsBehind(kind: UpstreamKind): readonly string[] {
 
 /** A failing upstream has a second target, at the other kind of upstream. */
 function targets(kind: UpstreamKind, fault: string, family: string): string {
-  const first = targetAt(kind, { model: `fault-${fault}`, family }, `upstream: to-${kind}`);
+  // Such that a few tokens cost fractions of a nano-USD.
+  const price = "price: { input: 0.123457, cache_read: 0.0123, output: 1.234567 }";
+  const at = `upstream: to-${kind}, ${price}`;
+  const first = targetAt(kind, { model: `fault-${fault}`, family }, at);
   if (fault !== "overloaded-503") return `[${first}]`;
   const other = kind === "openai" ? "bedrock" : "openai";
-  const place = `upstream: to-${other}, priority: 2`;
+  const place = `upstream: to-${other}, priority: 2, ${price}`;
   return `[${first}, ${targetAt(other, { model: "sound", family }, place)}]`;
 }

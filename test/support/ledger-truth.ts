@@ -261,6 +261,9 @@ export interface LedgerSums {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly estimatedTokens: number;
+  /** Nano-USD. */
+  readonly cost: bigint;
+  readonly unpricedCalls: number;
 }
 
 /** By key, model and status. */
@@ -280,6 +283,8 @@ export function sumRows(rows: readonly UsageRecord[]): Readonly<Record<string, L
         estimatedTokens: total((row) =>
           row.usageSource === "upstream" ? 0 : row.inputTokens + row.outputTokens,
         ),
+        cost: group.reduce((all, { costNano = 0 }) => all + BigInt(costNano), 0n),
+        unpricedCalls: counted(({ costNano }) => costNano === undefined),
       },
     ] as const;
   });
@@ -301,7 +306,8 @@ export async function sumRollUps(
     const { key, model, status } = total.group;
     const counts = { calls, failedCalls, abandonedCalls };
     const tokens = { inputTokens, outputTokens, estimatedTokens };
-    return [`${key} ${model} ${status}`, { ...counts, ...tokens }] as const;
+    const costs = { cost: total.costNano ?? 0n, unpricedCalls: total.unpricedCalls };
+    return [`${key} ${model} ${status}`, { ...counts, ...tokens, ...costs }] as const;
   });
   return Object.fromEntries(sums.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }

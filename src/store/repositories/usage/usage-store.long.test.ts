@@ -5,6 +5,7 @@ import { usageReportsContract } from "../../../../test/contracts/usage-reports-c
 import { usageStoreContract } from "../../../../test/contracts/usage-store-contract.ts";
 import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
 import { isFaultOfData } from "../../postgres/connection/postgres-trouble.ts";
+import { costsIn } from "./reprice.ts";
 import { SqlStoredCalls } from "./stored-calls.ts";
 import { SqlUsageReports } from "./usage-reports.ts";
 import { SqlUsageStore } from "./usage-store.ts";
@@ -15,6 +16,7 @@ describeWithPostgres(({ connect }) => {
     return {
       store: new SqlUsageStore(connection, { isFaultOfData, clock: Date }),
       reports: new SqlUsageReports(connection),
+      costs: costsIn(connection),
     };
   }
 

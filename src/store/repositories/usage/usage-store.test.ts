@@ -5,6 +5,7 @@ import { usageReportsContract } from "../../../../test/contracts/usage-reports-c
 import { usageStoreContract } from "../../../../test/contracts/usage-store-contract.ts";
 import { SqliteConnection } from "../../sqlite/connection/connection.ts";
 import { isFaultOfData } from "../../sqlite/connection/sqlite-trouble.ts";
+import { costsIn } from "./reprice.ts";
 import { SqlStoredCalls } from "./stored-calls.ts";
 import { SqlUsageReports } from "./usage-reports.ts";
 import { SqlUsageStore } from "./usage-store.ts";
@@ -23,5 +24,6 @@ function create(): Ledger {
   return {
     store: new SqlUsageStore(connection, { isFaultOfData, clock: Date }),
     reports: new SqlUsageReports(connection),
+    costs: costsIn(connection),
   };
 }
