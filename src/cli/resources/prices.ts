@@ -17,7 +17,8 @@ export const prices: ResourceSpec = {
     "What calls cost, in USD per 1M tokens. Prices come from targets and the section `prices` of the " +
     "configuration, else from the list that Sluice ships, whose confidence says how well its sources " +
     "agree. They are published as numbered versions; each call keeps the version that applied when it " +
-    "arrived. Calls at a target that is not priced have no cost.",
+    "arrived. Calls at a target that is not priced have no cost. `--json` has the prices of long " +
+    "prompts and of service tiers, too.",
   verbs: [
     {
       name: "list",

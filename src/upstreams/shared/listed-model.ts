@@ -33,7 +33,10 @@ export function listedAtBedrock(identifier: string, region: string): ListedModel
   };
 }
 
-/** Other partitions have prices of their own. */
+/**
+ * `regional`: all but `global`; `commercial`: that, too. The partitions of governments and of China
+ * have prices of their own.
+ */
 function widerScopes(geography: string): readonly string[] {
   if (geography === "global") return ["commercial"];
   return /^(us-gov|cn|us-iso|eu-iso)/.test(geography) ? [] : ["regional", "commercial"];
