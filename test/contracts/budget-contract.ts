@@ -357,6 +357,40 @@ export function budgetContract(name: string, open: OpenGateways): void {
         expect(await stores.storedCalls.alertsOf(["req_1", "req_2"])).toEqual(first?.alerts ?? []);
       });
 
+      test("what a new price of stored calls reaches is told with the next call", async () => {
+        await stores.usage.insert([recordOf("req_1", at)]);
+        expect(await delivered()).toEqual([]);
+        const price = { input: 1_000_000, cacheRead: 1_000_000, output: 1_000_000 };
+        const target = { price, source: "test", confidence: "configured" as const };
+        const table = {
+          version: 1,
+          validFrom: 0,
+          targets: { "bedrock-us/provider.model": target },
+        };
+        const { repriced } = await stores.costs.reprice({
+          run: "rpr_1",
+          at: now,
+          since: 0,
+          until: now + 1,
+          closedPeriods: false,
+          table,
+          tables: new Map([[1, table]]),
+          isDryRun: false,
+          after: undefined,
+          limit: 9,
+        });
+        expect(repriced).toBe(1);
+        await stores.usage.insert([recordOf("req_2", { ...at, costNano: 0 })]);
+        expect((await stores.storedCalls.alertsOf(["req_2"])).map(alertOf)).toEqual([
+          "2026-11: 50,80,100 at 30000",
+        ]);
+        expect(await delivered()).toEqual(["2026-11: 50,80,100 at 30000"]);
+        const state = (
+          await stores.control.read(({ budgets }) => budgets.states([budgetOf("monthly")], now))
+        )[0];
+        expect(state).toMatchObject({ spentNano: 30_000, unpricedCalls: 0 });
+      });
+
       test("two leaders that store at once tell each threshold once", async () => {
         const rows = Array.from({ length: 60 }, (_, index) =>
           recordOf(`req_${index}`, { ...at, costNano: 2 }),

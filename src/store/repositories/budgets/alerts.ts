@@ -12,8 +12,8 @@ export function alertsBetween(
   return findAlerts(queries, sql`call_sequence > ${after} and call_sequence <= ${until}`);
 }
 
-/** The alerts that were noted when some of these calls were stored. */
-export function alertsOfCalls(
+/** The alerts that were noted since the call before the first of these was stored, up to the last. */
+export async function alertsOfCalls(
   queries: Queries,
   ids: readonly string[],
 ): Promise<readonly BudgetAlert[]> {
@@ -21,8 +21,15 @@ export function alertsOfCalls(
     { id: "text" },
     ids.map((id) => [id]),
   );
-  const places = sql`select usage.sequence from ${given} join usage using (id)`;
-  return findAlerts(queries, sql`call_sequence in (${places})`);
+  const places = await sql<{ first: number | null; until: number | null }>`
+    select min(sequence) as first, max(sequence) as until from ${given} join usage using (id)`.execute(
+    queries,
+  );
+  const { first = null, until = null } = places.rows[0] ?? {};
+  if (first === null || until === null) return [];
+  const before = await sql<{ after: number | null }>`
+    select max(sequence) as after from usage where sequence < ${first}`.execute(queries);
+  return alertsBetween(queries, { after: before.rows[0]?.after ?? 0, until });
 }
 
 type FoundRow = BudgetRow &

@@ -15,6 +15,8 @@ export interface StoredCharges {
   readonly epoch: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** Whether the calls were stored before: alerts then follow the next call that is stored. */
+  readonly areCorrections?: boolean;
   /** Set if periods that ended before it stay as they are. */
   readonly openAt?: number | undefined;
 }
@@ -56,7 +58,7 @@ export async function chargeCalls(queries: Queries, charges: StoredCharges): Pro
       spent_nano = budget_spend.spent_nano + excluded.spent_nano,
       unpriced_calls = budget_spend.unpriced_calls + excluded.unpriced_calls,
       changed_epoch = excluded.changed_epoch`.execute(queries);
-  await noteAlerts(queries, added, charges.now);
+  await noteAlerts(queries, added, charges);
 }
 
 const spendColumns = {
@@ -128,7 +130,7 @@ function addUp(
 async function noteAlerts(
   queries: Queries,
   added: readonly AddedSpend[],
-  now: number,
+  { now, areCorrections = false }: StoredCharges,
 ): Promise<void> {
   const reached: (readonly (string | number)[])[] = [];
   for (const [periodId, ofPeriod] of Map.groupBy(added, (each) => each.periodId)) {
@@ -150,8 +152,8 @@ async function noteAlerts(
   const columns = namesOf(alertColumns);
   await sql`
     insert into budget_alerts (${columns}, is_rearmed, call_sequence)
-    select ${columns}, 0, (select max(sequence) from usage) from ${rowsOf(alertColumns, reached)}
-    where true on conflict do nothing`.execute(queries);
+    select ${columns}, 0, (select max(sequence) from usage) + cast(${Number(areCorrections)} as bigint)
+    from ${rowsOf(alertColumns, reached)} where true on conflict do nothing`.execute(queries);
 }
 
 const alertColumns = {

@@ -61,6 +61,7 @@ async function repriceBatch(
       calendar,
       epoch,
       now: request.at,
+      areCorrections: true,
       openAt: request.closedPeriods ? undefined : request.at,
     });
   }
