@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { budgetOf } from "../../../test/contracts/budget-contract.ts";
 import { AdminFixture } from "../../../test/support/admin-fixture.ts";
 import { testPeppers } from "../../../test/support/test-peppers.ts";
 import { StorageUnavailable, WrongDatabase } from "../errors.ts";
@@ -102,6 +103,22 @@ test("what is read is what the database had, with its age", async () => {
   expect(read?.live?.secrets).toEqual(changes[0]?.live?.secrets ?? []);
   expect(read?.live?.key.plan).toBe("standard");
   expect(known().loadKeys(last, 500)).rejects.toThrow("away");
+});
+
+test("budgets that refuse are on disk as the database had them", async () => {
+  const { accountId } = await admin.application("owner");
+  await issue();
+  const more = { timeZone: "Asia/Kathmandu", period: "week", model: "alpha-sonnet-4" } as const;
+  await admin.stores.control.change(async ({ budgets }) => {
+    await budgets.insert(budgetOf("bgt_a", { accountId, note: "a note for people", ...more }));
+    await budgets.insert(budgetOf("bgt_b", { accountId, mode: "warn" }));
+  });
+  await keyFile().follow(await epoch());
+  const { changes } = await admin.stores.keys.loadKeys(0, 500);
+  const read = (await known().loadKeys(0, 500)).changes[0]?.live?.budgets;
+  expect(read).toEqual([...(changes[0]?.live?.budgets ?? [])]);
+  expect(read).toMatchObject([{ id: "bgt_a", ...more }]);
+  expect(readFileSync(path, "utf8")).not.toContain("a note for people");
 });
 
 test("a file without changes stays young while the database can be read", async () => {
