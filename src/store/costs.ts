@@ -4,8 +4,18 @@ import type { PriceTable } from "../domain/money/price.ts";
 export interface CostStore {
   /** Prices the next calls of a run again, in one transaction. */
   reprice(request: RepriceRequest): Promise<RepricedBatch>;
+  /** Notes a run that has ended, for the event of it. */
+  noteRun(run: RepriceRun): Promise<void>;
   /** The time before which single calls were removed. */
   callsSince(): Promise<number>;
+}
+
+export interface RepriceRun {
+  readonly run: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** JSON. */
+  readonly summary: string;
 }
 
 /** A part of a run that prices calls again. Times are milliseconds since the epoch. */

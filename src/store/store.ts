@@ -3,6 +3,7 @@ import type { PepperedDigest } from "../domain/keys/peppers.ts";
 import type { Limits } from "../domain/limits/plan.ts";
 import type { Budget } from "../domain/money/budget.ts";
 import type { PriceTable } from "../domain/money/price.ts";
+import type { RepriceRun } from "./costs.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 
 /**
@@ -113,6 +114,8 @@ export interface CallBatch {
   readonly calls: readonly UsageRecord[];
   /** Noted when these calls were stored. */
   readonly alerts: readonly BudgetAlert[];
+  /** Runs that priced calls again since the last batch. */
+  readonly repriced: readonly RepriceRun[];
   /** The place of the last of them in the order. */
   readonly end: number;
 }

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { usdOfNano } from "../../src/domain/money/usd.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { startWebhookReceiver, webhookSecret } from "../support/webhook-receiver.ts";
 import { until } from "../support/ledger-truth-process.ts";
 
 let gateway: TestGateway;
@@ -154,4 +155,28 @@ test("one call says how its tokens make up its cost", async () => {
     ["output", row?.outputTokens ?? 0],
   ]);
   expect(sumOf(shown.cost_parts.map(({ cost_usd }) => cost_usd))).toBe(shown.cost_usd);
+});
+
+test("a run that changed costs is an event, once", async () => {
+  await using receiver = startWebhookReceiver();
+  const webhook = `{ url: "${receiver.url}", secret: ${webhookSecret} }`;
+  await using told = await startGateway({
+    sections: { models: models(1), ledger: `{ events: { webhook: ${webhook} } }` },
+  });
+  const run = async (body: object): Promise<{ run: string }> => {
+    const response = await told.admin("POST", "/admin/v1/usage/reprice", { since: "1d", ...body });
+    expect(response.status).toBe(200);
+    return (await response.json()) as { run: string };
+  };
+  await run({ dry_run: true });
+  const first = await run({});
+  await until("the event is sent", () => receiver.repriced.length > 0);
+  const second = await run({ closed_periods: true });
+  await until("the next event is sent", () => receiver.repriced.length > 1);
+  const { run: id } = second;
+  expect(receiver.repriced).toMatchObject([
+    { run: first.run, repriced: 0, closed_periods: false, price_version: 1 },
+    { run: id, old_usd: "0.000000000", closed_periods: true },
+  ]);
+  expect(receiver.rows).toEqual([]);
 });

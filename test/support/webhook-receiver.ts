@@ -5,6 +5,7 @@ const row = z.looseObject({ id: z.string() });
 const payload = z.union([
   z.object({ type: z.literal("usage.recorded"), data: z.array(row) }),
   z.object({ type: z.enum(["budget.threshold", "budget.exhausted"]), data: row }),
+  z.object({ type: z.literal("usage.repriced"), data: z.looseObject({ run: z.string() }) }),
 ]);
 type Row = z.output<typeof row>;
 
@@ -14,6 +15,8 @@ export interface WebhookReceiver extends AsyncDisposable {
   readonly rows: readonly Row[];
   /** Events of budgets in accepted requests, in order, repeats included. */
   readonly alerts: readonly { readonly type: string; readonly data: Row }[];
+  /** Events of runs that priced calls again. */
+  readonly repriced: readonly { readonly run: string }[];
   /** `webhook-id` of every request, refused ones included. */
   readonly messages: readonly string[];
   /** Status of the answers. */
@@ -26,6 +29,7 @@ export const webhookSecret = `whsec_${Buffer.from("a key of at least 24 bytes").
 export function startWebhookReceiver(): WebhookReceiver {
   const rows: Row[] = [];
   const alerts: { type: string; data: Row }[] = [];
+  const repriced: { run: string }[] = [];
   const messages: string[] = [];
   const server = Bun.serve({
     port: 0,
@@ -40,6 +44,7 @@ export function startWebhookReceiver(): WebhookReceiver {
       const sent = new Webhook(webhookSecret).verify(body, Object.fromEntries(request.headers));
       const event = payload.parse(sent);
       if (event.type === "usage.recorded") rows.push(...event.data);
+      else if (event.type === "usage.repriced") repriced.push(event.data);
       else alerts.push(event);
       return new Response(null, { status: 204 });
     },
@@ -48,6 +53,7 @@ export function startWebhookReceiver(): WebhookReceiver {
     url: `http://127.0.0.1:${server.port}/usage`,
     rows,
     alerts,
+    repriced,
     messages,
     status: 200,
     async [Symbol.asyncDispose]() {

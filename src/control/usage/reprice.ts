@@ -71,9 +71,11 @@ export function repriceOperation(services: AdminServices): Operation {
         new_usd: usdOfNano(newNano),
       };
       if (isDryRun) return answer;
+      const { dry_run: _, ...summary } = answer;
+      const closed = { closed_periods: request.closedPeriods };
+      await costs.noteRun({ run, at, summary: JSON.stringify({ ...summary, ...closed }) });
       return change(services, call, async (changing) => {
-        const { run: _, dry_run: __, ...fields } = answer;
-        const closed = { closed_periods: request.closedPeriods };
+        const { run: __, ...fields } = summary;
         await changing.audit({
           action: "usage.reprice",
           subject: { type: "usage", id: run },

@@ -77,7 +77,7 @@ export class WebhookSender {
       await this.#post(batch);
       await calls.confirm(holder, batch);
       this.#failures = 0;
-      on.eventsSent(batch.calls.length + batch.alerts.length);
+      on.eventsSent(batch.calls.length + batch.alerts.length + batch.repriced.length);
       return true;
     } catch (error) {
       this.#failures += 1;
@@ -86,10 +86,15 @@ export class WebhookSender {
     }
   }
 
-  async #post({ calls, alerts }: CallBatch): Promise<void> {
+  async #post({ calls, alerts, repriced }: CallBatch): Promise<void> {
     const { eventOf, alertEventOf } = this.#options;
-    await this.#send(`{"type":"usage.recorded","data":[${calls.map(eventOf).join(",")}]}`);
+    if (calls.length > 0) {
+      await this.#send(`{"type":"usage.recorded","data":[${calls.map(eventOf).join(",")}]}`);
+    }
     for (const alert of alerts) await this.#send(JSON.stringify(alertEventOf(alert)));
+    for (const { summary } of repriced) {
+      await this.#send(`{"type":"usage.repriced","data":${summary}}`);
+    }
   }
 
   async #send(body: string): Promise<void> {

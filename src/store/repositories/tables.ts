@@ -13,6 +13,7 @@ import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { Limits } from "../../domain/limits/plan.ts";
 import type { OwnProcessRow } from "../process-row.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { RepriceRun } from "../costs.ts";
 import type { StoredReply } from "../control-store.ts";
 import type { HeldClaim, KeptReply, StoredResponse } from "../store.ts";
 
@@ -90,6 +91,7 @@ export interface Tables {
   };
   jobLocks: { job: string; holder: string; heldUntil: number };
   usage: UsageRow;
+  repriceRuns: RepriceRun & { isDelivered: number };
   usageGroups: UsageGroupRow;
   usageSums: UsageSumRow;
   /** At most one row; `place` is 1. */

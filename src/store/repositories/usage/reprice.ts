@@ -18,6 +18,11 @@ export function costsIn(connection: Pick<SqlConnection, "change" | "read">): Cos
   const calendar = new Calendar();
   return {
     reprice: (request) => connection.change((queries) => repriceBatch(queries, request, calendar)),
+    noteRun: (run) =>
+      connection.change(async (queries) => {
+        const row = { ...run, isDelivered: 0 };
+        await queries.insertInto("repriceRuns").values(row).execute();
+      }),
     callsSince: async () => (await connection.read(readHorizons)).call,
   };
 }

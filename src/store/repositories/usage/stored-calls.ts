@@ -25,15 +25,22 @@ export class SqlStoredCalls implements StoredCalls {
     return this.#connection.read((queries) => alertsOfCalls(queries, callIds));
   }
 
-  confirm(holder: string, { end }: CallBatch): Promise<void> {
+  confirm(holder: string, { end, repriced }: CallBatch): Promise<void> {
     return this.#connection.change(async (queries) => {
+      for (const { run } of repriced) await delivered(queries).where("run", "=", run).execute();
       const update = queries.updateTable("eventCursor").set({ position: end });
       await update.where("holder", "=", holder).execute();
     });
   }
 }
 
+function delivered(queries: Queries) {
+  return queries.updateTable("repriceRuns").set({ isDelivered: 1 });
+}
+
 async function begin(queries: Queries): Promise<void> {
+  const known = await queries.selectFrom("eventCursor").select("place").executeTakeFirst();
+  if (known === undefined) await delivered(queries).execute();
   await sql`
     insert into event_cursor (place, position, holder, held_until)
     select 1, coalesce(max(sequence), 0), '', 0 from usage where true
@@ -42,9 +49,8 @@ async function begin(queries: Queries): Promise<void> {
 
 async function hasMore(queries: Queries): Promise<boolean> {
   const { rows } = await sql`
-    select 1 from usage where sequence > (select position from event_cursor) limit 1`.execute(
-    queries,
-  );
+    select 1 from usage where sequence > (select position from event_cursor)
+    union all select 1 from reprice_runs where is_delivered = 0 limit 1`.execute(queries);
   return rows.length > 0;
 }
 
@@ -60,9 +66,10 @@ async function take(
   const { rows } = await sql<UsageRow>`
     select * from usage where sequence > ${cursor.position}
     order by sequence limit ${limit}`.execute(queries);
-  const last = rows.at(-1);
-  if (last === undefined) return undefined;
-  const { sequence: end } = last;
+  const waiting = queries.selectFrom("repriceRuns").select(["run", "at", "summary"]);
+  const repriced = await waiting.where("isDelivered", "=", 0).orderBy("at").limit(limit).execute();
+  if (rows.length + repriced.length === 0) return undefined;
+  const end = rows.at(-1)?.sequence ?? cursor.position;
   const alerts = await alertsBetween(queries, { after: cursor.position, until: end });
-  return { calls: rows.map(toRecord), alerts, end };
+  return { calls: rows.map(toRecord), alerts, repriced, end };
 }

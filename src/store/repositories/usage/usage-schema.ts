@@ -68,6 +68,16 @@ export const tables = `
   CREATE INDEX cost_adjustments_by_time ON cost_adjustments (started_at);
   CREATE INDEX cost_adjustments_by_account ON cost_adjustments (account_id);
 
+  -- Runs that priced calls again. The event of a run goes to the receiver once.
+  CREATE TABLE reprice_runs (
+    run TEXT PRIMARY KEY,
+    at INTEGER NOT NULL,
+    -- JSON: what the run did, as its operation says it.
+    summary TEXT NOT NULL,
+    is_delivered INT NOT NULL
+  ) STRICT;
+  CREATE INDEX reprice_runs_waiting ON reprice_runs (at) WHERE is_delivered = 0;
+
   -- What calls are told apart by in sums. An absent target or code is empty.
   CREATE TABLE usage_groups (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
