@@ -106,8 +106,9 @@ export function usageStoreContract(name: string, create: () => Ledger | Promise<
         do {
           const part = await ledger.costs.reprice({ ...request, ...more, after });
           const found = [part.calls, part.repriced, part.notPriced, part.notExplained];
-          for (const [place, count] of found.entries())
+          for (const [place, count] of found.entries()) {
             counts[place] = (counts[place] ?? 0) + count;
+          }
           after = part.end;
         } while (after !== undefined);
         return counts;

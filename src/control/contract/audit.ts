@@ -11,7 +11,7 @@ export interface AuditVerbs {
   application: ["create", "update", "delete"];
   key: ["create", "update", "rotate", "end_secret", "leak", "revoke"];
   budget: ["create", "update", "delete"];
-  usage: ["reprice"];
+  usage: ["reprice_begin", "reprice"];
   user: ["create", "update", "link", "delete"];
   token: ["create", "revoke"];
   session: ["start", "end"];

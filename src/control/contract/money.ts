@@ -27,6 +27,7 @@ export const repricedSchema = z
     price_version: z.int(),
     since: timeSchema,
     until: timeSchema,
+    closed_periods: z.boolean(),
     calls: z.int().describe("Calls of the time range."),
     repriced: z.int().describe("Calls whose cost changes."),
     not_priced: z

@@ -2,7 +2,7 @@ import { randomBase62 } from "../../domain/keys/base62.ts";
 import type { PriceTable } from "../../domain/money/price.ts";
 import { tableAt } from "../../domain/money/price.ts";
 import { usdOfNano } from "../../domain/money/usd.ts";
-import type { RepriceEnd } from "../../store/costs.ts";
+import type { CostStore, RepriceEnd, RepriceRequest } from "../../store/costs.ts";
 import { repricedSchema, repriceSchema } from "../contract/money.ts";
 import { change } from "../operation/change.ts";
 import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
@@ -34,58 +34,54 @@ export function repriceOperation(services: AdminServices): Operation {
       const { since, until } = readRange(body, at);
       const table = await findTable(services, body.price_version, at);
       const isDryRun = body.dry_run === true;
+      const closedPeriods = body.closed_periods === true;
       const run = `rpr_${randomBase62(16, random)}`;
-      const request = {
-        run,
-        at,
-        since,
-        until,
-        table,
-        tables: new Map([[table.version, table]]),
-        closedPeriods: body.closed_periods === true,
-        isDryRun,
-        limit: batchCalls,
-      };
-      const sum = { calls: 0, repriced: 0, not_priced: 0, not_explained: 0 };
-      let [oldNano, newNano] = [0n, 0n];
-      let after: RepriceEnd | undefined;
-      do {
-        call.signal.throwIfAborted();
-        const batch = await costs.reprice({ ...request, after });
-        sum.calls += batch.calls;
-        sum.repriced += batch.repriced;
-        sum.not_priced += batch.notPriced;
-        sum.not_explained += batch.notExplained;
-        oldNano += batch.oldNano;
-        newNano += batch.newNano;
-        after = batch.end;
-      } while (after !== undefined);
-      const answer = {
-        run,
-        dry_run: isDryRun,
+      const about = {
         price_version: table.version,
         since: timeText(since),
         until: timeText(until),
-        ...sum,
-        old_usd: usdOfNano(oldNano),
-        new_usd: usdOfNano(newNano),
+        closed_periods: closedPeriods,
       };
+      const entry = { subject: { type: "usage", id: run }, accountId: undefined };
+      // Noted first: an interrupted run has changed costs, too.
+      if (!isDryRun) {
+        await change(services, { ...call, replies: undefined }, ({ audit }) =>
+          audit({ ...entry, action: "usage.reprice_begin", after: about }),
+        );
+      }
+      const request = { run, at, since, until, table, closedPeriods, isDryRun };
+      const sum = await repriceAll(costs, request, call.signal);
+      const answer = { run, dry_run: isDryRun, ...about, ...sum };
       if (isDryRun) return answer;
-      const { dry_run: _, ...summary } = answer;
-      const closed = { closed_periods: request.closedPeriods };
-      await costs.noteRun({ run, at, summary: JSON.stringify({ ...summary, ...closed }) });
-      return change(services, call, async (changing) => {
-        const { run: __, ...fields } = summary;
-        await changing.audit({
-          action: "usage.reprice",
-          subject: { type: "usage", id: run },
-          accountId: undefined,
-          after: { ...fields, ...closed },
-        });
+      await costs.noteRun({ run, at, summary: JSON.stringify({ run, ...about, ...sum }) });
+      return change(services, call, async ({ audit }) => {
+        await audit({ ...entry, action: "usage.reprice", after: { ...about, ...sum } });
         return answer;
       });
     },
   });
+}
+
+type WholeRun = Omit<RepriceRequest, "tables" | "after" | "limit">;
+
+async function repriceAll(costs: CostStore, whole: WholeRun, signal: AbortSignal) {
+  const { table } = whole;
+  const request = { ...whole, tables: new Map([[table.version, table]]), limit: batchCalls };
+  const sum = { calls: 0, repriced: 0, not_priced: 0, not_explained: 0 };
+  let [oldNano, newNano] = [0n, 0n];
+  let after: RepriceEnd | undefined;
+  do {
+    signal.throwIfAborted();
+    const batch = await costs.reprice({ ...request, after });
+    sum.calls += batch.calls;
+    sum.repriced += batch.repriced;
+    sum.not_priced += batch.notPriced;
+    sum.not_explained += batch.notExplained;
+    oldNano += batch.oldNano;
+    newNano += batch.newNano;
+    after = batch.end;
+  } while (after !== undefined);
+  return { ...sum, old_usd: usdOfNano(oldNano), new_usd: usdOfNano(newNano) };
 }
 
 async function findTable(
