@@ -52,3 +52,15 @@ test("a process counts until its row is gone, and this one by what it is now", (
   const { processes } = whoCounts({ own, rows }, { chargesAs: "me", ingest: "done" });
   expect(processes).toEqual(["me", "of mac_b@other/1-10"]);
 });
+
+test("a process that was killed counts until another one has its place and it was silent for a while", () => {
+  const killed = rowOf("mac_a@host/1-9", { silentMs: 6_000 });
+  const processesOf = (...rows: readonly ProcessRow[]) =>
+    whoCounts({ own, rows }, { chargesAs: "me", ingest: "done" }).processes;
+  const next = rowOf(own, { startedAt: 5 });
+  expect(processesOf(next, killed)).toEqual(["me"]);
+  // It may be the process that this one replaces, and still serve.
+  expect(processesOf(next, { ...killed, silentMs: 900 })).toHaveLength(2);
+  expect(processesOf({ ...next, number: 2 }, killed)).toHaveLength(2);
+  expect(processesOf(next, { ...killed, id: "mac_b@host/1-9" })).toHaveLength(2);
+});

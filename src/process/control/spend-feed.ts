@@ -20,6 +20,8 @@ export interface SpendFeedOptions {
 }
 
 const lookIntervalMs = 1_000;
+/** A living process signs its row each second. */
+const endedAfterMs = 5_000;
 /** Until all is known, calls under budgets that refuse wait for it. */
 const hastyIntervalMs = 100;
 
@@ -83,10 +85,18 @@ export function whoCounts(
   state: OwnState,
 ): Pick<SpendNote, "isComplete" | "processes"> {
   const { own = "", rows = [] } = known ?? {};
-  const others = rows.filter(({ id }) => id !== own);
+  const others = rows.filter((row) => row.id !== own && !hasEnded(row, rows));
   const ofMachine = others.filter(({ id }) => machineOf(id) === machineOf(own));
   const isStored = [state, ...ofMachine].some(({ ingest }) => ingest === "done");
   const isBehind = [state, ...others].some(({ ingest }) => ingest === "behind");
   const processes = [state, ...others].flatMap(({ chargesAs }) => chargesAs ?? []);
   return { isComplete: known !== undefined && isStored && !isBehind, processes };
+}
+
+/** A process that was killed leaves its row: another one has its place, and it gives no sign. */
+function hasEnded({ id, number, startedAt, silentMs }: ProcessRow, rows: readonly ProcessRow[]) {
+  if (silentMs <= endedAfterMs) return false;
+  const isSamePlace = (other: ProcessRow): boolean =>
+    other.number === number && machineOf(other.id) === machineOf(id);
+  return rows.some((other) => isSamePlace(other) && other.startedAt > startedAt);
 }
