@@ -42,9 +42,11 @@ export async function spendOf(
   return new Map(rows.map(({ budgetId, ...spend }) => [budgetId, spend]));
 }
 
+const hourMs = 3_600_000;
+
 /**
  * Sums up the stored calls of the period in which a new budget begins, and of any later one: clocks may
- * have been set back.
+ * have been set back. Whole hours come from their sums, because a month may have millions of calls.
  */
 export async function countStoredCalls(
   queries: Queries,
@@ -60,19 +62,28 @@ export async function countStoredCalls(
     ],
     sql` and `,
   );
+  const callsIn = (since: number, until: number) => sql`
+    select coalesce(repriced_nano, cost_nano) as nano,
+      case when coalesce(repriced_nano, cost_nano) is null then 1 else 0 end as unpriced
+    from usage where ${isUnder} and started_at >= ${since} and started_at < ${until}`;
   for (let at: number | null = createdAt; at !== null;) {
-    const period = calendar.periodAt(budget, at);
-    const endsAt = Number.isFinite(period.endsAt) ? period.endsAt : null;
-    const until = endsAt ?? Number.MAX_SAFE_INTEGER;
+    const { id: periodId, startsAt, endsAt } = calendar.periodAt(budget, at);
+    const until = Math.min(endsAt, Number.MAX_SAFE_INTEGER);
+    const hoursSince = Math.ceil(startsAt / hourMs) * hourMs;
+    const hoursUntil = Math.max(hoursSince, Math.floor(until / hourMs) * hourMs);
     await sql`
       insert into budget_spend (budget_id, period_id, process, ends_at, spent_nano, unpriced_calls, changed_epoch)
-      select ${id}, ${period.id}, '', cast(${endsAt} as bigint),
-        cast(coalesce(sum(coalesce(repriced_nano, cost_nano)), 0) as bigint),
-        count(*) - count(coalesce(repriced_nano, cost_nano)), cast(${epoch} as bigint)
-      from usage
-      where ${isUnder} and started_at >= ${period.startsAt} and started_at < ${until}`.execute(
-      queries,
-    );
+      select ${id}, ${periodId}, '', cast(${until === endsAt ? endsAt : null} as bigint),
+        cast(coalesce(sum(nano), 0) as bigint), cast(coalesce(sum(unpriced), 0) as bigint),
+        cast(${epoch} as bigint)
+      from (
+        ${callsIn(startsAt, Math.min(hoursSince, until))}
+        union all
+        select cost_nano, unpriced_calls from usage_groups join usage_sums on group_id = usage_groups.id
+        where ${isUnder} and grain = 'hour' and at >= ${hoursSince} and at < ${hoursUntil}
+        union all
+        ${callsIn(hoursUntil, until)}
+      ) as counted`.execute(queries);
     const later = await sql<{ at: number | null }>`
       select min(started_at) as at from usage where ${isUnder} and started_at >= ${until}`.execute(
       queries,
