@@ -91,9 +91,9 @@ function microsecondsOf(calls: number, budgets: readonly Budget[] | undefined): 
     const arrivedAt = systemClock.now();
     const request = { call: { caller, environment }, model, arrivedAt, size, work };
     const under = budgetsOf(request, services);
-    const reserveNano = under && dearestNano(request, estimate, prices);
+    const reserveNano = under && dearestNano(request, estimate, { prices });
     store.acquire({ callId, scopes, tokens, budgets: under, reserveNano });
-    if (under !== undefined) budgetedOf(request, chargeOf(under, store), reserveNano);
+    if (under !== undefined) budgetedOf(request, chargeOf(under, store), { reserveNano });
     const found = prices.find("up/alpha", arrivedAt);
     store.settle(callId, 1_060, found && costOf(used, found.price, undefined));
   }

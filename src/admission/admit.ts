@@ -87,13 +87,27 @@ async function admitGuaranteed(
   const { scopes } = guarantee;
   const { limits, prices } = services;
   const budgets = budgetsOf(request, services);
-  const reserveNano = budgets && provisionedNano(request, billedOf(request, reservation), prices);
-  const asked = { callId: call.id, scopes, tokens, mostTokens, budgets, reserveNano };
-  const decision = await limits.acquire(asked);
+  const billed = billedOf(request, reservation);
+  const ownPool = call.caller.key.provisionedPool;
+  let isOfPool = call.options.capacity === "provisioned-only";
+  let reserveNano =
+    budgets &&
+    (isOfPool
+      ? provisionedNano(request, billed, prices)
+      : dearestNano(request, billed, { prices, ownPool }));
+  const asked = { callId: call.id, scopes, tokens, mostTokens, budgets };
+  let decision = await limits.acquire({ ...asked, reserveNano });
+  if (!decision.isAdmitted && decision.budget !== undefined && !isOfPool) {
+    // Other targets would cost too much. What the units pay is not refused.
+    isOfPool = true;
+    reserveNano = provisionedNano(request, billed, prices);
+    decision = await limits.acquire({ ...asked, reserveNano });
+  }
   if (decision.isAdmitted) {
     if (call.counted !== undefined) await limits.uncount(call.counted);
     const { state } = decision;
-    const budgeted = budgets && budgetedOf(request, chargeOf(budgets, limits), reserveNano);
+    const charge = budgets && chargeOf(budgets, limits);
+    const budgeted = charge && budgetedOf(request, charge, { reserveNano, isOfPool });
     return admissionOf(request, reservation, { state, capacityClass: "provisioned", budgeted });
   }
   const now = services.clock.now();
@@ -115,12 +129,13 @@ function admitUnderPlan(
   const { limits, prices } = services;
   const scopes = counted?.scopes ?? planScopes(call);
   const budgets = budgetsOf(request, services);
-  const reserveNano = budgets && dearestNano(request, billedOf(request, reservation), prices);
+  const reserveNano = budgets && dearestNano(request, billedOf(request, reservation), { prices });
   const decide = (decision: LimitDecision): Admission | Promise<Admission> => {
     if (decision.isAdmitted) {
       const { state } = decision;
       const capacityClass = guaranteed === undefined ? "on-demand" : "spillover";
-      const budgeted = budgets && budgetedOf(request, chargeOf(budgets, limits), reserveNano);
+      const charge = budgets && chargeOf(budgets, limits);
+      const budgeted = charge && budgetedOf(request, charge, { reserveNano });
       return admissionOf(request, reservation, { state, capacityClass, budgeted });
     }
     const refused = { request, decision, askedTokens: tokens, now: services.clock.now() };

@@ -5,6 +5,7 @@ import type { BudgetScope, Charge } from "../domain/money/budget.ts";
 import type { Calendar } from "../domain/money/calendar.ts";
 import { provisionedTier, ratesOf } from "../domain/money/cost.ts";
 import type { PriceBook, Rates } from "../domain/money/price.ts";
+import { askedTier } from "../domain/money/service-tier.ts";
 import type { LimitStore } from "../store/limits/limit-store.ts";
 import type { InputSize } from "./estimate/estimate.ts";
 
@@ -14,6 +15,8 @@ export interface Budgeted {
   readonly reservedNano: number;
   readonly arrivedAt: number;
   readonly serviceTier: string | undefined;
+  /** The reservation is for the pool of the key's units: no other target may serve the call. */
+  readonly isOfPool: boolean;
 }
 
 export interface MoneyServices {
@@ -64,9 +67,15 @@ export function budgetsOf(
 export function budgetedOf(
   { arrivedAt, work }: MoneyRequest,
   charge: Charge,
-  reservedNano = 0,
+  { reserveNano: reservedNano = 0, isOfPool = false }: Reserved,
 ): Budgeted {
-  return { charge, reservedNano, arrivedAt, serviceTier: serviceTierOf(work) };
+  const serviceTier = askedTier(work.serviceTier);
+  return { charge, reservedNano, arrivedAt, serviceTier, isOfPool };
+}
+
+interface Reserved {
+  readonly reserveNano: number | undefined;
+  readonly isOfPool?: boolean;
 }
 
 export function chargeOf(
@@ -82,19 +91,21 @@ export interface ReservedTokens {
 }
 
 /**
- * The most that so many tokens cost at one of the targets that may serve the call. Throws 403 when
- * none of them has a price.
+ * The most that so many tokens cost at one of the targets that may serve the call. `ownPool`: that of a
+ * call within its guarantee, which costs nothing there unless a price says otherwise. Throws 403 when no
+ * target may serve it, since none has a price.
  */
 export function dearestNano(
   request: MoneyRequest,
   tokens: ReservedTokens,
-  prices: PriceBook,
+  { prices, ownPool }: { readonly prices: PriceBook; readonly ownPool?: string | undefined },
 ): number {
   const { call, model } = request;
   let dearest: number | undefined;
   const look = (of: Model): void => {
     for (const target of of.targets) {
-      const nano = nanoAt(target, { request, tokens, prices, isProvisioned: false });
+      const isProvisioned = ownPool !== undefined && target.pool === ownPool;
+      const nano = nanoAt(target, { request, tokens, prices, isProvisioned });
       if (nano !== undefined) dearest = Math.max(dearest ?? 0, nano);
     }
   };
@@ -108,7 +119,7 @@ export function dearestNano(
   return dearest;
 }
 
-/** The same at the pool of the key's units, which costs nothing unless a price says otherwise. */
+/** The same at the pool of the key's units alone. */
 export function provisionedNano(
   request: MoneyRequest,
   tokens: ReservedTokens,
@@ -147,18 +158,14 @@ function nanoAt(
   { request, tokens, prices, isProvisioned }: Pricing,
 ): number | undefined {
   const price = prices.find(target.id, request.arrivedAt)?.price;
-  if (price === undefined) return undefined;
+  if (price === undefined) return isProvisioned ? 0 : undefined;
   const { inputTokens } = tokens;
-  const asked = serviceTierOf(request.work);
+  const asked = askedTier(request.work.serviceTier);
   const tier = isProvisioned ? provisionedTier : asked;
   const nano = nanoOf(ratesOf(inputTokens, price, tier), tokens, request);
   if (nano === undefined || isProvisioned || asked === undefined) return nano;
   // The provider may serve it in the standard tier instead.
   return Math.max(nano, nanoOf(ratesOf(inputTokens, price, undefined), tokens, request) ?? 0);
-}
-
-function serviceTierOf({ serviceTier: asked }: PricedWork): string | undefined {
-  return asked === "auto" || asked === "standard_only" ? undefined : asked;
 }
 
 /** All input at the dearest rate that may apply to it: a provider may write it to its cache unasked. */

@@ -21,7 +21,7 @@ function startTokenService(): TokenService {
     async fetch(request) {
       const form = Object.fromEntries(new URLSearchParams(await request.text()));
       asked.push({ path: new URL(request.url).pathname, ...form });
-      return await current();
+      return current();
     },
   });
   return {

@@ -140,7 +140,7 @@ function mayUseTarget({ pool }: Target, { call, admission }: CandidateSearch): b
   return pool === undefined || call.snapshot.pools.get(pool)?.kind !== "dedicated";
 }
 
-/** Without targets whose price is not known. A pool of the key's units is paid by them. */
+/** Without targets whose price is not known or not reserved. A pool of the key's units is paid by them. */
 function pricedOf(
   groups: readonly TargetGroup[],
   leftOut: CandidateNote[],
@@ -150,8 +150,10 @@ function pricedOf(
   const isKnown = ({ target, model }: FoundTarget): boolean => {
     const isOwn = target.pool === call.caller.key.provisionedPool;
     if (budgeted === undefined || (isOwn && capacityClass === "provisioned")) return true;
-    if (isPriced(target.id, budgeted, services.prices)) return true;
-    leftOut.push({ target: target.id, model: model.alias, why: "no price, and under a budget" });
+    const isKnownPrice = isPriced(target.id, budgeted, services.prices);
+    if (isKnownPrice && !budgeted.isOfPool) return true;
+    const why = isKnownPrice ? "a budget has no room for it" : "no price, and under a budget";
+    leftOut.push({ target: target.id, model: model.alias, why });
     return false;
   };
   return groups.map((group) => ({ ...group, targets: group.targets.filter(isKnown) }));

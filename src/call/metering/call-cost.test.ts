@@ -14,17 +14,22 @@ const known: Readonly<Record<string, Price>> = {
     over: { tokens: 100, rates: { input: 30_000, output: 50_000 } },
   },
   "paid/m": { input: 1_000, output: 1_000, tiers: { provisioned: { input: 10, output: 10 } } },
+  "fast/m": { input: 1_000, output: 1_000, tiers: { priority: { input: 2_000, output: 2_000 } } },
 };
 const [cheap, dear, unknown] = [targetOf("cheap"), targetOf("dear"), targetOf("other")];
 
-function terms(capacityClass: CapacityClass = "on-demand", provisionedPool?: string) {
+function terms(
+  capacityClass: CapacityClass = "on-demand",
+  provisionedPool?: string,
+  askedTier?: string,
+) {
   const prices: PriceBook = {
     find(id) {
       const price = known[id];
       return price && { price, version: 7 };
     },
   };
-  return { prices, arrivedAt: 0, capacityClass, provisionedPool };
+  return { prices, arrivedAt: 0, capacityClass, provisionedPool, askedTier };
 }
 
 function used(inputTokens: number, outputTokens: number) {
@@ -75,4 +80,14 @@ test("calls within a guarantee are paid by its units, at its own pool alone", ()
 test("the most that a call may cost is that at its dearest target with a price", () => {
   expect(dearestCost(used(10, 10), [cheap, unknown, dear], terms()).costNano).toBe(80);
   expect(dearestCost(used(10, 10), [unknown], terms()).costNano).toBeUndefined();
+});
+
+test("a request whose answer was not read to its end has the tier that was asked for, if there is a price", () => {
+  const fast = targetOf("fast");
+  expect(costOfCall(used(10, 10), fast, terms("on-demand", undefined, "priority")).costNano).toBe(
+    40,
+  );
+  expect(costOfCall(used(10, 10), fast, terms("on-demand", undefined, "flex")).costNano).toBe(20);
+  const served = { ...used(10, 10), serviceTier: "default" };
+  expect(costOfCall(served, fast, terms("on-demand", undefined, "priority")).costNano).toBe(20);
 });

@@ -12,6 +12,8 @@ export interface CostTerms {
   readonly capacityClass: CapacityClass;
   /** The pool of the key's units. */
   readonly provisionedPool: string | undefined;
+  /** The tier that the caller asked for: that of a request whose answer was not read to its end. */
+  readonly askedTier: string | undefined;
 }
 
 export interface CallCost {
@@ -63,7 +65,7 @@ export function dearestCost(
 function costOfRequest(
   usage: TokenUsage,
   target: Target | undefined,
-  { prices, arrivedAt, capacityClass, provisionedPool }: CostTerms,
+  { prices, arrivedAt, capacityClass, provisionedPool, askedTier }: CostTerms,
 ): CallCost {
   if (usage.inputTokens + usage.outputTokens === 0) return free;
   if (target === undefined) return notPriced;
@@ -73,6 +75,8 @@ function costOfRequest(
   const found = prices.find(target.id, arrivedAt);
   if (found === undefined) return isProvisioned ? free : notPriced;
   const { price, version: priceVersion } = found;
-  const costNano = costOf(usage, price, isProvisioned ? provisionedTier : usage.serviceTier);
+  const isAsked = askedTier !== undefined && price.tiers?.[askedTier] !== undefined;
+  const tier = usage.serviceTier ?? (isAsked ? askedTier : undefined);
+  const costNano = costOf(usage, price, isProvisioned ? provisionedTier : tier);
   return costNano === undefined ? notPriced : { costNano, priceVersion };
 }

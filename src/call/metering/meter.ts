@@ -3,6 +3,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { CallTiming } from "../../domain/tracing.ts";
 import type { Model } from "../../domain/model.ts";
+import { askedTier as tierAsked } from "../../domain/money/service-tier.ts";
 import type { PriceBook } from "../../domain/money/price.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type {
@@ -62,6 +63,8 @@ export interface MeterSubject {
   readonly inputs: number;
   readonly isStreamed: boolean;
   readonly dialect: CallDialect;
+  /** The service tier that the caller asked for. */
+  readonly serviceTier?: string | undefined;
 }
 
 /** Tokens that a stream may deliver beyond its reservation before the limits are updated. */
@@ -329,7 +332,8 @@ export class Meter {
     const { provisionedPool } = this.#subject.call.caller.key;
     const capacityClass = this.#admission?.capacityClass ?? "on-demand";
     const { prices } = this.#services;
-    return { prices, arrivedAt: this.arrivedAt, capacityClass, provisionedPool };
+    const askedTier = tierAsked(this.#subject.serviceTier);
+    return { prices, arrivedAt: this.arrivedAt, capacityClass, provisionedPool, askedTier };
   }
 
   #record({ outcome, status, code }: CallEnd, { usage, source }: CountedUsage): UsageRecord {

@@ -5,7 +5,7 @@ import type { ChatCodec, UpstreamRequest } from "../adapter.ts";
 import { type Ask, type ChatServices, createChatCodec } from "../shared/openai/chat-codec.ts";
 import { forwardedFields } from "../shared/openai/forwarded-fields.ts";
 import { createResponsesCodec } from "../shared/openai/responses-codec.ts";
-import { askedTier } from "../shared/service-tier.ts";
+import { askedTier } from "../../domain/money/service-tier.ts";
 import { guardrailHeaders } from "./messages-request.ts";
 import { type Api, openAiPath, type Service } from "./models/apis.ts";
 import type { BedrockModel } from "./models/bedrock-model.ts";

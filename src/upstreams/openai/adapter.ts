@@ -3,7 +3,7 @@ import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapt
 import { unknownFinishReport } from "../shared/finish-words.ts";
 import { createEmbeddingCodec } from "./embeddings.ts";
 import { writeChatRequest } from "../../wires/chat/write-request.ts";
-import { askedTier } from "../shared/service-tier.ts";
+import { askedTier } from "../../domain/money/service-tier.ts";
 import { createChatCodec } from "../shared/openai/chat-codec.ts";
 import { forwardedFields } from "../shared/openai/forwarded-fields.ts";
 import { requestIdHeader } from "../shared/openai/read-failure.ts";

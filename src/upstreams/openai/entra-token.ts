@@ -61,7 +61,8 @@ async function requestToken(settings: EntraSettings, clock: Clock): Promise<Entr
 async function readLimited(response: Response): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of response.body ?? []) {
+  const body: AsyncIterable<Uint8Array> | [] = response.body ?? [];
+  for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > mostBytes) throw noToken("the answer is too long", "check authority");
     chunks.push(chunk);

@@ -17,7 +17,7 @@ import {
   type AnswerContext,
   withoutAnswerBesideCalls,
 } from "../../shared/answers/answer-context.ts";
-import { billedTier } from "../../shared/service-tier.ts";
+import { billedTier } from "../../../domain/money/service-tier.ts";
 import { stopSequenceIn } from "../encode/stop-sequence.ts";
 import { AnswerEvents } from "../../shared/answers/answer-events.ts";
 import { ContentBlocks } from "../../shared/answers/content-blocks.ts";

@@ -13,7 +13,7 @@ import {
   textOf,
 } from "../../../domain/json-fields.ts";
 import type { AnswerContext } from "../../shared/answers/answer-context.ts";
-import { billedTier } from "../../shared/service-tier.ts";
+import { billedTier } from "../../../domain/money/service-tier.ts";
 import { stopSequenceIn } from "../encode/stop-sequence.ts";
 import { AnswerEvents } from "../../shared/answers/answer-events.ts";
 import {

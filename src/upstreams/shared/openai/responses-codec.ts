@@ -24,7 +24,7 @@ import {
   type OnUnknownFinish,
   readFinishWord,
 } from "../finish-words.ts";
-import { billedTier } from "../service-tier.ts";
+import { billedTier } from "../../../domain/money/service-tier.ts";
 import { SseParser } from "../sse-parser.ts";
 import { StopCutter } from "../stop-cutter.ts";
 import { isJson } from "../whole-body.ts";

@@ -1,6 +1,6 @@
 import type { ChatEvent } from "../../../../domain/chat/answer.ts";
 import { brokenAnswer, UpstreamFailure } from "../../../../domain/errors/upstream-failure.ts";
-import { billedTier } from "../../service-tier.ts";
+import { billedTier } from "../../../../domain/money/service-tier.ts";
 import { checkChoiceCount } from "../../collect-answer.ts";
 import {
   isObject,

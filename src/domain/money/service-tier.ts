@@ -1,7 +1,13 @@
-import { nonEmpty } from "../../domain/json-fields.ts";
+import { nonEmpty } from "../json-fields.ts";
 
 /** Names of the usual tier: those of OpenAI, of Anthropic, and of Groq. */
-const usual: ReadonlySet<string> = new Set(["auto", "default", "standard", "on_demand"]);
+const usual: ReadonlySet<string> = new Set([
+  "auto",
+  "default",
+  "standard",
+  "standard_only",
+  "on_demand",
+]);
 
 /**
  * The tier of a price by what an answer says. `asked` counts if the answer says nothing: most
