@@ -42,6 +42,8 @@ export interface MoneyRequest {
 export interface PricedWork {
   /** How many inputs, each of at most a context window, upstreams may read. */
   readonly inputs: number;
+  /** Images among the inputs; undefined: none. Some models have a price of an image. */
+  readonly images?: number | undefined;
   /** That the caller asks for. */
   readonly serviceTier?: string | undefined;
   /** Whether a part of the input is to be kept for an hour, at a price of its own. */

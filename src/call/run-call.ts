@@ -42,7 +42,7 @@ export async function runCall<Answer>(
     model,
     nowMs: services.clock.monotonic(),
   };
-  const { inputs, isStreamed, dialect, serviceTier } = work;
+  const { inputs, images, isStreamed, dialect, serviceTier } = work;
   const output = work.expectedOutput(model);
   const size = work.measure(model, call);
   const estimate = services.estimator.estimate(subject, size, output);
@@ -50,7 +50,7 @@ export async function runCall<Answer>(
   services.running.enter(call);
   call.origin?.becomesCall();
   const meter = new Meter(
-    { call, model, size, output, estimate, inputs, isStreamed, dialect, serviceTier },
+    { call, model, size, output, estimate, inputs, images, isStreamed, dialect, serviceTier },
     services,
   );
   try {

@@ -18,6 +18,12 @@ const models = {
 };
 type Alias = keyof typeof models;
 
+/** As their provider has them: of text and of each image, or of tokens alone. */
+const pricesOf: Readonly<Record<string, string>> = {
+  "titan-image": ", price: { input: 0.8, image: 0.00006 }",
+  "cohere-v4": ", price: { input: 0.12 }",
+};
+
 function aliasSection(alias: string, target: string): string {
   return `
   ${alias}: { kind: embedding, context_window: 8192, targets: [${target}] }`;
@@ -26,7 +32,7 @@ function aliasSection(alias: string, target: string): string {
 let gateway: TestGateway;
 beforeAll(async () => {
   const aliases = Object.entries(models).map(([alias, model]) =>
-    aliasSection(alias, `{ upstream: simulator, model: "${model}" }`),
+    aliasSection(alias, `{ upstream: simulator, model: "${model}"${pricesOf[alias] ?? ""} }`),
   );
   gateway = await startGateway({ kind: "bedrock", sections: { models: aliases.join("") } });
 });
@@ -200,4 +206,21 @@ test("an upstream of OpenAI's kind gets texts as they are and refuses parts", as
   const refused = await send([content(textPart)]);
   expect(refused.status).toBe(400);
   expect(await refused.json()).toMatchObject({ error: { param: "input" } });
+});
+
+test("an image costs what the price of its model says, or its tokens", async () => {
+  for (const [alias, perToken, perImage] of [
+    ["titan-image", 800, 60_000],
+    ["cohere-v4", 120, 0],
+  ] as const) {
+    const answer = await gateway.post("/v1/embeddings", {
+      model: alias,
+      input: [content(textPart, imagePart), image],
+    });
+    expect(answer.status).toBe(200);
+    await answer.arrayBuffer();
+    const id = answer.headers.get("x-request-id");
+    const row = (await gateway.usage()).find((each) => each.id === id);
+    expect(row?.costNano).toBe((row?.inputTokens ?? 0) * perToken + 2 * perImage);
+  }
 });

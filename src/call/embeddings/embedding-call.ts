@@ -1,4 +1,5 @@
 import {
+  countImages,
   type EmbeddingInput,
   type EmbeddingRequest,
   type EmbeddingResult,
@@ -52,6 +53,7 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
   const size = { textBytes: bodyBytes, attachmentTokens: 0 };
   const sizeWithImages = measureEmbeddingInput(request, bodyBytes);
   const hasImages = sizeWithImages.attachmentTokens > 0;
+  const images = hasImages ? countImages(request.inputs) : undefined;
   const progress = new AnsweredParts<EmbeddingVector>(request.inputs.length);
   // Token ids of one model say nothing about the count in another.
   const texts = new ReadTexts(request.inputs.flatMap(textsOf));
@@ -63,6 +65,7 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
     measure: (model, call) => (hasImages && readsImages(model, call) ? sizeWithImages : size),
     expectedOutput: () => ({ cap: 0, choices: 1 }),
     inputs: request.inputs.length,
+    images,
     unanswered: () => progress.unanswered(),
     check(model) {
       // The window applies to each input.

@@ -77,6 +77,17 @@ test("calls within a guarantee are paid by its units, at its own pool alone", ()
   expect(costOfCall(used(50, 50), paid, terms("provisioned", "p")).costNano).toBe(1);
 });
 
+test("images cost something where a price has them; to other models they are tokens", () => {
+  const prices: PriceBook = {
+    find: (id) => ({ price: { input: 1_000, ...(id === "cheap/m" && { image: 60 }) }, version: 2 }),
+  };
+  const two = { ...terms(), prices, images: 2 };
+  expect(costOfCall(used(5, 0), cheap, two)).toEqual({ costNano: 5 + 120_000, priceVersion: 2 });
+  expect(costOfCall(used(0, 0), cheap, two)).toEqual({ costNano: 120_000, priceVersion: 2 });
+  expect(costOfCall(used(5, 0), dear, two).costNano).toBe(5);
+  expect(costOfCall(used(5, 0), cheap, { ...two, images: undefined }).costNano).toBe(5);
+});
+
 test("the most that a call may cost is that at its dearest target with a price", () => {
   expect(dearestCost(used(10, 10), [cheap, unknown, dear], terms()).costNano).toBe(80);
   expect(dearestCost(used(10, 10), [unknown], terms()).costNano).toBeUndefined();

@@ -12,6 +12,8 @@ export interface CostTerms {
   readonly capacityClass: CapacityClass;
   /** The pool of the key's units. */
   readonly provisionedPool: string | undefined;
+  /** Images that the call had vectors made of; undefined: none. */
+  readonly images?: number | undefined;
   /** The tier that the caller asked for: that of a request whose answer was not read to its end. */
   readonly askedTier: string | undefined;
 }
@@ -23,6 +25,7 @@ export interface CallCost {
   readonly priceVersion: number | undefined;
 }
 
+const nanoPerMicro = 1_000;
 const free: CallCost = { costNano: 0, priceVersion: undefined };
 const notPriced: CallCost = { costNano: undefined, priceVersion: undefined };
 
@@ -35,6 +38,20 @@ export function costOfCall(
   serving: Target | undefined,
   terms: CostTerms,
 ): CallCost {
+  const { prices, arrivedAt, images = 0 } = terms;
+  const ofTokens = costOfTokens(usage, serving, terms);
+  const found =
+    images === 0 || serving === undefined ? undefined : prices.find(serving.id, arrivedAt);
+  // Most models count images as tokens.
+  const perImage = found?.price.image;
+  if (ofTokens.costNano === undefined || found === undefined || perImage === undefined) {
+    return ofTokens;
+  }
+  const costNano = ofTokens.costNano + images * perImage * nanoPerMicro;
+  return { costNano, priceVersion: found.version };
+}
+
+function costOfTokens(usage: TokenUsage, serving: Target | undefined, terms: CostTerms): CallCost {
   const { requests } = usage;
   if (requests === undefined) return costOfRequest(usage, usage.target ?? serving, terms);
   let costNano = 0;

@@ -61,6 +61,7 @@ export interface MeterSubject {
   readonly estimate: TokenEstimate;
   /** How many inputs, each of at most a context window, upstreams may read. */
   readonly inputs: number;
+  readonly images?: number | undefined;
   readonly isStreamed: boolean;
   readonly dialect: CallDialect;
   /** The service tier that the caller asked for. */
@@ -344,7 +345,10 @@ export class Meter {
     const firstEventAt = this.#firstEventAt;
     const { last, attempts } = this.path;
     const routing = this.path.routing(outcome);
-    const cost = costOfCall(usage, last?.candidate.target, this.#costTerms);
+    // Vectors that nobody gets have no count of images.
+    const images = outcome === "completed" ? this.#subject.images : undefined;
+    const terms = images === undefined ? this.#costTerms : { ...this.#costTerms, images };
+    const cost = costOfCall(usage, last?.candidate.target, terms);
     // One object with all fields in a fixed order, for every call.
     return {
       id: call.id,

@@ -26,6 +26,17 @@ export function isImageText(text: string): boolean {
   return /^data:image\//i.test(text);
 }
 
+export function countImages(inputs: readonly EmbeddingInput[]): number {
+  let images = 0;
+  for (const input of inputs) {
+    if (typeof input === "string") images += isImageText(input) ? 1 : 0;
+    else if (isContent(input)) {
+      images += input.content.filter(({ type }) => type === "image_url").length;
+    }
+  }
+  return images;
+}
+
 /** The canonical embeddings form: inputs are always a list. */
 export interface EmbeddingRequest {
   readonly model: string;
