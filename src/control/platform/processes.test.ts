@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { AdminFixture, auditor } from "../../../test/support/admin-fixture.ts";
+import { AdminFixture, holderOf } from "../../../test/support/admin-fixture.ts";
 import type { ProcessRow } from "../../store/process-row.ts";
 import { changedKeySchema } from "../contract/keys.ts";
 import { processesSchema } from "../contract/processes.ts";
@@ -43,7 +43,8 @@ test("gateways are shown with their signs, and different configurations are repo
   expect(differs).toBe(false);
   fixture.processRows = [rowOf("mac_a"), rowOf("mac_b", differing)];
   expect((await list()).config_differs).toBe(true);
-  expect((await fixture.refusal("listProcesses", { as: auditor })).status).toBe(403);
+  const holder = holderOf("acct_a");
+  expect((await fixture.refusal("listProcesses", { as: holder })).status).toBe(403);
 });
 
 test("a gateway that serves and lacks something is told, unless it is silent", async () => {
