@@ -153,6 +153,8 @@ export class ServerSpend {
       const { generation, hasAll } = await this.#run(shard, [], 0);
       if (hasAll) continue;
       const ofShard = all.filter((entry) => entry.shard === shard);
+      // What is missing in the server is no further loss.
+      for (const entry of ofShard) entry.known = 0;
       await this.#tellEntries(shard, ofShard);
       await this.#run(shard, [], generation);
     }
@@ -167,7 +169,9 @@ export class ServerSpend {
 
   async #tellEntries(shard: number, entries: readonly Entry[]): Promise<void> {
     for (let first = 0; first < entries.length; first += hashesAtOnce) {
-      await this.#run(shard, entries.slice(first, first + hashesAtOnce), 0);
+      const part = entries.slice(first, first + hashesAtOnce);
+      const { hasAll } = await this.#run(shard, part, 0);
+      if (!hasAll) this.#lookedAtMs = -Infinity;
     }
   }
 

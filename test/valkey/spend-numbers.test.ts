@@ -1,0 +1,90 @@
+import { expect, test } from "bun:test";
+import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
+import type { ValkeyClient } from "../../src/store/limits/valkey/client.ts";
+import { budgetOf } from "../contracts/limit-budget-contract.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { clientOf, emptied, limitsOver, steeredBy } from "../support/valkey-limits.ts";
+import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";
+
+const scopes = minuteScopes(
+  "key:contract",
+  { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000 },
+  { owner: "contract" },
+);
+const budgets = [budgetOf(100)];
+const hash = "sluice:{0}:spend:contract:budget 2026-11";
+
+describeWithValkey(() => {
+  const running = valkeyOfTests();
+
+  test("a command that comes after a later one changes nothing", async () => {
+    const client = await clientOf(running.server);
+    await emptied(running.server);
+    const clock = new ManualClock({ monotonicMs: 1_000_000 });
+    const sent: Parameters<ValkeyClient["run"]>[] = [];
+    const steered = steeredBy(clock, client);
+    const recording = {
+      ...steered,
+      run(...command: Parameters<ValkeyClient["run"]>) {
+        sent.push(command);
+        return steered.run(...command);
+      },
+    };
+    const limits = await limitsOver(recording, { clock });
+    clock.advance(2_000);
+    const processes = [limits.process];
+    limits.hearSpend({ epoch: 1, isWhole: true, spend: [], isComplete: true, processes });
+    const acquire = (callId: string, reserveNano: number) =>
+      limits.acquire({ callId, scopes, tokens: 1, budgets, reserveNano });
+    const numbers = () => running.server.command("HGET", hash, limits.process);
+    sent.length = 0;
+    expect((await acquire("first", 30)).isAdmitted).toBe(true);
+    const deciding = sent.splice(0);
+    await limits.settle("first", 1, 20);
+    const telling = sent.filter(([{ name }]) => name === "tellspend");
+    expect((await acquire("second", 60)).isAdmitted).toBe(true);
+    const now = await numbers();
+    expect(String(now).split(" ").slice(1)).toEqual(["80", "60"]);
+    for (const command of [...deciding, ...telling]) {
+      const [verdict] = (await steered.run(...command)) as readonly unknown[];
+      expect(verdict).toBe(command[0].name === "tellspend" ? 0 : 5);
+      expect(await numbers()).toEqual(now);
+    }
+    expect(deciding.length + telling.length).toBe(2);
+    client.close();
+  });
+
+  test("what a process lost in the server it tells again, and others wait for that", async () => {
+    const client = await clientOf(running.server);
+    await emptied(running.server);
+    const clock = new ManualClock({ monotonicMs: 1_000_000 });
+    const [one, two] = await Promise.all(
+      [1, 2].map(() => limitsOver(steeredBy(clock, client), { clock })),
+    );
+    if (one === undefined || two === undefined) throw new Error("there are two");
+    const processes = [one.process, two.process];
+    const note = { epoch: 1, isWhole: true, spend: [], isComplete: true, processes };
+    const tell = () => [one, two].forEach((limits) => limits.hearSpend(note));
+    clock.advance(2_000);
+    tell();
+    const acquire = async (limits: typeof one, callId: string, reserveNano: number) =>
+      limits.acquire({ callId, scopes, tokens: 1, budgets, reserveNano });
+    expect((await acquire(one, "first", 90)).isAdmitted).toBe(true);
+    await running.server.command("DEL", hash);
+    // It has spent nothing itself, and knows that there was a hash.
+    expect(await acquire(two, "second", 20).catch((error: unknown) => error)).toMatchObject({
+      explanation: { rule: "budgets_unavailable" },
+    });
+    clock.advance(2_000);
+    tell();
+    await two.tick();
+    // The first process has not told what it has spent.
+    expect(await acquire(two, "third", 20).catch((error: unknown) => error)).toMatchObject({
+      explanation: { rule: "budgets_unavailable" },
+    });
+    await one.tick();
+    expect(await acquire(two, "fourth", 20)).toMatchObject({ budget: { reservedNano: 90 } });
+    expect((await acquire(two, "fifth", 10)).isAdmitted).toBe(true);
+    client.close();
+  });
+});
