@@ -7,7 +7,12 @@ import {
   minuteScopes,
   type RequestKind,
 } from "../domain/limits/limit-scope.ts";
-import type { CountDecision, LimitDecision, LimitStore } from "../store/limits/limit-store.ts";
+import type {
+  CountDecision,
+  LimitDecision,
+  LimitRequest,
+  LimitStore,
+} from "../store/limits/limit-store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 import {
@@ -96,9 +101,12 @@ async function admitGuaranteed(
       ? provisionedNano(request, billed, prices)
       : dearestNano(request, billed, { prices, ownPool }));
   const asked = { callId: call.id, scopes, tokens, mostTokens, budgets };
-  let decision = await limits.acquire({ ...asked, reserveNano });
-  if (!decision.isAdmitted && decision.budget !== undefined && !isOfPool) {
-    // Other targets would cost too much. What the units pay is not refused.
+  let decision = await decisionOf({ ...asked, reserveNano }, limits);
+  if (
+    decision === undefined ||
+    (!decision.isAdmitted && decision.budget !== undefined && !isOfPool)
+  ) {
+    // Other targets would cost too much, or nobody knows. What the units pay is not refused.
     isOfPool = true;
     reserveNano = provisionedNano(request, billed, prices);
     decision = await limits.acquire({ ...asked, reserveNano });
@@ -114,6 +122,21 @@ async function admitGuaranteed(
   const guaranteed = { request, guarantee, decision, askedTokens: tokens, now };
   if (call.options.capacity === "provisioned-only") throw await refusalOf(guaranteed, services);
   return admitUnderPlan(request, services, guaranteed);
+}
+
+/** Undefined: nobody knows what is left of its budgets. */
+async function decisionOf(
+  request: LimitRequest,
+  limits: LimitStore,
+): Promise<LimitDecision | undefined> {
+  try {
+    return await limits.acquire(request);
+  } catch (error) {
+    if (error instanceof GatewayError && error.explanation?.rule === "budgets_unavailable") {
+      return undefined;
+    }
+    throw error;
+  }
 }
 
 /** `guaranteed`: why the call is not within its guarantee, if it has one. */

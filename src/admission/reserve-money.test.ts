@@ -28,11 +28,11 @@ const prices = { find: () => ({ price, version: 1 }) };
 const costNano = 20_000;
 
 /** Admits a call of a key with units whose model has a target in their pool and one outside it. */
-async function admitWithUnits(limitNano: number) {
+async function admitWithUnits(limitNano: number, isComplete = true) {
   const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 10), monotonicMs: 70_000 });
   const limits = new MemoryLimitStore({ clock, random: () => 0 });
   const { process } = limits;
-  limits.hearSpend({ epoch: 1, isWhole: true, isComplete: true, processes: [process], spend: [] });
+  limits.hearSpend({ epoch: 1, isWhole: true, isComplete, processes: [process], spend: [] });
   const pool = {
     name: "shared",
     kind: "shared" as const,
@@ -82,6 +82,12 @@ test("what the units pay is not refused by a budget, and stays in their pool", a
   });
   expect(candidates.map(({ target }) => target.pool)).toEqual(["shared"]);
   expect(leftOut.map(({ why }) => why)).toEqual(["a budget has no room for it"]);
+});
+
+test("what the units pay is not refused either while nobody knows what is left of the budget", async () => {
+  const { admission, candidates } = await admitWithUnits(costNano, false);
+  expect(admission).toMatchObject({ budgeted: { reservedNano: 0, isOfPool: true } });
+  expect(candidates.map(({ target }) => target.pool)).toEqual(["shared"]);
 });
 
 test.each([

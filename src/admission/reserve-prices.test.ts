@@ -46,16 +46,18 @@ function requestOf(values: Partial<MoneyRequest> = {}): MoneyRequest {
 
 describe("what a call reserves", () => {
   test("is its input at the rate of a write to the cache, which a provider may make unasked, and its output", () => {
-    expect(dearestNano(requestOf(), tokens, bookOf({ "up/m": plain }))).toBe(1_250_000 + 1_000_000);
+    expect(dearestNano(requestOf(), tokens, { prices: bookOf({ "up/m": plain }) })).toBe(
+      1_250_000 + 1_000_000,
+    );
     const { input, output } = plain;
     const book = bookOf({ "up/m": { input, output } });
-    expect(dearestNano(requestOf(), tokens, book)).toBe(1_000_000 + 1_000_000);
+    expect(dearestNano(requestOf(), tokens, { prices: book })).toBe(1_000_000 + 1_000_000);
   });
 
   test("is dearer when a part of the prompt is to be kept for an hour", () => {
     const work = { inputs: 1, isKeptAnHour: () => true };
     const book = bookOf({ "up/m": plain });
-    expect(dearestNano(requestOf({ work }), tokens, book)).toBe(2_000_000 + 1_000_000);
+    expect(dearestNano(requestOf({ work }), tokens, { prices: book })).toBe(2_000_000 + 1_000_000);
   });
 
   test("follows the dearest target that may serve it, fallbacks too, and those without a price not at all", () => {
@@ -65,23 +67,23 @@ describe("what a call reserves", () => {
     const environment = { ...call.environment, models: new Map([["other", fallback]]) };
     const book = bookOf({ "up/m": plain, "dear/m": { input: 9_000_000, output: 9_000_000 } });
     const request = requestOf({ model, call: { ...call, environment } });
-    expect(dearestNano(request, tokens, book)).toBe(9_000_000 + 1_800_000);
+    expect(dearestNano(request, tokens, { prices: book })).toBe(9_000_000 + 1_800_000);
     const key = { ...plainKey(), allowedModels: [model.alias] };
     const caller = { ...callerOf(), key };
     const limited = requestOf({ model, call: { ...call, environment, caller } });
-    expect(dearestNano(limited, tokens, book)).toBe(2_250_000);
+    expect(dearestNano(limited, tokens, { prices: book })).toBe(2_250_000);
   });
 
   test("is that of a long prompt by the estimate, and of the service tier that is asked for", () => {
     const rates = { input: 2_000_000, output: 10_000_000 };
     const tiers = { priority: { input: 3_000_000, output: 9_000_000 } };
     const book = bookOf({ "up/m": { ...plain, over: { tokens: 999, rates }, tiers } });
-    expect(dearestNano(requestOf(), tokens, book)).toBe(2_000_000 + 2_000_000);
+    expect(dearestNano(requestOf(), tokens, { prices: book })).toBe(2_000_000 + 2_000_000);
     const asked = requestOf({ work: { inputs: 1, serviceTier: "priority" } });
     // The provider may serve it in the standard tier.
-    expect(dearestNano(asked, tokens, book)).toBe(3_000_000 + 1_800_000);
+    expect(dearestNano(asked, tokens, { prices: book })).toBe(3_000_000 + 1_800_000);
     const unknown = requestOf({ work: { inputs: 1, serviceTier: "flex" } });
-    expect(() => dearestNano(unknown, tokens, book)).toThrow(GatewayError);
+    expect(() => dearestNano(unknown, tokens, { prices: book })).toThrow(GatewayError);
     expect(isPriced("up/m", { arrivedAt: 1, serviceTier: "flex" }, book)).toBe(false);
   });
 
@@ -92,7 +94,7 @@ describe("what a call reserves", () => {
     });
     const book = bookOf({ "up/m": { input: 0, image: 60 } });
     const input = { inputTokens: 10, outputTokens: 0 };
-    expect(dearestNano(request, input, book)).toBe(3 * 60_000);
+    expect(dearestNano(request, input, { prices: book })).toBe(3 * 60_000);
   });
 
   test("is nothing in the pool of the key's units, unless a price says otherwise", () => {
@@ -113,8 +115,8 @@ describe("what a call reserves", () => {
     };
     const dear = { input: 9_000_000, output: 0 };
     book.publish([tableOf(plain, 1, 0), tableOf(dear, 2, 5_000)]);
-    expect(dearestNano(requestOf({ arrivedAt: 4_999 }), tokens, book)).toBe(2_250_000);
-    expect(dearestNano(requestOf({ arrivedAt: 5_000 }), tokens, book)).toBe(9_000_000);
+    expect(dearestNano(requestOf({ arrivedAt: 4_999 }), tokens, { prices: book })).toBe(2_250_000);
+    expect(dearestNano(requestOf({ arrivedAt: 5_000 }), tokens, { prices: book })).toBe(9_000_000);
   });
 });
 
