@@ -62,6 +62,8 @@ const emptyTables: readonly CopiedTable[] = [
   table("call_reply_shares", "account_id"),
   table("audit", "sequence"),
   table("usage", "sequence"),
+  table("cost_adjustments", "call_id", "run"),
+  table("reprice_runs", "run"),
   table("event_cursor", "place"),
   table("usage_groups"),
   table("usage_sums", "grain", "at", "group_id"),
