@@ -1,5 +1,7 @@
 import { type ReactNode, useState } from "react";
-import type { Answer, ApiFailure } from "../api/failure.ts";
+import { read } from "../api/client.ts";
+import type { Changes, Reads } from "../api/endpoints.ts";
+import { useChange } from "../api/use-change.ts";
 import { Button } from "./button.tsx";
 import { Dialog, useClose } from "./dialog.tsx";
 import { Select } from "./field.tsx";
@@ -7,21 +9,17 @@ import { type Bind, binderOf, Form } from "./form.tsx";
 
 type Texts<Name extends string> = Readonly<Record<Name, string>>;
 
-interface EditProps<Name extends string, View extends { readonly revision: number }, Body> {
+type Editable = "/accounts/{id}" | "/budgets/{id}" | "/keys/{id}" | "/users/{id}";
+type Body<Path extends Editable> = Changes[`PATCH ${Path}`]["body"];
+
+interface EditProps<Path extends Editable, Name extends string> {
   readonly title: string;
+  readonly path: Path;
   readonly labels: Texts<Name>;
-  readonly view: View;
-  readonly draftOf: (view: View) => Texts<Name>;
+  readonly view: Reads[Path];
+  readonly draftOf: (view: Reads[Path]) => Texts<Name>;
   /** What is sent, beside the revision. */
-  readonly bodyOf: (draft: Texts<Name>, before: Texts<Name>) => Body;
-  readonly change: {
-    run(body: Body & { revision: number }, parameters: { id: string }): Promise<Answer<View>>;
-    readonly isRunning: boolean;
-    readonly failure: ApiFailure | undefined;
-    clear(): void;
-  };
-  readonly id: string;
-  readonly read: () => Promise<Answer<View>>;
+  readonly bodyOf: (draft: Texts<Name>, before: Texts<Name>) => Omit<Body<Path>, "revision">;
   readonly children: (
     draft: Texts<Name>,
     set: (changed: Partial<Texts<Name>>) => void,
@@ -32,21 +30,25 @@ interface EditProps<Name extends string, View extends { readonly revision: numbe
 }
 
 /** Changes a thing. If somebody else has meanwhile, it shows both versions and loses nothing. */
-export function EditDialog<Name extends string, View extends { readonly revision: number }, Body>(
-  props: EditProps<Name, View, Body>,
+export function EditDialog<Path extends Editable, Name extends string>(
+  props: EditProps<Path, Name>,
 ) {
-  const { title, labels, draftOf, bodyOf, change, id, read, children } = props;
+  const { title, path, labels, draftOf, bodyOf, children } = props;
+  const { id } = props.view;
   const close = useClose();
+  const change = useChange(`PATCH ${path}` as const);
   const [base, setBase] = useState(props.view);
-  const [theirs, setTheirs] = useState<View>();
+  const [theirs, setTheirs] = useState<Reads[Path]>();
   const [draft, setDraft] = useState(() => draftOf(base));
   const set = (changed: Partial<Texts<Name>>): void => setDraft({ ...draft, ...changed });
   const save = async (): Promise<void> => {
-    const body = { ...bodyOf(draft, draftOf(base)), revision: base.revision };
+    // It has all of the body's fields.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    const body = { ...bodyOf(draft, draftOf(base)), revision: base.revision } as Body<Path>;
     const answer = await change.run(body, { id });
     if (!answer.ok && answer.failure.code !== "revision_conflict") return;
     if (answer.ok) return close();
-    const newer = await read();
+    const newer = await read(path, { id });
     if (newer.ok) setTheirs(newer.value);
   };
   if (theirs !== undefined) {

@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { read } from "../../api/client.ts";
 import type { AccountView, Applied, Erased } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
 import { useRead } from "../../api/use-read.ts";
@@ -89,9 +88,7 @@ function Actions({ view, onDisabled, onErased }: ActionsProps) {
 }
 
 function AccountSettings({ view }: ViewProps) {
-  const { id } = view;
   const title = "Change the account";
-  const change = useChange("PATCH /accounts/{id}");
   return (
     <Offered title={title} of={["plans"]}>
       {({ plans }) => (
@@ -101,9 +98,7 @@ function AccountSettings({ view }: ViewProps) {
           view={view}
           draftOf={accountDraft}
           bodyOf={newAccountOf}
-          change={change}
-          id={id}
-          read={() => read("/accounts/{id}", { id })}
+          path="/accounts/{id}"
         >
           {(draft, set, bind) => (
             <AccountFields plans={plans} draft={draft} set={set} bind={bind} />

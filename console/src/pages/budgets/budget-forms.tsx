@@ -1,6 +1,4 @@
 import type { BudgetView, Choices } from "../../api/contract.ts";
-import { read } from "../../api/client.ts";
-import { useChange } from "../../api/use-change.ts";
 import { EditDialog } from "../../parts/edit-dialog.tsx";
 import { Field, namedOptions, optionsOf, Select } from "../../parts/field.tsx";
 import { type Bind, ChangeDialog, Offered, useDraft } from "../../parts/form.tsx";
@@ -151,7 +149,6 @@ const labels = {
 
 /** Raises, lowers or changes it; the rest of a budget never changes. */
 export function ChangeBudget({ budget }: { readonly budget: BudgetView }) {
-  const { id } = budget;
   return (
     <EditDialog
       title="Change the budget"
@@ -164,9 +161,7 @@ export function ChangeBudget({ budget }: { readonly budget: BudgetView }) {
         note,
       })}
       bodyOf={(draft) => ({ limit_usd: draft.limit_usd.trim(), ...othersOf(draft) })}
-      change={useChange("PATCH /budgets/{id}")}
-      id={id}
-      read={() => read("/budgets/{id}", { id })}
+      path="/budgets/{id}"
     >
       {(_draft, _set, bind) => (
         <>

@@ -1,6 +1,4 @@
 import type { Choices, KeyChange, KeyView } from "../../api/contract.ts";
-import { read } from "../../api/client.ts";
-import { useChange } from "../../api/use-change.ts";
 import { EditDialog } from "../../parts/edit-dialog.tsx";
 import { Field, Select } from "../../parts/field.tsx";
 import { type Bind, Offered } from "../../parts/form.tsx";
@@ -44,7 +42,6 @@ interface FormProps extends SettingsProps {
 }
 
 function SettingsForm({ choices, view }: FormProps) {
-  const { id } = view;
   const isOperator = useRole() === "operator";
   const account = choices.accounts.find((each) => each.id === view.account_id);
   const plans = offeredPlans(choices.plans, account, { isOperator, kept: view.plan });
@@ -57,9 +54,7 @@ function SettingsForm({ choices, view }: FormProps) {
       view={view}
       draftOf={draftOf}
       bodyOf={(draft, before) => changeOf(before, draft, isCustom(draft))}
-      change={useChange("PATCH /keys/{id}")}
-      id={id}
-      read={() => read("/keys/{id}", { id })}
+      path="/keys/{id}"
     >
       {(draft, set, bind) => (
         <>

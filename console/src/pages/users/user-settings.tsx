@@ -1,9 +1,9 @@
-import { read } from "../../api/client.ts";
 import type { Choices, UserView } from "../../api/contract.ts";
 import { useChange } from "../../api/use-change.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Ask, useClose } from "../../parts/dialog.tsx";
 import { EditDialog } from "../../parts/edit-dialog.tsx";
+import { ErrorNote } from "../../parts/error-note.tsx";
 import { ChangeDialog } from "../../parts/form.tsx";
 import { accountIdOf, roleOf, type UserDraft, UserFields, userLabels } from "./user-fields.tsx";
 
@@ -14,10 +14,10 @@ export function UserSettings({
 }: Pick<Choices, "accounts"> & { readonly user: UserView }) {
   const close = useClose();
   const { id, revision } = user;
-  const change = useChange("PATCH /users/{id}");
+  const { run, isRunning, failure } = useChange("PATCH /users/{id}");
   const isDisabled = user.disabled_at !== null;
   const toggle = async (): Promise<void> => {
-    const answer = await change.run({ revision, disabled: !isDisabled }, { id });
+    const answer = await run({ revision, disabled: !isDisabled }, { id });
     if (answer.ok) close();
   };
   return (
@@ -27,17 +27,16 @@ export function UserSettings({
       view={user}
       draftOf={draftOf}
       bodyOf={changeOf}
-      change={change}
-      id={id}
-      read={() => read("/users/{id}", { id })}
+      path="/users/{id}"
       more={
         <>
           <p className="muted">
             Disabling ends the user's sessions, tokens and link at once. It can be undone, but
             tokens stay revoked.
           </p>
+          {failure !== undefined && <ErrorNote failure={failure} />}
           <div className="row">
-            <Button isBusy={change.isRunning} onPress={toggle}>
+            <Button isBusy={isRunning} onPress={toggle}>
               {isDisabled ? "Enable user" : "Disable user"}
             </Button>
             <Ask text="Delete user...">
