@@ -10,7 +10,8 @@ export function usdText(amount: number): string {
   const sign = amount < 0 ? "-" : "";
   if (size < least && amount > 0) return `< $${least}`;
   const short = Number(size.toPrecision(4));
-  const text = short >= 1 ? cents.format(size) : `$${short}`;
+  const decimals = String(short).replace(/^\d+\.?/, "").length;
+  const text = short >= 1 ? cents.format(size) : `$${short.toFixed(Math.max(2, decimals))}`;
   return `${sign}${text}`;
 }
 

@@ -77,8 +77,8 @@ function columnsFor(ofAll: boolean): readonly Column<BudgetView>[] {
       "Of",
       (budget) => (
         <>
-          {ofAll && <AppLink to={`/accounts/${budget.account_id}`}>{budget.account}</AppLink>}{" "}
-          {scopeText(budget)}
+          {ofAll && <AppLink to={`/accounts/${budget.account_id}`}>{budget.account}</AppLink>}
+          <p>{scopeText(budget)}</p>
         </>
       ),
     ],
