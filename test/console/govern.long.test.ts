@@ -106,7 +106,14 @@ test("each page asks once, beside the shell", async () => {
 
 test("an auditor sees the same pages without actions", async () => {
   await using visit = await world.signedIn(otto);
-  for (const path of ["/accounts", `/accounts/${alpha.id}`, "/users", "/audit", "/configuration"]) {
+  for (const path of [
+    "/accounts",
+    `/accounts/${alpha.id}`,
+    "/users",
+    "/audit",
+    "/configuration",
+    "/gateways",
+  ]) {
     await open(visit, path);
     const names = await visit.page.locator("main button").allTextContents();
     const others = names.filter((name) => !/^(Copy|Find|Show .*)$/.test(name));

@@ -100,6 +100,24 @@ test("mistakes in what must be JSON are said before anything is sent", async () 
   await visit.expectClean();
 });
 
+test("the page takes one request; a refused embedding leads to its call", async () => {
+  await using visit = await world.signedIn(operator);
+  const { page } = visit;
+  visit.apiRequests();
+  await openPlayground(visit, "?view=embedding");
+  await page.waitForLoadState("networkidle");
+  const asked = visit.apiRequests().map((each) => each.replace(/\?.*/, ""));
+  expect(new Set(asked.filter((each) => !each.endsWith("/keys")))).toEqual(
+    new Set(["GET /admin/v1/session", "GET /admin/v1/choices"]),
+  );
+  await page.getByLabel("Text").fill("word ".repeat(20_000));
+  await page.getByRole("button", { name: "Embed" }).click();
+  await page.getByRole("alert").waitFor();
+  const call = page.getByRole("link", { name: "this call" });
+  expect(await call.getAttribute("href")).toMatch(/^\/calls\/req_[0-9a-f]+$/);
+  await visit.expectClean();
+});
+
 test("what a model says is text, never a page", async () => {
   await using visit = await world.signedIn(operator);
   const { page } = visit;

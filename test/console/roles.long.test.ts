@@ -133,6 +133,12 @@ test("an auditor sees the same pages without actions", async () => {
   await using visit = await world.signedIn(otto);
   const { page } = visit;
   await page.getByRole("table").waitFor();
+  const pages = await page.locator("a.nav-link").allTextContents();
+  // What it would be refused is not offered to who is bound to an account.
+  expect(
+    pages.filter((name) => /Configuration|Targets|Gateways|Prices|Playground/.test(name)),
+  ).toEqual([]);
+  expect(pages).toContain("Budgets");
   expect(await page.getByRole("button", { name: "Create key" }).count()).toBe(0);
   await page.getByRole("link", { name: "key of Alpha Ltd" }).click();
   await page.getByRole("heading", { name: "Settings" }).waitFor();

@@ -110,8 +110,12 @@ test("a key in use is revoked only after its name was typed, and the receipt nam
   await page.getByText("1 of 1 gateways refuse it.").waitFor();
   expect(await call(key.text)).toBe(401);
   await visit.expectAccessible();
+  visit.apiRequests();
   await page.reload();
   await page.getByText(/It was revoked .* for good/).waitFor();
+  await page.waitForLoadState("networkidle");
+  const asked = visit.apiRequests().filter((each) => !each.includes("/live?"));
+  expect(asked).toEqual(["GET /admin/v1/session", `GET /admin/v1/keys/${key.id}`]);
   const text = (await page.locator("main").textContent()) ?? "";
   expect(/refuse it|at the moment|within a second/.exec(text)).toBeNull();
   await visit.expectClean();
