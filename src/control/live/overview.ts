@@ -183,7 +183,9 @@ async function needsOfBudgets(
     const percent = Math.floor((100 * spentNano) / limitNano);
     const then = mode === "refuse" ? "Calls beyond it are refused." : "It only warns.";
     const who = setBy === "operator" ? "an operator" : "the account holder";
-    const what = `${percent} % of ${usdOfNano(limitNano).slice(0, -7)} USD is spent. ${then} Set by ${who}.`;
+    // At least cents.
+    const limit = usdOfNano(limitNano).replace(/0{1,7}$/, "");
+    const what = `${percent} % of ${limit} USD is spent. ${then} Set by ${who}.`;
     needs.push(need("budget_near_limit", { id, name: of }, what));
   }
   return needs;
