@@ -2,7 +2,7 @@ import { useCallback, useRef, useState } from "react";
 import { change } from "./client.ts";
 import type { Changes, Parameters } from "./endpoints.ts";
 import type { Answer, ApiFailure } from "./failure.ts";
-import { queries } from "./use-read.ts";
+import { readAllAgain } from "./use-read.ts";
 
 /**
  * A change that a form or a button makes. After it, all that is shown is read again. Nothing of it
@@ -25,7 +25,7 @@ export function useChange<Name extends keyof Changes>(name: Name) {
       unanswered.current = { request, key };
       setRunning(true);
       const answer = await change(name, body, { parameters, idempotencyKey: key });
-      if (answer.ok) await queries.invalidateQueries();
+      if (answer.ok) await readAllAgain();
       setRunning(false);
       setFailure(answer.ok ? undefined : answer.failure);
       if (answer.ok || !answer.failure.isPassing) unanswered.current = undefined;

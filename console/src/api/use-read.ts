@@ -18,6 +18,15 @@ export const queries = new QueryClient({
   },
 });
 
+/** Begins the keys of what is no answer, and stays. */
+export const kept = "kept";
+
+/** After a change: what is shown is read again, and old answers are shown nowhere else. */
+export function readAllAgain(): Promise<void> {
+  queries.removeQueries({ type: "inactive", predicate: ({ queryKey: [name] }) => name !== kept });
+  return queries.invalidateQueries();
+}
+
 /** The answer of a path; with `isOff` nothing is asked yet. */
 export function useRead<Path extends keyof Reads>(
   path: Path,

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import type { Choices } from "../../api/contract.ts";
 import { chat, type ChatAnswer } from "../../api/playground.ts";
-import { queries } from "../../api/use-read.ts";
+import { kept, queries } from "../../api/use-read.ts";
 import { Button } from "../../parts/button.tsx";
 import { Details } from "../../parts/details.tsx";
 import { Field } from "../../parts/field.tsx";
@@ -27,12 +27,12 @@ interface Turn {
 }
 
 /** What is set and said, for each key, until the tab is closed or the user signs out. */
-queries.setQueryDefaults(["kept"], { gcTime: Number.POSITIVE_INFINITY });
+queries.setQueryDefaults([kept], { gcTime: Number.POSITIVE_INFINITY });
 
 function useKept<Value>(name: string, initial: Value) {
-  const [value, setValue] = useState(() => queries.getQueryData<Value>(["kept", name]) ?? initial);
+  const [value, setValue] = useState(() => queries.getQueryData<Value>([kept, name]) ?? initial);
   const keep = (next: Value): void => {
-    queries.setQueryData<Value>(["kept", name], next);
+    queries.setQueryData<Value>([kept, name], next);
     setValue(next);
   };
   return [value, keep] as const;
