@@ -263,11 +263,21 @@ export function budgetContract(name: string, open: OpenGateways): void {
 
       test("budgets go with their application and their key", async () => {
         await insert(stores, budgetOf("ofKey", { applicationId: "app_a1", keyId: "key_a11" }));
+        await insert(stores, budgetOf("daily", { period: "day" }));
+        const owner = { applicationId: "app_a1", keyId: "key_a11", costNano: 5 };
+        await stores.usage.insert([recordOf("req_1", { ...owner, startedAt: now })]);
         await stores.control.change(({ keys }) => keys.delete("key_a11"));
         const { items } = await stores.control.read(({ budgets }) =>
           budgets.list({}, { limit: 10 }),
         );
-        expect(items).toEqual([]);
+        expect(items.map(({ id }) => id)).toEqual(["daily"]);
+        const prune = async (keys: number) => {
+          await stores.control.prune({ audit: 0, keys, access: 0, replies: 0 }, 100);
+          return storedSums(stores);
+        };
+        // What is left of it goes with retention, and so do periods that ended long ago.
+        expect(await prune(now)).toEqual({ "daily 2026-11-28": "5" });
+        expect(await prune(now + 24 * hourMs)).toEqual({});
       });
     });
 
