@@ -13,7 +13,7 @@ import {
 import { plainKey } from "../../test/support/plain-key.ts";
 import { candidatesOf } from "../call/attempts/call-candidates.ts";
 import { Calendar } from "../domain/money/calendar.ts";
-import type { Price } from "../domain/money/price.ts";
+import { type Price, type PriceBook, PublishedPrices } from "../domain/money/price.ts";
 import { MemoryLimitStore } from "../store/limits/memory/limit-store.ts";
 import { type AdmissionRequest, admit } from "./admit.ts";
 import { dearestNano } from "./reserve-money.ts";
@@ -23,12 +23,15 @@ const price: Price = {
   output: 1_000_000,
   tiers: { priority: { input: 2_000_000, output: 2_000_000 } },
 };
-const prices = { find: () => ({ price, version: 1 }) };
+const prices: PriceBook = { isEmpty: false, find: () => ({ price, version: 1 }) };
 /** Of 10 tokens in and 10 out. */
 const costNano = 20_000;
 
 /** Admits a call of a key with units whose model has a target in their pool and one outside it. */
-async function admitWithUnits(limitNano: number, isComplete = true) {
+async function admitWithUnits(
+  limitNano: number,
+  { book = prices, units = 3, isComplete = true } = {},
+) {
   const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 10), monotonicMs: 70_000 });
   const limits = new MemoryLimitStore({ clock, random: () => 0 });
   const { process } = limits;
@@ -41,7 +44,7 @@ async function admitWithUnits(limitNano: number, isComplete = true) {
     onDemandFloorPercent: 20,
     unitTokensPerMinute: 100,
   };
-  const key = plainKey({ provisionedUnits: 3, provisionedPool: pool.name });
+  const key = plainKey({ provisionedUnits: units, provisionedPool: pool.name });
   const { budget } = budgetOf(limitNano);
   const caller = { ...callerOf({ requestsPerMinute: 9, tokensPerMinute: 900 }), key };
   const request: AdmissionRequest = {
@@ -58,10 +61,15 @@ async function admitWithUnits(limitNano: number, isComplete = true) {
     ...plainWork,
     arrivedAt: clock.now(),
   };
-  const admission = await admit(request, { limits, clock, prices, calendar: new Calendar() });
+  const admission = await admit(request, {
+    limits,
+    clock,
+    prices: book,
+    calendar: new Calendar(),
+  });
   const { services } = pipelineOf({ clock });
   const work = { check: () => undefined };
-  const search = { call: request.call, admission, work, services: { ...services, prices } };
+  const search = { call: request.call, admission, work, services: { ...services, prices: book } };
   return { admission, ...candidatesOf(search) };
 }
 
@@ -85,9 +93,17 @@ test("what the units pay is not refused by a budget, and stays in their pool", a
 });
 
 test("what the units pay is not refused either while nobody knows what is left of the budget", async () => {
-  const { admission, candidates } = await admitWithUnits(costNano, false);
+  const { admission, candidates } = await admitWithUnits(costNano, { isComplete: false });
   expect(admission).toMatchObject({ budgeted: { reservedNano: 0, isOfPool: true } });
   expect(candidates.map(({ target }) => target.pool)).toEqual(["shared"]);
+});
+
+test("while no prices are known, a call under a budget may be retried", async () => {
+  const admitted = admitWithUnits(costNano, { book: new PublishedPrices(), units: 0 });
+  const explanation = { rule: "budgets_unavailable" };
+  const headers = { "retry-after": "1" };
+  const expected = { code: "model_unavailable", explanation, headers };
+  expect(await admitted.catch((error: unknown) => error)).toMatchObject(expected);
 });
 
 test.each([

@@ -95,7 +95,7 @@ export interface ReservedTokens {
 /**
  * The most that so many tokens cost at one of the targets that may serve the call. `ownPool`: that of a
  * call within its guarantee, which costs nothing there unless a price says otherwise. Throws 403 when no
- * target may serve it, since none has a price.
+ * target may serve it, since none has a price, and 503 while no prices are known.
  */
 export function dearestNano(
   request: MoneyRequest,
@@ -117,7 +117,7 @@ export function dearestNano(
     const isAllowed = call.caller.key.allowedModels?.includes(alias) ?? true;
     if (fallback !== undefined && isAllowed) look(fallback);
   }
-  if (dearest === undefined) throw notPriced(model);
+  if (dearest === undefined) throw prices.isEmpty ? pricesUnavailable(model) : notPriced(model);
   return dearest;
 }
 
@@ -187,6 +187,22 @@ function nanoOf(
 
 const picoPerNano = 1_000;
 const nanoPerMicro = 1_000;
+
+function pricesUnavailable({ alias }: Model): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      "The prices that the budgets of your API key need are not known at the moment. Please retry " +
+      "your request.",
+    headers: { "retry-after": "1" },
+    explanation: {
+      rule: "budgets_unavailable",
+      model: alias,
+      summary:
+        "The key is under a budget that refuses calls, and the process has no prices yet: it started " +
+        "without the database, and has no copy of them. `sluice status` shows whether it is connected.",
+    },
+  });
+}
 
 function notPriced({ alias }: Model): GatewayError {
   return new GatewayError("model_not_priced", {

@@ -24,6 +24,7 @@ function terms(
   askedTier?: string,
 ) {
   const prices: PriceBook = {
+    isEmpty: false,
     find(id) {
       const price = known[id];
       return price && { price, version: 7 };
@@ -79,6 +80,7 @@ test("calls within a guarantee are paid by its units, at its own pool alone", ()
 
 test("images cost something where a price has them; to other models they are tokens", () => {
   const prices: PriceBook = {
+    isEmpty: false,
     find: (id) => ({ price: { input: 1_000, ...(id === "cheap/m" && { image: 60 }) }, version: 2 }),
   };
   const two = { ...terms(), prices, images: 2 };

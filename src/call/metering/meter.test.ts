@@ -17,7 +17,10 @@ import { minuteScopes } from "../../domain/limits/limit-scope.ts";
 
 /** Micro-USD per million tokens: in nano-USD a token, 2 in, 4 written for minutes, 10 out. */
 const price = { input: 2_000, cacheRead: 200, cacheWrite: 4_000, output: 10_000 };
-const prices: PriceBook = { find: (id) => (id === "up/m" ? { price, version: 3 } : undefined) };
+const prices: PriceBook = {
+  isEmpty: false,
+  find: (id) => (id === "up/m" ? { price, version: 3 } : undefined),
+};
 
 async function setUp({ takes = true } = {}) {
   const clock = new ManualClock();

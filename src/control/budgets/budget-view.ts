@@ -8,15 +8,23 @@ import { budgetSchema } from "../contract/budgets.ts";
 import { timeText, viewAs } from "../values/api-form.ts";
 import { readAccountNames, readOnce } from "../values/read-once.ts";
 
-/** Shows budgets with what is spent of them; names are looked up once. */
-export function showBudgets(view: ControlView, clock: Pick<Clock, "now">) {
+interface Shown {
+  readonly clock: Pick<Clock, "now">;
+  /** All budgets of the answer, if they are known before. */
+  readonly listed?: readonly StoredBudget[] | undefined;
+}
+
+/** Shows budgets with what is spent of them, which is read once, as names are. */
+export function showBudgets(view: ControlView, { clock, listed }: Shown) {
   const accountName = readAccountNames(view);
   const applicationName = readOnce(async (id) => (await view.applications.get(id))?.name ?? "");
   const calendar = new Calendar();
+  const now = clock.now();
+  const states = listed && view.budgets.states(listed, now);
   return async (budget: StoredBudget) => {
     const { accountId, applicationId, limitNano } = budget;
-    const now = clock.now();
-    const spend = (await view.budgets.states([budget], now))[0] ?? nothingSpent;
+    const known = await (states ?? view.budgets.states([budget], now));
+    const spend = known.find((state) => state.budget.id === budget.id) ?? nothingSpent;
     return viewAs(budgetSchema, budget, {
       account: await accountName(accountId),
       application: applicationId === undefined ? null : await applicationName(applicationId),

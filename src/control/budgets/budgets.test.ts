@@ -308,7 +308,9 @@ describe("budgets", () => {
     );
   });
 
-  test("one owner has at most 20", async () => {
+  test("one owner has at most 20 of account holders, and as many of operators", async () => {
+    for (let count = 0; count < 20; count += 1) await create(monthly(), holder);
+    expect((await refused(monthly(), holder))[1]).toBe("wrong_state");
     for (let count = 0; count < 20; count += 1) await create(monthly());
     expect((await refused(monthly()))[1]).toBe("wrong_state");
     await create({ ...monthly(), application_id: application.id });

@@ -23,7 +23,10 @@ import type { AdminServices, Platform } from "../services.ts";
 import { requireKey } from "../keys/key-view.ts";
 import { showBudgets } from "./budget-view.ts";
 
-/** Most budgets of one account, of one application or of one key: each call is under all of them. */
+/**
+ * Most budgets that operators set for one account, one application or one key, and most that account
+ * holders set: each call is under all of them.
+ */
 const mostBudgets = 20;
 const firstAlerts = [50, 80, 100];
 
@@ -38,7 +41,7 @@ export function budgetOperations(services: AdminServices): readonly Operation[] 
       changedSchema: changedBudgetSchema,
       find: async (view, id, principal) =>
         requireVisible(await view.budgets.get(id), principal, "budget"),
-      show: (view) => showBudgets(view, services.clock),
+      show: (view, listed) => showBudgets(view, { clock: services.clock, listed }),
     },
     services,
   );
@@ -196,7 +199,9 @@ function checkModel(
 async function checkCount(view: ControlView, budget: StoredBudget): Promise<void> {
   if ((await view.budgets.count(budget)) < mostBudgets) return;
   throw wrongState(
-    `It has ${mostBudgets} budgets already, which is the maximum. Change or remove one first.`,
+    budget.setBy === "operator"
+      ? `It has ${mostBudgets} budgets of operators, which is the maximum. Change or remove one first.`
+      : `It has ${mostBudgets} budgets of account holders, which is the maximum. Change or remove one first.`,
   );
 }
 

@@ -32,8 +32,11 @@ export interface Resource<Each extends Kind, View> {
     named: string,
     principal: Principal,
   ) => Promise<Entities[Each]>;
-  /** Begins an answer; the function shows one entity of it. */
-  readonly show: (view: ControlView) => Show<Entities[Each], View>;
+  /** Begins an answer; the function shows one entity of it. `listed`: all of them, of a list. */
+  readonly show: (
+    view: ControlView,
+    listed?: readonly Entities[Each][],
+  ) => Show<Entities[Each], View>;
 }
 
 type Show<Entity, View> = (entity: Entity) => View | Promise<View>;
@@ -135,7 +138,7 @@ export class ResourceOperations<Each extends Kind, View> {
           if (isEmpty) return emptyList;
           const input = { view, principal, query, accountId, page: pageRequest(query) };
           const page = await own.find(input);
-          const show = this.#resource.show(view);
+          const show = this.#resource.show(view, page.items);
           const data: View[] = [];
           for (const entity of page.items) data.push(await show(entity));
           return { data, next_cursor: page.next ?? null };

@@ -57,6 +57,8 @@ export interface VersionedPrice {
 
 /** The prices that apply to calls. */
 export interface PriceBook {
+  /** No table is known: the first one is published even if nothing has a price. */
+  readonly isEmpty: boolean;
   /** The price of a target for a call that arrived then, as in `tableAt`; undefined: none. */
   find(targetId: string, arrivedAt: number): VersionedPrice | undefined;
 }
@@ -70,6 +72,10 @@ interface BookPage {
 export class PublishedPrices implements PriceBook {
   /** Newest first. */
   #pages: readonly BookPage[] = [];
+
+  get isEmpty(): boolean {
+    return this.#pages.length === 0;
+  }
 
   /** Replaces all tables. */
   publish(tables: readonly PriceTable[]): void {

@@ -98,10 +98,10 @@ export class Budgets extends EntityTable<StoredBudget, BudgetRow, BudgetFilter> 
     }
   }
 
-  /** How many there are for exactly this account, application or key. */
-  async count({ accountId, applicationId, keyId }: Omit<Budget, "id">): Promise<number> {
+  /** How many the same side has set for exactly this account, application or key. */
+  async count({ accountId, applicationId, keyId, setBy }: Budget): Promise<number> {
     const { rows } = await sql<{ budgets: number }>`
-      select count(*) as budgets from budgets where account_id = ${accountId}
+      select count(*) as budgets from budgets where account_id = ${accountId} and set_by = ${setBy}
         and coalesce(application_id, '') = ${applicationId ?? ""}
         and coalesce(key_id, '') = ${keyId ?? ""}`.execute(this.queries);
     return rows[0]?.budgets ?? 0;
