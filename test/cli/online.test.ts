@@ -101,6 +101,22 @@ test("what was called is in the totals, the series, the list and the export", as
   expect(JSON.parse(lines.output)).toMatchObject({ id: idOf(called), key_id: id });
 });
 
+test("a statement names an account, adds up, and calls are priced again", async () => {
+  const { api_key: text } = await createKey("--plan", "pilot");
+  await untilExplained(await call(text));
+  const month = new Date().toISOString().slice(0, 7);
+  const { data } = await folder.json("accounts", "list");
+  const name = String((data as JsonRecord[])[0]?.["name"]);
+  const shown = await folder.run("statement", name, "--month", month);
+  expect([shown.exitCode, shown.output]).toEqual([0, expect.stringMatching(/^TOTAL .*\d$/m)]);
+  const csv = await folder.run("statement", name, "--month", month, "--format", "csv");
+  expect(csv.output).toStartWith("model,item,tokens,cost_usd\r\n");
+  expect(csv.output).toMatch(/,total,,\d+\.\d{9}\r\n/);
+  expect((await folder.run("statement", name, "--month", "2026-13")).exitCode).not.toBe(0);
+  const dry = await folder.json("prices", "reprice", "--since", "1h", "--dry-run");
+  expect(dry).toMatchObject({ dry_run: true, price_version: 1 });
+});
+
 test("tables of usage have names, a line for all groups, and say when groups are left out", async () => {
   // Calls of other tests may reach the ledger between two commands.
   const place = ["--account", "Demo", "--environment", "local"];

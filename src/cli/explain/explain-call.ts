@@ -43,7 +43,7 @@ export function formatCall(call: ReplyRecord): string {
   return [head, "", ...facts, ...formatRouting(call)].join("\n");
 }
 
-/** Such as `0.0124 USD by price table 3: 500 output at 10`, prices in USD per 1M tokens. */
+/** Such as `0.0124 USD by version 3 of the prices: 500 output at 10`, prices in USD per 1M tokens. */
 function formatCost(call: ReplyRecord): string {
   const { cost_usd: cost, repriced_usd: repriced, price_version: version } = call;
   if (typeof cost !== "string") return "not priced: something that it used has no price";
@@ -52,7 +52,7 @@ function formatCost(call: ReplyRecord): string {
     const item = String(cellOf(part, "item")).replaceAll("_", " ");
     return `${cellOf(part, "tokens")} ${item} at ${cellOf(part, "usd_per_million")}`;
   });
-  const table = typeof version === "number" ? ` by price table ${version}` : "";
+  const table = typeof version === "number" ? ` by version ${version} of the prices` : "";
   const sum = rates.length === 0 ? "" : `: ${rates.join(", ")} USD per 1M tokens`;
   const again = typeof repriced === "string" ? `; priced again: ${shortUsd(repriced)} USD` : "";
   return `${shortUsd(cost)} USD${table}${sum}${again}`;

@@ -4,6 +4,7 @@ import { formatRecords } from "../output/show-reply.ts";
 import { costText } from "../output/usd.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
+import { findEntity } from "../verbs/entities.ts";
 import { readFields } from "../verbs/run-verb.ts";
 import { textsOf } from "../client/admin-client.ts";
 
@@ -29,8 +30,10 @@ export const statement: ResourceSpec = {
 };
 
 async function showStatement(call: VerbCall): Promise<number> {
-  const { client, io, isJson, found = {} } = call;
-  const path = `/accounts/${readText(found, "id")}/statement`;
+  const { client, io, isJson, verb, argument: named = "" } = call;
+  const account =
+    verb.entity && (await findEntity(client, { entity: verb.entity, named, owners: {} }));
+  const path = `/accounts/${readText(account ?? {}, "id")}/statement`;
   const query = textsOf(await readFields(call));
   if (query["format"] === "csv" && !isJson) {
     for await (const bytes of client.stream(path, query)) {
