@@ -182,7 +182,7 @@ export class ProcessRows {
   async #forgetDead(rows: readonly ProcessRow[]): Promise<void> {
     const machine = machineOf(this.#id);
     for (const { id } of rows) {
-      if (machineOf(id) === machine && !isRunning(Number(id.slice(id.lastIndexOf("-") + 1)))) {
+      if (machineOf(id) === machine && !isRunningHere(id)) {
         await this.#options.store.leave(id).catch(() => undefined);
       }
     }
@@ -254,6 +254,11 @@ function shortDigest(bytes: Uint8Array): string {
 
 export function machineOf(id: string): string {
   return id.slice(0, id.lastIndexOf("/"));
+}
+
+/** Of a process of this machine. */
+export function isRunningHere(id: string): boolean {
+  return isRunning(Number(id.slice(id.lastIndexOf("-") + 1)));
 }
 
 /** Keyed by what all processes on the database have in common, even if their peppers differ. */

@@ -5,7 +5,8 @@ import { wait } from "../../domain/waiting/wait.ts";
 import type { KeyChanges } from "../../store/store.ts";
 import type { OwnProcessRow, ProcessRow } from "../../store/process-row.ts";
 import type { SpendStore } from "../../store/repositories/budgets/spend.ts";
-import { machineOf } from "./process-rows.ts";
+import { isLive } from "../../control/platform/process-differences.ts";
+import { isRunningHere, machineOf } from "./process-rows.ts";
 
 /** What the feed needs to know of this process as it is now; its row may be a second old. */
 export type OwnState = Pick<OwnProcessRow, "chargesAs" | "ingest">;
@@ -20,8 +21,6 @@ export interface SpendFeedOptions {
 }
 
 const lookIntervalMs = 1_000;
-/** A living process signs its row each second. */
-const endedAfterMs = 5_000;
 /** Until all is known, calls under budgets that refuse wait for it. */
 const hastyIntervalMs = 100;
 
@@ -79,24 +78,22 @@ export class SpendFeed {
   }
 }
 
-/** Which processes may serve calls, and whether the calls of all others are stored. */
+/**
+ * Which processes may serve calls, and whether the calls of all others are stored. A machine that gives no
+ * sign counts as gone: what it had not stored comes with its return.
+ */
 export function whoCounts(
   known: ReturnType<SpendFeedOptions["rows"]>,
   state: OwnState,
 ): Pick<SpendNote, "isComplete" | "processes"> {
   const { own = "", rows = [] } = known ?? {};
-  const others = rows.filter((row) => row.id !== own && !hasEnded(row, rows));
-  const ofMachine = others.filter(({ id }) => machineOf(id) === machineOf(own));
+  const others = rows.filter((row) => row.id !== own && isLive(row));
+  // The row of a leader that was killed says nothing of its own spool.
+  const ofMachine = others.filter(
+    ({ id }) => machineOf(id) === machineOf(own) && isRunningHere(id),
+  );
   const isStored = [state, ...ofMachine].some(({ ingest }) => ingest === "done");
   const isBehind = [state, ...others].some(({ ingest }) => ingest === "behind");
   const processes = [state, ...others].flatMap(({ chargesAs }) => chargesAs ?? []);
   return { isComplete: known !== undefined && isStored && !isBehind, processes };
-}
-
-/** A process that was killed leaves its row: another one has its place, and it gives no sign. */
-function hasEnded({ id, number, startedAt, silentMs }: ProcessRow, rows: readonly ProcessRow[]) {
-  if (silentMs <= endedAfterMs) return false;
-  const isSamePlace = (other: ProcessRow): boolean =>
-    other.number === number && machineOf(other.id) === machineOf(id);
-  return rows.some((other) => isSamePlace(other) && other.startedAt > startedAt);
 }
