@@ -138,6 +138,16 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     expect((await acquire([budget], 25)).isAdmitted).toBe(true);
   });
 
+  test("a lower price of own calls, which no process counts, makes room", async () => {
+    await tell();
+    const budget = budgetOf(100);
+    await acquire([budget], 100, "own");
+    await fixture.store.settle("own", 1, 100);
+    await tell([stored({ "": -90, [fixture.store.process]: 100 })]);
+    expect(await acquire([budget], 91)).toMatchObject({ budget: { spentNano: 10 } });
+    expect((await acquire([budget], 90)).isAdmitted).toBe(true);
+  });
+
   test("each period counts by itself", async () => {
     await tell();
     const november = budgetOf(100);

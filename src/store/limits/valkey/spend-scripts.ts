@@ -94,7 +94,8 @@ local function spend(first, since)
     for i = 1, takeNumber() do
       local of, stored = take(), takeNumber()
       local _, own, reserved = numbersOf(numbers[of])
-      sum, held, numbers[of] = sum + math.max(own, stored), held + reserved, nil
+      if of ~= '' then stored = math.max(own, stored) end
+      sum, held, numbers[of] = sum + stored, held + reserved, nil
     end
     for _, other in pairs(numbers) do
       local _, own, reserved = numbersOf(other)
