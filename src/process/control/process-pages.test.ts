@@ -181,6 +181,15 @@ describe("refusals", () => {
     expect(await pages.find("req_0")).toBeUndefined();
   });
 
+  test("of other processes keep what they do not have", async () => {
+    const [first] = ofSecond;
+    if (first === undefined) throw new Error("there is none");
+    const window = { scopeId: "key_a", limit: Infinity, used: 1, requested: 2, freeAt: undefined };
+    const refusal = { ...first, explanation: { ...first.explanation, window } };
+    processOf(2, { ofCalls: [refusal] });
+    expect(await processOf(1).find(first.id)).toStrictEqual(refusal);
+  });
+
   test("are listed from all processes, newest first, up to a number", async () => {
     const list = async (...[filter, limit]: Parameters<ProcessPages["list"]>) =>
       (await pages.list(filter, limit)).map(({ id }) => id);

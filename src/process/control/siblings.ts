@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { deserialize, serialize } from "node:v8";
 import { isRunning } from "../../domain/system-files.ts";
 import { serveUnix } from "../unix-server.ts";
 
@@ -26,8 +27,8 @@ export function callsSocketOf(place: SiblingPlace): string {
 }
 
 /**
- * Serves JSON to the other gateway processes of the machine, over HTTP on a Unix socket that only
- * this user may open. Throws an error that says what to do.
+ * Serves values to the other gateway processes of the machine, over HTTP on a Unix socket that only
+ * this user may open. JSON would lose what is undefined or infinite. Throws an error that says what to do.
  */
 export function serveSiblings(place: SiblingPlace, pages: SiblingPages): Disposable {
   const folder = folderOf(place.dataDir);
@@ -37,7 +38,8 @@ export function serveSiblings(place: SiblingPlace, pages: SiblingPages): Disposa
     const { pathname, searchParams } = new URL(url);
     const page = Object.hasOwn(pages, pathname) ? pages[pathname] : undefined;
     const answer = await page?.(searchParams);
-    return answer === undefined ? new Response(undefined, { status: 404 }) : Response.json(answer);
+    if (answer === undefined) return new Response(undefined, { status: 404 });
+    return new Response(serialize(answer));
   };
   try {
     const server = serveUnix({ path, isUntimed: false, fetch });
@@ -75,7 +77,7 @@ async function ask(socket: string, path: string): Promise<unknown> {
   try {
     const signal = AbortSignal.timeout(answerTimeoutMs);
     const response = await fetch(`http://process${path}`, { unix: socket, signal });
-    return response.ok ? await response.json() : undefined;
+    return response.ok ? deserialize(await response.bytes()) : undefined;
   } catch {
     return undefined;
   }
