@@ -13,14 +13,15 @@ export function Keyboard() {
   const entries = usePages();
   const [, navigate] = useLocation();
   useEffect(() => {
-    let hasGo = 0;
+    /** When `g` was pressed; long ago at first, also on a page that was loaded just now. */
+    let wentAt = Number.NEGATIVE_INFINITY;
     const press = (event: KeyboardEvent): void => {
       if (isTyping(event)) return;
-      const isSecond = performance.now() - hasGo < sequenceMs;
-      hasGo = 0;
+      const isSecond = performance.now() - wentAt < sequenceMs;
+      wentAt = Number.NEGATIVE_INFINITY;
       const target = entries.find(({ link }) => link?.key === event.key);
       if (isSecond && target !== undefined) navigate(target.path);
-      else if (event.key === "g") hasGo = performance.now();
+      else if (event.key === "g") wentAt = performance.now();
       else if (event.key === "?") setHelp(true);
       else if (event.key === "/") {
         event.preventDefault();
