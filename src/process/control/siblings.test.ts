@@ -75,8 +75,9 @@ test("the socket of a killed process is removed by who asks it", async () => {
   serve(2, { "/name": () => "process 2" });
   const folder = JSON.stringify(join(dataDir, "processes"));
   const script = `
+    import { serialize } from "node:v8";
     const unix = ${folder} + "/3-" + process.pid + ".sock";
-    Bun.serve({ unix, fetch: () => Response.json("process 3") })`;
+    Bun.serve({ unix, fetch: () => new Response(serialize("process 3")) })`;
   const other = Bun.spawn([process.execPath, "-e", script]);
   while ((await ask(1, "/name")).size < 2) await Bun.sleep(10);
   other.kill("SIGKILL");
