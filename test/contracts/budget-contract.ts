@@ -5,6 +5,7 @@ import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { StoredBudget } from "../../src/store/entities.ts";
 import type { BudgetAlert } from "../../src/store/store.ts";
 import type { SqlStores } from "../../src/store/repositories/open-stores.ts";
+import { runsOf } from "../support/requirement.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { insertKey } from "./control-fixtures.ts";
 import { recordOf } from "./usage-fixtures.ts";
@@ -495,9 +496,9 @@ export function budgetContract(name: string, open: OpenGateways): void {
           if (first === undefined) throw new Error("there is no gateway");
           expect(await storedSums(first)).toEqual(sumsOf(live, rows.values()));
         }),
-        { numRuns: 12 },
+        { numRuns: runsOf(60) },
       );
-    }, 120_000);
+    }, 300_000);
   });
 }
 
