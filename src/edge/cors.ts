@@ -7,6 +7,7 @@ const exposedHeaders = [
   "x-sluice-served-by",
   "x-sluice-target",
   "x-sluice-cost-usd",
+  "x-sluice-budget-reset",
   "x-sluice-adjusted-parameters",
   "x-sluice-queue-position",
   "x-sluice-queue-wait-ms",
