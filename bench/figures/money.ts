@@ -73,7 +73,7 @@ export async function measureMoney({ plan, progress }: OwnContext): Promise<read
 /** Of the admission and the end of a call. */
 function microsecondsOf(calls: number, budgets: readonly Budget[] | undefined): number {
   const store = new MemoryLimitStore({ clock: systemClock, random: Math.random });
-  const note = { epoch: 1, isWhole: true, spend: [], isComplete: true, processes: [] };
+  const note = { epoch: 1, isWhole: true, spend: [], isComplete: true, processes: [], silent: [] };
   store.hearSpend(note);
   const prices = new PublishedPrices();
   const targetPrice = { price, source: "bench", confidence: "configured" } as const;

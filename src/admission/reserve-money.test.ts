@@ -35,7 +35,14 @@ async function admitWithUnits(
   const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 10), monotonicMs: 70_000 });
   const limits = new MemoryLimitStore({ clock, random: () => 0 });
   const { process } = limits;
-  limits.hearSpend({ epoch: 1, isWhole: true, isComplete, processes: [process], spend: [] });
+  limits.hearSpend({
+    epoch: 1,
+    isWhole: true,
+    isComplete,
+    processes: [process],
+    silent: [],
+    spend: [],
+  });
   const pool = {
     name: "shared",
     kind: "shared" as const,

@@ -41,7 +41,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     // A note is no use before a store has looked at what it keeps.
     await fixture.pass(2_000);
     const processes = [fixture.store.process];
-    fixture.hearSpend({ epoch: 1, isWhole: true, spend, isComplete, processes });
+    fixture.hearSpend({ epoch: 1, isWhole: true, spend, isComplete, processes, silent: [] });
   }
 
   const stored = (byProcess: Record<string, number>): StoredSpend => ({

@@ -199,14 +199,21 @@ class Chain {
       return { budgetId: budget.id, periodId: period.id, byProcess };
     });
     this.#epoch += 1;
-    const note = { epoch: this.#epoch, isWhole: true, spend, isComplete, processes };
+    const note = { epoch: this.#epoch, isWhole: true, spend, isComplete, processes, silent: [] };
     for (const limits of this.#serving) limits.hearSpend(note);
   }
 
   #newProcess(): OwnLimits {
     const limits = new OwnLimits({ clock: this.#clock, random: () => 0 });
     const processes = [...this.#serving.map(({ process }) => process), limits.process];
-    limits.hearSpend({ epoch: 0, isWhole: true, spend: [], isComplete: true, processes });
+    limits.hearSpend({
+      epoch: 0,
+      isWhole: true,
+      spend: [],
+      isComplete: true,
+      processes,
+      silent: [],
+    });
     return limits;
   }
 }

@@ -33,7 +33,14 @@ describeWithValkey(() => {
     const limits = await limitsOver(recording, { clock });
     clock.advance(2_000);
     const processes = [limits.process];
-    limits.hearSpend({ epoch: 1, isWhole: true, spend: [], isComplete: true, processes });
+    limits.hearSpend({
+      epoch: 1,
+      isWhole: true,
+      spend: [],
+      isComplete: true,
+      processes,
+      silent: [],
+    });
     const acquire = (callId: string, reserveNano: number) =>
       limits.acquire({ callId, scopes, tokens: 1, budgets, reserveNano });
     const numbers = () => running.server.command("HGET", hash, limits.process);
@@ -63,7 +70,7 @@ describeWithValkey(() => {
     );
     if (one === undefined || two === undefined) throw new Error("there are two");
     const processes = [one.process, two.process];
-    const note = { epoch: 1, isWhole: true, spend: [], isComplete: true, processes };
+    const note = { epoch: 1, isWhole: true, spend: [], isComplete: true, processes, silent: [] };
     const tell = () => [one, two].forEach((limits) => limits.hearSpend(note));
     clock.advance(2_000);
     tell();
@@ -85,6 +92,46 @@ describeWithValkey(() => {
     await one.tick();
     expect(await acquire(two, "fourth", 20)).toMatchObject({ budget: { reservedNano: 90 } });
     expect((await acquire(two, "fifth", 10)).isAdmitted).toBe(true);
+    client.close();
+  });
+
+  test("a process that ended counts as the table has it, whatever it had reserved", async () => {
+    const client = await clientOf(running.server);
+    await emptied(running.server);
+    const clock = new ManualClock({ monotonicMs: 1_000_000 });
+    const killed = await limitsOver(steeredBy(clock, client), { clock });
+    const limits = await limitsOver(steeredBy(clock, client), { clock });
+    clock.advance(2_000);
+    const acquire = async (of: typeof limits, callId: string, reserveNano: number) =>
+      of.acquire({ callId, scopes, tokens: 1, budgets, reserveNano });
+    const tell = async (processes: readonly string[], silent: readonly string[], nano: number) => {
+      for (let seconds = 0; seconds < 70; seconds += 1) {
+        clock.advance(1_000);
+        await limits.tick();
+        const byProcess = nano === 0 ? {} : { [killed.process]: nano };
+        const spend = [{ budgetId: "budget", periodId: budgets[0]?.period.id ?? "", byProcess }];
+        for (const of of [limits, killed]) {
+          of.hearSpend({ epoch: 1, isWhole: true, spend, isComplete: true, processes, silent });
+        }
+      }
+    };
+    await tell([limits.process, killed.process], [], 0);
+    expect((await acquire(killed, "first", 90)).isAdmitted).toBe(true);
+    // It may still serve while nobody hears it.
+    await tell([limits.process], [killed.process], 10);
+    expect((await acquire(limits, "second", 20)).isAdmitted).toBe(false);
+    await tell([limits.process], [], 10);
+    expect((await acquire(limits, "third", 80)).isAdmitted).toBe(true);
+    const number = await running.server.command("HGET", hash, killed.process);
+    expect(number).toBe("0 10 0");
+    expect(await acquire(limits, "fourth", 11)).toMatchObject({ isAdmitted: false });
+    await limits.settle("third", 1, 0);
+    // After a loss, all of it is told again.
+    await running.server.command("DEL", hash);
+    await acquire(limits, "lost", 1).catch(() => undefined);
+    await tell([limits.process], [], 10);
+    expect((await acquire(limits, "fifth", 91)).isAdmitted).toBe(false);
+    expect((await acquire(limits, "sixth", 90)).isAdmitted).toBe(true);
     client.close();
   });
 });

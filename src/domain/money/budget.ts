@@ -89,4 +89,6 @@ export interface SpendNote {
   readonly isComplete: boolean;
   /** The ids, as in `Charge`, of the processes that may serve calls, this one included. */
   readonly processes: readonly string[];
+  /** Of those that give no sign, and may serve calls if nobody can hear them. */
+  readonly silent: readonly string[];
 }

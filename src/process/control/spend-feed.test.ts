@@ -57,7 +57,11 @@ test("a process counts while it gives signs, and this one by what it is now", ()
     rowOf("mac_b@other/2-11", { chargesAs: undefined }),
     rowOf("mac_c@gone/1-10", gone),
   ];
-  const { processes, isComplete } = whoCounts({ own, rows }, { chargesAs: "me", ingest: "done" });
+  const { processes, silent, isComplete } = whoCounts(
+    { own, rows },
+    { chargesAs: "me", ingest: "done" },
+  );
   expect(processes).toEqual(["me", "of mac_b@other/1-10"]);
+  expect(silent).toEqual(["of mac_c@gone/1-10"]);
   expect(isComplete).toBe(true);
 });

@@ -70,11 +70,11 @@ export class SpendFeed {
   async #look(): Promise<void> {
     const { store, clock, rows, state, tell } = this.#options;
     // Before the spend is read: what was stored by then is in it.
-    const { isComplete, processes } = whoCounts(rows(), state());
+    const counted = whoCounts(rows(), state());
     const told = await store.since(this.#epoch, clock.now());
     this.#epoch = told.epoch;
-    this.#isComplete = isComplete;
-    tell({ ...told, isComplete, processes });
+    this.#isComplete = counted.isComplete;
+    tell({ ...told, ...counted });
   }
 }
 
@@ -85,7 +85,7 @@ export class SpendFeed {
 export function whoCounts(
   known: ReturnType<SpendFeedOptions["rows"]>,
   state: OwnState,
-): Pick<SpendNote, "isComplete" | "processes"> {
+): Pick<SpendNote, "isComplete" | "processes" | "silent"> {
   const { own = "", rows = [] } = known ?? {};
   const others = rows.filter((row) => row.id !== own && isLive(row));
   // The row of a leader that was killed says nothing of its own spool.
@@ -95,5 +95,6 @@ export function whoCounts(
   const isStored = [state, ...ofMachine].some(({ ingest }) => ingest === "done");
   const isBehind = [state, ...others].some(({ ingest }) => ingest === "behind");
   const processes = [state, ...others].flatMap(({ chargesAs }) => chargesAs ?? []);
-  return { isComplete: known !== undefined && isStored && !isBehind, processes };
+  const silent = rows.filter((row) => !isLive(row)).flatMap(({ chargesAs }) => chargesAs ?? []);
+  return { isComplete: known !== undefined && isStored && !isBehind, processes, silent };
 }

@@ -1,7 +1,13 @@
 import type { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { BudgetScope, SpendNote } from "../../../domain/money/budget.ts";
-import { type BudgetTally, budgetsUnavailable, keyOf, type Tally } from "../budget-tally.ts";
+import {
+  type BudgetTally,
+  budgetsUnavailable,
+  keyOf,
+  type Sums,
+  type Tally,
+} from "../budget-tally.ts";
 import type { BudgetState } from "../limit-store.ts";
 import type { Parameter, ValkeyClient } from "./client.ts";
 import { shardOf, sinceKeyOf } from "./scopes.ts";
@@ -19,6 +25,8 @@ export interface SpendAsk {
   readonly callId: string;
   readonly budgets: readonly BudgetScope[];
   readonly entries: readonly Entry[];
+  /** What the server is told of processes that ended, for each budget. */
+  readonly ended: readonly Sums[];
   readonly requestNano: number;
   readonly number: number;
   /** After those of windows. */
@@ -35,9 +43,15 @@ interface Entry {
   known: number;
   /** The last command that was sent before it changed here. */
   changedAfter: number;
+  /** What the server has of processes that ended, as the table has it. */
+  readonly ended: Map<string, number>;
+  /** The last command that was sent before the server may have lost that. */
+  endedAfter: number;
 }
 
 const lookMs = 1_000;
+/** By then all processes have read what one had not stored when it ended. */
+const endedForMs = 60_000;
 const hashesAtOnce = 200;
 const totalLifeMs = 400 * 24 * 3_600_000;
 const shortestLifeMs = 24 * 3_600_000;
@@ -47,6 +61,8 @@ export class ServerSpend {
   readonly #options: ServerSpendOptions;
   readonly #entries = new WeakMap<Tally, Entry>();
   readonly #changed = new Set<Entry>();
+  /** All processes that were heard of, and since when no row is left of them, by the monotonic clock. */
+  readonly #endedSince = new Map<string, number>();
   #number = 0;
   #heardAtMs = -Infinity;
   #lookedAtMs = -Infinity;
@@ -60,6 +76,13 @@ export class ServerSpend {
     const { clock, tally } = this.#options;
     tally.hear(note, clock.now());
     this.#heardAtMs = clock.monotonic();
+    const rows = new Set(["", ...note.processes, ...note.silent]);
+    const stored = note.spend.flatMap(({ byProcess }) => Object.keys(byProcess));
+    for (const of of new Set([...rows, ...stored, ...this.#endedSince.keys()])) {
+      const since = this.#endedSince.get(of) ?? Infinity;
+      const hasEnded = note.isComplete && !rows.has(of);
+      this.#endedSince.set(of, hasEnded ? Math.min(since, this.#heardAtMs) : Infinity);
+    }
   }
 
   /** Reserves for a call, and returns what the server is to be asked for with. */
@@ -70,20 +93,44 @@ export class ServerSpend {
     const entries = budgets.map((scope) => this.#entryOf(tally.tallyOf(scope)));
     const keys = [toldKeyOf(entries[0]?.shard ?? 0)];
     const age = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(clock.monotonic() - this.#heardAtMs));
+    const ended: Sums[] = [];
     const { processes } = tally;
     const parameters: Parameter[] = [age, tally.isKnown ? 1 : 0, processes.length, ...processes];
     for (const [index, entry] of entries.entries()) {
       const scope = budgets[index] ?? entry.tally.scope;
       keys.push(entry.hash, `${entry.hash}:was`);
       parameters.push(this.#lifeMs(scope), entry.known, scope.budget.limitNano, requestNano);
-      const stored = Object.entries(tally.storedOf(scope)).filter(([of]) => of !== tally.process);
-      parameters.push(textOf(entry, number), stored.length, ...stored.flat());
+      parameters.push(textOf(entry, number));
+      ended.push(this.#addStored(parameters, entry));
     }
-    return { callId, budgets, entries, requestNano, number, keys, parameters };
+    return { callId, budgets, entries, ended, requestNano, number, keys, parameters };
   }
 
-  admitted({ entries, number }: SpendAsk): void {
-    for (const entry of entries) this.#written(entry, number);
+  /** Adds what other processes have stored, and returns that of those which ended. */
+  #addStored(parameters: Parameter[], { tally: { scope }, ended }: Entry): Sums {
+    const { tally } = this.#options;
+    const stored = tally.storedOf(scope);
+    const open: Parameter[] = [];
+    const newlyEnded: Record<string, number> = {};
+    for (const [process, since] of this.#endedSince) {
+      const nano = stored[process];
+      if (process === tally.process || ended.get(process) === (nano ?? 0)) continue;
+      if (this.#heardAtMs - since > endedForMs) newlyEnded[process] = nano ?? 0;
+      else if (nano !== undefined) open.push(process, nano);
+    }
+    parameters.push(open.length / 2, ...open);
+    const all = Object.entries(newlyEnded);
+    parameters.push(all.length, ...all.flat());
+    return newlyEnded;
+  }
+
+  admitted({ entries, ended, number }: SpendAsk): void {
+    for (const [index, entry] of entries.entries()) {
+      this.#written(entry, number);
+      if (number <= entry.endedAfter) continue;
+      const sums = ended[index];
+      for (const process in sums) entry.ended.set(process, sums[process] ?? 0);
+    }
   }
 
   /** Not admitted, or nobody knows. Later commands may have told the server of the reservation. */
@@ -154,7 +201,11 @@ export class ServerSpend {
       if (hasAll) continue;
       const ofShard = all.filter((entry) => entry.shard === shard);
       // What is missing in the server is no further loss.
-      for (const entry of ofShard) entry.known = 0;
+      for (const entry of ofShard) {
+        entry.known = 0;
+        entry.ended.clear();
+        entry.endedAfter = this.#number;
+      }
       await this.#tellEntries(shard, ofShard);
       await this.#run(shard, [], generation);
     }
@@ -206,7 +257,7 @@ export class ServerSpend {
       const { accountId } = tally.scope.budget;
       const shard = shardOf(accountId, this.#options.client.shards);
       const hash = `sluice:{${shard}}:spend:${accountId}:${keyOf(tally.scope)}`;
-      entry = { tally, shard, hash, known: 0, changedAfter: -1 };
+      entry = { tally, shard, hash, known: 0, changedAfter: -1, ended: new Map(), endedAfter: -1 };
       this.#entries.set(tally, entry);
     }
     return entry;

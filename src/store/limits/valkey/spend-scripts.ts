@@ -9,7 +9,8 @@ const readMs = 500;
  * have spent and reserved since its start. Only the process writes it, always whole and with the number
  * of its command, so the next command repairs one that was lost, late or repeated. After any loss a new
  * generation begins, in which nothing is decided until every live process has told all of its own
- * again; what ended processes have spent is in the table by then, as the asking process knows it.
+ * again; what ended processes have spent is in the table by then, as the asking process knows it. A
+ * process that ended may have left a reservation here, so its number becomes what the table has.
  *
  * Keys, from one of those of a script on: who has told, then for each budget the hash and a key that
  * remains when the hash is deleted.
@@ -70,7 +71,7 @@ end
 local function spend(first, since)
   local unknown = { 5, now, slot, 0 }
   local noteAge, isComplete = takeNumber(), takeNumber() == 1
-  local live, writes = {}, {}
+  local live, writes, ended = {}, {}, {}
   for i = 1, takeNumber() do live[i] = take() end
   local n, told = generationOf(KEYS[first], since)
   if not isComplete or noteAge + ${readMs} > now - n then return unknown end
@@ -97,6 +98,11 @@ local function spend(first, since)
       if of ~= '' then stored = math.max(own, stored) end
       sum, held, numbers[of] = sum + stored, held + reserved, nil
     end
+    for i = 1, takeNumber() do
+      local of, stored = take(), takeNumber()
+      sum, numbers[of] = sum + stored, nil
+      ended[#ended + 1] = { KEYS[at], of, '0 ' .. whole(stored) .. ' 0' }
+    end
     for _, other in pairs(numbers) do
       local _, own, reserved = numbersOf(other)
       sum, held = sum + own, held + reserved
@@ -106,6 +112,7 @@ local function spend(first, since)
     end
     writes[#writes + 1] = { at, lifeMs, process, text }
   end
+  for _, write in ipairs(ended) do redis.call('HSET', write[1], write[2], write[3]) end
   for _, write in ipairs(writes) do
     writeNumbers(write[1], write[2], write[3], write[4], '.n', whole(n))
   end
