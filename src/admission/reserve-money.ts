@@ -7,7 +7,6 @@ import { provisionedTier, ratesOf } from "../domain/money/cost.ts";
 import type { PriceBook, Rates } from "../domain/money/price.ts";
 import { askedTier } from "../domain/money/service-tier.ts";
 import type { LimitStore } from "../store/limits/limit-store.ts";
-import type { InputSize } from "./estimate/estimate.ts";
 
 /** What a call under budgets that refuse was admitted with. */
 export interface Budgeted {
@@ -34,7 +33,6 @@ export interface MoneyRequest {
   readonly model: Model;
   /** Milliseconds since the epoch, as in the row of the call. */
   readonly arrivedAt: number;
-  readonly size: InputSize;
   readonly work: PricedWork;
 }
 
@@ -164,25 +162,28 @@ function nanoAt(
   const { inputTokens } = tokens;
   const asked = askedTier(request.work.serviceTier);
   const tier = isProvisioned ? provisionedTier : asked;
-  const nano = nanoOf(ratesOf(inputTokens, price, tier), tokens, request);
-  if (nano === undefined || isProvisioned || asked === undefined) return nano;
+  const { work } = request;
+  const nano = nanoOf(ratesOf(inputTokens, price, tier), tokens, work);
+  if (nano === undefined || isProvisioned) return nano;
   // The provider may serve it in the standard tier instead.
-  return Math.max(nano, nanoOf(ratesOf(inputTokens, price, undefined), tokens, request) ?? 0);
+  const standard =
+    asked === undefined ? 0 : nanoOf(ratesOf(inputTokens, price, undefined), tokens, work);
+  const ofImages = (work.images ?? 0) * (price.image ?? 0) * nanoPerMicro;
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(nano, standard ?? 0) + ofImages);
 }
 
 /** All input at the dearest rate that may apply to it: a provider may write it to its cache unasked. */
 function nanoOf(
   rates: Rates | undefined,
   { inputTokens, outputTokens }: ReservedTokens,
-  { size, work }: MoneyRequest,
+  work: PricedWork,
 ): number | undefined {
   if (rates === undefined) return undefined;
-  const { input, cacheWrite = 0, cacheWrite1h = 0, output, image = 0 } = rates;
+  const { input, cacheWrite = 0, cacheWrite1h = 0, output } = rates;
   if (input === undefined || (output === undefined && outputTokens > 0)) return undefined;
   const ofInput = Math.max(input, cacheWrite, work.isKeptAnHour?.() === true ? cacheWrite1h : 0);
   const pico = inputTokens * ofInput + outputTokens * (output ?? 0);
-  const ofImages = size.attachmentTokens > 0 ? work.inputs * image * nanoPerMicro : 0;
-  return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(pico / picoPerNano) + ofImages);
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(pico / picoPerNano));
 }
 
 const picoPerNano = 1_000;

@@ -89,8 +89,7 @@ describe("what a call reserves", () => {
 
   test("counts images that have a price of their own", () => {
     const request = requestOf({
-      size: { textBytes: 0, attachmentTokens: 10 },
-      work: { inputs: 3 },
+      work: { inputs: 1, images: 3 },
     });
     const book = bookOf({ "up/m": { input: 0, image: 60 } });
     const input = { inputTokens: 10, outputTokens: 0 };

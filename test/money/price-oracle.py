@@ -45,10 +45,6 @@ def cost_of(price, used, tier):
         if name not in rates:
             return "none"
         total += Decimal(tokens) * Decimal(rates[name]) / MILLION
-    if used["images"] > 0:
-        if "image" not in rates:
-            return "none"
-        total += Decimal(used["images"]) * Decimal(rates["image"])
     return str(int(total.quantize(NANO, rounding=ROUND_HALF_UP).scaleb(9)))
 
 

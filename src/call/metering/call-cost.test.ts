@@ -87,6 +87,9 @@ test("images cost something where a price has them; to other models they are tok
   expect(costOfCall(used(5, 0), cheap, two)).toEqual({ costNano: 5 + 120_000, priceVersion: 2 });
   expect(costOfCall(used(0, 0), cheap, two)).toEqual({ costNano: 120_000, priceVersion: 2 });
   expect(costOfCall(used(5, 0), dear, two).costNano).toBe(5);
+  const pooled = targetOf("cheap", { pool: "p" });
+  const ofUnits = { ...terms("provisioned", "p"), prices, images: 2 };
+  expect(costOfCall(used(5, 0), pooled, ofUnits).costNano).toBe(0);
   expect(costOfCall(used(5, 0), cheap, { ...two, images: undefined }).costNano).toBe(5);
 });
 

@@ -38,17 +38,15 @@ export function costOfCall(
   serving: Target | undefined,
   terms: CostTerms,
 ): CallCost {
-  const { prices, arrivedAt, images = 0 } = terms;
   const ofTokens = costOfTokens(usage, serving, terms);
-  const found =
-    images === 0 || serving === undefined ? undefined : prices.find(serving.id, arrivedAt);
+  const { images } = terms;
+  if (images === undefined || serving === undefined || isOfUnits(serving, terms)) return ofTokens;
+  const found = terms.prices.find(serving.id, terms.arrivedAt);
   // Most models count images as tokens.
   const perImage = found?.price.image;
-  if (ofTokens.costNano === undefined || found === undefined || perImage === undefined) {
-    return ofTokens;
-  }
+  if (ofTokens.costNano === undefined || perImage === undefined) return ofTokens;
   const costNano = ofTokens.costNano + images * perImage * nanoPerMicro;
-  return { costNano, priceVersion: found.version };
+  return { costNano, priceVersion: found?.version };
 }
 
 function costOfTokens(usage: TokenUsage, serving: Target | undefined, terms: CostTerms): CallCost {
@@ -79,16 +77,11 @@ export function dearestCost(
   return dearest;
 }
 
-function costOfRequest(
-  usage: TokenUsage,
-  target: Target | undefined,
-  { prices, arrivedAt, capacityClass, provisionedPool, askedTier }: CostTerms,
-): CallCost {
+function costOfRequest(usage: TokenUsage, target: Target | undefined, terms: CostTerms): CallCost {
   if (usage.inputTokens + usage.outputTokens === 0) return free;
   if (target === undefined) return notPriced;
-  const isProvisioned =
-    capacityClass === "provisioned" &&
-    classAt({ capacityClass, provisionedPool }, target.pool) === "provisioned";
+  const { prices, arrivedAt, askedTier } = terms;
+  const isProvisioned = isOfUnits(target, terms);
   const found = prices.find(target.id, arrivedAt);
   if (found === undefined) return isProvisioned ? free : notPriced;
   const { price, version: priceVersion } = found;
@@ -96,4 +89,8 @@ function costOfRequest(
   const tier = usage.serviceTier ?? (isAsked ? askedTier : undefined);
   const costNano = costOf(usage, price, isProvisioned ? provisionedTier : tier);
   return costNano === undefined ? notPriced : { costNano, priceVersion };
+}
+
+function isOfUnits({ pool }: Target, terms: CostTerms): boolean {
+  return terms.capacityClass === "provisioned" && classAt(terms, pool) === "provisioned";
 }

@@ -34,7 +34,6 @@ const rateFields = {
   cache_write: usd("USD per 1M tokens written to a cache for some minutes.", mostPerMillion),
   cache_write_1h: usd("USD per 1M tokens written to a cache for an hour.", mostPerMillion),
   output: usd("USD per 1M tokens of output, reasoning included.", mostPerMillion),
-  image: usd("USD for each image of the input.", mostPerImage),
 };
 
 type RatesFile = { readonly [Name in keyof typeof rateFields]?: number | undefined };
@@ -67,12 +66,17 @@ const tiers = z
       "calls within a provisioned throughput, which cost nothing by default.",
   );
 
-const priceFields = { ...tierFields, tiers };
+const image = usd("USD for each image of an embedding, whatever the tier.", mostPerImage);
 
-type PriceFile = TierFile & { readonly tiers?: Readonly<Record<string, TierFile>> | undefined };
+const priceFields = { ...tierFields, image, tiers };
+
+type PriceFile = TierFile & {
+  readonly image?: number | undefined;
+  readonly tiers?: Readonly<Record<string, TierFile>> | undefined;
+};
 
 function hasPrice(price: PriceFile): boolean {
-  return Object.keys(rateFields).some((name) => Object.hasOwn(price, name));
+  return "image" in price || Object.keys(rateFields).some((name) => Object.hasOwn(price, name));
 }
 
 const noPrice = "must have at least one price, such as input";
@@ -153,10 +157,13 @@ export const defaultPricesSchema = z.array(
     }),
 );
 
-function priceOf({ tiers: written, ...standard }: PriceFile): Price {
-  if (written === undefined) return tierOf(standard);
-  const named = Object.entries(written).map(([name, tier]) => [name, tierOf(tier)] as const);
-  return { ...tierOf(standard), tiers: Object.fromEntries(named) };
+function priceOf({ tiers: written, image: perImage, ...standard }: PriceFile): Price {
+  const named = Object.entries(written ?? {}).map(([name, tier]) => [name, tierOf(tier)] as const);
+  return {
+    ...tierOf(standard),
+    ...(perImage !== undefined && { image: perImage }),
+    ...(written !== undefined && { tiers: Object.fromEntries(named) }),
+  };
 }
 
 function tierOf({ long_prompt: long, ...rates }: TierFile): TierRates {
@@ -172,7 +179,6 @@ function ratesOf(rates: RatesFile): Rates {
     cacheWrite: rates.cache_write,
     cacheWrite1h: rates.cache_write_1h,
     output: rates.output,
-    image: rates.image,
   };
   return Object.fromEntries(Object.entries(named).filter(([, rate]) => rate !== undefined));
 }

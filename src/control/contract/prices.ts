@@ -16,7 +16,6 @@ const rateFields = {
   cache_write: usdSchema,
   cache_write_1h: usdSchema,
   output: usdSchema,
-  image: usdSchema.describe("USD for each image of the input, as a decimal text."),
 };
 
 const tierFields = {
@@ -30,11 +29,12 @@ const tierFields = {
 export const priceSchema = z
   .object({
     ...tierFields,
+    image: usdSchema.describe("USD for each image of an embedding; null: images are tokens."),
     tiers: z.record(z.string(), z.object(tierFields)).describe("Other service tiers, by name."),
   })
   .meta({ id: "Price", description: "What a target costs." });
 export type PriceView = z.infer<typeof priceSchema>;
-export type TierView = Omit<PriceView, "tiers">;
+export type TierView = Omit<PriceView, "tiers" | "image">;
 
 export const targetPriceSchema = z
   .object({

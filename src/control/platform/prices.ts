@@ -94,9 +94,9 @@ function viewTargets(
   });
 }
 
-function viewPrice({ tiers = {}, ...standard }: Price): PriceView {
+function viewPrice({ tiers = {}, image, ...standard }: Price): PriceView {
   const named = Object.entries(tiers).map(([name, tier]) => [name, viewTier(tier)] as const);
-  return { ...viewTier(standard), tiers: Object.fromEntries(named) };
+  return { ...viewTier(standard), image: usdOrNull(image), tiers: Object.fromEntries(named) };
 }
 
 function viewTier({ over, ...rates }: TierRates): TierView {
@@ -111,7 +111,6 @@ function viewRates(rates: Rates) {
     cache_write: usdOrNull(rates.cacheWrite),
     cache_write_1h: usdOrNull(rates.cacheWrite1h),
     output: usdOrNull(rates.output),
-    image: usdOrNull(rates.image),
   };
 }
 

@@ -59,7 +59,7 @@ test("prices a tier by its own rates, and one without rates not at all", () => {
 });
 
 test("provisioned calls are free unless the price says otherwise", () => {
-  const used = { ...none, inputTokens: 1_000, cachedInputTokens: 10, outputTokens: 7, images: 1 };
+  const used = { ...none, inputTokens: 1_000, cachedInputTokens: 10, outputTokens: 7 };
   expect(costOf(used, gptOss, "provisioned")).toBe(0);
   const price = { ...gptOss, tiers: { provisioned: { input: 1_000_000 } } };
   expect(costOf({ ...none, inputTokens: 3 }, price, "provisioned")).toBe(3_000);
@@ -69,7 +69,6 @@ test("what was used and has no price makes the cost unknown, never 0; an explici
   const used = { ...none, inputTokens: 100 };
   expect(costOf({ ...used, cachedInputTokens: 1 }, gptOss, undefined)).toBeUndefined();
   expect(costOf({ ...used, cacheWriteTokens: 1 }, gptOss, undefined)).toBeUndefined();
-  expect(costOf({ ...used, images: 1 }, gptOss, undefined)).toBeUndefined();
   expect(costOf(used, {}, undefined)).toBeUndefined();
   expect(costOf(none, {}, undefined)).toBe(0);
   expect(costOf({ ...used, cachedInputTokens: 100 }, { cacheRead: 0 }, undefined)).toBe(0);
@@ -84,10 +83,10 @@ test("rounds the sum once, half up", () => {
   expect(costOf({ ...none, inputTokens: 10 }, { input: 20_000 }, undefined)).toBe(200);
 });
 
-test("prices images in micro-USD each, and calls beyond the safe integers exactly", () => {
-  expect(costOf({ ...none, images: 2 }, { image: 60 }, undefined)).toBe(120_000);
+test("a call of more than 9,007 USD is at most a nano-USD off", () => {
   const used = { ...none, inputTokens: 99_999_999, outputTokens: 99_999_999 };
   const rates = { input: 9_999_999_999, output: 9_999_999_997 };
   const pico = 99_999_999n * (9_999_999_999n + 9_999_999_997n);
-  expect(costOf(used, rates, undefined)).toBe(Number((pico + 500n) / 1_000n));
+  const exact = Number((pico + 500n) / 1_000n);
+  expect(Math.abs((costOf(used, rates, undefined) ?? 0) - exact)).toBeLessThanOrEqual(1);
 });

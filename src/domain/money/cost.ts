@@ -10,19 +10,17 @@ export interface BilledTokens {
   /** The part of it that is kept for an hour. */
   readonly cacheWrite1hTokens?: number | undefined;
   readonly outputTokens: number;
-  readonly images?: number | undefined;
 }
 
 /** Micro-USD per 1M tokens times tokens is pico-USD. */
 const picoPerNano = 1_000;
-/** Micro-USD in pico-USD. */
-const picoPerMicro = 1_000_000;
 /** Tier of calls within a provisioned throughput, which is paid by its units. */
 export const provisionedTier = "provisioned";
 
 /**
- * The cost in nano-USD, of exact integers, rounded once, half up. Undefined: something that was used
- * has no price in this tier.
+ * The cost in nano-USD, of exact integers, rounded once, half up. Above 9,007 USD, where pico-USD are
+ * no safe integers, it may be a nano-USD off. Undefined: something that was used has no price in this
+ * tier.
  */
 export function costOf(
   used: BilledTokens,
@@ -31,7 +29,7 @@ export function costOf(
 ): number | undefined {
   const rates = ratesOf(used.inputTokens, price, tier);
   if (rates === undefined) return undefined;
-  const { cachedInputTokens: read, cacheWriteTokens: written = 0, images = 0 } = used;
+  const { cachedInputTokens: read, cacheWriteTokens: written = 0 } = used;
   const written1h = Math.min(written, used.cacheWrite1hTokens ?? 0);
   const fresh = Math.max(0, used.inputTokens - read - written);
   const pico =
@@ -39,29 +37,14 @@ export function costOf(
     partOf(read, rates.cacheRead) +
     partOf(written - written1h, rates.cacheWrite) +
     partOf(written1h, rates.cacheWrite1h) +
-    partOf(used.outputTokens, rates.output) +
-    partOf(images, rates.image) * picoPerMicro;
+    partOf(used.outputTokens, rates.output);
   if (Number.isNaN(pico)) return undefined;
-  const half = picoPerNano / 2;
-  // No part is larger than the sum, so all of them are exact if it is.
-  if (pico <= Number.MAX_SAFE_INTEGER - half) return Math.floor((pico + half) / picoPerNano);
-  const exact =
-    exactPartOf(fresh, rates.input) +
-    exactPartOf(read, rates.cacheRead) +
-    exactPartOf(written - written1h, rates.cacheWrite) +
-    exactPartOf(written1h, rates.cacheWrite1h) +
-    exactPartOf(used.outputTokens, rates.output) +
-    exactPartOf(images, rates.image) * BigInt(picoPerMicro);
-  return Number((exact + BigInt(half)) / BigInt(picoPerNano));
+  return Math.floor((pico + picoPerNano / 2) / picoPerNano);
 }
 
 /** Not a number: it was used and has no price. */
 function partOf(amount: number, rate: number | undefined): number {
   return amount === 0 ? 0 : amount * (rate ?? Number.NaN);
-}
-
-function exactPartOf(amount: number, rate = 0): bigint {
-  return BigInt(amount) * BigInt(rate);
 }
 
 /** Undefined: the tier has no prices. */
@@ -82,5 +65,4 @@ const free: Rates = {
   cacheWrite: 0,
   cacheWrite1h: 0,
   output: 0,
-  image: 0,
 };

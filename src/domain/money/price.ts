@@ -8,8 +8,6 @@ export interface Rates {
   /** Input written to a cache for an hour. */
   readonly cacheWrite1h?: number | undefined;
   readonly output?: number | undefined;
-  /** Micro-USD for each image read. */
-  readonly image?: number | undefined;
 }
 
 /** The rates of one service tier. */
@@ -20,6 +18,8 @@ export interface TierRates extends Rates {
 
 /** What a provider asks for one model in one scope. */
 export interface Price extends TierRates {
+  /** Micro-USD for each image that a vector is made of. Undefined: images are tokens. */
+  readonly image?: number | undefined;
   /** Rates of other service tiers, complete in themselves. */
   readonly tiers?: Readonly<Record<string, TierRates>> | undefined;
 }
