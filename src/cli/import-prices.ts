@@ -4,20 +4,12 @@ import { Argument, type Command as Parser } from "commander";
 import { convertPrices } from "../config/litellm/convert-prices.ts";
 import { formatProblems, parseConfig } from "../config/load.ts";
 import type { Config } from "../config/config.ts";
-import {
-  effectivePrices,
-  findListed,
-  listedAs,
-  targetsOf,
-} from "../config/prices/effective-prices.ts";
+import { findListed, listedAs, targetsOf } from "../config/prices/effective-prices.ts";
 import { type ListedPrice, pricesSchema } from "../config/sections/prices.ts";
 import { writeYaml } from "../config/text/yaml-syntax.ts";
-import type { Price } from "../domain/money/price.ts";
-import { usdOfMicro } from "../domain/money/usd.ts";
 import { exitCodes } from "../process/program.ts";
 import { CommandError, type CommandIo, type CommandRun } from "./command.ts";
 import { readConfigFile, readTextFile } from "./read-input.ts";
-import { percentOf } from "./resources/prices.ts";
 
 interface ImportTyped {
   readonly output?: string;
@@ -32,9 +24,9 @@ export function addPriceImport(made: Parser, { io, action }: CommandRun): void {
     .summary("Convert a list of prices to the section `prices` of the configuration")
     .description(
       "Converts LiteLLM's list of prices, `model_prices_and_context_window.json`, to a section " +
-        "`prices` and prints it. Nothing is changed: put the section into the configuration. What " +
-        "differs from the prices in use, and what was left out, is on standard error. The list " +
-        "has no dates and mistakes of its own; compare it with your provider's.",
+        "`prices` and prints it. Nothing is changed: put the section into the configuration, and " +
+        "`prices diff` shows what it has changed. What was left out is on standard error. The " +
+        "list has no dates and mistakes of its own; compare it with your provider's.",
     )
     .addArgument(new Argument("<format>", "The list's format.").choices(["litellm"]))
     .argument("<file>", "The list.")
@@ -50,7 +42,7 @@ function importPrices(path: string, typed: ImportTyped, io: CommandIo): number {
   if (entries.length === 0) throw new CommandError(`${path} has no prices in LiteLLM's format`);
   const parsed = pricesSchema.parse(entries);
   const config = typed.all === true ? undefined : readConfig(typed, io);
-  const chosen = config === undefined ? parsed : compare(config, parsed, io);
+  const chosen = config === undefined ? parsed : chosenFor(config, parsed, io);
   const written = entries.filter((_, index) => chosen.some((price) => price === parsed[index]));
   for (const [reason, count] of unmapped) io.report(`left out: ${count} ${reason}`);
   io.report(`${written.length} prices of ${entries.length} in the list`);
@@ -83,42 +75,16 @@ function readConfig({ config }: ImportTyped, io: CommandIo): Config | undefined 
   return result.config;
 }
 
-/** The prices of the targets of a configuration. Reports what they would change. */
-function compare(
+/** The prices of the targets of a configuration. Names targets that the list lacks. */
+function chosenFor(
   config: Config,
   list: readonly ListedPrice[],
   io: CommandIo,
 ): readonly ListedPrice[] {
-  const before = effectivePrices(config, io.clock.now());
   return targetsOf(config).flatMap((target) => {
     const listed = listedAs(config, target);
     const found = listed && findListed(list, listed);
-    const earlier = before.get(target.id)?.price;
-    if (found === undefined) {
-      io.report(`${target.id}: not in the list${earlier === undefined ? ", and not priced" : ""}`);
-      return [];
-    }
-    const change = target.price === undefined ? changeOf(earlier, found.price) : ownPrice;
-    if (change !== undefined) io.report(`${target.id}: ${change}`);
-    return [found];
+    if (found === undefined) io.report(`${target.id}: not in the list`);
+    return found ?? [];
   });
-}
-
-const ownPrice = "has a price of its own, which stays";
-
-function changeOf(before: Price | undefined, price: Price): string | undefined {
-  if (before === undefined) return "added";
-  const changes = rateNames.flatMap((name) => {
-    const [from, to] = [usdOf(before[name]), usdOf(price[name])];
-    if (from === to) return [];
-    const percent = percentOf(from, to);
-    return [`${name} ${from ?? "-"} -> ${to ?? "-"}${percent === "" ? "" : ` (${percent})`}`];
-  });
-  return changes.length === 0 ? undefined : changes.join(", ");
-}
-
-const rateNames = ["input", "cacheRead", "cacheWrite", "cacheWrite1h", "output", "image"] as const;
-
-function usdOf(micro: number | undefined): string | null {
-  return micro === undefined ? null : usdOfMicro(micro);
 }

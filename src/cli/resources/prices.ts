@@ -161,7 +161,7 @@ function flatRates(part: ReplyRecord, prefix: string): readonly (readonly [strin
 }
 
 /** `+10 %`; empty if one of them is no price. */
-export function percentOf(from: string | null, to: string | null): string {
+function percentOf(from: string | null, to: string | null): string {
   if (from === null || to === null || Number(from) === 0) return "";
   const percent = Math.round((Number(to) / Number(from) - 1) * 1000) / 10;
   return `${percent > 0 ? "+" : ""}${percent} %`;
