@@ -147,3 +147,28 @@ test("thresholds are told by webhook and file, after the calls that reached them
   expect(lines).toHaveLength(6 + told.length);
   rmSync(folder, { recursive: true });
 });
+
+test("callers that are refused are told by webhook, also when a limit is set below what is spent", async () => {
+  await using receiver = startWebhookReceiver();
+  const webhook = `{ url: "${receiver.url}", secret: ${webhookSecret}, longest_pause: 1s }`;
+  const ledger = `{ flush_interval: 10ms, events: { webhook: ${webhook} } }`;
+  await using gateway = await startGateway({ sections: { models, ledger } });
+  const { account_id } = await keyOf(gateway);
+  for (let count = 0; count < 3; count += 1) expect((await call(gateway)).status).toBe(200);
+  const spent = await costOfRows(gateway);
+  const limit_usd = ((spent * 1.1) / nano).toFixed(9);
+  const { id } = await create(gateway, { account_id, limit_usd, period: "month" });
+  for (let count = 0; count < 3; count += 1) expect((await call(gateway)).status).toBe(429);
+  const exhausted = () => receiver.alerts.filter(({ type }) => type === "budget.exhausted");
+  await until(() => exhausted().length > 0);
+  expect(exhausted()).toMatchObject([{ data: { budget_id: id, limit_usd } }]);
+  expect(exhausted()[0]?.data["thresholds"]).not.toContain(100);
+  for (const [revision, share] of [10, 0.9].entries()) {
+    const changed = { revision: revision + 1, limit_usd: ((spent * share) / nano).toFixed(9) };
+    const answer = await gateway.admin("PATCH", `/admin/v1/budgets/${id}`, changed);
+    expect(answer.status).toBe(200);
+  }
+  expect((await call(gateway)).status).toBe(429);
+  await until(() => exhausted().length > 1);
+  expect(exhausted()[1]?.data).toMatchObject({ budget_id: id, thresholds: [50, 80, 100] });
+});

@@ -368,6 +368,33 @@ export function budgetContract(name: string, open: OpenGateways): void {
         expect(await stores.storedCalls.alertsOf(["req_1", "req_2"])).toEqual(first?.alerts ?? []);
       });
 
+      test("a budget that refuses is exhausted, once until it is raised, though it is not all spent", async () => {
+        const refusedBy = { id: "monthly", limitNano: 100 };
+        const refused = { ...at, costNano: 0, status: 429, refusedBy };
+        await stores.usage.insert([recordOf("req_1", { ...at, costNano: 90 })]);
+        expect(await delivered()).toEqual(["2026-11: 50,80 at 90"]);
+        await stores.usage.insert([recordOf("req_2", refused)]);
+        for (const each of gateways) await each.usage.insert([recordOf("req_3", refused)]);
+        await stores.usage.insert([recordOf("req_4", { ...at, costNano: 10 })]);
+        expect(await delivered()).toEqual(["2026-11: 100 at 90"]);
+        await raise(130);
+        // It was refused before the raise.
+        await stores.usage.insert([recordOf("req_5", refused)]);
+        expect(await delivered()).toEqual([]);
+        const again = { ...refused, refusedBy: { id: "monthly", limitNano: 130 } };
+        await stores.usage.insert([recordOf("req_6", again)]);
+        expect(await delivered()).toEqual(["2026-11: 100 at 100"]);
+      });
+
+      test("a new limit that is reached already is told with the next call", async () => {
+        await stores.usage.insert([recordOf("req_1", { ...at, costNano: 40 })]);
+        await raise(45);
+        const changed = budgetOf("monthly", { limitNano: 45, mode: "warn" });
+        await stores.control.change(({ budgets }) => budgets.judge(changed, now));
+        await stores.usage.insert([recordOf("req_2", { ...at, costNano: 0 })]);
+        expect(await delivered()).toEqual(["2026-11: 50,80 at 40"]);
+      });
+
       test("what a new price of stored calls reaches is told with the next call", async () => {
         await stores.usage.insert([recordOf("req_1", at)]);
         expect(await delivered()).toEqual([]);

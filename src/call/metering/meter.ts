@@ -1,5 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { exhaustedBudget } from "../../domain/errors/refusal.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { CallTiming } from "../../domain/tracing.ts";
 import type { Model } from "../../domain/model.ts";
@@ -337,7 +338,7 @@ export class Meter {
     return { prices, arrivedAt: this.arrivedAt, capacityClass, provisionedPool, askedTier };
   }
 
-  #record({ outcome, status, code }: CallEnd, { usage, source }: CountedUsage): UsageRecord {
+  #record({ outcome, status, code, error }: CallEnd, { usage, source }: CountedUsage): UsageRecord {
     const { call, model, dialect, isStreamed } = this.#subject;
     const { key } = call.caller;
     const { receivedAt } = call;
@@ -383,6 +384,7 @@ export class Meter {
       reservedTokens: admission?.reservedTokens,
       via: call.caller.via,
       charge: admission?.budgeted?.charge,
+      refusedBy: exhaustedBudget(error?.explanation?.budget),
     };
   }
 }

@@ -1,3 +1,4 @@
+import { isReached } from "../../domain/money/budget.ts";
 import { Calendar } from "../../domain/money/calendar.ts";
 import { usdOfNano } from "../../domain/money/usd.ts";
 import type { BudgetAlert } from "../../store/store.ts";
@@ -27,7 +28,8 @@ export function alertEventOf(alert: BudgetAlert) {
       mode: budget.mode,
       limit_usd: usdOfNano(budget.limitNano),
       spent_usd: usdOfNano(spentNano),
-      thresholds,
+      // A budget that refuses calls is exhausted, whatever is spent.
+      thresholds: thresholds.filter((threshold) => isReached(budget, threshold, spentNano)),
     },
   };
 }

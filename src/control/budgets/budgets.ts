@@ -106,6 +106,7 @@ function createBudget(budgets: BudgetOperations, services: AdminServices): Opera
       };
       await checkCount(transaction, budget);
       await transaction.budgets.insert(budget);
+      await transaction.budgets.judge(budget, now);
       await changing.audit(changeOf("budget", "create", { after: budget }));
       changing.touchesKeys();
       return show(budget);
@@ -132,7 +133,11 @@ function updateBudget(budgets: BudgetOperations): Operation {
         alerts: sorted(body.alerts ?? entity.alerts),
       };
     },
-    store: (transaction, wanted) => transaction.budgets.update(wanted),
+    async store({ budgets: stored }, wanted, now) {
+      const budget = await stored.update(wanted);
+      await stored.judge(budget, now);
+      return budget;
+    },
   });
 }
 

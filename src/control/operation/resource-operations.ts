@@ -190,7 +190,11 @@ export class ResourceOperations<Each extends Kind, View> {
       wanted(
         input: EntityInput<Entities[Each], View, z.output<Body>>,
       ): Promise<Entities[Each]> | Entities[Each];
-      store(transaction: ControlTransaction, wanted: Entities[Each]): Promise<Entities[Each]>;
+      store(
+        transaction: ControlTransaction,
+        wanted: Entities[Each],
+        now: number,
+      ): Promise<Entities[Each]>;
     },
   ): Operation {
     return this.change({
@@ -205,7 +209,7 @@ export class ResourceOperations<Each extends Kind, View> {
         changing.touchesKeys();
         // Without a difference, there is no new revision and no audit entry.
         if (isSameValue(before, wanted)) return show(before);
-        const after = await own.store(changing.transaction, wanted);
+        const after = await own.store(changing.transaction, wanted, changing.now);
         const entry = changeOf(this.#resource.kind, "update", { before, after });
         // Nothing of tokens and sessions is updated.
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion

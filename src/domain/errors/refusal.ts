@@ -122,6 +122,16 @@ export interface RefusedBudget extends Pick<
   readonly resetsAt: number | undefined;
 }
 
+/** Undefined if only calls under way fill the budget, or if the request alone would exceed it. */
+export function exhaustedBudget(
+  budget: RefusedBudget | undefined,
+): Pick<RefusedBudget, "id" | "limitNano"> | undefined {
+  if (budget === undefined) return undefined;
+  const { id, limitNano, spentNano, requestNano } = budget;
+  const isSpent = requestNano <= limitNano && spentNano + requestNano > limitNano;
+  return isSpent ? { id, limitNano } : undefined;
+}
+
 export interface RefusalFilter {
   /** Of the request. */
   readonly id?: string | undefined;

@@ -38,6 +38,15 @@ export function coversKey(
   return budget.applicationId === undefined || budget.applicationId === key.applicationId;
 }
 
+/** Whether so many percent of a limit are spent, exactly. */
+export function isReached(
+  { limitNano }: Pick<Budget, "limitNano">,
+  threshold: number,
+  spentNano: number,
+): boolean {
+  return BigInt(spentNano) * 100n >= BigInt(limitNano) * BigInt(threshold);
+}
+
 /** A period of a budget, told from the others by its id, such as `2026-11`, `2026-W48`, `2026-11-28`, `total`. */
 export interface PeriodTime {
   readonly id: string;

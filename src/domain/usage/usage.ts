@@ -1,5 +1,5 @@
 import type { Target } from "../model.ts";
-import type { Charge } from "../money/budget.ts";
+import type { Budget, Charge } from "../money/budget.ts";
 import type { CallRouting } from "./call-routing.ts";
 
 /** Tokens of one call, as an upstream reports them. */
@@ -104,6 +104,8 @@ export interface UsageRecord {
   readonly via?: CallOrigin | undefined;
   /** For the sums of budgets alone, not stored with the row. Undefined: it was under none. */
   readonly charge?: Charge | undefined;
+  /** The budget that had too little left for it, as it was then; for alerts alone, not stored. */
+  readonly refusedBy?: Pick<Budget, "id" | "limitNano"> | undefined;
 }
 
 /** A running call: what is known before it is sent to an upstream. */

@@ -1,12 +1,13 @@
 import { sql } from "kysely";
 import { Calendar } from "../../../domain/money/calendar.ts";
-import type { Budget, PeriodSpend } from "../../../domain/money/budget.ts";
+import { type Budget, isReached, type PeriodSpend } from "../../../domain/money/budget.ts";
 import type { StoredBudget } from "../../entities.ts";
 import { bumpKeys } from "../control/key-epochs.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
 import { present } from "../row.ts";
 import type { BudgetRow, Queries } from "../tables.ts";
-import { countStoredCalls, isReached, nextBudgetEpoch, spendOf } from "./spend.ts";
+import { noteAlerts } from "./note-alerts.ts";
+import { countStoredCalls, nextBudgetEpoch, spendOf } from "./spend.ts";
 
 interface BudgetFilter {
   readonly accountId?: string | undefined;
@@ -73,6 +74,12 @@ export class Budgets extends EntityTable<StoredBudget, BudgetRow, BudgetFilter> 
       await tellKeys(queries, { ...after, mode: "refuse" });
     }
     return after;
+  }
+
+  /** Notes what the limit of a new or changed budget makes reached already. */
+  async judge(budget: StoredBudget, now: number): Promise<void> {
+    const { id: periodId } = this.#calendar.periodAt(budget, now);
+    await noteAlerts(this.queries, [{ budget, periodId }], { now, areCorrections: true });
   }
 
   override async delete(id: string): Promise<boolean> {

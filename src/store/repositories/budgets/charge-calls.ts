@@ -5,7 +5,8 @@ import type { StoredBudget } from "../../entities.ts";
 import { namesOf, rowsOf } from "../row.ts";
 import type { Queries } from "../tables.ts";
 import { readBudget } from "./budgets.ts";
-import { type BudgetPeriodKey, isReached, spendOf } from "./spend.ts";
+import { type JudgedPeriod, noteAlerts } from "./note-alerts.ts";
+import type { BudgetPeriodKey } from "./spend.ts";
 
 /** The calls that a transaction has just stored. */
 export interface StoredCharges {
@@ -26,8 +27,7 @@ interface ChargedCall extends UsageRecord {
   readonly unpricedCalls?: number | undefined;
 }
 
-interface AddedSpend extends BudgetPeriodKey {
-  readonly budget: StoredBudget;
+interface AddedSpend extends BudgetPeriodKey, JudgedPeriod {
   readonly process: string;
   readonly endsAt: number | null;
   spentNano: number;
@@ -39,7 +39,16 @@ export async function chargeCalls(queries: Queries, charges: StoredCharges): Pro
   const budgets = await findBudgets(queries, charges.calls);
   if (budgets.length === 0) return;
   const added = addUp(budgets, charges);
-  if (added.length === 0) return;
+  const judged = [...added, ...refusing(budgets, charges)];
+  if (added.length > 0) await addSpend(queries, added, charges);
+  if (judged.length > 0) await noteAlerts(queries, judged, charges);
+}
+
+async function addSpend(
+  queries: Queries,
+  added: readonly AddedSpend[],
+  { epoch }: StoredCharges,
+): Promise<void> {
   await sql`
     insert into budget_spend (${namesOf(spendColumns)})
     select ${namesOf(spendColumns)} from ${rowsOf(
@@ -51,14 +60,27 @@ export async function chargeCalls(queries: Queries, charges: StoredCharges): Pro
         each.endsAt,
         each.spentNano,
         each.unpricedCalls,
-        charges.epoch,
+        epoch,
       ]),
     )} where true
     on conflict (budget_id, period_id, process) do update set
       spent_nano = budget_spend.spent_nano + excluded.spent_nano,
       unpriced_calls = budget_spend.unpriced_calls + excluded.unpriced_calls,
       changed_epoch = excluded.changed_epoch`.execute(queries);
-  await noteAlerts(queries, added, charges);
+}
+
+/** Budgets that had too little left for a call. One that was raised since then may have room again. */
+function refusing(
+  budgets: readonly StoredBudget[],
+  { calls, calendar }: StoredCharges,
+): readonly JudgedPeriod[] {
+  return calls.flatMap(({ refusedBy, startedAt }) => {
+    if (refusedBy === undefined) return [];
+    const budget = budgets.find(({ id }) => id === refusedBy.id);
+    if (budget === undefined || budget.limitNano > refusedBy.limitNano) return [];
+    const { id: periodId } = calendar.periodAt(budget, startedAt);
+    return [{ budget, periodId, isRefusing: true }];
+  });
 }
 
 const spendColumns = {
@@ -125,43 +147,3 @@ function addUp(
   }
   return [...sums.values()];
 }
-
-/** Judges what is spent now, all thresholds at once. The store keeps each to once in a period. */
-async function noteAlerts(
-  queries: Queries,
-  added: readonly AddedSpend[],
-  { now, areCorrections = false }: StoredCharges,
-): Promise<void> {
-  const reached: (readonly (string | number)[])[] = [];
-  for (const [periodId, ofPeriod] of Map.groupBy(added, (each) => each.periodId)) {
-    const budgets = new Map(ofPeriod.map(({ budget }) => [budget.id, budget]));
-    const spend = await spendOf(
-      queries,
-      [...budgets.keys()].map((budgetId) => ({ budgetId, periodId })),
-    );
-    for (const [id, { spentNano }] of spend) {
-      const budget = budgets.get(id);
-      if (budget === undefined) continue;
-      for (const threshold of budget.alerts) {
-        if (!isReached(budget, threshold, spentNano)) continue;
-        reached.push([id, periodId, threshold, now, budget.mode, budget.limitNano, spentNano]);
-      }
-    }
-  }
-  if (reached.length === 0) return;
-  const columns = namesOf(alertColumns);
-  await sql`
-    insert into budget_alerts (${columns}, is_rearmed, call_sequence)
-    select ${columns}, 0, (select max(sequence) from usage) + cast(${Number(areCorrections)} as bigint)
-    from ${rowsOf(alertColumns, reached)} where true on conflict do nothing`.execute(queries);
-}
-
-const alertColumns = {
-  budget_id: "text",
-  period_id: "text",
-  threshold: "bigint",
-  at: "bigint",
-  mode: "text",
-  limit_nano: "bigint",
-  spent_nano: "bigint",
-} as const;

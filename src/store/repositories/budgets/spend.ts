@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Budget, PeriodSpend, SpendNote, StoredSpend } from "../../../domain/money/budget.ts";
+import type { PeriodSpend, SpendNote, StoredSpend } from "../../../domain/money/budget.ts";
 import type { Calendar } from "../../../domain/money/calendar.ts";
 import type { StoredBudget } from "../../entities.ts";
 import { rowsOf } from "../row.ts";
@@ -135,13 +135,4 @@ function groupSpend(
     last.byProcess[process] = spentNano;
   }
   return found;
-}
-
-/** Whether so many percent of a limit are spent, exactly. */
-export function isReached(
-  { limitNano }: Pick<Budget, "limitNano">,
-  threshold: number,
-  spentNano: number,
-): boolean {
-  return BigInt(spentNano) * 100n >= BigInt(limitNano) * BigInt(threshold);
 }

@@ -67,7 +67,7 @@ function fits(value: SqlValue, type: ColumnTypes[string]): boolean {
 /** Values in the order of `callColumns`. */
 export function toValues(record: UsageRecord): readonly (string | number | null)[] {
   const { routing, cacheWriteTokens = 0, mayBeBilledTwice = false } = record;
-  const { charge: _, cacheWrite1hTokens = 0, ...stored } = record;
+  const { charge: _, refusedBy: _refused, cacheWrite1hTokens = 0, ...stored } = record;
   const kept = routing && JSON.stringify(keptRouting(routing));
   const row: Readonly<Record<string, string | number | boolean | undefined>> = {
     ...stored,
