@@ -134,4 +134,35 @@ describeWithValkey(() => {
     expect((await acquire(limits, "sixth", 90)).isAdmitted).toBe(true);
     client.close();
   });
+
+  test("what the server knows needs no leader, and what it does not know needs one", async () => {
+    const client = await clientOf(running.server);
+    await emptied(running.server);
+    const clock = new ManualClock({ monotonicMs: 1_000_000 });
+    const limits = await limitsOver(steeredBy(clock, client), { clock });
+    const periodId = budgets[0]?.period.id ?? "";
+    const tell = async (isComplete: boolean, byProcess: Record<string, number>) => {
+      clock.advance(2_000);
+      await limits.tick();
+      const spend = [{ budgetId: "budget", periodId, byProcess }];
+      const processes = [limits.process];
+      limits.hearSpend({ epoch: 1, isWhole: true, spend, isComplete, processes, silent: [] });
+    };
+    const acquire = async (callId: string, reserveNano: number) =>
+      limits.acquire({ callId, scopes, tokens: 1, budgets, reserveNano });
+    const unavailable = { explanation: { rule: "budgets_unavailable" } };
+    await tell(false, { killed: 40 });
+    expect(await acquire("first", 1).catch((error: unknown) => error)).toMatchObject(unavailable);
+    await tell(true, { killed: 60 });
+    expect((await acquire("second", 10)).isAdmitted).toBe(true);
+    // A note that was read before is late.
+    await tell(false, { killed: 40 });
+    expect(await acquire("third", 31)).toMatchObject({ dimension: "money" });
+    expect((await acquire("fourth", 30)).isAdmitted).toBe(true);
+    await running.server.command("DEL", hash);
+    await acquire("lost", 0);
+    await tell(false, { killed: 60 });
+    expect(await acquire("fifth", 1).catch((error: unknown) => error)).toMatchObject(unavailable);
+    client.close();
+  });
 });

@@ -173,7 +173,7 @@ export class ValkeyLimits implements LimitStore {
     let spend: SpendAsk | undefined;
     if (budgets !== undefined && reserveNano > 0) {
       // What is known here is less than what the server knows, and is enough when nothing is left.
-      const full = tally.refusal(budgets, reserveNano);
+      const full = tally.isKnown ? tally.refusal(budgets, reserveNano) : undefined;
       if (full !== undefined) return refusedByBudget(full, this.#stateOf(scopes), random);
       spend = this.#spend.ask(callId, budgets, reserveNano);
     }

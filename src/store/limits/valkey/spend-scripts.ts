@@ -9,8 +9,9 @@ const readMs = 500;
  * have spent and reserved since its start. Only the process writes it, always whole and with the number
  * of its command, so the next command repairs one that was lost, late or repeated. After any loss a new
  * generation begins, in which nothing is decided until every live process has told all of its own
- * again; what ended processes have spent is in the table by then, as the asking process knows it. A
- * process that ended may have left a reservation here, so its number becomes what the table has.
+ * again. What ended processes have spent is in the table by then, and written here as well, so later
+ * decisions need no complete table. One that ended may have left a reservation here, so a minute later
+ * its number becomes what the table has.
  *
  * Keys, from one of those of a script on: who has told, then for each budget the hash and a key that
  * remains when the hash is deleted.
@@ -74,7 +75,7 @@ local function spend(first, since)
   local live, writes, ended = {}, {}, {}
   for i = 1, takeNumber() do live[i] = take() end
   local n, told = generationOf(KEYS[first], since)
-  if not isComplete or noteAge + ${readMs} > now - n then return unknown end
+  if noteAge + ${readMs} > now - n then return unknown end
   for at = first + 1, #KEYS, 2 do
     local lifeMs, known, limit, request, text =
       takeNumber(), takeNumber(), takeNumber(), takeNumber(), take()
@@ -86,7 +87,9 @@ local function spend(first, since)
     end
     -- A later command of this process has come before.
     if numbersOf(numbers[process]) >= number then return unknown end
-    if tonumber(numbers['.n'] or nil) ~= n then
+    local isNew = tonumber(numbers['.n'] or nil) ~= n
+    if isNew then
+      if not isComplete then return unknown end
       for _, of in ipairs(live) do
         if tonumber(told[of] or nil) ~= n then return unknown end
       end
@@ -95,6 +98,9 @@ local function spend(first, since)
     for i = 1, takeNumber() do
       local of, stored = take(), takeNumber()
       local _, own, reserved = numbersOf(numbers[of])
+      if isNew and of ~= '' and not numbers[of] then
+        ended[#ended + 1] = { KEYS[at], of, '0 ' .. whole(stored) .. ' 0' }
+      end
       if of ~= '' then stored = math.max(own, stored) end
       sum, held, numbers[of] = sum + stored, held + reserved, nil
     end
