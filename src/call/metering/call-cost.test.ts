@@ -73,7 +73,9 @@ test("calls within a guarantee are paid by its units, at its own pool alone", ()
   expect(costOfCall(used(9, 9), pooled, terms("provisioned", "q")).costNano).toBe(27 + 45);
   expect(costOfCall(used(9, 9), pooled, terms("spillover", "p")).costNano).toBe(27 + 45);
   const unpriced = targetOf("other", { pool: "p" });
-  expect(costOfCall(used(9, 9), unpriced, terms("provisioned", "p")).costNano).toBe(0);
+  const ofUnits = costOfCall(used(9, 9), unpriced, terms("provisioned", "p"));
+  expect(ofUnits).toMatchObject({ costNano: 0, tier: "provisioned" });
+  expect(costOfCall(used(9, 9), pooled, terms("provisioned", "q")).tier).toBeUndefined();
   const paid = targetOf("paid", { pool: "p" });
   expect(costOfCall(used(50, 50), paid, terms("provisioned", "p")).costNano).toBe(1);
 });

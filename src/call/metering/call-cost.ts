@@ -23,6 +23,8 @@ export interface CallCost {
   readonly costNano: number | undefined;
   /** Undefined: no price was needed, or there was none. */
   readonly priceVersion: number | undefined;
+  /** That all requests were priced by; undefined: the standard one, or several. */
+  readonly tier?: string | undefined;
 }
 
 const nanoPerMicro = 1_000;
@@ -46,7 +48,7 @@ export function costOfCall(
   const perImage = found?.price.image;
   if (ofTokens.costNano === undefined || perImage === undefined) return ofTokens;
   const costNano = ofTokens.costNano + images * perImage * nanoPerMicro;
-  return { costNano, priceVersion: found?.version };
+  return { ...ofTokens, costNano, priceVersion: found?.version };
 }
 
 function costOfTokens(usage: TokenUsage, serving: Target | undefined, terms: CostTerms): CallCost {
@@ -54,13 +56,16 @@ function costOfTokens(usage: TokenUsage, serving: Target | undefined, terms: Cos
   if (requests === undefined) return costOfRequest(usage, usage.target ?? serving, terms);
   let costNano = 0;
   let priceVersion: number | undefined;
+  const tiers = new Set<string | undefined>();
   for (const request of requests) {
     const cost = costOfRequest(request, request.target ?? serving, terms);
     if (cost.costNano === undefined) return notPriced;
     costNano += cost.costNano;
     priceVersion = cost.priceVersion ?? priceVersion;
+    if (cost !== free) tiers.add(cost.tier);
   }
-  return { costNano, priceVersion };
+  const [tier] = tiers;
+  return { costNano, priceVersion, tier: tiers.size === 1 ? tier : undefined };
 }
 
 /** The most that it costs at one of the targets that have a price; undefined: none has. */
@@ -83,12 +88,13 @@ function costOfRequest(usage: TokenUsage, target: Target | undefined, terms: Cos
   const { prices, arrivedAt, askedTier } = terms;
   const isProvisioned = isOfUnits(target, terms);
   const found = prices.find(target.id, arrivedAt);
-  if (found === undefined) return isProvisioned ? free : notPriced;
+  if (found === undefined) return isProvisioned ? { ...free, tier: provisionedTier } : notPriced;
   const { price, version: priceVersion } = found;
   const isAsked = askedTier !== undefined && price.tiers?.[askedTier] !== undefined;
-  const tier = usage.serviceTier ?? (isAsked ? askedTier : undefined);
-  const costNano = costOf(usage, price, isProvisioned ? provisionedTier : tier);
-  return costNano === undefined ? notPriced : { costNano, priceVersion };
+  const ofAnswer = usage.serviceTier ?? (isAsked ? askedTier : undefined);
+  const tier = isProvisioned ? provisionedTier : ofAnswer;
+  const costNano = costOf(usage, price, tier);
+  return { costNano, priceVersion: costNano === undefined ? undefined : priceVersion, tier };
 }
 
 function isOfUnits({ pool }: Target, terms: CostTerms): boolean {

@@ -368,7 +368,7 @@ export class Meter {
       cachedInputTokens: usage.cachedInputTokens,
       cacheWriteTokens: usage.cacheWriteTokens || undefined,
       cacheWrite1hTokens: usage.cacheWrite1hTokens || undefined,
-      serviceTier: usage.serviceTier,
+      serviceTier: cost.tier ?? usage.serviceTier,
       costNano: cost.costNano,
       priceVersion: cost.priceVersion,
       usageSource: source,

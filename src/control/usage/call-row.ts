@@ -55,9 +55,8 @@ async function costPartsOf(
   const { priceVersion, target = "" } = record;
   const table = priceVersion === undefined ? undefined : await prices.find(priceVersion);
   const price = table?.targets[target]?.price;
-  const explained = explainCost(record, price);
-  if (price === undefined || explained === undefined) return null;
-  return partsOf(record, price, explained).map(({ tokenClass: item, tokens, rate }) => ({
+  if (price === undefined || explainCost(record, price) === undefined) return null;
+  return partsOf(record, price).map(({ tokenClass: item, tokens, rate }) => ({
     item,
     tokens,
     usd_per_million: usdOfMicro(rate),

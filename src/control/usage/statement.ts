@@ -126,9 +126,8 @@ class ModelCosts {
     const { costNano = 0, repricedNano = costNano } = call;
     this.#firstNano += BigInt(costNano);
     this.#adjustmentsNano += BigInt(repricedNano - costNano);
-    const explained = explainCost(call, listed?.price);
-    if (explained === undefined || listed === undefined) return;
-    for (const { tokenClass, tokens, rate } of partsOf(call, listed.price, explained)) {
+    if (listed === undefined || explainCost(call, listed.price) === undefined) return;
+    for (const { tokenClass, tokens, rate } of partsOf(call, listed.price)) {
       const sum = this.#classes.get(tokenClass);
       if (sum === undefined) continue;
       sum.tokens += tokens;

@@ -1,5 +1,5 @@
 import type { UsageRecord } from "../usage/usage.ts";
-import { costOf, provisionedTier, ratesOf } from "./cost.ts";
+import { costOf, ratesOf } from "./cost.ts";
 import type { Price } from "./price.ts";
 
 export const tokenClasses = [
@@ -27,41 +27,22 @@ export interface CostPart {
  */
 const mostRoundingNano = 1_000;
 
-/** A stored cost and the tier of the price that it is from. */
-export interface ExplainedCost {
-  readonly tier: string | undefined;
-  /** By the price, without the rounding of single requests. */
-  readonly costNano: number;
-}
-
 /**
- * Whether the tokens of a stored call have its cost by the price of its one target. A call that used
- * several targets, or was cut by a crash, is not explained: undefined.
+ * What the tokens of a stored call cost by the price of its one target, without the rounding of single
+ * requests. Undefined: its cost is another, as of a call that used several targets, or was cut by a
+ * crash.
  */
-export function explainCost(
-  call: UsageRecord,
-  price: Price | undefined,
-): ExplainedCost | undefined {
-  const { costNano: known, serviceTier, capacityClass } = call;
-  if (known === undefined || price === undefined) return undefined;
-  // Outside its own pool, a call within a guarantee has the price of any other.
-  const tiers = capacityClass === "provisioned" ? [provisionedTier, serviceTier] : [serviceTier];
-  for (const tier of tiers) {
-    const costNano = costOf(call, price, tier);
-    if (costNano === undefined || Math.abs(costNano - known) > mostRoundingNano) continue;
-    return { tier, costNano };
-  }
-  return undefined;
+export function explainCost(call: UsageRecord, price: Price | undefined): number | undefined {
+  const { costNano: known } = call;
+  const costNano = price && costOf(call, price, call.serviceTier);
+  if (known === undefined || costNano === undefined) return undefined;
+  return Math.abs(costNano - known) > mostRoundingNano ? undefined : costNano;
 }
 
 /** The parts of a cost that is explained; classes without tokens are left out. */
-export function partsOf(
-  call: UsageRecord,
-  price: Price,
-  { tier }: Pick<ExplainedCost, "tier">,
-): readonly CostPart[] {
+export function partsOf(call: UsageRecord, price: Price): readonly CostPart[] {
   const { inputTokens, cachedInputTokens: read, cacheWriteTokens: written = 0 } = call;
-  const rates = ratesOf(inputTokens, price, tier) ?? {};
+  const rates = ratesOf(inputTokens, price, call.serviceTier) ?? {};
   const written1h = Math.min(written, call.cacheWrite1hTokens ?? 0);
   const tokens = {
     input: [Math.max(0, inputTokens - read - written), rates.input],

@@ -1,5 +1,5 @@
 import type { UsageRecord } from "../usage/usage.ts";
-import { costOf, provisionedTier } from "./cost.ts";
+import { costOf } from "./cost.ts";
 import { explainCost } from "./cost-parts.ts";
 import type { Price } from "./price.ts";
 
@@ -12,17 +12,16 @@ export function repriced(
   before: Price | undefined,
   price: Price | undefined,
 ): Repriced {
-  const { costNano: known, serviceTier, capacityClass, routing, target } = call;
+  const { costNano: known, serviceTier: tier, routing, target } = call;
   if (target === undefined) return "not_explained";
   if (known === undefined) {
     // Its row has the tokens of all attempts.
     if (routing?.attempts.some(({ mayBeBilled }) => mayBeBilled) === true) return "not_explained";
     if (price === undefined) return "not_priced";
-    const tier = capacityClass === "provisioned" ? provisionedTier : serviceTier;
     return costOf(call, price, tier) ?? "not_priced";
   }
   const explained = explainCost(call, before);
   if (explained === undefined) return "not_explained";
-  const cost = price && costOf(call, price, explained.tier);
-  return cost === undefined ? "not_priced" : Math.max(0, cost + known - explained.costNano);
+  const cost = price && costOf(call, price, tier);
+  return cost === undefined ? "not_priced" : Math.max(0, cost + known - explained);
 }

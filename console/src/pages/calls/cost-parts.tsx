@@ -22,7 +22,7 @@ export function CostParts({ call }: { readonly call: CallDetail }) {
       {({ data }) => {
         const found = data.find(({ target }) => target === call.target);
         const rates = found?.price && ratesOf(found.price, call);
-        if (!rates) return <p>The table has no price of it any more.</p>;
+        if (!rates) return <p>Units pay for it, or the table has no price of it.</p>;
         const parts = partsOf(call, rates).filter(({ tokens }) => tokens > 0);
         return (
           <>
