@@ -103,9 +103,10 @@ export function dearestNano(
   const { call, model } = request;
   let dearest: number | undefined;
   const look = (of: Model): void => {
+    const billed = billedBy(of, tokens, request.work);
     for (const target of of.targets) {
       const isProvisioned = ownPool !== undefined && target.pool === ownPool;
-      const nano = nanoAt(target, { request, tokens, prices, isProvisioned });
+      const nano = nanoAt(target, { request, tokens: billed, prices, isProvisioned });
       if (nano !== undefined) dearest = Math.max(dearest ?? 0, nano);
     }
   };
@@ -127,12 +128,22 @@ export function provisionedNano(
 ): number {
   const { provisionedPool } = request.call.caller.key;
   let dearest = 0;
+  const billed = billedBy(request.model, tokens, request.work);
   for (const target of request.model.targets) {
     if (target.pool !== provisionedPool) continue;
-    const nano = nanoAt(target, { request, tokens, prices, isProvisioned: true });
+    const nano = nanoAt(target, { request, tokens: billed, prices, isProvisioned: true });
     dearest = Math.max(dearest, nano ?? 0);
   }
   return dearest;
+}
+
+/** A model reads no more than its window of each input, and no more is billed: see `boundsOf`. */
+function billedBy(
+  { contextWindow }: Model,
+  { inputTokens, outputTokens }: ReservedTokens,
+  { inputs }: PricedWork,
+): ReservedTokens {
+  return { inputTokens: Math.min(inputTokens, contextWindow * inputs), outputTokens };
 }
 
 /** Whether a target has a price for a call; without one, a call under budgets does not use it. */

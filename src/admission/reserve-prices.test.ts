@@ -87,6 +87,23 @@ describe("what a call reserves", () => {
     expect(isPriced("up/m", { arrivedAt: 1, serviceTier: "flex" }, book)).toBe(false);
   });
 
+  test("is no more input than the models read, each of its own window", () => {
+    const book = bookOf({ "up/m": { input: 1_000_000, output: 0 } });
+    const large = { inputTokens: 251_000, outputTokens: 0 };
+    const model = modelOf({ contextWindow: 200_000 });
+    const of = (inputs: number) =>
+      dearestNano(requestOf({ model, work: { inputs } }), large, { prices: book });
+    expect([of(1), of(2)]).toEqual([200_000_000, 251_000_000]);
+    const fallback = modelOf({ alias: "other", contextWindow: 250_000 });
+    const call = callOf();
+    const environment = { ...call.environment, models: new Map([["other", fallback]]) };
+    const request = requestOf({
+      model: { ...model, fallbacks: ["other"] },
+      call: { ...call, environment },
+    });
+    expect(dearestNano(request, large, { prices: book })).toBe(250_000_000);
+  });
+
   test("counts images that have a price of their own", () => {
     const request = requestOf({
       work: { inputs: 1, images: 3 },
