@@ -37,13 +37,12 @@ export function budgetRefusal(
     : isReserved
       ? `What is left of ${name} is reserved for requests under way.`
       : `${name.charAt(0).toUpperCase()}${name.slice(1)} is spent, or too little of it is left for this request.`;
-  const advice = isTooLarge
+  const end = isTooLarge
     ? "Please shorten the input, or set a smaller `max_completion_tokens` or `max_tokens`."
-    : isReserved
-      ? "Please try again when they have ended."
-      : resetsAt === undefined
-        ? "It does not reset."
-        : `It resets at ${resetsAt}.`;
+    : resetsAt === undefined
+      ? "It does not reset."
+      : `It resets at ${resetsAt}.`;
+  const advice = isReserved && !isTooLarge ? "Please try again when they have ended." : end;
   const raiser = raisers[budget.setBy];
   const message = [what, isOwn ? amounts : "", advice, `${raiser} can raise it.`];
   return new GatewayError("budget_exceeded", {
@@ -51,7 +50,7 @@ export function budgetRefusal(
     limits: {
       state: decision.state,
       nowMs: now,
-      ...(!isReserved && resetsAt !== undefined && { freeAtMs: period.endsAt }),
+      ...(!isReserved && !isTooLarge && resetsAt !== undefined && { freeAtMs: period.endsAt }),
     },
     headers: {
       ...rateLimitHeaders(decision.state),
@@ -62,10 +61,7 @@ export function budgetRefusal(
     explanation: {
       rule: "budget_exceeded",
       ...(request.model !== undefined && { model: request.model.alias }),
-      summary:
-        `${what} ${amounts} ` +
-        `${resetsAt === undefined ? "It does not reset." : `It resets at ${resetsAt}.`} ` +
-        `${raiser} can raise budget ${budget.id}.`,
+      summary: `${what} ${amounts} ${end} ${raiser} can raise budget ${budget.id}.`,
       budget: {
         id: budget.id,
         scope: budget.keyId === undefined ? (isOwn ? "application" : "account") : "key",

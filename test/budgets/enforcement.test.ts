@@ -141,7 +141,14 @@ test("a budget that only running calls fill is worth another try, and says so", 
   expect(await refused.text()).toContain("is reserved for requests under way");
   const tooLarge = await gateway.post("/v1/chat/completions", { ...hello, max_tokens: cap + 1 });
   expect(tooLarge.headers.get("x-should-retry")).toBe("false");
-  expect(await tooLarge.text()).toContain("Request too large for the monthly budget");
+  const told = await tooLarge.text();
+  expect(told).toContain("Request too large for the monthly budget");
+  // Waiting would not help.
+  expect(told).toContain("a smaller `max_completion_tokens`");
+  const callId = tooLarge.headers.get("x-request-id");
+  const explained = await (await gateway.admin("GET", `/admin/v1/refusals/${callId}`)).text();
+  expect(explained).toContain("a smaller `max_completion_tokens`");
+  for (const text of [told, explained]) expect(text).not.toContain("It resets at");
   await stream.text();
 });
 

@@ -65,6 +65,17 @@ test("an answer counts as the call's own bill, even if its row marks it", () => 
   expect(text).toEndWith("answered");
 });
 
+test("an interrupted call costs what was reserved for it, not what it is known to have used", () => {
+  const interrupted = {
+    ...plain,
+    outcome: "interrupted",
+    output_tokens: 0,
+    cost_usd: "0.011700000",
+  };
+  expect(formatCall(interrupted)).toContain("Cost         0.0117 USD, as reserved");
+  expect(formatCall(interrupted)).toContain("Output       0 tokens before the interruption");
+});
+
 test("a call without attempts is explained as such", () => {
   const routing = { candidates: [], attempts: [] };
   expect(formatCall({ ...plain, routing })).toEndWith("No target was tried.");

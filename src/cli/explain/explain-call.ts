@@ -21,6 +21,7 @@ export function formatCall(call: ReplyRecord): string {
     ? `The gateway refused this call. ${came} got ${status}. The reason is no longer kept: ` +
       "only the last 20 errors of each key (of frequent ones, fewer) are, until the gateway restarts."
     : `The gateway did not refuse this call. ${came} ${outcomes[of("outcome")] ?? "ended"}: ${status}.`;
+  const isInterrupted = call["outcome"] === "interrupted";
   const first = typeof call["first_event_ms"] === "number" ? `${of("first_event_ms")} ms` : "-";
   const facts = formatFacts([
     ["Key", of("key_id")],
@@ -34,7 +35,7 @@ export function formatCall(call: ReplyRecord): string {
       `${of("input_tokens")} tokens, ${of("cached_input_tokens")} of them cached, ` +
         `${of("cache_write_tokens")} written to the cache`,
     ],
-    ["Output", `${of("output_tokens")} tokens`],
+    ["Output", `${of("output_tokens")} tokens${isInterrupted ? " before the interruption" : ""}`],
     ["Cost", formatCost(call)],
     ["Count", sources[of("usage_source")] ?? "-"],
     ["Duration", `${of("duration_ms")} ms, first event after ${first}`],
@@ -47,6 +48,9 @@ export function formatCall(call: ReplyRecord): string {
 function formatCost(call: ReplyRecord): string {
   const { cost_usd: cost, repriced_usd: repriced, price_version: version } = call;
   if (typeof cost !== "string") return "not priced: something that it used has no price";
+  if (call["outcome"] === "interrupted" && typeof repriced !== "string") {
+    return `${shortUsd(cost)} USD, as reserved: what it really used is not known`;
+  }
   const parts = Array.isArray(call["cost_parts"]) ? readRecords(call, "cost_parts") : [];
   const rates = parts.map((part) => {
     const item = String(cellOf(part, "item")).replaceAll("_", " ");

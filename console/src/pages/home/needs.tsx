@@ -18,7 +18,7 @@ const kinds: Readonly<Record<Kind, readonly [words: string, path: string | typeo
   process_spool_filling: ["Spool fills up", "/gateways"],
   pool_oversold: ["Pool oversold", "/pools"],
   target_throttled: ["Target throttled", "/targets"],
-  budget_near_limit: ["Budget nearly spent", "/budgets"],
+  budget_near_limit: ["Budget at its limit", "/budgets"],
   key_near_limit: ["Key near its limit", toKey],
   key_expires: ["Key expires", toKey],
   token_expires: ["Token expires", "/access"],
