@@ -80,6 +80,22 @@ test("a file that fails to open is not damage: its rows are stored once it opens
   expect(filesOf(folder, ".damaged")).toEqual([]);
 });
 
+test("a file that never opens is not waited for", async () => {
+  using folder = new TestFolder();
+  await leaveRows(folder, 3);
+  const [left = ""] = filesOf(folder, ".spool");
+  const { ledger } = setUp(folder);
+  const open = keepFromOpening(left);
+  for (let tries = 0; tries < 29; tries += 1) await ledger.flush().catch(() => undefined);
+  expect(ledger.isBehind).toBe(true);
+  await ledger.flush().catch(() => undefined);
+  expect(ledger.isBehind).toBe(false);
+  open();
+  await ledger.flush();
+  await ledger.flush();
+  expect([ledger.isBehind, ledger.isReplaying]).toEqual([false, false]);
+});
+
 test("while a file fails to open, new rows are stored without a backoff", async () => {
   using folder = new TestFolder();
   await leaveRows(folder, 3);

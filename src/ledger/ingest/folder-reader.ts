@@ -61,6 +61,8 @@ interface OpenCall {
   delivered: Delivered | undefined;
 }
 
+const openTriesAwaited = 30;
+
 /** Reads the spool of one process in order, and removes its files once they are stored. */
 export class FolderReader {
   readonly #options: FolderReaderOptions;
@@ -75,6 +77,7 @@ export class FolderReader {
   /** The oldest file that was not read completely. */
   #reading: ReadSegment | undefined;
   #reader: RecordReader | undefined;
+  #openTries = 0;
   #lastNumber = -1;
   /** Ended calls read so far in the current file. */
   #closes = 0;
@@ -98,9 +101,12 @@ export class FolderReader {
     return this.#hasEnded && this.#segments.length > 0;
   }
 
-  /** Whether a process that ended may have left calls that are not stored. */
+  /**
+   * Whether a process that ended may have left calls that are not stored. Nobody waits for a file that
+   * fails to open again and again.
+   */
   get isBehind(): boolean {
-    return this.#hasEnded && !this.#isWhollyStored;
+    return this.#hasEnded && !this.#isWhollyStored && this.#openTries < openTriesAwaited;
   }
 
   /** Size of the files that a process has left. */
@@ -243,7 +249,9 @@ export class FolderReader {
   #step(segment: ReadSegment, rows: UsageRecord[]): boolean {
     const isSealed = this.#hasEnded || segment !== this.#segments.at(-1);
     this.#reader ??= new RecordReader(segment.path);
+    this.#openTries += 1;
     const record = this.#reader.next(isSealed);
+    this.#openTries = 0;
     switch (record?.kind) {
       case "open":
         this.#opened(record.id, record.line, segment);

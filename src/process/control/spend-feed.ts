@@ -21,6 +21,8 @@ export interface SpendFeedOptions {
 }
 
 const lookIntervalMs = 1_000;
+/** All is told again then: periods end, and budgets are deleted. */
+const wholeIntervalMs = 3_600_000;
 /** Until all is known, calls under budgets that refuse wait for it. */
 const hastyIntervalMs = 100;
 
@@ -31,6 +33,7 @@ export class SpendFeed {
   readonly #looking = new Coalesced(() => this.#look());
   #running: Promise<void> | undefined;
   #epoch = 0;
+  #wholeAtMs = -Infinity;
   #isComplete = false;
 
   constructor(options: SpendFeedOptions) {
@@ -71,7 +74,9 @@ export class SpendFeed {
     const { store, clock, rows, state, tell } = this.#options;
     // Before the spend is read: what was stored by then is in it.
     const counted = whoCounts(rows(), state());
-    const told = await store.since(this.#epoch, clock.now());
+    const isDue = clock.monotonic() - this.#wholeAtMs >= wholeIntervalMs;
+    const told = await store.since(isDue ? 0 : this.#epoch, clock.now());
+    if (told.isWhole) this.#wholeAtMs = clock.monotonic();
     this.#epoch = told.epoch;
     this.#isComplete = counted.isComplete;
     tell({ ...told, ...counted });

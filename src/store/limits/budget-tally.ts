@@ -63,6 +63,8 @@ export class BudgetTally {
   readonly #reservations = new Map<string, Reservation>();
   /** By the key of a budget's period. */
   #stored = new Map<string, Readonly<Record<string, number>>>();
+  /** What was spent when the whole table had nothing of it. So it is still when a budget was deleted. */
+  #missing: ReadonlyMap<string, number> = new Map();
   /** By process. */
   readonly #before = new Map<string, Before>();
   readonly #callsBefore = new Map<string, CallBefore>();
@@ -100,10 +102,15 @@ export class BudgetTally {
       const { storedSinceMs = Infinity } = before;
       if (nowMs - storedSinceMs > keptAfterStoredMs) this.#before.delete(process);
     }
-    for (const [key, { scope, reservedNano }] of this.#tallies) {
+    const missing = new Map<string, number>();
+    for (const [key, { scope, spentNano, reservedNano }] of this.#tallies) {
+      if (reservedNano > 0) continue;
       const isOver = scope.period.endsAt + keptAfterEndMs < nowMs;
-      if (isOver && reservedNano === 0) this.#tallies.delete(key);
+      const isMissing = note.isWhole && !this.#stored.has(key);
+      if (isMissing) missing.set(key, spentNano);
+      if (isOver || (isMissing && this.#missing.get(key) === spentNano)) this.#tallies.delete(key);
     }
+    if (note.isWhole) this.#missing = missing;
   }
 
   /** What the database has, by process. */
