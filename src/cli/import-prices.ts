@@ -44,7 +44,9 @@ function importPrices(path: string, typed: ImportTyped, io: CommandIo): number {
   const config = typed.all === true ? undefined : readConfig(typed, io);
   const chosen = config === undefined ? parsed : chosenFor(config, parsed, io);
   const written = entries.filter((_, index) => chosen.some((price) => price === parsed[index]));
-  for (const [reason, count] of unmapped) io.report(`left out: ${count} ${reason}`);
+  for (const [reason, names] of unmapped) {
+    io.report(`left out: ${names.length} ${reason}: ${firstOf(names)}`);
+  }
   io.report(`${written.length} prices of ${entries.length} in the list`);
   const digest = new Bun.CryptoHasher("sha256").update(text).digest("hex");
   const day = new Date(io.clock.now()).toISOString().slice(0, 10);
@@ -55,6 +57,14 @@ function importPrices(path: string, typed: ImportTyped, io: CommandIo): number {
   if (typed.output === undefined) io.print(section.trimEnd());
   else writeFileSync(typed.output, section);
   return exitCodes.ok;
+}
+
+const shownNames = 5;
+
+function firstOf(names: readonly string[]): string {
+  const more = names.length - shownNames;
+  const shown = names.slice(0, shownNames).join(", ");
+  return more > 0 ? `${shown} and ${more} more` : shown;
 }
 
 function converted(path: string, text: string) {

@@ -24,6 +24,18 @@ describe("accounts", () => {
     expect((await folder.json("accounts", "show", "First Shop"))["disabled_at"]).toBeNull();
   });
 
+  test("have several budgets for the same only if that is told", async () => {
+    await folder.json("accounts", "create", "Saver");
+    const create = (...more: string[]) =>
+      folder.run("budgets", "create", "--account", "Saver", "--limit-usd", "5", ...more);
+    expect((await create("--period", "month")).errors).not.toContain("already");
+    expect((await create("--period", "week")).errors).not.toContain("already");
+    expect((await create("--period", "month", "--model", "alias")).errors).not.toContain("already");
+    expect((await create("--period", "month")).errors).toMatch(
+      /\nSaver already has bgt_\w+ of 5\.000000000 USD for the same calls and period, and both apply/,
+    );
+  });
+
   test("are listed in pages, as a table with the place where it goes on", async () => {
     for (const name of ["Page A", "Page B"]) await folder.json("accounts", "create", name);
     const first = await folder.run("accounts", "list", "--limit", "1");

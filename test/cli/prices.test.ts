@@ -94,8 +94,21 @@ test("a restart publishes nothing, and the offline command line reads the same p
   expect(await versions()).toHaveLength(2);
 });
 
+test("what differs is told of the prices in use, not of those that begin later", async () => {
+  const now = { ...sonnet, input: 3.63, output: 16.5 };
+  await folder.write("sluice.yaml", file([now, { ...now, input: 4, valid_from: "2099-01-01" }]));
+  gateway.signal("SIGHUP");
+  await until(async () => (await versions()).length === 3);
+  expect(await folder.json("prices", "diff")).toMatchObject({ from: 1, to: 2 });
+  const later = await folder.json("prices", "diff", "--to", "3");
+  expect(later).toMatchObject({ from: 2, to: 3, changes: [{ from: "3.63", to: "4" }] });
+});
+
 test("LiteLLM's list becomes a section for the targets of a configuration", async () => {
   const list = {
+    ...Object.fromEntries(
+      [1, 2, 3, 4, 5, 6].map((number) => [`gemini-${number}`, { litellm_provider: "vertex_ai" }]),
+    ),
     "eu.anthropic.claude-sonnet-4-6": {
       litellm_provider: "bedrock_converse",
       mode: "chat",
@@ -121,6 +134,9 @@ test("LiteLLM's list becomes a section for the targets of a configuration", asyn
   expect(exitCode).toBe(0);
   expect(errors).toContain("vllm/llama: not in the list\n");
   expect(errors).toContain("1 prices of 2 in the list");
+  expect(errors).toContain(
+    "left out: 6 of other providers: gemini-1, gemini-2, gemini-3, gemini-4, gemini-5 and 1 more\n",
+  );
   expect(output).toMatch(
     /^# Converted from list\.json on \d{4}-\d\d-\d\d, SHA-256 [0-9a-f]{64}\.\n/,
   );

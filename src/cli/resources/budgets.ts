@@ -1,7 +1,8 @@
 import type { FieldTexts } from "../verbs/fields.ts";
 import { readCount, readList } from "../verbs/read-values.ts";
+import type { VerbCall } from "../verbs/verb.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
-import { readPart, readText, type ReplyRecord } from "../output/reply-fields.ts";
+import { readPart, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
 
 const texts: FieldTexts = {
   limit_usd: { value: "5.00" },
@@ -22,7 +23,7 @@ export const budgets: ResourceSpec = {
       name: "create",
       operation: "createBudget",
       texts,
-      notes: (_, answer) => [noteOf(answer)],
+      notes: notesOn,
       examples: [
         'budgets create --account "Example Shop" --limit-usd 5 --period month',
         "budgets create --application search --limit-usd 20 --period week --mode warn",
@@ -41,8 +42,9 @@ export const budgets: ResourceSpec = {
         { title: "LIMIT USD", of: "limit_usd" },
         { title: "SPENT USD", of: "state.spent_usd" },
         { title: "%", of: "state.percent" },
-        { title: "UNTIL", of: "state.ends_at" },
-        { title: "RUNS OUT", of: "state.runs_out_at" },
+        { title: "UNTIL (UTC)", of: "state.ends_at" },
+        { title: "RUNS OUT (UTC)", of: "state.runs_out_at" },
+        { title: "ZONE", of: "time_zone" },
         "set_by",
       ],
       whenEmpty: "No budgets found.",
@@ -68,8 +70,24 @@ function ownerOf(budget: ReplyRecord): string {
   return String(key ?? application ?? account);
 }
 
-function noteOf(answer: ReplyRecord): string {
+/** What is spent already, and earlier budgets for the same: a second one replaces none. */
+async function notesOn({ client }: VerbCall, answer: ReplyRecord): Promise<readonly string[]> {
   const state = readPart(answer, "state") ?? {};
   const since = readText(state, "starts_at").slice(0, 10);
-  return `Calls since ${since} count: ${readText(state, "spent_usd")} USD are spent.`;
+  const subject = answer["key_id"] ?? answer["application_id"] ?? answer["account_id"];
+  const name = ["key_id", "application_id", "account_id"].find((each) => answer[each] === subject);
+  const query = { [name ?? "account_id"]: String(subject), limit: 500 };
+  const list = readRecords(await client.request("GET", "/budgets", { query }), "data");
+  const same = ["account_id", "application_id", "key_id", "model", "period"];
+  const earlier = list.filter(
+    (each) => each["id"] !== answer["id"] && same.every((field) => each[field] === answer[field]),
+  );
+  return [
+    `Calls since ${since} count: ${readText(state, "spent_usd")} USD are spent.`,
+    ...earlier.map(
+      ({ id, limit_usd: limit }) =>
+        `${ownerOf(answer)} already has ${String(id)} of ${String(limit)} USD for the same calls and ` +
+        "period, and both apply. `sluice budgets update` changes a budget, `delete` removes it.",
+    ),
+  ];
 }

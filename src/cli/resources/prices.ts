@@ -46,8 +46,11 @@ export const prices: ResourceSpec = {
       summary: "Show what differs between two versions of the prices",
       only: [],
       options: [
-        ["--from <version>", "The earlier version. Default: the one before the other."],
-        ["--to <version>", "The later version. Default: the newest."],
+        [
+          "--from <version>",
+          "The earlier version. Default: the one that applied before the other.",
+        ],
+        ["--to <version>", "The later version. Default: the one in use."],
       ],
       run: showDiff,
       examples: ["prices diff", "prices diff --from 3 --to 5"],
@@ -88,9 +91,9 @@ function notesOn(answer: ReplyRecord, now: string): readonly string[] {
 async function showDiff({ client, io, options, isJson }: VerbCall): Promise<number> {
   const read = async (version: number): Promise<ReplyRecord> =>
     readRecord(await client.request("GET", "/prices", { query: { version: String(version) } }));
-  const newest = Number(readRecords(await read(0), "versions")[0]?.["version"] ?? 0);
-  const to = versionOf(options["to"]) ?? newest;
-  const from = versionOf(options["from"]) ?? to - 1;
+  const inUse = await read(0);
+  const to = versionOf(options["to"]) ?? Number(inUse["version"] ?? 0);
+  const from = versionOf(options["from"]) ?? versionBefore(to, readRecords(inUse, "versions"));
   if (from < 1) {
     io.print("There is no earlier version.");
     return exitCodes.ok;
@@ -110,6 +113,17 @@ async function showDiff({ client, io, options, isJson }: VerbCall): Promise<numb
     io.print(formatRecords(columns, rows));
   }
   return exitCodes.ok;
+}
+
+/** The last one that began before; 0: there is none. */
+function versionBefore(version: number, versions: readonly ReplyRecord[]): number {
+  const beginOf = (each: ReplyRecord | undefined): string => String(each?.["valid_from"] ?? "");
+  const begin = beginOf(versions.find((each) => each["version"] === version));
+  const earlier = versions
+    .filter((each) => each["withdrawn_at"] === null && each["version"] !== version)
+    .filter((each) => beginOf(each) < begin)
+    .toSorted((one, other) => beginOf(other).localeCompare(beginOf(one)));
+  return Number(earlier[0]?.["version"] ?? 0);
 }
 
 function versionOf(text: unknown): number | undefined {

@@ -6,6 +6,7 @@ import { readFields } from "../verbs/run-verb.ts";
 import type { FieldTexts } from "../verbs/fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
+import { readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import { costText } from "../output/usd.ts";
 import { largestGroupLimit, showUsageReport } from "./usage-report.ts";
 
@@ -60,6 +61,7 @@ export const usage: ResourceSpec = {
         { title: "MS", of: "duration_ms" },
       ],
       whenEmpty: "No calls found.",
+      notes: (_, answer) => repricedNotes(readRecords(answer, "data")),
       examples: ["usage calls --application search --outcome failed --since 1h"],
     },
     {
@@ -71,6 +73,15 @@ export const usage: ResourceSpec = {
     },
   ],
 };
+
+function repricedNotes(calls: readonly ReplyRecord[]): readonly string[] {
+  const repriced = calls.filter(({ repriced_usd: cost }) => typeof cost === "string");
+  if (repriced.length === 0) return [];
+  return [
+    `${repriced.length} of them were priced again: USD is their first cost, \`--json\` has both, and ` +
+      "sums have the new one.",
+  ];
+}
 
 async function showSums(call: VerbCall): Promise<number> {
   const { client, io, isJson, verb } = call;

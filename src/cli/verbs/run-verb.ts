@@ -95,7 +95,7 @@ export async function showAnswer(call: VerbCall, answer: ReplyRecord): Promise<n
   if (isJson) io.print(JSON.stringify(answer));
   else {
     show(call, answer);
-    for (const note of verb.spec.notes?.(call, answer) ?? []) io.report(note);
+    for (const note of (await verb.spec.notes?.(call, answer)) ?? []) io.report(note);
     const receipt = verb.spec.hasReceipt === true ? await receiptNotes(client, answer) : [];
     for (const note of receipt) io.report(note);
   }

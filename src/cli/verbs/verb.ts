@@ -38,7 +38,10 @@ export interface VerbSpec {
   /** The end of a sentence to print instead of the answer: `is deleted.`. */
   readonly done?: string;
   readonly show?: (call: VerbCall, answer: ReplyRecord) => void;
-  readonly notes?: (call: VerbCall, answer: ReplyRecord) => readonly string[];
+  readonly notes?: (
+    call: VerbCall,
+    answer: ReplyRecord,
+  ) => readonly string[] | Promise<readonly string[]>;
   /** Whether the answer tells how many processes have applied a change of keys. */
   readonly hasReceipt?: boolean;
   readonly exitCode?: (answer: ReplyRecord) => number;

@@ -74,10 +74,12 @@ test("reads scopes of Bedrock, and does not take the global price for that of a 
     ["amazon.nova-x", undefined, "3"],
     ["amazon.nova-x", "us", "3"],
   ]);
-  expect(unmapped).toEqual({ "of commitments and fine-tuned models": 1 });
+  expect(unmapped).toEqual({
+    "of commitments and fine-tuned models": ["bedrock/eu-west-1/1-month-commitment/amazon.nova-x"],
+  });
 });
 
-test("counts what it leaves out, and takes no price of 0 for one", () => {
+test("names what it leaves out, and takes no price of 0 for one", () => {
   const none = '"input_cost_per_token": 0.0, "output_cost_per_token": 0.0';
   const models = {
     sample_spec: of("openai", rates),
@@ -91,10 +93,10 @@ test("counts what it leaves out, and takes no price of 0 for one", () => {
   const { entries, unmapped } = convert(models);
   expect(entries.map(({ model }) => model)).toEqual(["gpt-y", "embed-x"]);
   expect(unmapped).toEqual({
-    "of other providers": 1,
-    "of other modes than chat and embedding": 1,
-    "without a price per token": 1,
-    "named a second time": 1,
+    "of other providers": ["gemini-x"],
+    "of other modes than chat and embedding": ["dall-e"],
+    "without a price per token": ["gpt-free"],
+    "named a second time": ["gpt-y"],
   });
   expect(() => convertPrices("prices: []")).toThrow(SyntaxError);
 });

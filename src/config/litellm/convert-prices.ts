@@ -4,25 +4,27 @@ import { decimalUnits, usdOfMicro } from "../../domain/money/usd.ts";
 /** LiteLLM's list of prices as entries of the section `prices`. */
 export interface ConvertedPrices {
   readonly entries: readonly JsonObject[];
-  /** How many models were left out, by the reason. */
-  readonly unmapped: ReadonlyMap<string, number>;
+  /** Models that were left out, by the reason. */
+  readonly unmapped: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Reads the list. Throws a `SyntaxError` if it is no JSON. */
 export function convertPrices(text: string): ConvertedPrices {
   const list = parseTexts(text);
-  const unmapped = new Map<string, number>();
-  const leaveOut = (reason: string): void => {
-    unmapped.set(reason, (unmapped.get(reason) ?? 0) + 1);
+  const unmapped = new Map<string, string[]>();
+  const leaveOut = (reason: string, name: string): void => {
+    const names = unmapped.get(reason);
+    if (names === undefined) unmapped.set(reason, [name]);
+    else names.push(name);
   };
   const entries = new Map<string, PriceEntry>();
   for (const [name, model] of Object.entries(isObject(list) ? list : {})) {
     if (name === "sample_spec" || !isObject(model)) continue;
     const entry = entryOf(name, model);
-    if (typeof entry === "string") leaveOut(entry);
+    if (typeof entry === "string") leaveOut(entry, name);
     else {
       const key = JSON.stringify([entry.provider, entry.model, entry.scope]);
-      if (entries.has(key)) leaveOut("named a second time");
+      if (entries.has(key)) leaveOut("named a second time", name);
       else entries.set(key, entry);
     }
   }
