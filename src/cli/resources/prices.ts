@@ -6,6 +6,7 @@ import {
   readPart,
   readRecord,
   readRecords,
+  readText,
   type ReplyRecord,
 } from "../output/reply-fields.ts";
 import type { VerbCall } from "../verbs/verb.ts";
@@ -117,8 +118,10 @@ async function showDiff({ client, io, options, isJson }: VerbCall): Promise<numb
 
 /** The last one that began before; 0: there is none. */
 function versionBefore(version: number, versions: readonly ReplyRecord[]): number {
-  const beginOf = (each: ReplyRecord | undefined): string => String(each?.["valid_from"] ?? "");
-  const begin = beginOf(versions.find((each) => each["version"] === version));
+  const of = versions.find((each) => each["version"] === version);
+  if (of === undefined) return 0;
+  const beginOf = (each: ReplyRecord): string => readText(each, "valid_from");
+  const begin = beginOf(of);
   const earlier = versions
     .filter((each) => each["withdrawn_at"] === null && each["version"] !== version)
     .filter((each) => beginOf(each) < begin)

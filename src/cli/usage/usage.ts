@@ -74,12 +74,12 @@ export const usage: ResourceSpec = {
   ],
 };
 
-function repricedNotes(calls: readonly ReplyRecord[]): readonly string[] {
+export function repricedNotes(calls: readonly ReplyRecord[]): readonly string[] {
   const repriced = calls.filter(({ repriced_usd: cost }) => typeof cost === "string");
   if (repriced.length === 0) return [];
   return [
-    `${repriced.length} of them were priced again: USD is their first cost, \`--json\` has both, and ` +
-      "sums have the new one.",
+    `${repriced.length} of them ${repriced.length === 1 ? "was" : "were"} priced again: USD is the first ` +
+      "cost, `--json` has both, and sums have the new one.",
   ];
 }
 
