@@ -121,10 +121,8 @@ function versionBefore(version: number, versions: readonly ReplyRecord[]): numbe
   const of = versions.find((each) => each["version"] === version);
   if (of === undefined) return 0;
   const beginOf = (each: ReplyRecord): string => readText(each, "valid_from");
-  const begin = beginOf(of);
   const earlier = versions
-    .filter((each) => each["withdrawn_at"] === null && each["version"] !== version)
-    .filter((each) => beginOf(each) < begin)
+    .filter((each) => each["withdrawn_at"] === null && beginOf(each) < beginOf(of))
     .toSorted((one, other) => beginOf(other).localeCompare(beginOf(one)));
   return Number(earlier[0]?.["version"] ?? 0);
 }
