@@ -248,6 +248,9 @@ describeWithValkey(() => {
     await everyProcessDecides(gateway);
     const left = limitNano - (await costOfRows(gateway));
     expect(await fitting(gateway, 60)).toBe(Math.floor(left / (reservedUsd * nano)));
+    // Each process has refused some, and whichever is asked tells of all.
+    const refusals = await gateway.admin("GET", "/admin/v1/refusals?limit=100");
+    expect(await refusals.text()).toContain('"model":null,"period":"month"');
     await server.command("FLUSHALL");
     // Until every process has told what it has spent, nobody decides.
     await everyProcessDecides(gateway);

@@ -151,6 +151,6 @@ test("a budget of which more than 80 % is spent is told to those who may see it"
   expect(await needs({ as: holderOf("acct_other") })).toEqual([]);
   await spend("c", 5_850_000_000);
   expect(await needs()).toMatchObject([
-    { what: "All of 5.00 USD is spent, 197 %. Calls are refused. Set by an operator." },
+    { what: "All of 5.00 USD is spent, 197 %. Calls beyond it are refused. Set by an operator." },
   ]);
 });

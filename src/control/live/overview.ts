@@ -181,15 +181,14 @@ async function needsOfBudgets(
     if (spentNano <= limitNano * nearlyFullShare) continue;
     const of = keyId ?? applicationId ?? `account ${await nameOf(budget.accountId)}`;
     const percent = Math.floor((100 * spentNano) / limitNano);
-    const isSpent = percent >= 100;
-    const refuses = isSpent ? "Calls are refused." : "Calls beyond it are refused.";
-    const then = mode === "refuse" ? refuses : "It only warns.";
+    const then = mode === "refuse" ? "Calls beyond it are refused." : "It only warns.";
     const who = setBy === "operator" ? "an operator" : "the account holder";
     // At least cents.
     const limit = usdOfNano(limitNano).replace(/0{1,7}$/, "");
-    const spent = isSpent
-      ? `All of ${limit} USD is spent, ${percent} %.`
-      : `${percent} % of ${limit} USD is spent.`;
+    const spent =
+      percent >= 100
+        ? `All of ${limit} USD is spent, ${percent} %.`
+        : `${percent} % of ${limit} USD is spent.`;
     const what = `${spent} ${then} Set by ${who}.`;
     needs.push(need("budget_near_limit", { id, name: of }, what));
   }

@@ -75,9 +75,8 @@ function refusing(
   { calls, calendar }: StoredCharges,
 ): readonly JudgedPeriod[] {
   return calls.flatMap(({ refusedBy, startedAt }) => {
-    if (refusedBy === undefined) return [];
-    const budget = budgets.find(({ id }) => id === refusedBy.id);
-    if (budget === undefined || budget.limitNano > refusedBy.limitNano) return [];
+    const budget = budgets.find(({ id }) => id === refusedBy?.id);
+    if (budget === undefined || budget.limitNano > (refusedBy?.limitNano ?? 0)) return [];
     const { id: periodId } = calendar.periodAt(budget, startedAt);
     return [{ budget, periodId, isRefusing: true }];
   });
