@@ -104,7 +104,7 @@ describe("a kind of upstream that is added to the list", () => {
   test("is unknown to a list without it", () => {
     const result = parseConfig(fileWith({}), source);
     expect(result.ok ? "" : formatProblems("file", result.problems)).toContain(
-      "upstreams.valley.kind: must be one of: openai (OpenAI's, spoken by many servers, and by Azure with base_url, api_key_header",
+      "upstreams.valley.kind: must be one of: openai (OpenAI's, spoken by many servers: `profile` names those that Sluice knows)",
     );
   });
 });
