@@ -84,8 +84,17 @@ function columnsFor(ofAll: boolean): readonly Column<BudgetView>[] {
     ],
     ["Spent", (budget) => <Spent budget={budget} />],
     ["Left", ({ state }) => <Cost usd={state.left_usd} />, "number"],
-    ["Until", ({ state }) => <Time at={state.ends_at} none="for ever" />],
-    ["At this pace", (budget) => <Pace budget={budget} />],
+    [
+      "Until",
+      (budget) => (
+        <>
+          <Time at={budget.state.ends_at} none="for ever" />
+          <p>
+            <Pace budget={budget} />
+          </p>
+        </>
+      ),
+    ],
     ["Beyond it", ({ mode }) => (mode === "refuse" ? "calls are refused" : "events tell"), "wide"],
   ];
 }
