@@ -19,6 +19,9 @@ export function openStores(url: string, clock: Clock, options: Options = {}) {
     clock,
     isFaultOfData,
     onDropped,
+    async keepBudgets(queries) {
+      await sql`select value from epochs where name = 'budgets' for share`.execute(queries);
+    },
     now: () => serverTime,
     watchKeys: (watcher) => new NoticeListener({ connection: { url }, clock, watcher }),
   });

@@ -6,14 +6,14 @@ import { namesOf, rowsOf } from "../row.ts";
 import type { Queries } from "../tables.ts";
 import { readBudget } from "./budgets.ts";
 import { type JudgedPeriod, noteAlerts } from "./note-alerts.ts";
-import type { BudgetPeriodKey } from "./spend.ts";
+import { type BudgetPeriodKey, nextBudgetEpoch } from "./spend.ts";
 
 /** The calls that a transaction has just stored. */
 export interface StoredCharges {
   readonly calls: readonly ChargedCall[];
   readonly calendar: Calendar;
-  /** From `nextBudgetEpoch`, taken before the calls were stored. */
-  readonly epoch: number;
+  /** From `nextBudgetEpoch`, taken before the calls were stored; undefined: no budget was known. */
+  readonly epoch: number | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Whether the calls were stored before: alerts then follow the next call that is stored. */
@@ -47,8 +47,10 @@ export async function chargeCalls(queries: Queries, charges: StoredCharges): Pro
 async function addSpend(
   queries: Queries,
   added: readonly AddedSpend[],
-  { epoch }: StoredCharges,
+  charges: StoredCharges,
 ): Promise<void> {
+  // A budget that was made just now is rare: two transactions that meet here are tried again.
+  const epoch = charges.epoch ?? (await nextBudgetEpoch(queries));
   await sql`
     insert into budget_spend (${namesOf(spendColumns)})
     select ${namesOf(spendColumns)} from ${rowsOf(
@@ -93,7 +95,7 @@ const spendColumns = {
 } as const;
 
 /** Those that some of the calls may be under: an account may have one for each of many keys. */
-async function findBudgets(
+export async function findBudgets(
   queries: Queries,
   calls: readonly UsageRecord[],
 ): Promise<readonly StoredBudget[]> {

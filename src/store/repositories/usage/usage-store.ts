@@ -5,7 +5,7 @@ import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
 import type { DroppedRows, UsageRetention, UsageStore } from "../../store.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
-import { chargeCalls } from "../budgets/charge-calls.ts";
+import { chargeCalls, findBudgets } from "../budgets/charge-calls.ts";
 import { nextBudgetEpoch } from "../budgets/spend.ts";
 import { namesOf, rowsOf } from "../row.ts";
 import { stepStart } from "./usage-range.ts";
@@ -24,6 +24,8 @@ export interface UsageStoreOptions {
   readonly isFaultOfData: (error: unknown) => boolean;
   /** Default: one statement for all rows. */
   readonly insertNew?: InsertNew | undefined;
+  /** Keeps budgets from being made until the end of the transaction. Default: one runs at a time. */
+  readonly keepBudgets?: ((queries: Queries) => Promise<undefined>) | undefined;
   /** Called for calls that came too late to be stored. */
   readonly onDropped?: ((dropped: DroppedRows) => void) | undefined;
 }
@@ -42,11 +44,18 @@ export class SqlUsageStore implements UsageStore {
 
   async insert(records: readonly UsageRecord[]): Promise<void> {
     if (records.length === 0) return;
-    const { isFaultOfData, onDropped, clock, insertNew = insertAtOnce } = this.#options;
+    const {
+      isFaultOfData,
+      onDropped,
+      clock,
+      insertNew = insertAtOnce,
+      keepBudgets,
+    } = this.#options;
     try {
       const rows = records.map(storable);
       const dropped = await this.#connection.change(async (queries) => {
-        const epoch = await nextBudgetEpoch(queries);
+        const isUnder = (await findBudgets(queries, rows)).length > 0;
+        const epoch = isUnder ? await nextBudgetEpoch(queries) : await keepBudgets?.(queries);
         const { calls, hoursSince, ...left } = await insertBatch(queries, rows, insertNew);
         if (calls.length === 0) return left;
         await addToSums(queries, calls, hoursSince);
