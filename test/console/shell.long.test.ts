@@ -1,6 +1,26 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { gunzipSync, gzipSync } from "node:zlib";
+import type { Page } from "playwright-core";
 import { type ConsoleWorld, operator, startConsole, testInBrowser as test } from "./support.ts";
+
+const pages = [
+  "/",
+  "/keys",
+  "/models",
+  "/playground",
+  "/usage",
+  "/calls",
+  "/budgets",
+  "/targets",
+  "/pools",
+  "/gateways",
+  "/accounts",
+  "/prices",
+  "/users",
+  "/audit",
+  "/configuration",
+  "/access",
+];
 
 let world: ConsoleWorld;
 beforeAll(async () => {
@@ -100,6 +120,62 @@ test("the keyboard alone reaches everything: skip link, search, help and pages",
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await visit.expectClean();
 });
+
+/** The place in the document of what has the focus, and whether it can be seen; undefined: nothing has it. */
+const focusedPlace = `(() => {
+  const focused = document.activeElement;
+  if (focused === document.body) return undefined;
+  const { width, height } = focused.getBoundingClientRect();
+  const place = [...document.querySelectorAll("*")].indexOf(focused);
+  return { place, isVisible: width > 0 && height > 0, text: focused.outerHTML.slice(0, 120) };
+})()`;
+interface FocusedPlace {
+  readonly place: number;
+  readonly isVisible: boolean;
+  readonly text: string;
+}
+
+/** What the keyboard has to reach. One radio button stands for its group. */
+const usableCount = `[...document.querySelectorAll("a[href], button, input, select, textarea, [tabindex='0']")]
+  .filter((each) => each.tabIndex >= 0 && !each.disabled && each.type !== "radio")
+  .filter((each) => each.checkVisibility({ visibilityProperty: true })).length`;
+
+/** Once the page has all that it asked for. */
+async function countUsable(page: Page): Promise<number> {
+  for (let before = -1; ;) {
+    await page.getByRole("status", { name: "Loading" }).waitFor({ state: "detached" });
+    const now = Number(await page.evaluate(usableCount));
+    if (now === before) return now;
+    before = now;
+    await page.waitForTimeout(400);
+  }
+}
+
+test("on every page, Tab goes through all that can be used, in the order in which it stands", async () => {
+  await using visit = await world.signedIn();
+  const { page } = visit;
+  for (const path of pages) {
+    await page.goto(`${visit.url}${path}`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    const usable = await countUsable(page);
+    const reached: FocusedPlace[] = [];
+    for (let step = 0; step < usable + 20; step += 1) {
+      await page.keyboard.press("Tab");
+      const next = (await page.evaluate(focusedPlace)) as FocusedPlace | undefined;
+      if (next === undefined || next.place === reached[0]?.place) break;
+      reached.push(next);
+    }
+    expect(reached.filter(({ isVisible }) => !isVisible)).toEqual([]);
+    const places = reached.map(({ place }) => place);
+    expect([path, places]).toEqual([path, places.toSorted((one, other) => one - other)]);
+    expect([path, reached.length >= usable, new Set(places).size]).toEqual([
+      path,
+      true,
+      reached.length,
+    ]);
+  }
+  await visit.expectClean();
+}, 120_000);
 
 test("on a phone, More has the other pages and the sign-out, and a navigation closes it", async () => {
   await using visit = await world.signedIn(operator, { width: 390, theme: "dark" });
