@@ -10,6 +10,7 @@ import { writeYaml } from "../config/text/yaml-syntax.ts";
 import { exitCodes } from "../process/program.ts";
 import { CommandError, type CommandIo, type CommandRun } from "./command.ts";
 import { readConfigFile, readTextFile } from "./read-input.ts";
+import { endOfHelp } from "./verbs/verb-command.ts";
 
 interface ImportTyped {
   readonly output?: string;
@@ -33,6 +34,12 @@ export function addPriceImport(made: Parser, { io, action }: CommandRun): void {
     .option("-o, --output <file>", "Write the section to this file.")
     .option("-c, --config <file>", "Convert only prices of this configuration's targets.")
     .option("--all", "Convert all prices, as without a configuration.")
+    .addHelpText(
+      "after",
+      endOfHelp([
+        "prices import litellm model_prices_and_context_window.json --output prices.yaml",
+      ]),
+    )
     .action(action((_: string, path: string, typed: ImportTyped) => importPrices(path, typed, io)));
 }
 

@@ -335,6 +335,7 @@ models: { a: { kind: chat, context_window: 1000, targets: [{ upstream: up, model
     ok: true,
     problems: [],
     warnings: [expect.stringContaining("admin.public_url")],
+    notices: [expect.stringContaining("not priced: up/a")],
   });
 });
 
@@ -407,8 +408,10 @@ test("every example of the help is a command line that makes sense", async () =>
   const config = join(folder, "example.yaml");
   await Bun.write(config, exampleConfig);
   for (const example of examples) {
-    const place = example.includes("--config") ? [] : ["--config", config, "--data-dir", folder];
-    const isOffline = !example.includes("--url") && !example.includes("--offline");
+    const needsGateway = !example.startsWith("prices import");
+    const hasPlace = example.includes("--config") || !needsGateway;
+    const place = hasPlace ? [] : ["--config", config, "--data-dir", folder];
+    const isOffline = needsGateway && !/--url|--offline/.test(example);
     const line = [...splitLine(example), ...place, ...(isOffline ? ["--offline"] : [])];
     const { exitCode, errors } = await runHere(line, { input: "a long enough passphrase\n" });
     // What the examples name is not there; but nothing of it is a mistake.

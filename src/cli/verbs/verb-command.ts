@@ -97,7 +97,8 @@ function examplesOf({ name, example }: ResourceSpec, { spec, argument }: Verb): 
   return [[name, spec.name, ...(argument === undefined ? [] : [example])].join(" ")];
 }
 
-function endOfHelp(examples: readonly string[]): string {
+/** Examples, without the name of the program, and what exit codes mean. */
+export function endOfHelp(examples: readonly string[]): string {
   const lines = examples.map((example) => `  ${commandLine(example)}`).join("\n");
   return `\nExamples:\n${lines}\n\nExit code: 0 done, 1 failed, 2 wrong usage.`;
 }

@@ -14,14 +14,14 @@ const lists = {
   plans: plansSchema.shape.data,
   pools: poolsSchema.shape.data,
 };
+export const choiceLists: readonly string[] = Object.keys(lists);
 export const listedSchema = z.object({ data: z.array(z.unknown()) });
 
 export const choicesQuerySchema = z.strictObject({
   of: z
     .string()
-    .transform((text) => text.split(","))
-    .pipe(z.array(z.enum(Object.keys(lists))))
-    .describe(`Lists, separated by commas: ${Object.keys(lists).join(", ")}.`),
+    .max(200)
+    .describe(`Lists, separated by commas: ${choiceLists.join(", ")}.`),
   ...keyQuerySchema.pick({ account_id: true, application_id: true, status: true }).shape,
 });
 

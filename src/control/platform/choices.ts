@@ -1,5 +1,11 @@
-import { choicesQuerySchema, choicesSchema, listedSchema } from "../contract/choices.ts";
+import {
+  choiceLists,
+  choicesQuerySchema,
+  choicesSchema,
+  listedSchema,
+} from "../contract/choices.ts";
 import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
+import { invalidField } from "../operation/refusals.ts";
 
 /** Several lists in one answer, each as its own operation gives it to the principal. */
 export function choicesOperation(operations: readonly Operation[]): Operation {
@@ -13,8 +19,12 @@ export function choicesOperation(operations: readonly Operation[]): Operation {
     query: choicesQuerySchema,
     answer: choicesSchema,
     async run({ call, query: { of, ...filter } }) {
+      const names = of.split(",");
+      if (!names.every((name) => choiceLists.includes(name))) {
+        throw invalidField("of", `use any of ${choiceLists.join(", ")}, separated by commas`);
+      }
       const lists: Record<string, unknown> = {};
-      for (const name of of) {
+      for (const name of names) {
         const list = operations.find(({ id }) => id.toLowerCase() === `list${name}`);
         const { shape = {} } = list?.query ?? {};
         const wanted = Object.entries({ limit: "500", ...filter });

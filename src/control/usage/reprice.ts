@@ -6,7 +6,7 @@ import type { CostStore, RepriceEnd, RepriceRequest } from "../../store/costs.ts
 import { repricedSchema, repriceSchema } from "../contract/money.ts";
 import { change } from "../operation/change.ts";
 import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
-import { invalidField } from "../operation/refusals.ts";
+import { invalidField, wrongState } from "../operation/refusals.ts";
 import type { AdminServices } from "../services.ts";
 import { timeText } from "../values/api-form.ts";
 import { readRange } from "../values/time-range.ts";
@@ -93,7 +93,9 @@ async function findTable(
     const { tables = [] } = await prices.load(now, undefined);
     const table = tableAt(tables, now);
     if (table !== undefined) return table;
-    throw invalidField("price_version", "no prices were published yet");
+    throw wrongState(
+      "No prices were published yet. The gateway does so within a second of its start.",
+    );
   }
   const table = await prices.find(version);
   if (table !== undefined) return table;
