@@ -1,5 +1,5 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { Caller, Key } from "../domain/keys/key.ts";
+import { type Caller, type Key, mayUseModel } from "../domain/keys/key.ts";
 import type { Environment, Model, Target } from "../domain/model.ts";
 import type { BudgetScope, Charge } from "../domain/money/budget.ts";
 import type { Calendar } from "../domain/money/calendar.ts";
@@ -113,8 +113,7 @@ export function dearestNano(
   look(model);
   for (const alias of model.fallbacks ?? []) {
     const fallback = call.environment.models.get(alias);
-    const isAllowed = call.caller.key.allowedModels?.includes(alias) ?? true;
-    if (fallback !== undefined && isAllowed) look(fallback);
+    if (fallback !== undefined && mayUseModel(call.caller.key, alias)) look(fallback);
   }
   if (dearest === undefined) throw prices.isEmpty ? pricesUnavailable(model) : notPriced(model);
   return dearest;

@@ -1,6 +1,6 @@
 import type { EndSource } from "../domain/waiting/end-signal.ts";
 import { type CapacityMode, capacityModes } from "../domain/limits/capacity.ts";
-import type { Caller, Key } from "../domain/keys/key.ts";
+import { type Caller, mayUseModel } from "../domain/keys/key.ts";
 import { type Environment, type Model, type ModelKind, modelNamed } from "../domain/model.ts";
 import type { RequestTrace } from "../domain/request-trace.ts";
 import type { CallSpanIds } from "../domain/tracing.ts";
@@ -145,10 +145,6 @@ export function resolveModel(
     throw invalidModel(what, "you", { endpoints, explanation });
   }
   return model;
-}
-
-export function mayUseModel({ allowedModels }: Key, alias: string): boolean {
-  return allowedModels === undefined || allowedModels.includes(alias);
 }
 
 interface ModelFault {

@@ -3,7 +3,8 @@ import { callerOf, modelOf } from "../../test/support/pipeline-fixtures.ts";
 import { openAiDialect } from "../dialects/openai-dialect.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Key } from "../domain/keys/key.ts";
-import { mayUseModel, resolveModel } from "./call.ts";
+import { mayUseModel } from "../domain/keys/key.ts";
+import { resolveModel } from "./call.ts";
 
 const models = new Map(
   [

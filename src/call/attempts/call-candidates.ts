@@ -3,7 +3,8 @@ import type { CandidateNote } from "../../domain/usage/call-routing.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model, ModelKind, Target } from "../../domain/model.ts";
 import type { Admission } from "../../admission/admit.ts";
-import { type Call, mayUseModel } from "../../snapshot/call.ts";
+import { mayUseModel } from "../../domain/keys/key.ts";
+import type { Call } from "../../snapshot/call.ts";
 import type { CallServices } from "../services.ts";
 import {
   type Candidate,

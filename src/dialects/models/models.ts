@@ -2,7 +2,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { type Model, modelNamed } from "../../domain/model.ts";
 import { jsonReply, type Reply } from "../../edge/replies/error-reply.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
-import { mayUseModel } from "../../snapshot/call.ts";
+import { mayUseModel } from "../../domain/keys/key.ts";
 
 /** `GET /v1/models`: the models of the environment that the key may use. */
 export function listModels(call: KeyCall): Reply {

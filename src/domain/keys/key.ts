@@ -40,6 +40,10 @@ export interface Key {
   readonly revision: number;
 }
 
+export function mayUseModel({ allowedModels }: Pick<Key, "allowedModels">, alias: string): boolean {
+  return allowedModels === undefined || allowedModels.includes(alias);
+}
+
 /** A secret of a key, stored only as a digest. */
 export interface KeySecret {
   readonly publicId: string;
