@@ -78,7 +78,7 @@ function microsecondsOf(calls: number, budgets: readonly Budget[] | undefined): 
   const prices = new PublishedPrices();
   const targetPrice = { price, source: "bench", confidence: "configured" } as const;
   const tables = [{ version: 1, validFrom: 0, targets: { "up/alpha": targetPrice } }];
-  if (budgets !== undefined) prices.publish(tables);
+  if (budgets !== undefined) prices.publish(tables, 0);
   const services = { prices, calendar: new Calendar() };
   const scopes = minuteScopes("key:key_1", limits, { owner: "acct_1" });
   const caller = { key, ...(budgets !== undefined && { budgets }) };

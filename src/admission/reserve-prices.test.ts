@@ -36,7 +36,7 @@ function bookOf(prices: Readonly<Record<string, Price>>): PublishedPrices {
       { price, source: "test", confidence: "configured" } as const,
     ]),
   );
-  book.publish([{ version: 1, validFrom: 0, targets }]);
+  book.publish([{ version: 1, validFrom: 0, targets }], 0);
   return book;
 }
 
@@ -130,7 +130,7 @@ describe("what a call reserves", () => {
       return { version, validFrom, targets: { "up/m": target } };
     };
     const dear = { input: 9_000_000, output: 0 };
-    book.publish([tableOf(plain, 1, 0), tableOf(dear, 2, 5_000)]);
+    book.publish([tableOf(plain, 1, 0), tableOf(dear, 2, 5_000)], 0);
     expect(dearestNano(requestOf({ arrivedAt: 4_999 }), tokens, { prices: book })).toBe(2_250_000);
     expect(dearestNano(requestOf({ arrivedAt: 5_000 }), tokens, { prices: book })).toBe(9_000_000);
   });

@@ -73,7 +73,7 @@ export class GatewayProcess implements AsyncDisposable {
       whyNotReady: () => this.#whyNotReady(),
       handlers: {
         "keys.reload": () => this.#calls?.reloadKeys() ?? 0,
-        prices: (tables) => this.#prices.publish(tables),
+        prices: (tables) => this.#prices.publish(tables, clock.now()),
         "config.changed": (text) => this.#follow(text),
         "live.read": (wanted) => this.#calls?.liveFacts(wanted),
         "limits.read": (of) => this.#calls?.limits.read(of) ?? [],

@@ -64,6 +64,7 @@ export interface PriceBook {
 }
 
 interface BookPage {
+  readonly version: number;
   readonly validFrom: number;
   readonly prices: ReadonlyMap<string, VersionedPrice>;
 }
@@ -77,10 +78,15 @@ export class PublishedPrices implements PriceBook {
     return this.#pages.length === 0;
   }
 
-  /** Replaces all tables. */
-  publish(tables: readonly PriceTable[]): void {
+  /**
+   * Replaces all tables. One that has begun already begins here now: a call costs what the price says
+   * by which it was admitted.
+   */
+  publish(tables: readonly PriceTable[], now: number): void {
+    const known = new Map(this.#pages.map(({ version, validFrom }) => [version, validFrom]));
     this.#pages = inOrder(tables).map(({ version, validFrom, targets }) => ({
-      validFrom,
+      version,
+      validFrom: known.get(version) ?? (this.isEmpty ? validFrom : Math.max(validFrom, now + 1)),
       prices: new Map(
         Object.entries(targets).map(([id, { price }]) => [id, { price, version }] as const),
       ),

@@ -63,7 +63,7 @@ test("after any changes, calls cost what the last configuration says, and earlie
           published.map((_, index) => lastVersion - published.length + 1 + index),
         );
         const book = new PublishedPrices();
-        book.publish(tables);
+        book.publish(tables, now);
         first ??= now;
         for (let at = first; at < horizon; at += 1) {
           const prices = wanted.findLast(({ validFrom }) => validFrom <= at)?.prices;
