@@ -1,0 +1,291 @@
+/** What somebody might try, or do by accident, to spend more than a budget or to lose some of it. */
+import { describe, expect, test } from "bun:test";
+import { Random } from "../../simulator/answer/random.ts";
+import {
+  amountsOf,
+  BudgetGateway,
+  facts,
+  hello,
+  nanoOf,
+  nanoPerToken,
+  price,
+  usdOf,
+} from "../support/budget-gateway.ts";
+import type { GatewayOptions } from "../support/gateway.ts";
+import { until } from "../support/until.ts";
+import { startValkey, valkeyProgram } from "../support/valkey-server.ts";
+
+const reservedNano = hello.max_tokens * nanoPerToken;
+const dear = "price: { input: 0, output: 5000 }";
+const models = `
+  chat-model: { ${facts}, targets: [{ model: simulated-chat, upstream: simulator, ${price} }] }
+  dear-model: { ${facts}, targets: [{ model: simulated-dear, upstream: simulator, ${dear} }] }
+  falling-model: { ${facts}, fallbacks: [dear-model], targets: [{ model: fault-error-500, upstream: simulator, ${price} }] }`;
+
+const stores = [
+  ["memory", 1],
+  ["Valkey", 3],
+] as const;
+
+describe.each(stores)("with limits in %s and processes: %d", (store, processes) => {
+  const testHere = store === "Valkey" && valkeyProgram === null ? test.skip : test;
+
+  async function start(options: GatewayOptions = {}) {
+    const valkey = store === "Valkey" ? await startValkey() : undefined;
+    const limits = valkey && `{ store: "${valkey.url}", timeout: 5s }`;
+    const gateway = await BudgetGateway.start({
+      ...(processes > 1 && { processes }),
+      ...options,
+      sections: { models, ...(limits !== undefined && { limits }), ...options.sections },
+    });
+    return {
+      gateway,
+      async [Symbol.asyncDispose]() {
+        await gateway[Symbol.asyncDispose]();
+        await valkey?.[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  testHere(
+    "streams that are left at any moment cost what their rows say, and hold nothing",
+    async () => {
+      await using started = await start({ simulator: { tokensPerSecond: 200 } });
+      const { gateway } = started;
+      const { id } = await gateway.key();
+      const budget = await gateway.create({
+        key_id: id,
+        limit_usd: usdOf(100 * reservedNano),
+        period: "month",
+      });
+      await gateway.everyProcessDecides();
+      const before = (await gateway.rows()).length;
+      const random = new Random(34);
+      const calls = 60;
+      await Promise.all(
+        Array.from({ length: calls }, async (_, index) => {
+          const leaving = new AbortController();
+          const body = {
+            ...hello,
+            stream: index % 3 !== 0,
+            model: index % 4 === 1 ? "falling-model" : hello.model,
+            max_tokens: 8,
+          };
+          const headers = index % 5 === 0 ? { "idempotency-key": `left ${index % 10}` } : {};
+          const left = Bun.sleep(random.integer(0, 250)).then(() => leaving.abort());
+          await gateway
+            .call(body, undefined, { signal: leaving.signal, headers })
+            .catch(() => undefined);
+          await left;
+        }),
+      );
+      await until(async () => (await gateway.rows()).length > before + calls / 2);
+      await gateway.expectNothingReserved(budget.id);
+      expect((await gateway.rows()).length).toBeGreaterThan(before);
+    },
+    30_000,
+  );
+
+  testHere(
+    "a fallback that costs more is reserved from the start",
+    async () => {
+      await using started = await start({ simulator: { tokensPerSecond: 100 } });
+      const { gateway } = started;
+      const { id } = await gateway.key();
+      const budget = await gateway.create({ key_id: id, limit_usd: "50", period: "month" });
+      await gateway.leave(budget, 4 * 5 * reservedNano);
+      const small = { ...hello, max_tokens: 40 };
+      expect(await gateway.fitting(30, { ...small, model: "falling-model" })).toBe(4);
+    },
+    30_000,
+  );
+
+  testHere(
+    "a budget that is made, raised and removed again and again while calls run counts each of them once",
+    async () => {
+      await using started = await start({ simulator: { tokensPerSecond: 400 } });
+      const { gateway } = started;
+      const { id, account_id } = await gateway.key();
+      const whole = await gateway.create({ account_id, limit_usd: "5000", period: "month" });
+      await gateway.everyProcessDecides();
+      let isOver = false;
+      const statuses = new Set<number>();
+      const callers = Array.from({ length: 8 }, async () => {
+        while (!isOver) statuses.add((await gateway.call({ ...hello, max_tokens: 8 })).status);
+      });
+      const limit_usd = usdOf(20 * 8 * nanoPerToken);
+      for (let times = 0; times < 12; times += 1) {
+        const made = await gateway.create({ key_id: id, limit_usd, period: "month" });
+        await Bun.sleep(20);
+        if (times % 2 === 0) {
+          await gateway.json("PATCH", `/budgets/${made.id}`, { revision: 1, limit_usd: "900" });
+          await Bun.sleep(20);
+        }
+        await gateway.json("DELETE", `/budgets/${made.id}`);
+      }
+      const last = await gateway.create({ key_id: id, limit_usd: "900", period: "month" });
+      await Bun.sleep(50);
+      isOver = true;
+      await Promise.all(callers);
+      expect([...statuses].filter((status) => ![200, 429, 503].includes(status))).toEqual([]);
+      // Calls that ran when it was made reserved nothing of it: they count once they are told as stored.
+      const stored = await gateway.costOfRows();
+      await until(async () => {
+        const all = await Promise.all(
+          Array.from({ length: 9 }, () => gateway.call({ ...hello, n: 50, max_tokens: 64_000 })),
+        );
+        return all.every(({ text }) => amountsOf(text).spent === stored);
+      });
+      await gateway.json("PATCH", `/budgets/${last.id}`, { revision: 1, limit_usd: "30" });
+      await gateway.expectNothingReserved(last.id);
+      expect(await gateway.spent(whole.id)).toBe(await gateway.costOfRows());
+    },
+    60_000,
+  );
+
+  testHere(
+    "a key under twenty budgets is held by the smallest, and all of them count",
+    async () => {
+      await using started = await start({ simulator: { tokensPerSecond: 100 } });
+      const { gateway } = started;
+      const { id } = await gateway.key();
+      const periods = ["day", "week", "month", "total"];
+      const budgets = await Promise.all(
+        Array.from({ length: 20 }, (_, index) =>
+          gateway.create({
+            key_id: id,
+            limit_usd: String(40 + index),
+            period: periods[index % 4],
+            ...(index % 5 === 0 && index > 0 && { model: "chat-model" }),
+          }),
+        ),
+      );
+      const refused = await gateway.gateway.admin("POST", "/admin/v1/budgets", {
+        key_id: id,
+        limit_usd: "1",
+        period: "day",
+      });
+      expect(refused.status).toBe(409);
+      const [first] = budgets;
+      if (first === undefined) throw new Error("there are budgets");
+      await gateway.leave(first, 7 * reservedNano);
+      expect(await gateway.fitting(40)).toBe(7);
+      const cost = await gateway.costOfRows();
+      for (const budget of budgets) expect(await gateway.spent(budget.id)).toBe(cost);
+    },
+    60_000,
+  );
+
+  testHere(
+    "the first calls after a budget was set are held by it, whichever process they come to",
+    async () => {
+      await using started = await start({ simulator: { tokensPerSecond: 100 } });
+      const { gateway } = started;
+      const { id } = await gateway.key();
+      for (let times = 1; times <= 5; times += 1) {
+        const spent = await gateway.costOfRows();
+        const limit_usd = usdOf(spent + 3 * reservedNano);
+        const { id: budget } = await gateway.create({ key_id: id, limit_usd, period: "month" });
+        const all = await Promise.all(Array.from({ length: 30 }, () => gateway.call()));
+        const served = all.filter(({ status }) => status === 200).length;
+        const others = new Set(all.map(({ status }) => status));
+        expect([...others].filter((status) => ![200, 429, 503].includes(status))).toEqual([]);
+        expect(served).toBeLessThanOrEqual(3);
+        const cost = await gateway.costOfRows();
+        expect(await gateway.spent(budget)).toBe(cost);
+        await gateway.json("DELETE", `/budgets/${budget}`);
+      }
+    },
+    60_000,
+  );
+
+  testHere(
+    "both secrets of a key that is rotated share its budget, and so do those after it",
+    async () => {
+      await using started = await start({ simulator: { tokensPerSecond: 100 } });
+      const { gateway } = started;
+      const { id } = await gateway.key();
+      const budget = await gateway.create({ key_id: id, limit_usd: "50", period: "month" });
+      await gateway.leave(budget, 9 * reservedNano);
+      const secrets = [gateway.gateway.key];
+      for (let times = 0; times < 2; times += 1) {
+        const rotated = await gateway.json("POST", `/keys/${id}/rotate`, {});
+        secrets.push((rotated as { api_key: string }).api_key);
+      }
+      const all = await Promise.all(
+        Array.from({ length: 45 }, async (_, index) => {
+          const headers = { authorization: `Bearer ${secrets[index % secrets.length]}` };
+          return (await gateway.call(hello, undefined, { headers })).status;
+        }),
+      );
+      expect(all.filter((status) => status === 200)).toHaveLength(9);
+    },
+    60_000,
+  );
+
+  testHere(
+    "prices that change while calls run leave what is spent the sum of the rows, within the limit",
+    async () => {
+      await using started = await start({ simulator: { tokensPerSecond: 400 } });
+      const { gateway } = started;
+      const { id } = await gateway.key();
+      const budget = await gateway.create({ key_id: id, limit_usd: "2.5", period: "month" });
+      await gateway.everyProcessDecides();
+      let isOver = false;
+      const callers = Array.from({ length: 6 }, async () => {
+        while (!isOver) {
+          const { status } = await gateway.call();
+          expect([200, 429]).toContain(status);
+          if (status === 429) await Bun.sleep(50);
+        }
+      });
+      for (const output of [3_000, 200, 5_000, 1]) {
+        await Bun.sleep(250);
+        await gateway.gateway.reconfigure({
+          models: models.replaceAll("output: 1000", `output: ${output}`),
+        });
+      }
+      await Bun.sleep(1_200);
+      isOver = true;
+      await Promise.all(callers);
+      const rows = await gateway.rows();
+      expect(new Set(rows.map(({ priceVersion }) => priceVersion)).size).toBeGreaterThan(2);
+      const cost = await gateway.costOfRows();
+      expect(await gateway.spent(budget.id)).toBe(cost);
+      expect(cost).toBeLessThanOrEqual(nanoOf(budget.limit_usd));
+    },
+    60_000,
+  );
+
+  testHere(
+    "what keys have spent that are gone still counts for their application and account",
+    async () => {
+      await using started = await start();
+      const { gateway } = started;
+      const { id, account_id, application_id } = await gateway.key();
+      const { text } = await gateway.gateway.createKey();
+      const all = [
+        await gateway.create({ account_id, limit_usd: "1", period: "month" }),
+        await gateway.create({ application_id, limit_usd: "1", period: "day" }),
+      ];
+      const ofKey = await gateway.create({ key_id: id, limit_usd: "1", period: "month" });
+      await gateway.everyProcessDecides();
+      const other = { headers: { authorization: `Bearer ${text}` } };
+      const stream = await gateway.gateway.post(
+        "/v1/chat/completions",
+        { ...hello, stream: true },
+        other,
+      );
+      await stream.body?.getReader().read();
+      await gateway.json("DELETE", `/keys/${id}`);
+      await until(async () =>
+        (await gateway.rows()).some(({ outcome }) => outcome !== "interrupted"),
+      );
+      const cost = await gateway.costOfRows();
+      for (const budget of all) expect(await gateway.spent(budget.id)).toBe(cost);
+      const shown = await gateway.gateway.admin("GET", `/admin/v1/budgets/${ofKey.id}`);
+      expect([200, 404]).toContain(shown.status);
+    },
+    60_000,
+  );
+});
