@@ -74,7 +74,7 @@ export async function measureMoney({ plan, progress }: OwnContext): Promise<read
 function microsecondsOf(calls: number, budgets: readonly Budget[] | undefined): number {
   const store = new MemoryLimitStore({ clock: systemClock, random: Math.random });
   const note = { epoch: 1, isWhole: true, spend: [], isComplete: true, processes: [], silent: [] };
-  store.hearSpend(note);
+  store.updateSpend(note);
   const prices = new PublishedPrices();
   const targetPrice = { price, source: "bench", confidence: "configured" } as const;
   const tables = [{ version: 1, validFrom: 0, targets: { "up/alpha": targetPrice } }];

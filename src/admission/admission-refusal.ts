@@ -34,8 +34,8 @@ interface BrokenLimit {
 
 /** 429 with what the caller can do about it, and an explanation for the operator. */
 export function admissionRefusal(refused: RefusedAdmission): GatewayError {
-  const { overrun, budget } = refused.decision;
-  if (budget !== undefined) return budgetRefusal(refused, budget);
+  const { overrun, budgets: [budget, ...others] = [] } = refused.decision;
+  if (budget !== undefined) return budgetRefusal(refused, budget, others);
   return overrun === undefined ? limitRefusal(refused) : overrunRefusal(refused, overrun);
 }
 

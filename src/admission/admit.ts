@@ -104,7 +104,7 @@ async function admitGuaranteed(
   let decision = await decisionOf({ ...asked, reserveNano }, limits);
   if (
     decision === undefined ||
-    (!decision.isAdmitted && decision.budget !== undefined && !isOfPool)
+    (!decision.isAdmitted && decision.budgets !== undefined && !isOfPool)
   ) {
     // Other targets would cost too much, or nobody knows. What the units pay is not refused.
     isOfPool = true;

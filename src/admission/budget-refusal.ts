@@ -3,7 +3,7 @@ import { rateLimitHeaders, retryHeaders } from "../domain/limits/headers.ts";
 import type { Model } from "../domain/model.ts";
 import type { Budget } from "../domain/money/budget.ts";
 import { usdOfNano } from "../domain/money/usd.ts";
-import type { BudgetState, RefusedByLimit } from "../store/limits/limit-store.ts";
+import type { FullBudget, RefusedByLimit } from "../store/limits/limit-store.ts";
 import type { Call } from "../snapshot/call.ts";
 
 interface RefusedCall {
@@ -12,12 +12,15 @@ interface RefusedCall {
   readonly now: number;
 }
 
-/** 429 for a call that a budget has no room for, and an explanation for who can raise it. */
+/**
+ * 429 for a call that a budget has no room for, and an explanation for who can raise it. `others`:
+ * those that have none either.
+ */
 export function budgetRefusal(
   { request, decision, now }: RefusedCall,
-  state: BudgetState,
+  { scope, spentNano, reservedNano, requestNano }: FullBudget,
+  others: readonly FullBudget[],
 ): GatewayError {
-  const { scope, spentNano, reservedNano, requestNano } = state;
   const { budget, period } = scope;
   const { retryAfterMs } = decision;
   const { key } = request.call.caller;
@@ -44,6 +47,8 @@ export function budgetRefusal(
       : `It resets at ${resetsAt}.`;
   const advice = isReserved && !isTooLarge ? "Please try again when they have ended." : end;
   const raiser = raisers[budget.setBy];
+  const ids = others.map((other) => other.scope.budget.id);
+  const alsoFull = ids.length === 0 ? "" : ` No room either in: ${ids.join(", ")}.`;
   const message = [what, isOwn ? amounts : "", advice, `${raiser} can raise it.`];
   return new GatewayError("budget_exceeded", {
     message: message.filter((part) => part !== "").join(" "),
@@ -61,7 +66,7 @@ export function budgetRefusal(
     explanation: {
       rule: "budget_exceeded",
       ...(request.model !== undefined && { model: request.model.alias }),
-      summary: `${what} ${amounts} ${end} ${raiser} can raise budget ${budget.id}.`,
+      summary: `${what} ${amounts} ${end} ${raiser} can raise budget ${budget.id}.${alsoFull}`,
       budget: {
         id: budget.id,
         scope: budget.keyId === undefined ? (isOwn ? "application" : "account") : "key",

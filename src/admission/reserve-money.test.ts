@@ -35,7 +35,7 @@ async function admitWithUnits(
   const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 10), monotonicMs: 70_000 });
   const limits = new MemoryLimitStore({ clock, random: () => 0 });
   const { process } = limits;
-  limits.hearSpend({
+  limits.updateSpend({
     epoch: 1,
     isWhole: true,
     isComplete,

@@ -77,7 +77,7 @@ export class GatewayProcess implements AsyncDisposable {
         "config.changed": (text) => this.#follow(text),
         "live.read": (wanted) => this.#calls?.liveFacts(wanted),
         "limits.read": (of) => this.#calls?.limits.read(of) ?? [],
-        spend: (note) => this.#calls?.limits.hearSpend?.(note),
+        spend: (note) => this.#calls?.limits.updateSpend?.(note),
         "metrics.read": () => telemetry.metrics.collect(),
         refusals: ({ filter, limit }) => this.#refusals.list(filter, limit),
         leads: ({ adminUrl, ticketDigest }) => {

@@ -54,7 +54,7 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
     store: limits,
     read: limits.read,
     chargesAs: limits.process,
-    hearSpend: (note) => limits.hearSpend(note),
+    updateSpend: (note) => limits.updateSpend(note),
     sharing: undefined,
     async start() {
       if (!(await handOver.take())) snapshot.restore();

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { virtualClock } from "../../test/support/virtual-clock.ts";
+import { budgetOf } from "../../test/contracts/limit-budget-contract.ts";
 import { minuteScopes } from "../domain/limits/limit-scope.ts";
 import { OwnLimits, type LimitsNote } from "./own-limits.ts";
 
@@ -97,6 +98,29 @@ test("a call that the process before never settled keeps what is charged, and no
   // The first process was killed, and the second one tells the third.
   after.giversEnded();
   expect(last.snapshot().state.calls).toEqual([]);
+});
+
+test("calls under a budget go to the successor, which counts what those before have reserved", () => {
+  const clock = new ManualClock();
+  const before = limitsAt(clock);
+  const budgets = [budgetOf(100)];
+  const acquire = (one: OwnLimits, callId: string, reserveNano: number) =>
+    one.acquire({ callId, scopes, tokens: 1, budgets, reserveNano });
+  const note = { epoch: 1, isWhole: true, spend: [], isComplete: true, silent: [] };
+  const processes = [before.process];
+  before.updateSpend({ ...note, processes });
+  expect(acquire(before, "running", 90).isAdmitted).toBe(true);
+  const { after } = handOver(before, clock);
+  after.updateSpend({ ...note, processes: [...processes, after.process] });
+  expect(() => acquire(before, "late", 1)).toThrow(
+    expect.objectContaining({ headers: { "retry-after": "1", connection: "close" } }),
+  );
+  expect(acquire(before, "priced at nothing", 0).isAdmitted).toBe(true);
+  expect(acquire(after, "large", 11)).toMatchObject({ budgets: [{ spentNano: 90 }] });
+  before.settle("running", 1, 40);
+  expect(acquire(after, "small", 10).isAdmitted).toBe(true);
+  before.takeBack();
+  expect(acquire(before, "again", 60).isAdmitted).toBe(true);
 });
 
 test("a request that was counted before stays counted", () => {

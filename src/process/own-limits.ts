@@ -1,26 +1,19 @@
 import type { CountedRequest, LimitScope } from "../domain/limits/limit-scope.ts";
 import type { ReadLimits } from "../domain/live-facts.ts";
-import type { BudgetScope, SpendNote } from "../domain/money/budget.ts";
+import type { SpendNote } from "../domain/money/budget.ts";
 import { countedSlots, slotMs } from "../domain/limits/slots.ts";
 import {
   MemoryLimitStore,
   type LimitsState,
   type MemoryLimitStoreOptions,
 } from "../store/limits/memory/limit-store.ts";
-import {
-  type BudgetTally,
-  budgetsUnavailable,
-  type GivenSpend,
-  keyOf as periodKeyOf,
-  type Sums,
-} from "../store/limits/budget-tally.ts";
+import { budgetsUnavailable, type SpendByProcess } from "../store/limits/budget-tally.ts";
 import { refusedByShare, stateOfWhole } from "../store/limits/decision.ts";
 import type {
   CountDecision,
   LimitDecision,
   LimitRequest,
   LimitStore,
-  RefusedByLimit,
 } from "../store/limits/limit-store.ts";
 import { type NamedScope, nameOf, type ScopeUse } from "../store/limits/window.ts";
 
@@ -30,18 +23,18 @@ export interface GivenLimits {
   /** For each process that still serves kept connections, the oldest first: what was used when. */
   readonly givers: readonly ChargedScopes[];
   /** Undefined: the process has ended, and its calls are in the database or will be. */
-  readonly spend?: GivenSpend | undefined;
+  readonly spend?: SpendByProcess | undefined;
 }
 
-/** What is charged, by scope, and what is spent and reserved, by budget and period. */
+/** What is charged, by scope. */
 export type ChargedScopes = Readonly<Record<string, number>>;
 
 /** What a process tells its successor after it has given the limits away. */
 export type LimitsNote =
   /** A call that was open has ended with so many tokens. */
-  | { readonly settle: readonly [callId: string, tokens: number, costNano?: number] }
-  /** What it has admitted itself since, and what these calls have spent. */
-  | { readonly include: readonly ScopeUse[]; readonly spent?: readonly [string, Sums] }
+  | { readonly settle: readonly [callId: string, tokens: number] }
+  /** What it has admitted itself since. */
+  | { readonly include: readonly ScopeUse[] }
   /** So many of the oldest givers have ended. */
   | { readonly ended: number };
 
@@ -62,7 +55,8 @@ interface Own {
 /**
  * The limits of a gateway with one process, in its memory. While a successor starts, both grant
  * parts of them: half of what is left of each limit stays with the process that gives them away,
- * for its kept connections. So both together never exceed a limit, without a message about it.
+ * for its kept connections. So both together never exceed a limit, without a message about it. Of
+ * budgets nothing stays: calls under one go to the successor, by a retry on a new connection.
  */
 export class OwnLimits implements LimitStore {
   readonly #options: MemoryLimitStoreOptions;
@@ -81,9 +75,9 @@ export class OwnLimits implements LimitStore {
     return this.#own.store.process;
   }
 
-  /** What was spent under budgets, as the control thread tells it. */
-  hearSpend(note: SpendNote): void {
-    this.#whole.store.hearSpend(note);
+  /** What is stored of spend. */
+  updateSpend(note: SpendNote): void {
+    this.#own.store.updateSpend(note);
   }
 
   get isGiven(): boolean {
@@ -107,10 +101,12 @@ export class OwnLimits implements LimitStore {
   acquire(request: LimitRequest): LimitDecision {
     const { store } = this.#own;
     if (this.#isWhole) return store.acquire(request);
-    const { scopes } = request;
-    const budgets = request.budgets?.map((scope) => this.#budgetPartOf(scope));
-    const decision = store.acquire({ ...request, scopes: this.#partOf(scopes), budgets });
-    if (!decision.isAdmitted) return refusalOf(decision, request);
+    const { scopes, reserveNano = 0 } = request;
+    if (this.#gift !== undefined && reserveNano > 0) throw budgetsUnavailable(closeConnection);
+    const decision = store.acquire({ ...request, scopes: this.#partOf(scopes) });
+    if (!decision.isAdmitted) {
+      return decision.budgets === undefined ? refusedByShare(decision, request) : decision;
+    }
     return { isAdmitted: true, state: stateOfWhole(decision.state, scopes, scopes[0]?.id) };
   }
 
@@ -120,10 +116,7 @@ export class OwnLimits implements LimitStore {
 
   settle(callId: string, tokens: number, costNano?: number): void {
     this.#storeOf(callId).settle(callId, tokens, costNano);
-    if (this.#gift?.calls.has(callId) !== true) return;
-    this.#gift.tell({
-      settle: costNano === undefined ? [callId, tokens] : [callId, tokens, costNano],
-    });
+    if (this.#gift?.calls.has(callId) === true) this.#gift.tell({ settle: [callId, tokens] });
   }
 
   /** What this process has counted. */
@@ -138,21 +131,20 @@ export class OwnLimits implements LimitStore {
   /** Goes on where a process has ended this long ago, or where one gives its limits away now. */
   goOn({ state, givers, spend }: GivenLimits, agoMs: number): void {
     this.#own.store.goOn(state, agoMs);
-    if (spend !== undefined) this.#own.store.tally.goOn(spend);
+    if (spend !== undefined) this.#own.store.tally.follow(spend);
     this.#own = { store: this.#own.store, givers };
     this.#adopted = state.calls.map(({ callId }) => callId);
   }
 
   /** What other processes have admitted, in this one's time. */
-  include(uses: readonly ScopeUse[], spent?: readonly [process: string, Sums]): void {
+  include(uses: readonly ScopeUse[]): void {
     this.#own.store.include(uses);
-    if (spent !== undefined) this.#whole.store.tally.include(...spent);
-    this.#gift?.tell({ include: uses, ...(spent && { spent }) });
+    this.#gift?.tell({ include: uses });
   }
 
   hear(note: LimitsNote): void {
     if ("settle" in note) this.settle(...note.settle);
-    else if ("include" in note) this.include(note.include, note.spent);
+    else if ("include" in note) this.include(note.include);
     else this.#forget(note.ended);
   }
 
@@ -168,7 +160,7 @@ export class OwnLimits implements LimitStore {
   giversEnded(): void {
     for (const callId of this.#adopted) this.settle(callId, Number.NaN);
     this.#adopted = [];
-    this.#forget(this.#whole.givers.length);
+    this.#forget((this.#gift?.before ?? this.#own).givers.length);
   }
 
   /** The oldest givers have ended: nothing is kept for them, here or by the processes after this. */
@@ -183,15 +175,14 @@ export class OwnLimits implements LimitStore {
   give(tell: Gift["tell"]): GivenLimits {
     const before = this.#own;
     const state = before.store.state();
-    const charged = { ...chargedIn(state), ...spentIn(before.store.tally) };
-    const givers = [...before.givers, charged];
+    const givers = [...before.givers, chargedIn(state)];
     const calls = new Set(state.calls.map(({ callId }) => callId));
-    const store = new MemoryLimitStore({ ...this.#options, tally: before.store.tally.apart() });
+    const store = new MemoryLimitStore({ ...this.#options, tally: before.store.tally });
     // In the same time, and without anything in it.
     store.goOn({ now: state.now, uses: [], calls: [] }, 0);
     this.#own = { store, givers };
     this.#gift = { tell, calls, before };
-    return { state, givers, spend: before.store.tally.give() };
+    return { state, givers, spend: before.store.tally.byProcess };
   }
 
   /** The successor could not start. */
@@ -199,7 +190,6 @@ export class OwnLimits implements LimitStore {
     if (this.#gift === undefined) return;
     const { before } = this.#gift;
     const { uses, calls } = this.#own.store.state();
-    before.store.tally.absorb(this.#own.store.tally);
     before.store.include(uses);
     for (const call of calls) before.store.adopt(call);
     this.#own = before;
@@ -210,14 +200,7 @@ export class OwnLimits implements LimitStore {
   end(): void {
     // It would keep the process, if that ends by itself.
     this.#stopTimer();
-    const { tally } = this.#own.store;
-    const include = this.#own.store.state().uses;
-    this.#gift?.tell({ include, spent: [tally.process, tally.sums] });
-  }
-
-  /** With all that was counted before the limits were given away. */
-  get #whole(): Own {
-    return this.#gift?.before ?? this.#own;
+    this.#gift?.tell({ include: this.#own.store.state().uses });
   }
 
   get #isWhole(): boolean {
@@ -238,26 +221,10 @@ export class OwnLimits implements LimitStore {
       return { ...scope, limit };
     });
   }
-
-  /** Of a budget that is newer than a gift, the giver has no part, because it does not know all spend. */
-  #budgetPartOf(scope: BudgetScope): BudgetScope {
-    const { budget } = scope;
-    const isGiver = this.#gift !== undefined;
-    const givers = this.#own.givers.filter((charged) => budgetKeyOf(budget.id) in charged);
-    if (isGiver && givers.length < this.#own.givers.length) throw budgetsUnavailable();
-    const terms = { givers, isGiver };
-    const limitNano = partOf(budget.limitNano, budgetKeyOf(periodKeyOf(scope)), terms);
-    return { ...scope, budget: { ...budget, limitNano } };
-  }
 }
 
-/** A budget's figures are those of the whole. */
-function refusalOf(refusal: RefusedByLimit, request: LimitRequest): RefusedByLimit {
-  const { budget } = refusal;
-  if (budget === undefined) return refusedByShare(refusal, request);
-  const scope = request.budgets?.find((of) => of.budget.id === budget.scope.budget.id);
-  return scope === undefined ? refusal : { ...refusal, budget: { ...budget, scope } };
-}
+/** The successor listens at the same address. */
+const closeConnection = { connection: "close" };
 
 /** Each giver has kept half of what was left to it; `isGiver`: the part of the last one. */
 function partOf(
@@ -282,20 +249,6 @@ function chargedIn({ uses }: LimitsState): ChargedScopes {
       amounts.reduce((sum, amount) => sum + amount, debt),
     ]),
   );
-}
-
-function spentIn(tally: BudgetTally): ChargedScopes {
-  const spent: Record<string, number> = {};
-  for (const [key, nano] of tally.totals()) {
-    const [budgetId = ""] = key.split(" ");
-    spent[budgetKeyOf(budgetId)] = 0;
-    spent[budgetKeyOf(key)] = nano;
-  }
-  return spent;
-}
-
-function budgetKeyOf(key: string): string {
-  return `budget ${key}`;
 }
 
 /** Caps and guarantees of one id count separately. */

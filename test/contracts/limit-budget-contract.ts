@@ -41,7 +41,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     // A note is no use before a store has looked at what it keeps.
     await fixture.pass(2_000);
     const processes = [fixture.store.process];
-    fixture.hearSpend({ epoch: 1, isWhole: true, spend, isComplete, processes, silent: [] });
+    fixture.updateSpend({ epoch: 1, isWhole: true, spend, isComplete, processes, silent: [] });
   }
 
   const stored = (byProcess: Record<string, number>): StoredSpend => ({
@@ -76,7 +76,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
       isAdmitted: false,
       dimension: "money",
       scopeId: "budget",
-      budget: { spentNano: 20, reservedNano: 70, requestNano: 11 },
+      budgets: [{ spentNano: 20, reservedNano: 70, requestNano: 11 }],
     });
     expect((await acquire([budget], 11)).isAdmitted).toBe(false);
     const waiting = await acquire([budget], 11);
@@ -93,7 +93,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     const before = await fixture.left(scope);
     expect(await acquire([wide, narrow], 11)).toMatchObject({ scopeId: "narrow" });
     expect(await fixture.left(scope)).toEqual(before);
-    expect(await acquire([wide], 961)).toMatchObject({ budget: { reservedNano: 40 } });
+    expect(await acquire([wide], 961)).toMatchObject({ budgets: [{ reservedNano: 40 }] });
     expect((await acquire([wide], 960)).isAdmitted).toBe(true);
   });
 
@@ -109,7 +109,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     const budget = budgetOf(100);
     await acquire([budget], 90, "over");
     await fixture.store.settle("over", 1, 150);
-    expect(await acquire([budget], 1)).toMatchObject({ budget: { spentNano: 150 } });
+    expect(await acquire([budget], 1)).toMatchObject({ budgets: [{ spentNano: 150 }] });
     expect((await acquire([budget], 0)).isAdmitted).toBe(true);
   });
 
@@ -123,7 +123,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     await acquire([budget], 50, "unknown");
     await fixture.store.settle("unknown", 1);
     expect(await acquire([budget], 41)).toMatchObject({
-      budget: { spentNano: 60, reservedNano: 0 },
+      budgets: [{ spentNano: 60, reservedNano: 0 }],
     });
     expect((await acquire([budget], 40)).isAdmitted).toBe(true);
   });
@@ -134,7 +134,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     await acquire([budget], 25, "own");
     await fixture.store.settle("own", 1, 25);
     await tell([stored({ "": 20, other: 30, [fixture.store.process]: 25 })]);
-    expect(await acquire([budget], 26)).toMatchObject({ budget: { spentNano: 75 } });
+    expect(await acquire([budget], 26)).toMatchObject({ budgets: [{ spentNano: 75 }] });
     expect((await acquire([budget], 25)).isAdmitted).toBe(true);
   });
 
@@ -144,7 +144,7 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     await acquire([budget], 100, "own");
     await fixture.store.settle("own", 1, 100);
     await tell([stored({ "": -90, [fixture.store.process]: 100 })]);
-    expect(await acquire([budget], 91)).toMatchObject({ budget: { spentNano: 10 } });
+    expect(await acquire([budget], 91)).toMatchObject({ budgets: [{ spentNano: 10 }] });
     expect((await acquire([budget], 90)).isAdmitted).toBe(true);
   });
 

@@ -12,7 +12,7 @@ import type { LimitDecision, LimitStore } from "../../src/store/limits/limit-sto
 /** `tick` runs each second where a store has it. */
 export type TimedLimitStore = LimitStore & {
   tick?(): Promise<void>;
-  hearSpend?(note: SpendNote): void;
+  updateSpend?(note: SpendNote): void;
 };
 
 export type CreateLimitStore = (clock: ManualClock) => TimedLimitStore | Promise<TimedLimitStore>;
@@ -45,8 +45,8 @@ export class LimitStoreFixture {
     this.#store = await this.#create(this.#clock);
   }
 
-  hearSpend(note: SpendNote): void {
-    this.#store?.hearSpend?.(note);
+  updateSpend(note: SpendNote): void {
+    this.#store?.updateSpend?.(note);
   }
 
   /** A long time, in which the store does what it does each second. */

@@ -200,13 +200,13 @@ class Chain {
     });
     this.#epoch += 1;
     const note = { epoch: this.#epoch, isWhole: true, spend, isComplete, processes, silent: [] };
-    for (const limits of this.#serving) limits.hearSpend(note);
+    for (const limits of this.#serving) limits.updateSpend(note);
   }
 
   #newProcess(): OwnLimits {
     const limits = new OwnLimits({ clock: this.#clock, random: () => 0 });
     const processes = [...this.#serving.map(({ process }) => process), limits.process];
-    limits.hearSpend({
+    limits.updateSpend({
       epoch: 0,
       isWhole: true,
       spend: [],

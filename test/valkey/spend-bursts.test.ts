@@ -30,7 +30,7 @@ describeWithValkey(() => {
       for (const store of stores) {
         await store.tick();
         const note = { epoch: step, isWhole: true, spend: [], isComplete: true };
-        store.hearSpend({ ...note, processes, silent: [] });
+        store.updateSpend({ ...note, processes, silent: [] });
       }
     }
     const burst = (round: string) =>

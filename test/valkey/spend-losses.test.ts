@@ -270,7 +270,7 @@ class History {
       return { budgetId: budget.id, periodId: period.id, byProcess };
     });
     this.#epoch += 1;
-    limits.hearSpend({
+    limits.updateSpend({
       epoch: this.#epoch,
       isWhole: true,
       spend,

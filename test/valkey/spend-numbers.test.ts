@@ -33,7 +33,7 @@ describeWithValkey(() => {
     const limits = await limitsOver(recording, { clock });
     clock.advance(2_000);
     const processes = [limits.process];
-    limits.hearSpend({
+    limits.updateSpend({
       epoch: 1,
       isWhole: true,
       spend: [],
@@ -71,7 +71,7 @@ describeWithValkey(() => {
     if (one === undefined || two === undefined) throw new Error("there are two");
     const processes = [one.process, two.process];
     const note = { epoch: 1, isWhole: true, spend: [], isComplete: true, processes, silent: [] };
-    const tell = () => [one, two].forEach((limits) => limits.hearSpend(note));
+    const tell = () => [one, two].forEach((limits) => limits.updateSpend(note));
     clock.advance(2_000);
     tell();
     const acquire = async (limits: typeof one, callId: string, reserveNano: number) =>
@@ -90,7 +90,7 @@ describeWithValkey(() => {
       explanation: { rule: "budgets_unavailable" },
     });
     await one.tick();
-    expect(await acquire(two, "fourth", 20)).toMatchObject({ budget: { reservedNano: 90 } });
+    expect(await acquire(two, "fourth", 20)).toMatchObject({ budgets: [{ reservedNano: 90 }] });
     expect((await acquire(two, "fifth", 10)).isAdmitted).toBe(true);
     client.close();
   });
@@ -111,7 +111,7 @@ describeWithValkey(() => {
         const byProcess = nano === 0 ? {} : { [killed.process]: nano };
         const spend = [{ budgetId: "budget", periodId: budgets[0]?.period.id ?? "", byProcess }];
         for (const of of [limits, killed]) {
-          of.hearSpend({ epoch: 1, isWhole: true, spend, isComplete: true, processes, silent });
+          of.updateSpend({ epoch: 1, isWhole: true, spend, isComplete: true, processes, silent });
         }
       }
     };
@@ -146,7 +146,7 @@ describeWithValkey(() => {
       await limits.tick();
       const spend = [{ budgetId: "budget", periodId, byProcess }];
       const processes = [limits.process];
-      limits.hearSpend({ epoch: 1, isWhole: true, spend, isComplete, processes, silent: [] });
+      limits.updateSpend({ epoch: 1, isWhole: true, spend, isComplete, processes, silent: [] });
     };
     const acquire = async (callId: string, reserveNano: number) =>
       limits.acquire({ callId, scopes, tokens: 1, budgets, reserveNano });

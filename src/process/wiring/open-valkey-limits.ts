@@ -20,7 +20,7 @@ export interface ProcessLimits {
   /** Names the process in the charges of its calls. */
   readonly chargesAs?: string;
   /** What is spent under budgets, as the control thread tells it. */
-  hearSpend?(note: SpendNote): void;
+  updateSpend?(note: SpendNote): void;
   /** What the process shares with others about targets; undefined: nothing. */
   readonly sharing: SharedSlots | undefined;
   /** Why it grants only its share of shared limits, for operators; undefined: it grants them. */
@@ -76,7 +76,7 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
     store: limits,
     read: (of) => limits.read(of),
     chargesAs: process,
-    hearSpend: (note) => limits.hearSpend(note),
+    updateSpend: (note) => limits.updateSpend(note),
     sharing: slots,
     lack: () => lackOf(trust, clock),
     async start() {

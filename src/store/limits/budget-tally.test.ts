@@ -2,35 +2,25 @@ import { expect, test } from "bun:test";
 import { budgetOf } from "../../../test/contracts/limit-budget-contract.ts";
 import { BudgetTally } from "./budget-tally.ts";
 
-test("what the database no longer has is forgotten, and what it does not have yet is not", () => {
+test("after two days without a call, what a process has spent is what the database has of it", () => {
   const tally = new BudgetTally("own");
-  const [kept, deleted] = [budgetOf(100), budgetOf(100, { id: "deleted" })];
-  const hearAll = (...ids: readonly string[]): void => {
-    const spend = ids.map((budgetId) => ({ budgetId, periodId: "2026-11", byProcess: { own: 5 } }));
-    const note = {
-      epoch: 1,
-      isWhole: true,
-      isComplete: true,
-      processes: ["own"],
-      silent: [],
-      spend,
-    };
-    tally.hear(note, 0);
-  };
-  const spend = (callId: string, of: typeof kept): void => {
-    tally.reserve(callId, [of], 5);
-    tally.settle(callId, 5);
-  };
-  const known = () => Array.from(tally.totals(), ([key]) => key).toSorted();
-  spend("first", kept);
-  spend("second", deleted);
-  hearAll("budget", "deleted");
-  hearAll("budget");
-  // Its row may be on the way.
-  expect(known()).toEqual(["budget 2026-11", "deleted 2026-11"]);
-  spend("third", deleted);
-  hearAll("budget");
-  expect(known()).toEqual(["budget 2026-11", "deleted 2026-11"]);
-  hearAll("budget");
-  expect(known()).toEqual(["budget 2026-11"]);
+  const [used, idle, running] = ["used", "idle", "running"].map((id) => budgetOf(100, { id }));
+  if (used === undefined || idle === undefined || running === undefined) throw new Error("three");
+  const processes = ["own"];
+  const byProcess = { own: 5 };
+  const spend = [{ budgetId: "idle", periodId: idle.period.id, byProcess }];
+  const note = { epoch: 1, isWhole: true, isComplete: true, processes, silent: [], spend };
+  for (const scope of [used, idle]) {
+    tally.reserve("call", [scope], 7);
+    tally.settle("call", 7);
+  }
+  tally.reserve("long call", [running], 7);
+  for (let hour = 0; hour < 50; hour += 1) {
+    tally.update(note, 0);
+    tally.reserve("call", [used], 1);
+    tally.settle("call", 0);
+  }
+  expect(Array.from(tally.all(), ({ scope }) => scope.budget.id)).toEqual(["used", "running"]);
+  expect(tally.full([idle], 96)).toMatchObject([{ spentNano: 5 }]);
+  expect(tally.full([idle], 95)).toEqual([]);
 });

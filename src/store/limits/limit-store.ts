@@ -62,8 +62,8 @@ export type LimitDecision =
     }
   | RefusedByLimit;
 
-/** How much of a budget was left for a call that it refused. */
-export interface BudgetState {
+/** A budget that had no room for a call, and what it had. */
+export interface FullBudget {
   readonly scope: BudgetScope;
   readonly spentNano: number;
   readonly reservedNano: number;
@@ -72,11 +72,11 @@ export interface BudgetState {
 
 export interface RefusedByLimit {
   readonly isAdmitted: false;
-  /** Of a budget, its id. */
+  /** Of money, that of a budget. */
   readonly scopeId: string;
   readonly dimension: LimitUnit | "money";
-  /** Set when a budget of money refuses. */
-  readonly budget?: BudgetState;
+  /** Set when budgets refuse: all that have no room, the one that has room again last in front. */
+  readonly budgets?: readonly FullBudget[];
   /** When the same request would fit if nothing else is admitted; undefined: never. */
   readonly freeAfterMs: number | undefined;
   /** Set when calls in flight could exceed their reservations by too many tokens. */

@@ -7,7 +7,7 @@ import {
 } from "../../../domain/limits/limit-scope.ts";
 import type { SpendNote } from "../../../domain/money/budget.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
-import { BudgetTally, refusedByBudget } from "../budget-tally.ts";
+import { BudgetTally, refusedByBudgets } from "../budget-tally.ts";
 import { firstOf, refusalFor, stateOf, type Demand, type ScopeWindow } from "../decision.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
 import { ScopeWindows } from "./scope-windows.ts";
@@ -66,8 +66,8 @@ export class MemoryLimitStore implements LimitStore {
     return this.tally.process;
   }
 
-  hearSpend(note: SpendNote): void {
-    this.tally.hear(note, this.#options.clock.now());
+  updateSpend(note: SpendNote): void {
+    this.tally.update(note, this.#options.clock.monotonic());
   }
 
   /** How many scopes are kept, for tests. */
@@ -104,10 +104,10 @@ export class MemoryLimitStore implements LimitStore {
     const refusal = refusalFor({ charges, demand, overrun, now }, this.#options.random);
     if (refusal !== undefined) return refusal;
     if (budgets !== undefined) {
-      const full = this.tally.refusal(budgets, reserveNano);
-      if (full !== undefined) {
+      const full = this.tally.full(budgets, reserveNano);
+      if (full.length > 0) {
         const state = stateOf(firstOf(charges), charges, now);
-        return refusedByBudget(full, state, this.#options.random);
+        return refusedByBudgets(full, state, this.#options.random);
       }
       this.tally.reserve(callId, budgets, reserveNano);
     }

@@ -12,7 +12,7 @@ import type {
   LimitStore,
   RefusedByLimit,
 } from "../limit-store.ts";
-import { type BudgetTally, refusedByBudget } from "../budget-tally.ts";
+import { type BudgetTally, refusedByBudgets } from "../budget-tally.ts";
 import { firstOf, stateOf } from "../decision.ts";
 import type { ValkeyClient } from "./client.ts";
 import { type Asked, decideRequest, isRefused, type Outcome } from "./decide-request.ts";
@@ -136,8 +136,8 @@ export class ValkeyLimits implements LimitStore {
   }
 
   /** What is spent under budgets, as the control thread tells it. */
-  hearSpend(note: SpendNote): void {
-    this.#spend.hear(note);
+  updateSpend(note: SpendNote): void {
+    this.#spend.update(note);
   }
 
   count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision> {
@@ -173,8 +173,8 @@ export class ValkeyLimits implements LimitStore {
     let spend: SpendAsk | undefined;
     if (budgets !== undefined && reserveNano > 0) {
       // What is known here is less than what the server knows, and is enough when nothing is left.
-      const full = tally.isKnown ? tally.refusal(budgets, reserveNano) : undefined;
-      if (full !== undefined) return refusedByBudget(full, this.#stateOf(scopes), random);
+      const full = tally.isComplete ? tally.full(budgets, reserveNano) : [];
+      if (full.length > 0) return refusedByBudgets(full, this.#stateOf(scopes), random);
       spend = this.#spend.ask(callId, budgets, reserveNano);
     }
     const outcome = this.#decide({ scopes, demand: { requests, tokens }, overrun }, spend);
@@ -309,7 +309,7 @@ export class ValkeyLimits implements LimitStore {
 
   #full(ask: SpendAsk, decided: DecidedSpend, state: LimitState): RefusedByLimit {
     this.#isSpendDue ||= decided.is === "unknown";
-    return refusedByBudget(this.#spend.refusal(ask, decided), state, this.#options.random);
+    return refusedByBudgets([this.#spend.refusal(ask, decided)], state, this.#options.random);
   }
 
   /** Looks whether the server is to be told all that was spent. */

@@ -8,7 +8,7 @@ import {
   type Sums,
   type Tally,
 } from "../budget-tally.ts";
-import type { BudgetState } from "../limit-store.ts";
+import type { FullBudget } from "../limit-store.ts";
 import type { Parameter, ValkeyClient } from "./client.ts";
 import { shardOf, sinceKeyOf } from "./scopes.ts";
 import { readSpend, type DecidedSpend } from "./read-reply.ts";
@@ -72,9 +72,9 @@ export class ServerSpend {
     this.#options = options;
   }
 
-  hear(note: SpendNote): void {
+  update(note: SpendNote): void {
     const { clock, tally } = this.#options;
-    tally.hear(note, clock.now());
+    tally.update(note, clock.monotonic());
     this.#heardAtMs = clock.monotonic();
     const rows = new Set(["", ...note.processes, ...note.silent]);
     const stored = note.spend.flatMap(({ byProcess }) => Object.keys(byProcess));
@@ -95,7 +95,7 @@ export class ServerSpend {
     const age = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(clock.monotonic() - this.#heardAtMs));
     const ended: Sums[] = [];
     const { processes } = tally;
-    const parameters: Parameter[] = [age, tally.isKnown ? 1 : 0, processes.length, ...processes];
+    const parameters: Parameter[] = [age, tally.isComplete ? 1 : 0, processes.length, ...processes];
     for (const [index, entry] of entries.entries()) {
       const scope = budgets[index] ?? entry.tally.scope;
       keys.push(entry.hash, `${entry.hash}:was`);
@@ -142,7 +142,7 @@ export class ServerSpend {
   /** As `refused`, when nobody decides. */
   unavailable(ask: SpendAsk, cause?: unknown): GatewayError {
     this.refused(ask);
-    return budgetsUnavailable(cause);
+    return budgetsUnavailable({}, cause);
   }
 
   /** Decides about money alone. */
@@ -157,7 +157,7 @@ export class ServerSpend {
   }
 
   /** Takes the reservation back, and returns how much was left. Throws 503 when nobody knows. */
-  refusal(ask: SpendAsk, decided: DecidedSpend): BudgetState {
+  refusal(ask: SpendAsk, decided: DecidedSpend): FullBudget {
     if (decided.is !== "full") throw this.unavailable(ask);
     this.refused(ask);
     const { which, spentNano, reservedNano } = decided;
