@@ -1,4 +1,5 @@
 import type { Clock } from "./time.ts";
+import type { ServerBehaviour } from "./openai/servers.ts";
 import type { BedrockService } from "./bedrock/service.ts";
 import type { Fault, FaultChooser, FaultMode } from "./faults/fault-modes.ts";
 import type { Frame, Reply } from "./reply.ts";
@@ -17,6 +18,8 @@ export interface PlanParts {
   readonly apiKeys: ReadonlySet<string> | undefined;
   /** For models whose names do not contain one. Undefined: no limit. */
   readonly contextWindow: number | undefined;
+  /** Of the chat wire, for models whose names do not contain one. */
+  readonly server: ServerBehaviour;
   readonly bedrock: BedrockService;
 }
 

@@ -1,5 +1,11 @@
 import { demoApiKey, demoCredentials } from "./bedrock/credentials.ts";
 import { faultListing } from "./faults/fault-modes.ts";
+import { profiles, quirks, traits } from "./openai/servers.ts";
+
+function listing(meanings: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(meanings).map(([name, about]) => `  ${name.padEnd(24)}${about}`);
+  return lines.join("\n");
+}
 
 /** What a call can ask of it: faults, credentials, models, scripts. For `sluice simulator --help`. */
 export function simulatorHelp(): string {
@@ -8,6 +14,14 @@ Faults, also by a model named fault-MODE[-ARGUMENT], or by the header x-simulato
 a gateway does not pass on:
 
 ${faultListing().join("\n")}
+
+Servers of the chat wire, by --profile, or for a model named profile-NAME: ${Object.keys(profiles).join(", ")}.
+Each does some of what follows, and writes errors in its own way. For one more: --quirk NAME, or a model
+named quirk-NAME. The first are also names for Sluice's setting quirks:
+
+${listing(quirks)}
+
+${listing(traits)}
 
 Bedrock's wire: Converse, ConverseStream, InvokeModel for embeddings, and
 CountTokens, under /model/ID. Signatures are verified. Default credentials:

@@ -13,12 +13,20 @@ import { demoCredentials, type SimulatedCredential } from "./bedrock/credentials
 import { createDispatch } from "./dispatch.ts";
 import { FaultChooser, type FaultStep } from "./faults/fault-modes.ts";
 import { startRawFront } from "./front.ts";
+import {
+  openAi,
+  profiles,
+  type ProfileName,
+  type Quirk,
+  type ServerBehaviour,
+} from "./openai/servers.ts";
 import { type TruthEntry, TruthLog } from "./call.ts";
 
 export { demoApiKey, demoCredentials, type SimulatedCredential } from "./bedrock/credentials.ts";
 export type { BedrockOptions } from "./bedrock/service.ts";
 export type { TruthEntry } from "./call.ts";
 export { simulatorHelp } from "./help.ts";
+export * as chatServers from "./openai/servers.ts";
 export { type FaultMode, type FaultStep, faultModes, parseFault } from "./faults/fault-modes.ts";
 
 export interface SimulatorOptions {
@@ -32,6 +40,10 @@ export interface SimulatorOptions {
   readonly firstTokenDelayMs?: number;
   /** Faults of the next calls that do not name their own. */
   readonly faultPlan?: readonly FaultStep[];
+  /** The server of the chat wire that is played. Default: OpenAI's. */
+  readonly profile?: ProfileName;
+  /** What that server does beside, by the names of `quirks` and `traits`. */
+  readonly quirks?: readonly Quirk[];
   /** When set, calls of OpenAI's wire without one of these keys are answered 401. */
   readonly apiKeys?: readonly string[];
   /** Credentials, models and quotas of Bedrock's wire. */
@@ -92,6 +104,7 @@ export function startSimulator(options: SimulatorOptions = {}): Simulator {
     },
     apiKeys: options.apiKeys === undefined ? undefined : new Set(options.apiKeys),
     contextWindow: options.contextWindow,
+    server: playedServer(options),
     onTruth: options.onTruth,
     takeOver: (peerPort) => front.takeOver(peerPort),
   });
@@ -125,6 +138,11 @@ export function startSimulator(options: SimulatorOptions = {}): Simulator {
       await server.stop(true);
     },
   };
+}
+
+function playedServer({ profile, quirks = [] }: SimulatorOptions): ServerBehaviour {
+  const server = profile === undefined ? openAi : profiles[profile];
+  return { ...server, quirks: [...server.quirks, ...quirks] };
 }
 
 /** Stops the server if the front cannot listen. */

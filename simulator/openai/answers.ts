@@ -5,6 +5,13 @@ import { type Frame, framesBeforeMiddle, type Reply } from "../reply.ts";
 import { bodyReply, errorText, serverError } from "./errors.ts";
 import type { ChatRequest } from "./request.ts";
 import {
+  asWritten,
+  beforeAnswer,
+  type Chunk,
+  type ServerBehaviour,
+  streamOfServer,
+} from "./servers.ts";
+import {
   type AnswerEvent,
   collectAnswer,
   type CollectedCall,
@@ -17,15 +24,20 @@ import { isRecord, type JsonRecord, listOf, recordOf } from "../json.ts";
 import { hashText } from "../answer/random.ts";
 
 /** Answers a chat request, plain or streamed. */
-export function chatReply(request: ChatRequest, identity: AnswerIdentity, fault: Fault): Reply {
+export function chatReply(
+  request: ChatRequest,
+  identity: AnswerIdentity,
+  { fault, server }: { readonly fault: Fault; readonly server: ServerBehaviour },
+): Reply {
   const choices = Array.from(
     { length: request.choiceCount },
     (_, choice) => outsizedAnswer(fault) ?? writeAnswer(request.prompt, choice),
   );
   if (!request.isStreamed) {
     const { body, usage } = completionBody(identity, request, choices);
-    return bodyReply(body, usage.completionTokens, fault);
+    return bodyReply(asWritten(body, server), usage.completionTokens, fault);
   }
+  const chunks = streamOfServer(chunksOf(identity, request, choices), server);
   return {
     status: 200,
     headers: {
@@ -33,7 +45,7 @@ export function chatReply(request: ChatRequest, identity: AnswerIdentity, fault:
       "cache-control": "no-cache",
       "x-accel-buffering": "no",
     },
-    steps: streamFrames(chunksOf(identity, request, choices), fault),
+    steps: beforeAnswer(streamFrames(chunks, fault), server),
     isStreamed: true,
   };
 }
@@ -120,14 +132,6 @@ function callBody({ id, name, tool, input }: CollectedCall): object {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
-}
-
-/** One chunk of a stream before it is framed. */
-interface Chunk {
-  readonly kind: "role" | "content" | "finish" | "usage";
-  readonly body: Readonly<Record<string, unknown>>;
-  /** The number of completion tokens in it. */
-  readonly tokens: number;
 }
 
 /** The chunks of a stream in OpenAI's order; several choices take turns. */

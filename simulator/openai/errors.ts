@@ -85,15 +85,15 @@ export function wrongKey(key: string): WireError {
   return new WireError(401, { message, code: key === "" ? null : "invalid_api_key" });
 }
 
-/** The answer of a fault that refuses the call; undefined for other faults. */
+/** Throws `WireError` if the fault is a refusal. Undefined for faults of other answers. */
 export function refusalReply(fault: Fault, model: string): Reply | undefined {
   if (!isOnWire(fault.mode, "openai")) {
     const message = `The fault ${fault.mode} exists on Bedrock's wire only.`;
-    return errorReply(new WireError(400, { message, code: "fault_of_other_wire" }));
+    throw new WireError(400, { message, code: "fault_of_other_wire" });
   }
-  if (fault.mode === "error-200") return { ...errorReply(serverError(500)), status: 200 };
   const error = refusalErrors[fault.mode]?.(model, fault.argument);
-  return error === undefined ? oddReply(fault) : errorReply(error);
+  if (error !== undefined) throw error;
+  return oddReply(fault);
 }
 
 /** An unstreamed answer with the fault applied; an error within streams refuses it. */
@@ -102,8 +102,8 @@ export function bodyReply(body: JsonRecord, tokens: number, fault: Fault): Reply
   return withBodyFault(body, { tokens, fault });
 }
 
-export function errorReply(error: WireError): Reply {
-  return jsonReply(errorText(error.body), { status: error.status, headers: error.headers });
+export function errorReply({ status, headers, body }: WireError, text = errorText(body)): Reply {
+  return jsonReply(text, { status, headers });
 }
 
 export function serverError(status: 500 | 503): WireError {
@@ -120,6 +120,7 @@ const refusalErrors: Readonly<Partial<Record<FaultMode, RefusalError>>> = {
   "throttle-429": (model, waitMs = 2000) => throttled(model, waitMs),
   "throttle-429-bare": (model) => throttled(model, undefined),
   "error-500": () => serverError(500),
+  "error-200": () => serverError(500),
   "overloaded-503": () => serverError(503),
   "context-overflow": () => contextExceeded(8192, 8227, undefined),
   "bad-credential": () => wrongKey("sk-simulator-0000"),

@@ -1,7 +1,7 @@
 import { type IncomingCall, markOf, type OpenCall, type Plan, type PlanParts } from "../call.ts";
 import { verifyText } from "../bedrock/credentials.ts";
 import { BedrockError, errorReply as bedrockErrorReply } from "../bedrock/errors.ts";
-import { faultHeader, noFault } from "../faults/fault-modes.ts";
+import { type Fault, faultHeader, noFault } from "../faults/fault-modes.ts";
 import { jsonReply, type Reply } from "../reply.ts";
 import { isRecord, type JsonRecord, parseJson, stringOf } from "../json.ts";
 import { chatReply } from "./answers.ts";
@@ -10,14 +10,19 @@ import { responsesReply } from "../responses/answers.ts";
 import { readResponsesRequest } from "../responses/request.ts";
 import { readChatRequest } from "./request.ts";
 import { refusalReply, WireError, wrongKey, wrongType } from "./errors.ts";
+import { asRead, checkInputs, errorOfServer, type ServerBehaviour, serverOf } from "./servers.ts";
 
-type OpenAiRoute =
-  | {
-      readonly kind: "chat" | "responses" | "embeddings" | "unknown";
-      /** The route is Bedrock's, which checks credentials in its own way. */
-      readonly isBedrocks?: boolean;
-    }
+interface PostRoute<Kind> {
+  readonly kind: Kind;
+  /** The route is Bedrock's, which checks credentials in its own way. */
+  readonly isBedrocks?: boolean;
+}
+
+type KnownRoute =
+  | PostRoute<"chat" | "responses" | "embeddings">
   | { readonly kind: "models"; readonly model: string | undefined };
+
+type OpenAiRoute = KnownRoute | PostRoute<"unknown">;
 
 /** Undefined if this wire has no such path. `path` comes without `/v1`. */
 export function openAiRoute(method: string, path: string): OpenAiRoute | undefined {
@@ -51,38 +56,61 @@ export async function planOpenAiCall(
     if (error instanceof BedrockError) return { fault: noFault, reply: bedrockErrorReply(error) };
     throw error;
   }
-  // Bedrock's runtime has this answer for paths that it does not know.
   if (route.kind === "unknown") return { fault: noFault, reply: jsonReply(unknownOperation) };
   const body = readBody(text, call);
   const model = stringOf(body["model"]);
+  const server = serverOf(model, parts.server);
   const fault = parts.faults.choose(request.headers.get(faultHeader), model);
   if (fault === undefined) {
     const message = `No such fault: ${request.headers.get(faultHeader)}. See sluice simulator --help.`;
     throw new WireError(400, { message, code: "unknown_fault" });
   }
   call.update({ model, fault: fault.mode });
+  try {
+    const asked = route.kind === "chat" ? asRead(body, server) : body;
+    return { fault, reply: replyTo(route, asked, { call, parts, fault, server }) };
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    const status = fault.mode === "error-200" ? 200 : error.status;
+    return { fault, reply: { ...errorOfServer(error, server), status } };
+  }
+}
+
+interface Answering {
+  readonly call: OpenCall;
+  readonly parts: PlanParts;
+  readonly fault: Fault;
+  readonly server: ServerBehaviour;
+}
+
+function replyTo(
+  route: KnownRoute,
+  body: JsonRecord,
+  { call, parts, fault, server }: Answering,
+): Reply {
+  const model = stringOf(body["model"]);
+  const created = Math.floor(parts.clock.now() / 1000);
   const refusal = refusalReply(fault, model);
-  if (refusal !== undefined) return { fault, reply: refusal };
+  if (refusal !== undefined) return refusal;
   switch (route.kind) {
     case "models":
-      return { fault, reply: modelsReply(route.model) };
+      return modelsReply(route.model);
     case "embeddings": {
+      checkInputs(body["input"], server);
       const read = readEmbeddingRequest(body);
       call.update({ promptTokens: read.promptTokens });
-      return { fault, reply: embeddingsReply(read, fault) };
+      return embeddingsReply(read, fault);
     }
     case "responses": {
       const read = readResponsesRequest(body, parts.contextWindow);
       call.update({ promptTokens: read.promptTokens, isStreamed: read.isStreamed });
-      const created = Math.floor(parts.clock.now() / 1000);
-      return { fault, reply: responsesReply(read, { id: call.id, created, model }, fault) };
+      return responsesReply(read, { id: call.id, created, model }, fault);
     }
     case "chat": {
       const read = readChatRequest(body, parts.contextWindow);
       call.update({ promptTokens: read.promptTokens, isStreamed: read.isStreamed });
-      const created = Math.floor(parts.clock.now() / 1000);
       const identity = { id: `chatcmpl-${call.id}`, created, model };
-      return { fault, reply: chatReply(read, identity, fault) };
+      return chatReply(read, identity, { fault, server });
     }
   }
 }
@@ -102,10 +130,13 @@ function modelsReply(model: string | undefined): Reply {
 function checkKey(request: Request, apiKeys: ReadonlySet<string> | undefined): void {
   if (apiKeys === undefined) return;
   const header = request.headers.get("authorization") ?? "";
-  const key = /^bearer\s+(.*)$/i.exec(header)?.[1]?.trim() ?? "";
+  // Azure's header.
+  const own = request.headers.get("api-key") ?? "";
+  const key = /^bearer\s+(.*)$/i.exec(header)?.[1]?.trim() ?? own;
   if (!apiKeys.has(key)) throw wrongKey(key);
 }
 
+/** Bedrock's runtime has this answer for paths that it does not know. */
 const unknownOperation =
   '{"Output":{"__type":"com.amazon.coral.service#UnknownOperationException"},"Version":"1.0"}';
 

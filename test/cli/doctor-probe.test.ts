@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { chatServers, startSimulator } from "../../simulator/simulator.ts";
 import { runHere } from "./run-here.ts";
 import { createFolder, type SluiceFolder } from "./sluice-folder.ts";
 import { chunk, completion, streamed, vectorsAnswer } from "../provider/provider.ts";
@@ -67,7 +68,14 @@ afterAll(async () => {
   await server.stop(true);
 });
 
-async function diagnose(model: string, settings: string, ...options: readonly string[]) {
+async function diagnose(
+  model: string,
+  settings: string,
+  {
+    url = `http://127.0.0.1:${server.port}/v1`,
+    options = ["--probe"],
+  }: { readonly url?: string; readonly options?: readonly string[] } = {},
+) {
   const kind = model === "texts-only" ? "embedding" : "chat";
   const path = await folder.write(
     "sluice.yaml",
@@ -75,7 +83,7 @@ async function diagnose(model: string, settings: string, ...options: readonly st
 storage: { url: "sqlite:${folder.path}/state/sluice.db" }
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams:
-  server: { kind: openai, base_url: "http://127.0.0.1:${server.port}/v1"${settings} }
+  server: { kind: openai, base_url: "${url}"${settings} }
 models:
   alias: { kind: ${kind}, context_window: 8000, targets: [{ upstream: server, model: ${model} }] }
 `,
@@ -97,28 +105,58 @@ const quirky = [
 ] as const;
 
 test.each(quirky)("a server with %s is told to need %s", async (model, setting) => {
-  const { exitCode, output } = await diagnose(model, "", "--probe");
+  const { exitCode, output } = await diagnose(model, "");
   expect(output).toContain(`add \`${setting}\` to the upstream server`);
   expect(output.match(/to the upstream server/g)).toHaveLength(1);
   expect(exitCode).toBe(0);
 });
 
 test.each(quirky)("and with it set %s needs nothing more of the kind", async (model, setting) => {
-  const { output } = await diagnose(model, `, ${setting}`, "--probe");
+  const { output } = await diagnose(model, `, ${setting}`);
   expect(output).not.toContain(`add \`${setting}\``);
 });
 
+/** What the simulator's servers do, and the setting for it. */
+const settings: Readonly<Record<string, string>> = {
+  max_tokens_only: "max_tokens_field: max_tokens",
+  no_developer: "instruction_role: system",
+  streams_only: "quirks: [streams_only]",
+  one_choice: "quirks: [one_choice]",
+  needs_thoughts: "quirks: [needs_thoughts]",
+  needs_signatures: "quirks: [needs_signatures]",
+};
+
+test.each(Object.entries(chatServers.profiles))(
+  "of a server as %s doctor names what the profile sets, and with it nothing",
+  async (profile, { quirks }) => {
+    await using simulator = startSimulator();
+    const own = async (more: string): Promise<string[]> => {
+      const { output } = await diagnose(`profile-${profile}`, more, { url: simulator.url });
+      return [...output.matchAll(/add `([^`]+)` to the upstream server/g)].map(
+        ([, set = ""]) => set,
+      );
+    };
+    const needed = quirks.flatMap((quirk) => settings[quirk] ?? []);
+    // Servers that take streams alone are asked the other questions once that is known.
+    const isFirst = needed.includes("quirks: [streams_only]");
+    expect((await own("")).toSorted()).toEqual(
+      isFirst ? ["quirks: [streams_only]"] : needed.toSorted(),
+    );
+    expect(await own(`, profile: ${profile}`)).toEqual([]);
+  },
+);
+
 test("a server without quirks needs none, and without --probe none is asked", async () => {
-  const { output } = await diagnose("plain", "", "--probe");
+  const { output } = await diagnose("plain", "");
   expect(output).not.toContain("to the upstream server");
   expect(asked.length).toBeGreaterThan(5);
-  await diagnose("no-developer", "");
+  await diagnose("no-developer", "", { options: [] });
   expect(asked).toHaveLength(1);
 });
 
 test("a server that fails is not probed", async () => {
   isDown = true;
-  const { output, exitCode } = await diagnose("plain", "", "--probe");
+  const { output, exitCode } = await diagnose("plain", "");
   isDown = false;
   expect(output).not.toContain("to the upstream server");
   expect([asked.length, exitCode]).toEqual([1, 0]);

@@ -1,48 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { demoApiKey, startSimulator, type Simulator } from "../../simulator/simulator.ts";
-import { startGateway, type TestGateway } from "../support/gateway.ts";
+import type { Simulator } from "../../simulator/simulator.ts";
+import { apiNames, type EveryTarget, profileNames, startEveryTarget } from "./every-target.ts";
 
-/** The faults of servers, for each API that a target may choose. */
-let provider: Simulator;
-let gateway: TestGateway;
-
-const targets = {
-  "openai-by-responses": "{ upstream: local, model: m, openai: { api: responses } }",
-  "bedrock-by-responses":
-    "{ upstream: aws, model: openai.gpt-6-sol, bedrock: { api: openai-responses } }",
-  "bedrock-by-chat": "{ upstream: aws, model: openai.gpt-6-sol, bedrock: { api: openai-chat } }",
-  "bedrock-by-messages":
-    "{ upstream: aws, model: us.anthropic.claude-sonnet-4-6, bedrock: { api: messages } }",
-};
-
+/** The faults of servers, for each API that a target may choose and each profile. */
+let every: EveryTarget;
 beforeAll(async () => {
-  provider = startSimulator();
-  const models = Object.entries(targets).map(
-    ([alias, target]) => `
-  ${alias}: { kind: chat, context_window: 1000000, targets: [${target}] }`,
-  );
-  gateway = await startGateway({
-    sections: {
-      upstreams: `
-  local: { kind: openai, base_url: "${provider.origin}/v1" }
-  aws: { kind: bedrock, region: us-east-1, endpoint: "${provider.origin}", api_key: "${demoApiKey}" }`,
-      models: models.join(""),
-    },
-  });
+  every = await startEveryTarget();
 });
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
-  await provider[Symbol.asyncDispose]();
-});
+afterAll(() => every[Symbol.asyncDispose]());
 
 type Mode = Parameters<Simulator["setFaultPlan"]>[0][number]["mode"];
 
-describe.each(Object.keys(targets))("%s", (model) => {
+/** Converse has frames of its own, whose faults `test/failures` tries. */
+const sse = [...apiNames, ...profileNames].filter((name) => name !== "bedrock-converse");
+
+describe.each(sse)("%s", (model) => {
   async function ask(mode: Mode, stream = false): Promise<Response> {
-    provider.setFaultPlan([{ mode, times: Number.POSITIVE_INFINITY }]);
+    every.simulator.setFaultPlan([{ mode, times: Number.POSITIVE_INFINITY }]);
     const messages = [{ role: "user", content: "count: 40" }];
-    const response = await gateway.post("/v1/chat/completions", { model, messages, stream });
-    provider.setFaultPlan([]);
+    const response = await every.gateway.post("/v1/chat/completions", { model, messages, stream });
+    every.simulator.setFaultPlan([]);
     return response;
   }
 

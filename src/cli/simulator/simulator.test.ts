@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { demoApiKey, demoCredentials, faultModes } from "../../../simulator/simulator.ts";
+import {
+  chatServers,
+  demoApiKey,
+  demoCredentials,
+  faultModes,
+} from "../../../simulator/simulator.ts";
 import { runHere } from "../../../test/cli/run-here.ts";
 
 interface Run {
@@ -98,6 +103,37 @@ test("the help lists every fault", async () => {
   for (const mode of Object.keys(faultModes)) expect(help).toContain(`  ${mode} `);
 });
 
+test("the help lists every server of the chat wire, and what each may do", async () => {
+  const help = await helpText();
+  for (const name of Object.keys({ ...chatServers.quirks, ...chatServers.traits })) {
+    expect(help).toContain(`  ${name} `);
+  }
+  expect(help).toContain(Object.keys(chatServers.profiles).join(", "));
+});
+
+test("the command plays the server that it is told to, and does what is beside", async () => {
+  const ask = async (address: string, body: object): Promise<Response> =>
+    fetch(`${address}/chat/completions`, {
+      method: "POST",
+      body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }], ...body }),
+    });
+  const { url, stop } = run(
+    "--listen=127.0.0.1:0",
+    "--profile=dashscope",
+    "--quirk=ignores_stream",
+    "--quirk=keep_alives",
+  );
+  const address = await url;
+  const refused = await ask(address, {});
+  expect([refused.status, await refused.text()]).toEqual([
+    400,
+    expect.stringContaining("non-streaming calls") as string,
+  ]);
+  const whole = await ask(address, { stream: true });
+  expect(await whole.json()).toHaveProperty("object", "chat.completion");
+  stop();
+});
+
 test("the help has Bedrock's demo credentials", async () => {
   expect(await helpText()).toContain(demoCredentials.secretAccessKey);
 });
@@ -126,6 +162,8 @@ test.each([
   ["--fault=unheard-of", "'unheard-of' is invalid. There is no such fault"],
   ["--fault=error-500*often", "'error-500*often' is invalid. There is no such fault"],
   ["--fault=error-500@101", "There is no such fault"],
+  ["--profile=gemma", "It takes one of: azure, gemini, vllm"],
+  ["--quirk=keep-alives", "There is no such quirk; --help lists them"],
   ["--tokens-per-second=fast", "It takes a number"],
   ["--first-token-delay=-1", "It takes a number"],
   ["--models-as-of=tomorrow", "It takes YYYY-MM-DD, or now"],

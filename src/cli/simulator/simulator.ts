@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import {
+  chatServers,
   type FaultStep,
   parseFault,
   type Simulator,
@@ -16,6 +17,8 @@ interface SimulatorTyped {
   readonly tokensPerSecond: number;
   readonly firstTokenDelay: number;
   readonly fault: readonly FaultStep[];
+  readonly profile?: chatServers.ProfileName;
+  readonly quirk: readonly chatServers.Quirk[];
   readonly apiKey: readonly string[];
   /** Milliseconds since the epoch. */
   readonly modelsAsOf?: number;
@@ -39,6 +42,17 @@ export const simulatorCommand: Command = (made, { io, action }) => {
       "--fault <mode[:argument][*times][@percent]>",
       "Faults of the next calls; repeatable; *ever: for all calls, @10: for every tenth call.",
       repeatable(readFaultStep),
+      [],
+    )
+    .option(
+      "--profile <name>",
+      "Play this server of the chat wire, such as gemini; the names are below.",
+      readProfile,
+    )
+    .option(
+      "--quirk <name>",
+      "Do this beside, as some servers do; repeatable; the names are below.",
+      repeatable(readQuirk),
       [],
     )
     .option(
@@ -68,6 +82,8 @@ async function serve(typed: SimulatorTyped, io: CommandIo): Promise<number> {
     tokensPerSecond: typed.tokensPerSecond,
     firstTokenDelayMs: typed.firstTokenDelay,
     faultPlan: typed.fault,
+    quirks: typed.quirk,
+    ...(typed.profile !== undefined && { profile: typed.profile }),
     bedrock: { modelsAsOf: typed.modelsAsOf },
     ...(typed.apiKey.length > 0 && { apiKeys: typed.apiKey }),
   });
@@ -116,6 +132,17 @@ function readDate(text: string): number {
   const date = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(date)) throw new InvalidArgumentError("It takes YYYY-MM-DD, or now.");
   return date;
+}
+
+function readProfile(text: string): chatServers.ProfileName {
+  if (chatServers.isProfile(text)) return text;
+  const names = Object.keys(chatServers.profiles).join(", ");
+  throw new InvalidArgumentError(`It takes one of: ${names}.`);
+}
+
+function readQuirk(text: string): chatServers.Quirk {
+  if (chatServers.isQuirk(text)) return text;
+  throw new InvalidArgumentError("There is no such quirk; --help lists them.");
 }
 
 /**
