@@ -1,6 +1,7 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { RefusalExplanation, RefusalRule } from "../domain/errors/refusal.ts";
 import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../domain/limits/headers.ts";
+import type { CallWeights } from "../domain/limits/token-weights.ts";
 import type { LimitDecision } from "../store/limits/limit-store.ts";
 import { budgetRefusal } from "./budget-refusal.ts";
 import { accountScopeId, asideOf, type Guarantee } from "./plan-scopes.ts";
@@ -21,6 +22,8 @@ export interface RefusedAdmission {
   readonly guarantee?: Guarantee;
   readonly decision: Extract<LimitDecision, { isAdmitted: false }>;
   readonly askedTokens: number;
+  /** Those that its tokens count with; undefined: each counts one. */
+  readonly weights?: CallWeights | undefined;
   readonly now: number;
 }
 
@@ -48,7 +51,10 @@ function overrunRefusal(
 ): GatewayError {
   const { retryAfterMs, state } = refused.decision;
   const subject = subjectOf(refused, "tokens per min (TPM)");
-  const could = `its answers have no cap and could use ${asked} tokens more than are reserved for it`;
+  const weighted = refused.weights === undefined ? "" : " (weighted)";
+  const could =
+    `its answers have no cap and could use ${asked} tokens${weighted} more than are reserved ` +
+    "for it";
   const setCap = "Please set `max_completion_tokens` or `max_tokens`";
   const message =
     retryAfterMs === undefined
@@ -66,6 +72,7 @@ function overrunRefusal(
       summary:
         `The request does not cap its output: it could use ${asked} tokens beyond its reservation, ` +
         `and other calls under way ${used}. The plan allows ${limit} together (overrun_factor). ` +
+        weighing(refused) +
         "Have the application set max_completion_tokens, or raise overrun_factor.",
     },
   });
@@ -80,19 +87,20 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
     ? granted - state.remainingTokens + debt
     : granted - state.remainingRequests;
   const asked = isTokens ? refused.askedTokens : 1;
-  const estimated = isTokens && refused.request.isCounted !== true ? " (estimated)" : "";
+  const notes = isTokens ? notesOf(refused) : [];
+  const noted = notes.length === 0 ? "" : ` (${notes.join(", ")})`;
   const subject = subjectOf(refused, isTokens ? "tokens per min (TPM)" : "requests per min (RPM)");
   const now = granted === limit ? "" : ` (for now ${granted}: the gateway's limits are degraded)`;
   const numbers = [
     `Limit ${limit}${now}`,
     `Used ${used}`,
-    ...(asked > 0 ? [`Requested ${asked}${estimated}`] : []),
+    ...(asked > 0 ? [`Requested ${asked}${noted}`] : []),
   ];
   const owed =
     isTokens && debt > 0 ? " Earlier calls exceeded the limit, and the excess counts." : "";
   const message =
     retryAfterMs === undefined
-      ? `Request too large for ${subject}: Limit ${limit}, Requested ${asked}${estimated}. ` +
+      ? `Request too large for ${subject}: Limit ${limit}, Requested ${asked}${noted}. ` +
         `${adviceFor(refused)}`
       : `Rate limit reached for ${subject}: ${numbers.join(", ")}.${owed} ` +
         `Please try again in ${formatGoDuration(retryAfterMs)}.`;
@@ -103,6 +111,12 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
     headers: { ...rateLimitHeaders(state), ...retryHeaders(retryAfterMs) },
     explanation: explain(refused, { limit, granted, used, asked }),
   });
+}
+
+/** What the caller cannot know of the size of its request. */
+function notesOf({ request, weights }: RefusedAdmission): readonly string[] {
+  const isEstimated = request.isCounted !== true;
+  return [weights === undefined ? [] : "weighted", isEstimated ? "estimated" : []].flat();
 }
 
 function adviceFor({ request }: RefusedAdmission): string {
@@ -150,14 +164,15 @@ function explain(
       ? ""
       : ` The limit is ${limit}; this process grants its share, because what all processes use is ` +
         "not known now. Look for `limits` in `sluice doctor` and in the log.";
+  const weighed = dimension === "tokens" ? ` ${weighing(refused)}`.trimEnd() : "";
   return {
     rule,
     summary:
       rule === "request_too_large"
         ? `The request asks for ${what} tokens, more than the ${limit} of ` +
-          `${wholeTime(guarantee)}${ofWhom}.`
+          `${wholeTime(guarantee)}${ofWhom}.${weighed}`
         : `${used - debtOf} of ${granted} ${dimension}${ofWhom} were used in the last ${seconds} s.` +
-          `${wanted}${owed}${degraded}`,
+          `${wanted}${owed}${weighed}${degraded}`,
     ...modelOf(refused),
     window: {
       scopeId,
@@ -167,6 +182,15 @@ function explain(
       freeAt: freeAfterMs === undefined ? undefined : now + freeAfterMs,
     },
   };
+}
+
+/** How the plan's weights made the numbers. */
+function weighing({ weights }: RefusedAdmission): string {
+  if (weights === undefined) return "";
+  return (
+    `These are tokens as the plan weighs them (token_weights): here a token of input counts up to ` +
+    `${weights.input / 100}, and one of output ${weights.output / 100}. `
+  );
 }
 
 function modelOf({ request: { model } }: RefusedAdmission): { readonly model?: string } {

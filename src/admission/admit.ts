@@ -34,7 +34,9 @@ import {
   provisionedNano,
   type ReservedTokens,
 } from "./reserve-money.ts";
+import { type CallWeights } from "../domain/limits/token-weights.ts";
 import {
+  planWeights,
   type ReservationRequest,
   reservationUnder,
   type TokenReservation,
@@ -44,7 +46,10 @@ import type { Model } from "../domain/model.ts";
 /** The decision that a call may run: what was reserved, and in which class. */
 export interface Admission {
   readonly model: Model;
+  /** Without weights. */
   readonly reservedTokens: number;
+  /** Those of what it counts in its limits; undefined: each token counts one. */
+  readonly weights?: CallWeights | undefined;
   /** See `TokenReservation`. */
   readonly outputCap: number | undefined;
   readonly capacityClass: CapacityClass;
@@ -87,7 +92,7 @@ async function admitGuaranteed(
   services: AdmissionServices,
 ): Promise<Admission> {
   const { call } = request;
-  const reservation = reservationUnder(guarantee.tokens, request);
+  const reservation = reservationUnder(guarantee.tokens, request, undefined);
   const { tokens, mostTokens } = reservation;
   const { scopes } = guarantee;
   const { limits, prices } = services;
@@ -146,7 +151,8 @@ function admitUnderPlan(
   guaranteed?: RefusedAdmission,
 ): Admission | Promise<Admission> {
   const { call } = request;
-  const reservation = reservationUnder(call.caller.limits.tokensPerMinute, request);
+  const weights = planWeights(request);
+  const reservation = reservationUnder(call.caller.limits.tokensPerMinute, request, weights);
   const { tokens, mostTokens } = reservation;
   const { counted } = call;
   const { limits, prices } = services;
@@ -159,9 +165,10 @@ function admitUnderPlan(
       const capacityClass = guaranteed === undefined ? "on-demand" : "spillover";
       const charge = budgets && chargeOf(budgets, limits);
       const budgeted = charge && budgetedOf(request, charge, { reserveNano });
-      return admissionOf(request, reservation, { state, capacityClass, budgeted });
+      return admissionOf(request, reservation, { state, capacityClass, budgeted, weights });
     }
-    const refused = { request, decision, askedTokens: tokens, now: services.clock.now() };
+    const now = services.clock.now();
+    const refused = { request, decision, askedTokens: tokens, weights, now };
     return refusalOf(soonerOf(refused, guaranteed), services).then((error) => {
       throw error;
     });
@@ -206,25 +213,35 @@ function soonerOf(plan: RefusedAdmission, guarantee: RefusedAdmission | undefine
 }
 
 function admissionOf(
-  { model }: AdmissionRequest,
-  { tokens: reservedTokens, outputCap }: TokenReservation,
-  { capacityClass, state, budgeted }: Pick<Admission, "capacityClass" | "state" | "budgeted">,
+  { model, estimate }: AdmissionRequest,
+  { outputTokens, outputCap }: TokenReservation,
+  {
+    capacityClass,
+    state,
+    budgeted,
+    weights,
+  }: Omit<Admission, "model" | "reservedTokens" | "outputCap">,
 ): Admission {
-  return { model, reservedTokens, outputCap, capacityClass, state, budgeted };
+  const reservedTokens = estimate.inputTokens + outputTokens;
+  return { model, reservedTokens, weights, outputCap, capacityClass, state, budgeted };
 }
 
-function billedOf({ estimate }: AdmissionRequest, { tokens }: TokenReservation): ReservedTokens {
-  const { inputTokens } = estimate;
-  return { inputTokens, outputTokens: Math.max(0, tokens - inputTokens) };
+function billedOf(
+  { estimate }: AdmissionRequest,
+  { outputTokens }: TokenReservation,
+): ReservedTokens {
+  return { inputTokens: estimate.inputTokens, outputTokens };
 }
 
 /** False when the request is larger than every limit it may be under: no waiting would help. */
 export function canEverFit(request: AdmissionRequest): boolean {
-  const fits = (limit: number): boolean => reservationUnder(limit, request).tokens <= limit;
+  const fits = (limit: number, weights?: CallWeights): boolean =>
+    reservationUnder(limit, request, weights).tokens <= limit;
   const guarantee = wantedGuarantee(request);
   if (guarantee !== undefined && fits(guarantee.tokens)) return true;
   const { options, caller } = request.call;
-  return options.capacity !== "provisioned-only" && fits(caller.limits.tokensPerMinute);
+  const { tokensPerMinute } = caller.limits;
+  return options.capacity !== "provisioned-only" && fits(tokensPerMinute, planWeights(request));
 }
 
 function wantedGuarantee({ call, model }: AdmissionRequest): Guarantee | undefined {

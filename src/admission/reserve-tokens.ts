@@ -1,12 +1,20 @@
+import {
+  type CallWeights,
+  callWeights,
+  dearestTokens,
+  outputWithin,
+} from "../domain/limits/token-weights.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation, TokenEstimate } from "./estimate/estimate.ts";
 import type { Model } from "../domain/model.ts";
 
-/** The tokens that a call reserves under a limit. */
+/** What a call reserves under a limit, in the tokens of that limit. */
 export interface TokenReservation {
   readonly tokens: number;
   /** The most that it can use; more than `tokens` only if a guess is reserved. */
   readonly mostTokens: number;
+  /** Without weights, as a provider counts them. */
+  readonly outputTokens: number;
   /** The cap of one choice to send upstream; undefined: as the caller sent it. */
   readonly outputCap: number | undefined;
 }
@@ -29,29 +37,44 @@ export function uncappedTerms({ caller, snapshot }: Pick<Call, "caller" | "snaps
   return snapshot.plans.get(caller.key.plan) ?? usualTerms;
 }
 
+/** Undefined: each token counts one under the plan of the key. */
+export function planWeights({ call, model }: ReservationRequest): CallWeights | undefined {
+  const plan = call.snapshot.plans.get(call.caller.key.plan)?.tokenWeights;
+  if (plan === undefined) return undefined;
+  const { models } = call.environment;
+  const fallbacks = (model.fallbacks ?? []).flatMap((alias) => models.get(alias) ?? []);
+  return callWeights(plan, [model, ...fallbacks]);
+}
+
 /**
- * What a call reserves under a limit. A cap is reserved unchanged. A guess is clamped to what the
- * limit leaves after the input; otherwise a key with a small limit would never get a first answer.
+ * What a call reserves under a limit, each token at the dearest weight that may apply. A cap is
+ * reserved unchanged. A guess is clamped to what the limit leaves after the input; otherwise a key
+ * with a small limit would never get a first answer.
  */
-export function reservationUnder(limit: number, request: ReservationRequest): TokenReservation {
+export function reservationUnder(
+  limit: number,
+  request: ReservationRequest,
+  weights: CallWeights | undefined,
+): TokenReservation {
   const { estimate, output, call } = request;
-  const { inputTokens, outputTokens } = estimate;
-  const most = inputTokens + output.choices * mostOutputTokens(request);
-  if (output.cap !== undefined) {
-    const tokens = inputTokens + outputTokens;
-    return { tokens, mostTokens: tokens, outputCap: undefined };
-  }
-  const guess = Math.min(outputTokens, Math.max(0, limit - inputTokens));
+  const { inputTokens } = estimate;
+  const reserved = (outputTokens: number) => {
+    const tokens = dearestTokens(weights, inputTokens, outputTokens);
+    return { tokens, mostTokens: tokens, outputTokens, outputCap: undefined };
+  };
+  if (output.cap !== undefined) return reserved(estimate.outputTokens);
+  const left = Math.max(0, limit - dearestTokens(weights, inputTokens, 0));
+  const guess = Math.min(estimate.outputTokens, outputWithin(weights, left));
+  const most = output.choices * mostOutputTokens(request);
   switch (uncappedTerms(call).uncapped) {
     case "debt":
-      return { tokens: inputTokens + guess, mostTokens: most, outputCap: undefined };
+      return { ...reserved(guess), mostTokens: dearestTokens(weights, inputTokens, most) };
     case "cap": {
       const outputCap = Math.max(1, Math.floor(guess / output.choices));
-      const tokens = inputTokens + outputCap * output.choices;
-      return { tokens, mostTokens: tokens, outputCap };
+      return { ...reserved(outputCap * output.choices), outputCap };
     }
     case "maximum":
-      return { tokens: most, mostTokens: most, outputCap: undefined };
+      return reserved(most);
   }
 }
 

@@ -16,6 +16,8 @@ export interface Target {
   readonly pool?: string | undefined;
   /** The operator's own, from which tables of prices are made; calls find theirs in those. */
   readonly price?: Price | undefined;
+  /** Tokens of the provider's quota that a token of output takes. Undefined: one. */
+  readonly outputQuotaWeight?: number | undefined;
 }
 
 /** Timeouts that override those of the upstreams. */

@@ -138,6 +138,36 @@ test("what calls have used since counts, and what they gave back does not", asyn
   expect(after.left()).toBe(1_000 - 200 - 100 - 50);
 });
 
+test("calls of a plan with weights count as it weighs them", async () => {
+  using folder = new TestFolder();
+  const clock = new ManualClock();
+  const root = join(folder.path, "spool");
+  const before = processIn(root, clock);
+  const weights = { input: 100, output: 500 };
+  const open = (id: string): void => {
+    expect(before.own.acquire({ callId: id, scopes, tokens: 20 + 5 * 10 }).isAdmitted).toBe(true);
+    const opened = openedCall(id, { startedAt: clock.now(), inputTokens: 20, reservedTokens: 30 });
+    void before.spool.open({ ...opened, weights });
+  };
+  const close = (id: string, planTokens: number): void => {
+    before.own.settle(id, planTokens);
+    const record = closedCall(id, { inputTokens: 20, outputTokens: 4, startedAt: clock.now() });
+    void before.spool.close({ ...record, planTokens });
+  };
+  open("ended");
+  await before.snapshot.start();
+  close("ended", 25);
+  open("brief");
+  close("brief", 21);
+  open("waits");
+  open("writes");
+  before.spool.checkpoint("writes", { outputTokens: 11 });
+  before.spool.beginSegment();
+  const after = processIn(killedIn(root, folder), clock);
+  after.snapshot.restore();
+  expect(after.left()).toBe(1_000 - 25 - 21 - 70 - (20 + 5 * 11));
+});
+
 test("what a successor has given back counts after a kill", async () => {
   using folder = new TestFolder();
   const clock = new ManualClock();

@@ -3,6 +3,7 @@ import { rename, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { accountScopeId, guaranteeScopeId, keyScopeId } from "../admission/plan-scopes.ts";
 import type { Clock } from "../domain/clock.ts";
+import { dearestTokens } from "../domain/limits/token-weights.ts";
 import { longestGuaranteeSeconds, slotAt } from "../domain/limits/slots.ts";
 import type { OpenedCall, UsageRecord } from "../domain/usage/usage.ts";
 import { RecordReader } from "../ledger/ingest/record-reader.ts";
@@ -144,7 +145,7 @@ export class LimitsSnapshot {
 
   #usesOf({ opened, tokens, admittedAt }: LaterCall, aheadMs: number): readonly ScopeUse[] {
     if (opened === undefined || tokens === undefined) return [];
-    const { keyId, accountId, capacityClass, reservedTokens = tokens } = opened;
+    const { keyId, accountId, capacityClass } = opened;
     const limitScope = this.#options.keys.limitScopeOf(keyId) ?? keyId;
     const isGuarantee = capacityClass === "provisioned";
     const seconds = isGuarantee ? longestGuaranteeSeconds : 0;
@@ -153,7 +154,7 @@ export class LimitsSnapshot {
       : [keyScopeId(limitScope), accountScopeId(accountId)];
     // Admission came after the arrival: plans count it later, in the operator's favour.
     const slot = slotAt(admittedAt + aheadMs) + (isGuarantee ? 0 : 1);
-    const within = Math.min(tokens, reservedTokens);
+    const within = Math.min(tokens, reservedOf(opened) ?? tokens);
     const use = (scope: NamedScope, amount: number, debt: number): ScopeUse => ({
       scope,
       slot,
@@ -246,15 +247,23 @@ class LaterCall {
     this.admittedAt = keptAt;
   }
 
-  /** What it used, or may have used; undefined: it reached no upstream. */
+  /** What it used of the limits, or may have used; undefined: it reached no upstream. */
   get tokens(): number | undefined {
     if (this.ended !== undefined) {
-      const { attempts, inputTokens, outputTokens } = this.ended;
-      return attempts === 0 ? undefined : inputTokens + outputTokens;
+      const { attempts, inputTokens, outputTokens, planTokens } = this.ended;
+      return attempts === 0 ? undefined : (planTokens ?? inputTokens + outputTokens);
     }
-    const { inputTokens = 0, reservedTokens = 0 } = this.opened ?? {};
-    return Math.max(reservedTokens, inputTokens + (this.delivered?.outputTokens ?? 0));
+    const { inputTokens = 0, weights } = this.opened ?? {};
+    const used = dearestTokens(weights, inputTokens, this.delivered?.outputTokens ?? 0);
+    return Math.max(reservedOf(this.opened) ?? 0, used);
   }
+}
+
+/** In tokens of the limits. */
+function reservedOf(opened: OpenedCall | undefined): number | undefined {
+  if (opened?.reservedTokens === undefined) return undefined;
+  const { weights, inputTokens, reservedTokens } = opened;
+  return dearestTokens(weights, inputTokens, reservedTokens - inputTokens);
 }
 
 function settle(limits: OwnLimits, { id, ended, delivered, tokens, opened }: LaterCall): void {

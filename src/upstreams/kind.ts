@@ -32,6 +32,8 @@ export interface UpstreamKind<
   targetProblems?(target: WrittenTarget, context: TargetContext): readonly SettingProblem[];
   /** What a target's chat model can do. Absent: its servers do not tell. */
   capabilities?(target: WrittenTarget): ModelCapabilities;
+  /** Tokens of the provider's quota that a token of output takes. Absent: one. */
+  outputQuotaWeight?(target: WrittenTarget): number;
   /** Where a target is served; by default at its upstream. */
   sites?(target: WrittenTarget): readonly TargetSite[];
   /** Builds one or several upstreams from one of the file, for example one for each region. */

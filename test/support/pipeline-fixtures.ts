@@ -6,7 +6,7 @@ import type { Caller } from "../../src/domain/keys/key.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
 import { Calendar } from "../../src/domain/money/calendar.ts";
 import { PublishedPrices } from "../../src/domain/money/price.ts";
-import type { Limits } from "../../src/domain/limits/plan.ts";
+import type { Limits, Plan } from "../../src/domain/limits/plan.ts";
 import type { RoutingSettings } from "../../src/domain/settings.ts";
 import type { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
@@ -39,6 +39,18 @@ import { ValueTags } from "../../src/call/opaque/value-tags.ts";
 import { testPeppers } from "./test-peppers.ts";
 
 const generous: Limits = { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000 };
+
+export const plainPlan: Plan = {
+  name: "standard",
+  limits: generous,
+  provisioned: false,
+  queueTimeoutMs: 0,
+  isIdempotent: false,
+  responsesKeepMs: 0,
+  uncapped: "debt",
+  overrunFactor: 3,
+  whenLimitsUnavailable: "local",
+};
 
 export function targetOf(upstream: string, values: Partial<Target> = {}): Target {
   return { id: `${upstream}/m`, upstream, model: "m", priority: 1, weight: 1, ...values };

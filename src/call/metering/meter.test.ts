@@ -1,7 +1,13 @@
 import { expect, test } from "bun:test";
 import { Calendar } from "../../domain/money/calendar.ts";
 import { KeptLedger } from "../../../test/support/ledger-fixtures.ts";
-import { callOf, modelOf, pipelineOf, plainWork } from "../../../test/support/pipeline-fixtures.ts";
+import {
+  callOf,
+  modelOf,
+  pipelineOf,
+  plainPlan,
+  plainWork,
+} from "../../../test/support/pipeline-fixtures.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
@@ -22,14 +28,13 @@ const prices: PriceBook = {
   find: (id) => (id === "up/m" ? { price, version: 3 } : undefined),
 };
 
-async function setUp({ takes = true } = {}) {
+async function setUp({ takes = true, call = callOf({ receivedAt: 0 }) } = {}) {
   const clock = new ManualClock();
   const ended: UsageRecord[] = [];
   const ledger = new KeptLedger();
   const options = { clock, random: () => 0 };
   const limits = new MemoryLimitStore(options);
   const model = modelOf();
-  const call = callOf({ receivedAt: 0 });
   const estimate = { inputTokens: 100, outputTokens: 50 };
   const meter = new Meter(
     {
@@ -172,6 +177,29 @@ test("a whole answer without counts is never free", async () => {
   expect(records[0]).toMatchObject({ inputTokens: 100, outputTokens: 25, usageSource: "counted" });
 });
 
+test("limits count a call by the weights of its plan, and its row has the tokens", async () => {
+  const plan = {
+    ...plainPlan,
+    tokenWeights: { cachedInput: 0, cacheWrite: 125, output: 500 },
+  };
+  const plain = callOf({ receivedAt: 0 });
+  const plans = new Map([[plain.caller.key.plan, plan]]);
+  const call = { ...plain, snapshot: { ...plain.snapshot, plans } };
+  const { meter, records, used, ledger } = await setUp({ call });
+  expect(used()).toBe(100 * 1.25 + 50 * 5);
+  expect(ledger.opened[0]).toMatchObject({
+    reservedTokens: 150,
+    weights: { input: 125, output: 500 },
+  });
+  for (let piece = 0; piece < 400; piece += 1) meter.delivering(4);
+  // As far as the last update, of a stream without reports.
+  expect(used()).toBe(100 * 1.25 + 306 * 5);
+  meter.reported({ ...usage, outputTokens: 400, cachedInputTokens: 70, cacheWriteTokens: 12 });
+  meter.completed();
+  expect(used()).toBe(8 + 12 * 1.25 + 400 * 5);
+  expect(records[0]).toMatchObject({ inputTokens: 90, outputTokens: 400, planTokens: 2_023 });
+});
+
 test("times are measured from the arrival of the call", async () => {
   const { meter, records, clock } = await setUp();
   clock.advance(250);
@@ -207,7 +235,9 @@ test("a call is opened in the ledger before its first attempt, with the data of 
   ]);
   meter.completed();
   // It was known before what it may cost, not what it does.
-  expect(ledger.closed[0]).toMatchObject({ ...ledger.opened[0], costNano: expect.any(Number) });
+  const { weights, ...opened } = ledger.opened[0] ?? {};
+  expect(weights).toBeUndefined();
+  expect(ledger.closed[0]).toMatchObject({ ...opened, costNano: expect.any(Number) });
 });
 
 test("metrics and log get the same row as the ledger, once", async () => {

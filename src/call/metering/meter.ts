@@ -16,6 +16,7 @@ import type {
   TokenUsage,
   UsageRecord,
 } from "../../domain/usage/usage.ts";
+import { dearestTokens, planTokens } from "../../domain/limits/token-weights.ts";
 import type { LimitStore } from "../../store/limits/limit-store.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
@@ -95,7 +96,7 @@ export class Meter {
   readonly #tokens: CallUsage;
   #checkpointTokens = 0;
   #checkpointAt = 0;
-  /** Tokens that the limits have counted. */
+  /** Tokens that the limits have counted, without weights. */
   #countedTokens = 0;
   #isOpen = false;
   #isClosed = false;
@@ -224,7 +225,7 @@ export class Meter {
     const all = this.#tokens.withFailed(this.#final);
     this.path.serving?.conclude(attemptEndOf(outcome, error));
     const record = this.#record(end, all);
-    if (this.#admission !== undefined) this.#settle(all.usage, record.costNano);
+    if (this.#admission !== undefined) this.#settle(record);
     this.#costNano = record.costNano;
     this.#recorded = this.#services.ledger.close(record);
     this.path.serving?.release(inputTokens + outputTokens);
@@ -273,12 +274,14 @@ export class Meter {
 
   /** Extends the reservation of a stream that exceeds it. */
   #countOverrun(outputTokens: number): void {
-    const used = this.#tokens.inputTokens + outputTokens;
+    const { inputTokens } = this.#tokens;
+    const used = inputTokens + outputTokens;
     if (used < this.#countedTokens + overrunTokens) return;
     this.#countedTokens = used;
     const { limits, onSettleFailed } = this.#services;
     const callId = this.#subject.call.id;
-    limits.use(callId, used)?.catch((error: unknown) => onSettleFailed(callId, error));
+    const counted = dearestTokens(this.#admission?.weights, inputTokens, outputTokens);
+    limits.use(callId, counted)?.catch((error: unknown) => onSettleFailed(callId, error));
   }
 
   #keepCheckpoint(tokens: number): void {
@@ -292,11 +295,10 @@ export class Meter {
     this.#services.ledger.checkpoint(this.#subject.call.id, { outputTokens: tokens });
   }
 
-  #settle(usage: TokenUsage, costNano: number | undefined): void {
+  #settle({ id, inputTokens, outputTokens, planTokens: weighed, costNano }: UsageRecord): void {
     const { limits, onSettleFailed } = this.#services;
-    const callId = this.#subject.call.id;
-    const settling = limits.settle(callId, usage.inputTokens + usage.outputTokens, costNano);
-    settling?.catch((error: unknown) => onSettleFailed(callId, error));
+    const settling = limits.settle(id, weighed ?? inputTokens + outputTokens, costNano);
+    settling?.catch((error: unknown) => onSettleFailed(id, error));
   }
 
   #openedCall(admission: Admission): OpenedCall {
@@ -309,6 +311,7 @@ export class Meter {
       reasoningTokens: 0,
     };
     const cost = dearestCost(reserved, model.targets, this.#costTerms);
+    const { weights } = admission;
     return {
       id: call.id,
       startedAt: this.arrivedAt,
@@ -323,6 +326,7 @@ export class Meter {
       isStreamed,
       inputTokens: this.#tokens.inputTokens,
       reservedTokens: admission.reservedTokens,
+      weights: weights && { input: weights.input, output: weights.output },
       via: call.caller.via,
       costNano: admission.budgeted?.reservedNano ?? cost.costNano,
       priceVersion: cost.priceVersion,
@@ -346,6 +350,7 @@ export class Meter {
     const firstEventAt = this.#firstEventAt;
     const { last, attempts } = this.path;
     const routing = this.path.routing(outcome);
+    const weights = admission?.weights;
     // Vectors that nobody gets have no count of images.
     const images = outcome === "completed" ? this.#subject.images : undefined;
     const terms = images === undefined ? this.#costTerms : { ...this.#costTerms, images };
@@ -382,6 +387,7 @@ export class Meter {
       routing,
       mayBeBilledTwice: routing !== undefined && this.path.mayBeBilledTwice,
       reservedTokens: admission?.reservedTokens,
+      planTokens: weights && planTokens(weights, usage, last?.candidate.target),
       via: call.caller.via,
       charge: admission?.budgeted?.charge,
       refusedBy: exhaustedBudget(error?.explanation?.budget),

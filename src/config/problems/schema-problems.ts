@@ -225,8 +225,10 @@ function child(schema: JsonSchema | undefined, step: string | number): JsonSchem
   return isSchema(part) ? part : undefined;
 }
 
-/** The form of a union that a constant, such as `kind`, selects. */
+/** The form of a union that a constant, such as `kind`, selects, or the only one that is a map. */
 function variant(schema: JsonSchema | undefined, value: unknown): JsonSchema | undefined {
+  const maps = schema?.anyOf?.filter(isSchema).filter(({ properties }) => properties !== undefined);
+  if (maps?.length === 1) return maps[0];
   if (schema?.oneOf === undefined) return schema;
   return schema.oneOf.find((form) =>
     Object.entries(form.properties ?? {}).some(

@@ -265,12 +265,14 @@ function buildTargets(
   if (configured === undefined) return [];
   const kind = kindNamed(kinds, configured.kind);
   const upstream = { name, fields: configured.fields };
-  const sites = sitesOf(kind, { model: identifier, upstream, section: sections[kind.name] });
+  const target = { model: identifier, upstream, section: sections[kind.name] };
+  const sites = sitesOf(kind, target);
+  const outputQuotaWeight = kind.outputQuotaWeight?.(target);
   return sites.map(({ upstream: at, turn, ...site }) => {
     const model = site.modelFor[environment] ?? site.model;
     // Computed in hundredths, because a sum of fractions is not exact.
     const preference = { priority: (priority * 100 + turn) / 100, weight, pool };
-    return { id: `${at}/${model}`, upstream: at, model, ...preference, price };
+    return { id: `${at}/${model}`, upstream: at, model, ...preference, price, outputQuotaWeight };
   });
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type JsonObject, objectOf } from "../../domain/json-fields.ts";
+import { bedrockWeights, type TokenWeights } from "../../domain/limits/token-weights.ts";
 import { uncappedOutputs, undecidedLimits, type Plan } from "../../domain/limits/plan.ts";
 import {
   duration,
@@ -11,6 +12,50 @@ import {
 
 const mostPerMinute = 1_000_000_000_000;
 const limitKeys = ["requests_per_minute", "tokens_per_minute"] as const;
+
+const mostWeight = 100;
+const mustBeWeight = `must be from 0 to ${mostWeight} with at most two digits after the point, such as 1.25`;
+
+function weight(about: string) {
+  return z
+    .union([z.number(), z.string()], { error: mustBeWeight })
+    .prefault(1)
+    .meta({ title: "number", description: `${about} From 0 to ${mostWeight}.` });
+}
+
+/** In hundredths, digit by digit. Undefined for anything else than a weight. */
+function hundredthsOf(written: string | number): number | undefined {
+  const [, units, rest = ""] = /^(\d{1,3})(?:\.(\d{1,2}))?$/.exec(String(written)) ?? [];
+  const hundredths = Number(`${units}${rest.padEnd(2, "0")}`);
+  return hundredths <= mostWeight * 100 ? hundredths : undefined;
+}
+
+const tokenWeightsSchema = z
+  .union(
+    [
+      z.literal("bedrock"),
+      z.strictObject({
+        cached_input: weight("What a token of input counts that came from the provider's cache."),
+        cache_write: weight("What a token of input counts that went into the provider's cache."),
+        output: weight("What a token of output counts, reasoning included."),
+      }),
+    ],
+    { error: "must be bedrock, or a map of cached_input, cache_write and output" },
+  )
+  .transform((written, context): TokenWeights => {
+    if (written === "bedrock") return bedrockWeights;
+    const read = (key: keyof typeof written): number => {
+      const hundredths = hundredthsOf(written[key]);
+      if (hundredths !== undefined) return hundredths;
+      context.issues.push({ code: "custom", path: [key], message: mustBeWeight, input: written });
+      return 0;
+    };
+    return {
+      cachedInput: read("cached_input"),
+      cacheWrite: read("cache_write"),
+      output: read("output"),
+    };
+  });
 
 const planSchema = z
   .strictObject({
@@ -51,6 +96,14 @@ const planSchema = z
       "With `uncapped: debt`: how many times `tokens_per_minute` all running uncapped " +
         "calls may together use beyond their reservations. Further calls get 429.",
     ),
+    token_weights: tokenWeightsSchema
+      .optional()
+      .describe(
+        "What tokens count in `tokens_per_minute`: a map of `cached_input`, `cache_write` and " +
+          "`output`, each from 0 to 100 with at most two digits after the point. A token of other " +
+          "input counts 1, and so does what the map does not name. `bedrock`: as in Amazon " +
+          "Bedrock's own quota, cached input 0 and output by model. Default: each counts 1.",
+      ),
     when_limits_unavailable: z
       .enum(undecidedLimits)
       .default("local")
@@ -115,6 +168,7 @@ function buildPlans(
   const built = Object.entries(plans).map(([name, plan]) => ({
     name,
     limits: buildLimits(plan),
+    tokenWeights: plan.token_weights,
     provisioned: plan.provisioned,
     queueTimeoutMs: plan.queue_timeout,
     isIdempotent: plan.idempotency,

@@ -1,3 +1,5 @@
+import type { TokenWeights } from "./token-weights.ts";
+
 /** The limits of a key in any 60 seconds. */
 export interface Limits {
   readonly requestsPerMinute: number;
@@ -8,6 +10,8 @@ export interface Limits {
 export interface Plan {
   readonly name: string;
   readonly limits: Limits | undefined;
+  /** Undefined: each token counts one. */
+  readonly tokenWeights?: TokenWeights | undefined;
   /** Whether keys on this plan may buy provisioned throughput. */
   readonly provisioned: boolean;
   /** How long a call waits for a place when its pool or upstream is full. */

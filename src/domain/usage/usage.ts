@@ -1,3 +1,4 @@
+import type { CallWeights } from "../limits/token-weights.ts";
 import type { Target } from "../model.ts";
 import type { Budget, Charge } from "../money/budget.ts";
 import type { CallRouting } from "./call-routing.ts";
@@ -100,6 +101,8 @@ export interface UsageRecord {
   readonly mayBeBilledTwice?: boolean | undefined;
   /** Tokens that admission reserved; undefined for a refused call and in old rows. */
   readonly reservedTokens?: number | undefined;
+  /** What it used of weighted limits, for a start after a crash, not stored; undefined: no weights. */
+  readonly planTokens?: number | undefined;
   /** Undefined: an application made it, with a secret of the key. */
   readonly via?: CallOrigin | undefined;
   /** For the sums of budgets alone, not stored with the row. Undefined: it was under none. */
@@ -129,6 +132,8 @@ export interface OpenedCall extends Pick<
 > {
   /** The reserved estimate, billed if the process dies during the call. */
   readonly inputTokens: number;
+  /** Those of its tokens in limits, in hundredths, for a start after a crash; undefined: none. */
+  readonly weights?: Pick<CallWeights, "input" | "output"> | undefined;
   /** What it may cost, charged if the process dies during the call. Undefined: no price. */
   readonly costNano?: number | undefined;
 }

@@ -1,4 +1,4 @@
-import type { UpstreamKind } from "../kind.ts";
+import type { UpstreamKind, WrittenTarget } from "../kind.ts";
 import { objectOf } from "../../domain/json-fields.ts";
 import type { Capabilities } from "./config/capabilities.ts";
 import { createBedrockAdapter } from "./adapter.ts";
@@ -24,12 +24,7 @@ export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, Bed
   targetSections,
   targetProblems,
   capabilities(written) {
-    const { target, families } = outlineOf(written);
-    const family = target.family ?? families.familyOf(target.model);
-    // Of the section, which has been read, only what the operator says is there.
-    const own: Partial<Capabilities> = objectOf(objectOf(written.section)?.["capabilities"]) ?? {};
-    const known = family === undefined ? own : { ...families.capabilitiesOf(family), ...own };
-    const { tools, images, documents, reasoning, jsonSchema } = known;
+    const { tools, images, documents, reasoning, jsonSchema } = knownOf(written);
     return {
       tools,
       images,
@@ -38,6 +33,7 @@ export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, Bed
       json_schema: jsonSchema,
     };
   },
+  outputQuotaWeight: (written) => knownOf(written).outputQuotaWeight ?? 1,
   sites(written) {
     const { target, upstreams } = outlineOf(written);
     return sitesIn(target, upstreams);
@@ -52,3 +48,12 @@ export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, Bed
     return named === undefined ? undefined : listedAtBedrock(named, region);
   },
 };
+
+/** What is known of a target's model: by its family, and what the operator says. */
+function knownOf(written: WrittenTarget): Partial<Capabilities> {
+  const { target, families } = outlineOf(written);
+  const family = target.family ?? families.familyOf(target.model);
+  // Of the section, which has been read, only what the operator says is there.
+  const own: Partial<Capabilities> = objectOf(objectOf(written.section)?.["capabilities"]) ?? {};
+  return family === undefined ? own : { ...families.capabilitiesOf(family), ...own };
+}

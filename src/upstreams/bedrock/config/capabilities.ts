@@ -67,6 +67,9 @@ const shape = {
   maxOutputTokens: requiredWholeNumber([1, 100_000_000])
     .describe("Maximum output tokens that the model accepts; more is 400.")
     .optional(),
+  outputQuotaWeight: wholeNumber(1, [1, 100]).describe(
+    "Tokens of the provider's quota that a token of output takes; see `token_weights` of plans.",
+  ),
   /** Applies to the history. */
   nineCharacterToolIds: flag(false).describe("Requires tool call ids of nine letters and digits."),
   countTokens: flag(false).describe("Supports counting the tokens of a request."),

@@ -245,6 +245,7 @@ describe("a chat target's section", () => {
         model: "us.anthropic.claude-x",
         priority: 1,
         weight: 1,
+        outputQuotaWeight: 1,
       },
     ]);
   });
@@ -294,13 +295,14 @@ describe("a chat target's section", () => {
       const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       if (name === "reasoning") return `${key}: adaptive`;
       if (name === "thinkingOff") return `${key}: never`;
-      const isNumber = name.startsWith("max") || name === "promptCacheMinTokens";
+      const isNumber = name.startsWith("max") || /Weight$|MinTokens$/.test(name);
       return isNumber ? `${key}: 77` : `${key}: ${name.length % 2 === 0}`;
     });
     const expected: Record<string, unknown> = {};
     for (const name of every) expected[name] = name.length % 2 === 0;
     const numbers = {
       promptCacheMinTokens: 77,
+      outputQuotaWeight: 77,
       maxOutputTokens: 77,
       maxImages: 77,
       maxImageBytes: 77,

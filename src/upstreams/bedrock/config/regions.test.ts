@@ -91,6 +91,7 @@ describe("an upstream in several regions", () => {
         priority,
         weight,
         pool: undefined,
+        outputQuotaWeight: 5,
       })),
     );
   });
