@@ -274,13 +274,12 @@ export class Meter {
 
   /** Extends the reservation of a stream that exceeds it. */
   #countOverrun(outputTokens: number): void {
-    const { inputTokens } = this.#tokens;
-    const used = inputTokens + outputTokens;
+    const used = this.#tokens.inputTokens + outputTokens;
     if (used < this.#countedTokens + overrunTokens) return;
     this.#countedTokens = used;
     const { limits, onSettleFailed } = this.#services;
     const callId = this.#subject.call.id;
-    const counted = dearestTokens(this.#admission?.weights, inputTokens, outputTokens);
+    const counted = dearestTokens(this.#admission?.weights, used - outputTokens, outputTokens);
     limits.use(callId, counted)?.catch((error: unknown) => onSettleFailed(callId, error));
   }
 
@@ -311,7 +310,6 @@ export class Meter {
       reasoningTokens: 0,
     };
     const cost = dearestCost(reserved, model.targets, this.#costTerms);
-    const { weights } = admission;
     return {
       id: call.id,
       startedAt: this.arrivedAt,
@@ -326,7 +324,7 @@ export class Meter {
       isStreamed,
       inputTokens: this.#tokens.inputTokens,
       reservedTokens: admission.reservedTokens,
-      weights: weights && { input: weights.input, output: weights.output },
+      weights: admission.weights,
       via: call.caller.via,
       costNano: admission.budgeted?.reservedNano ?? cost.costNano,
       priceVersion: cost.priceVersion,
@@ -348,13 +346,12 @@ export class Meter {
     const { receivedAt } = call;
     const admission = this.#admission;
     const firstEventAt = this.#firstEventAt;
-    const { last, attempts } = this.path;
+    const target = this.path.last?.candidate.target;
     const routing = this.path.routing(outcome);
-    const weights = admission?.weights;
     // Vectors that nobody gets have no count of images.
     const images = outcome === "completed" ? this.#subject.images : undefined;
     const terms = images === undefined ? this.#costTerms : { ...this.#costTerms, images };
-    const cost = costOfCall(usage, last?.candidate.target, terms);
+    const cost = costOfCall(usage, target, terms);
     // One object with all fields in a fixed order, for every call.
     return {
       id: call.id,
@@ -366,7 +363,7 @@ export class Meter {
       keyId: key.id,
       model: model.alias,
       dialect,
-      target: last?.candidate.target.id,
+      target: target?.id,
       capacityClass: admission?.capacityClass ?? "on-demand",
       inputTokens: usage.inputTokens,
       outputTokens: usage.outputTokens,
@@ -381,13 +378,13 @@ export class Meter {
       status,
       code,
       isStreamed,
-      attempts,
+      attempts: this.path.attempts,
       firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - receivedAt,
       durationMs: this.#services.clock.monotonic() - receivedAt,
       routing,
       mayBeBilledTwice: routing !== undefined && this.path.mayBeBilledTwice,
       reservedTokens: admission?.reservedTokens,
-      planTokens: weights && planTokens(weights, usage, last?.candidate.target),
+      planTokens: admission?.weights && planTokens(admission.weights, usage, target),
       via: call.caller.via,
       charge: admission?.budgeted?.charge,
       refusedBy: exhaustedBudget(error?.explanation?.budget),

@@ -1,4 +1,5 @@
 import type { Limits } from "./plan.ts";
+import { largestTokenCount } from "./token-weights.ts";
 
 /** The unit of a limit. */
 export type LimitUnit = "requests" | "tokens";
@@ -100,9 +101,6 @@ export function usesOf(state: LimitState): Readonly<Record<LimitUnit, UnitUse>> 
 function useOf(limit: number, remaining: number, resetMs: number): UnitUse {
   return { limit, used: Math.max(0, limit - remaining), remaining, resetMs };
 }
-
-// Far above any model's answer, yet small enough that sums of a window stay exact integers.
-export const largestTokenCount = 2 ** 40;
 
 export function isTokenCount(tokens: number): boolean {
   return Number.isInteger(tokens) && tokens >= 0 && tokens <= largestTokenCount;

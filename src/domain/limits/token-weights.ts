@@ -1,6 +1,5 @@
 import type { Model, Target } from "../model.ts";
-import type { TokenUsage } from "../usage/usage.ts";
-import { largestTokenCount } from "./limit-scope.ts";
+import type { DearestWeights, TokenUsage } from "../usage/usage.ts";
 
 /**
  * What a token counts in the limits of a plan, in hundredths, so that sums are exact. A token of
@@ -14,14 +13,14 @@ export interface TokenWeights {
 }
 
 /** The weights of one call: those of its plan, and the dearest that may apply to it. */
-export interface CallWeights {
+export interface CallWeights extends DearestWeights {
   readonly plan: TokenWeights;
-  readonly input: number;
-  readonly output: number;
 }
 
 /** One token, in hundredths. */
 const whole = 100;
+// Far above any model's answer, yet small enough that sums of a window stay exact integers.
+export const largestTokenCount = 2 ** 40;
 
 /** Amazon Bedrock's own terms: what is read from its cache is free of its quota. */
 export const bedrockWeights: TokenWeights = {
@@ -43,7 +42,7 @@ export function callWeights(plan: TokenWeights, all: readonly Model[]): CallWeig
 
 /** The most that so many tokens can count. Undefined weights: each counts one. */
 export function dearestTokens(
-  weights: Pick<CallWeights, "input" | "output"> | undefined,
+  weights: DearestWeights | undefined,
   inputTokens: number,
   outputTokens: number,
 ): number {

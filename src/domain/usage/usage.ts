@@ -1,4 +1,3 @@
-import type { CallWeights } from "../limits/token-weights.ts";
 import type { Target } from "../model.ts";
 import type { Budget, Charge } from "../money/budget.ts";
 import type { CallRouting } from "./call-routing.ts";
@@ -111,6 +110,12 @@ export interface UsageRecord {
   readonly refusedBy?: Pick<Budget, "id" | "limitNano"> | undefined;
 }
 
+/** The most that a token of a call can count in its limits, in hundredths. */
+export interface DearestWeights {
+  readonly input: number;
+  readonly output: number;
+}
+
 /** A running call: what is known before it is sent to an upstream. */
 export interface OpenedCall extends Pick<
   UsageRecord,
@@ -132,8 +137,8 @@ export interface OpenedCall extends Pick<
 > {
   /** The reserved estimate, billed if the process dies during the call. */
   readonly inputTokens: number;
-  /** Those of its tokens in limits, in hundredths, for a start after a crash; undefined: none. */
-  readonly weights?: Pick<CallWeights, "input" | "output"> | undefined;
+  /** For limits after a crash. Undefined: each token counts one. */
+  readonly weights?: DearestWeights | undefined;
   /** What it may cost, charged if the process dies during the call. Undefined: no price. */
   readonly costNano?: number | undefined;
 }
