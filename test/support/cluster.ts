@@ -1,13 +1,22 @@
 import { createApp, type App, type AppOverrides } from "./app.ts";
+import type { Clock } from "../../src/domain/clock.ts";
 import type { Config } from "../../src/config/config.ts";
 
 export type TestApp = App;
 
-/** Several gateway processes on one data directory, in this process, each with a port of its own. */
-export async function createCluster(config: Config, overrides: AppOverrides = {}): Promise<App> {
+/**
+ * Several gateway processes on one data directory, in this process, each with a port and perhaps a
+ * clock of its own.
+ */
+export async function createCluster(
+  config: Config,
+  overrides: AppOverrides = {},
+  clocks: readonly Clock[] = [],
+): Promise<App> {
   const apps: App[] = [];
   for (let number = 1; number <= config.processes; number += 1) {
-    apps.push(await createApp(config, overrides, number));
+    const clock = clocks[number - 1];
+    apps.push(await createApp(config, { ...overrides, ...(clock && { clock }) }, number));
   }
   const first = (): App => {
     const [app] = apps;

@@ -6,6 +6,7 @@ import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-acces
 import { createApp, type AppOverrides } from "./app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
+import type { Clock } from "../../src/domain/clock.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import {
   demoCredentials,
@@ -40,6 +41,8 @@ export interface GatewayOptions {
   readonly key?: WantedKey;
   /** As many beside control, joined by its socket. Default: everything is in one part. */
   readonly processes?: number;
+  /** Of each of them. Default: that of the machine. */
+  readonly clocks?: readonly Clock[];
 }
 
 /** The properties of a test's key; by default no limit applies to it. */
@@ -98,8 +101,10 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const log: string[] = [];
   const sink = { ...noLog, write: (line: string): void => void log.push(line) };
   const passwords = cheapPasswords();
-  const create = processes === undefined ? createApp : createCluster;
-  const app = await create(config, { log: sink, passwords, ...options.overrides });
+  const overrides = { log: sink, passwords, ...options.overrides };
+  const app = await (processes === undefined
+    ? createApp(config, overrides)
+    : createCluster(config, overrides, options.clocks));
   const createKey: TestGateway["createKey"] = async (wanted = {}) => {
     const {
       account = "test-account",

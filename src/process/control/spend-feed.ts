@@ -34,6 +34,8 @@ export class SpendFeed {
   #running: Promise<void> | undefined;
   #epoch = 0;
   #wholeAtMs = -Infinity;
+  /** By the wall clock: set back, it may lead to a period that was over by then. */
+  #wholeFor = -Infinity;
   #isComplete = false;
 
   constructor(options: SpendFeedOptions) {
@@ -74,9 +76,13 @@ export class SpendFeed {
     const { store, clock, rows, state, tell } = this.#options;
     // Before the spend is read: what was stored by then is in it.
     const counted = whoCounts(rows(), state());
-    const isDue = clock.monotonic() - this.#wholeAtMs >= wholeIntervalMs;
-    const told = await store.since(isDue ? 0 : this.#epoch, clock.now());
-    if (told.isWhole) this.#wholeAtMs = clock.monotonic();
+    const now = clock.now();
+    const isDue = clock.monotonic() - this.#wholeAtMs >= wholeIntervalMs || now < this.#wholeFor;
+    const told = await store.since(isDue ? 0 : this.#epoch, now);
+    if (told.isWhole) {
+      this.#wholeAtMs = clock.monotonic();
+      this.#wholeFor = now;
+    }
     this.#epoch = told.epoch;
     this.#isComplete = counted.isComplete;
     tell({ ...told, ...counted });
