@@ -106,7 +106,7 @@ test("a clock that was days ahead at the start, and is set back, finds what was 
       },
       body: JSON.stringify({ ...hello, max_tokens: 64_000 }),
     });
-    return await answer.text();
+    return answer.text();
   };
   await until(async () => (await tooMuch()).includes("Spent 0.00,"));
   clock.set(noon);
