@@ -13,7 +13,7 @@ import { targets } from "../targets.ts";
 import type { OwnContext } from "./context.ts";
 
 const rounds = 9;
-const price = { input: 3_000_000, cacheRead: 300_000, cacheWrite: 3_750_000, output: 15_000_000 };
+const price = { input: 3_000_000, cache_read: 300_000, cache_write: 3_750_000, output: 15_000_000 };
 const model: Model = {
   alias: "alpha",
   kind: "chat",

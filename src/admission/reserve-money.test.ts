@@ -23,7 +23,7 @@ const price: Price = {
   output: 1_000_000,
   tiers: { priority: { input: 2_000_000, output: 2_000_000 } },
 };
-const prices: PriceBook = { isEmpty: false, find: () => ({ price, version: 1 }) };
+const prices: PriceBook = { isPublished: () => true, find: () => ({ price, version: 1 }) };
 /** Of 10 tokens in and 10 out. */
 const costNano = 20_000;
 

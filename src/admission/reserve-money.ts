@@ -93,7 +93,7 @@ export interface ReservedTokens {
 /**
  * The most that so many tokens cost at one of the targets that may serve the call. `ownPool`: that of a
  * call within its guarantee, which costs nothing there unless a price says otherwise. Throws 403 when no
- * target may serve it, since none has a price, and 503 while no prices are known.
+ * target may serve it, since none has a price, and 503 while that is not known of all.
  */
 export function dearestNano(
   request: MoneyRequest,
@@ -102,9 +102,11 @@ export function dearestNano(
 ): number {
   const { call, model } = request;
   let dearest: number | undefined;
+  let areKnown = true;
   const look = (of: Model): void => {
     const billed = billedBy(of, tokens, request.work);
     for (const target of of.targets) {
+      areKnown &&= prices.isPublished(target.id, request.arrivedAt);
       const isProvisioned = ownPool !== undefined && target.pool === ownPool;
       const nano = nanoAt(target, { request, tokens: billed, prices, isProvisioned });
       if (nano !== undefined) dearest = Math.max(dearest ?? 0, nano);
@@ -115,7 +117,7 @@ export function dearestNano(
     const fallback = call.environment.models.get(alias);
     if (fallback !== undefined && mayUseModel(call.caller.key, alias)) look(fallback);
   }
-  if (dearest === undefined) throw prices.isEmpty ? pricesUnavailable(model) : notPriced(model);
+  if (dearest === undefined) throw areKnown ? notPriced(model) : pricesUnavailable(model);
   return dearest;
 }
 
@@ -189,9 +191,9 @@ function nanoOf(
   work: PricedWork,
 ): number | undefined {
   if (rates === undefined) return undefined;
-  const { input, cacheWrite = 0, cacheWrite1h = 0, output } = rates;
+  const { input, cache_write: written = 0, cache_write_1h: written1h = 0, output } = rates;
   if (input === undefined || (output === undefined && outputTokens > 0)) return undefined;
-  const ofInput = Math.max(input, cacheWrite, work.isKeptAnHour?.() === true ? cacheWrite1h : 0);
+  const ofInput = Math.max(input, written, work.isKeptAnHour?.() === true ? written1h : 0);
   const pico = inputTokens * ofInput + outputTokens * (output ?? 0);
   return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(pico / picoPerNano));
 }
@@ -209,8 +211,8 @@ function pricesUnavailable({ alias }: Model): GatewayError {
       rule: "budgets_unavailable",
       model: alias,
       summary:
-        "The key is under a budget that refuses calls, and the process has no prices yet: it started " +
-        "without the database, and has no copy of them. `sluice status` shows whether it is connected.",
+        "The key is under a budget that refuses calls, and prices of the model are not published yet: " +
+        "that takes a second, and needs the database. `sluice status` shows whether it is connected.",
     },
   });
 }

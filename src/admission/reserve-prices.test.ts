@@ -22,8 +22,8 @@ import {
 
 const plain: Price = {
   input: 1_000_000,
-  cacheWrite: 1_250_000,
-  cacheWrite1h: 2_000_000,
+  cache_write: 1_250_000,
+  cache_write_1h: 2_000_000,
   output: 5_000_000,
 };
 const tokens = { inputTokens: 1_000, outputTokens: 200 };
@@ -77,7 +77,9 @@ describe("what a call reserves", () => {
   test("is that of a long prompt by the estimate, and of the service tier that is asked for", () => {
     const rates = { input: 2_000_000, output: 10_000_000 };
     const tiers = { priority: { input: 3_000_000, output: 9_000_000 } };
-    const book = bookOf({ "up/m": { ...plain, over: { tokens: 999, rates }, tiers } });
+    const book = bookOf({
+      "up/m": { ...plain, long_prompt: { over_tokens: 999, ...rates }, tiers },
+    });
     expect(dearestNano(requestOf(), tokens, { prices: book })).toBe(2_000_000 + 2_000_000);
     const asked = requestOf({ work: { inputs: 1, serviceTier: "priority" } });
     // The provider may serve it in the standard tier.

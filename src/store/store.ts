@@ -288,28 +288,14 @@ export interface ResponseStore {
   remove(wanted: WantedResponses): Promise<boolean>;
 }
 
-/** One version of the prices, without them. Times are milliseconds since the epoch. */
-export interface PriceVersion extends Pick<PriceTable, "version" | "validFrom"> {
-  readonly publishedAt: number;
-  /** Undefined: it applies, or will. */
-  readonly withdrawnAt: number | undefined;
-}
-
-/** Tables that calls may still need, and what tells that there are others. */
-export interface PricesSeen {
-  readonly state: string;
-  /** Undefined if they are those of the state that is known. */
-  readonly tables: readonly PriceTable[] | undefined;
-}
-
 /** The published tables of prices. All throw `StorageUnavailable`. */
 export interface PriceTables {
-  /** The tables that applied at a time, and all later ones; none if the state is known. */
-  load(since: number, known: string | undefined): Promise<PricesSeen>;
+  /** The tables that apply to calls since a time; undefined if the newest version is known. */
+  load(since: number, known: number | undefined): Promise<readonly PriceTable[] | undefined>;
   /** Newest first, at most as many as the limit. */
-  versions(limit: number): Promise<readonly PriceVersion[]>;
-  /** Withdrawn ones, too; undefined for a version that was never published. */
-  find(version: number): Promise<PriceTable | undefined>;
+  versions(limit: number): Promise<readonly Pick<PriceTable, "version" | "validFrom">[]>;
+  /** By default the newest, which applies now; undefined: it was never published. */
+  find(version?: number): Promise<PriceTable | undefined>;
 }
 
 /** What identifies the installation that a database belongs to. */

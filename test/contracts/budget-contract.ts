@@ -398,7 +398,7 @@ export function budgetContract(name: string, open: OpenGateways): void {
       test("what a new price of stored calls reaches is told with the next call", async () => {
         await stores.usage.insert([recordOf("req_1", at)]);
         expect(await delivered()).toEqual([]);
-        const price = { input: 1_000_000, cacheRead: 1_000_000, output: 1_000_000 };
+        const price = { input: 1_000_000, cache_read: 1_000_000, output: 1_000_000 };
         const target = { price, source: "test", confidence: "configured" as const };
         const table = {
           version: 1,

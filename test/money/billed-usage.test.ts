@@ -52,9 +52,9 @@ function messagesUsages(usage: object): readonly (TokenUsage | undefined)[] {
 /** Claude Opus 4.8. */
 const opus: Price = {
   input: 5_000_000,
-  cacheRead: 500_000,
-  cacheWrite: 6_250_000,
-  cacheWrite1h: 10_000_000,
+  cache_read: 500_000,
+  cache_write: 6_250_000,
+  cache_write_1h: 10_000_000,
   output: 25_000_000,
   tiers: { us: { input: 5_500_000, output: 27_500_000 } },
 };

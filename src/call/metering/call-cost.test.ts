@@ -11,7 +11,7 @@ const known: Readonly<Record<string, Price>> = {
   "dear/m": {
     input: 3_000,
     output: 5_000,
-    over: { tokens: 100, rates: { input: 30_000, output: 50_000 } },
+    long_prompt: { over_tokens: 100, input: 30_000, output: 50_000 },
   },
   "paid/m": { input: 1_000, output: 1_000, tiers: { provisioned: { input: 10, output: 10 } } },
   "fast/m": { input: 1_000, output: 1_000, tiers: { priority: { input: 2_000, output: 2_000 } } },
@@ -24,7 +24,7 @@ function terms(
   askedTier?: string,
 ) {
   const prices: PriceBook = {
-    isEmpty: false,
+    isPublished: () => true,
     find(id) {
       const price = known[id];
       return price && { price, version: 7 };
@@ -82,7 +82,7 @@ test("calls within a guarantee are paid by its units, at its own pool alone", ()
 
 test("images cost something where a price has them; to other models they are tokens", () => {
   const prices: PriceBook = {
-    isEmpty: false,
+    isPublished: () => true,
     find: (id) => ({ price: { input: 1_000, ...(id === "cheap/m" && { image: 60 }) }, version: 2 }),
   };
   const two = { ...terms(), prices, images: 2 };

@@ -1,5 +1,5 @@
 import type { Target } from "../../domain/model.ts";
-import { costOf, provisionedTier } from "../../domain/money/cost.ts";
+import { type BilledTokens, costOf, provisionedTier } from "../../domain/money/cost.ts";
 import type { PriceBook } from "../../domain/money/price.ts";
 import type { CapacityClass, TokenUsage } from "../../domain/usage/usage.ts";
 import { classAt } from "../../admission/capacity/place.ts";
@@ -27,7 +27,6 @@ export interface CallCost {
   readonly tier?: string | undefined;
 }
 
-const nanoPerMicro = 1_000;
 const free: CallCost = { costNano: 0, priceVersion: undefined };
 const notPriced: CallCost = { costNano: undefined, priceVersion: undefined };
 
@@ -42,14 +41,14 @@ export function costOfCall(
 ): CallCost {
   const ofTokens = costOfTokens(usage, serving, terms);
   const { images } = terms;
-  if (images === undefined || serving === undefined || isOfUnits(serving, terms)) return ofTokens;
-  const found = terms.prices.find(serving.id, terms.arrivedAt);
-  // Most models count images as tokens.
-  const perImage = found?.price.image;
-  if (ofTokens.costNano === undefined || perImage === undefined) return ofTokens;
-  const costNano = ofTokens.costNano + images * perImage * nanoPerMicro;
-  return { ...ofTokens, costNano, priceVersion: found?.version };
+  if (images === undefined || ofTokens.costNano === undefined) return ofTokens;
+  const ofImages = costOfRequest({ ...nothing, images }, serving, terms);
+  if (!ofImages.costNano) return ofTokens;
+  const costNano = ofTokens.costNano + ofImages.costNano;
+  return { ...ofTokens, costNano, priceVersion: ofImages.priceVersion };
 }
+
+const nothing = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0 };
 
 function costOfTokens(usage: TokenUsage, serving: Target | undefined, terms: CostTerms): CallCost {
   const { requests } = usage;
@@ -82,8 +81,12 @@ export function dearestCost(
   return dearest;
 }
 
-function costOfRequest(usage: TokenUsage, target: Target | undefined, terms: CostTerms): CallCost {
-  if (usage.inputTokens + usage.outputTokens === 0) return free;
+function costOfRequest(
+  usage: BilledTokens & Pick<TokenUsage, "serviceTier">,
+  target: Target | undefined,
+  terms: CostTerms,
+): CallCost {
+  if (usage.inputTokens + usage.outputTokens + (usage.images ?? 0) === 0) return free;
   if (target === undefined) return notPriced;
   const { prices, arrivedAt, askedTier } = terms;
   const isProvisioned = isOfUnits(target, terms);

@@ -22,9 +22,9 @@ import { Attempt } from "../attempts/attempt.ts";
 import { minuteScopes } from "../../domain/limits/limit-scope.ts";
 
 /** Micro-USD per million tokens: in nano-USD a token, 2 in, 4 written for minutes, 10 out. */
-const price = { input: 2_000, cacheRead: 200, cacheWrite: 4_000, output: 10_000 };
+const price = { input: 2_000, cache_read: 200, cache_write: 4_000, output: 10_000 };
 const prices: PriceBook = {
-  isEmpty: false,
+  isPublished: () => true,
   find: (id) => (id === "up/m" ? { price, version: 3 } : undefined),
 };
 

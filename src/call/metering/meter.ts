@@ -370,6 +370,7 @@ export class Meter {
       cachedInputTokens: usage.cachedInputTokens,
       cacheWriteTokens: usage.cacheWriteTokens || undefined,
       cacheWrite1hTokens: usage.cacheWrite1hTokens || undefined,
+      images: images || undefined,
       serviceTier: cost.tier ?? usage.serviceTier,
       costNano: cost.costNano,
       priceVersion: cost.priceVersion,

@@ -6,7 +6,6 @@ import {
   readPart,
   readRecord,
   readRecords,
-  readText,
   type ReplyRecord,
 } from "../output/reply-fields.ts";
 import type { VerbCall } from "../verbs/verb.ts";
@@ -38,7 +37,7 @@ export const prices: ResourceSpec = {
         "since",
         "source",
       ],
-      notes: ({ io }, answer) => notesOn(answer, new Date(io.clock.now()).toISOString()),
+      notes: (_, answer) => notesOn(answer),
       examples: ["prices list", "prices list --version 3", "prices list --json"],
     },
     {
@@ -47,10 +46,7 @@ export const prices: ResourceSpec = {
       summary: "Show what differs between two versions of the prices",
       only: [],
       options: [
-        [
-          "--from <version>",
-          "The earlier version. Default: the one that applied before the other.",
-        ],
+        ["--from <version>", "The earlier version. Default: the one before the other."],
         ["--to <version>", "The later version. Default: the one in use."],
       ],
       run: showDiff,
@@ -72,21 +68,11 @@ function rateOf(row: ReplyRecord, name: string): string | number {
   return readPart(row, "price") === undefined ? "not priced" : cellOf(row, `price.${name}`);
 }
 
-function notesOn(answer: ReplyRecord, now: string): readonly string[] {
+function notesOn(answer: ReplyRecord): readonly string[] {
   const { version } = answer;
-  const versions = readRecords(answer, "versions");
-  const shown = versions.find((each) => each["version"] === version);
-  const later = versions.filter(
-    (each) => String(each["valid_from"]) > now && each["withdrawn_at"] === null,
-  );
-  return [
-    shown === undefined
-      ? "No prices were published."
-      : `Version ${cellOf(shown, "version")}, since ${cellOf(shown, "valid_from")}.`,
-    ...later.map(
-      (each) => `Version ${cellOf(each, "version")} begins at ${cellOf(each, "valid_from")}.`,
-    ),
-  ];
+  const shown = readRecords(answer, "versions").find((each) => each["version"] === version);
+  if (shown === undefined) return ["No prices were published."];
+  return [`Version ${cellOf(shown, "version")}, since ${cellOf(shown, "valid_from")}.`];
 }
 
 async function showDiff({ client, io, options, isJson }: VerbCall): Promise<number> {
@@ -94,7 +80,7 @@ async function showDiff({ client, io, options, isJson }: VerbCall): Promise<numb
     readRecord(await client.request("GET", "/prices", { query: { version: String(version) } }));
   const inUse = await read(0);
   const to = versionOf(options["to"]) ?? Number(inUse["version"] ?? 0);
-  const from = versionOf(options["from"]) ?? versionBefore(to, readRecords(inUse, "versions"));
+  const from = versionOf(options["from"]) ?? to - 1;
   if (from < 1) {
     io.print("There is no earlier version.");
     return exitCodes.ok;
@@ -114,17 +100,6 @@ async function showDiff({ client, io, options, isJson }: VerbCall): Promise<numb
     io.print(formatRecords(columns, rows));
   }
   return exitCodes.ok;
-}
-
-/** The last one that began before; 0: there is none. */
-function versionBefore(version: number, versions: readonly ReplyRecord[]): number {
-  const of = versions.find((each) => each["version"] === version);
-  if (of === undefined) return 0;
-  const beginOf = (each: ReplyRecord): string => readText(each, "valid_from");
-  const earlier = versions
-    .filter((each) => each["withdrawn_at"] === null && beginOf(each) < beginOf(of))
-    .toSorted((one, other) => beginOf(other).localeCompare(beginOf(one)));
-  return Number(earlier[0]?.["version"] ?? 0);
 }
 
 function versionOf(text: unknown): number | undefined {

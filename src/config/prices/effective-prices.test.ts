@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { parseConfig, formatProblems } from "../load.ts";
 import { costOf } from "../../domain/money/cost.ts";
 import type { TargetPrice } from "../../domain/money/price.ts";
-import { comingPrices, effectivePrices } from "./effective-prices.ts";
+import { effectivePrices } from "./effective-prices.ts";
 
 const now = Date.parse("2026-11-28T12:00:00Z");
 
@@ -231,14 +231,6 @@ describe("the configuration", () => {
     expect(days.map((day) => priced(written, day)?.price.input)).toEqual([
       1_000_000, 1_000_000, 2_000_000, 3_000_000,
     ]);
-    const coming = comingPrices(configOf(fileOf(written)), now);
-    expect(
-      coming.map(({ validFrom, prices: of }) => [validFrom, [...of.values()][0]?.price.input]),
-    ).toEqual([
-      [now, 1_000_000],
-      [first, 2_000_000],
-      [Date.parse("2027-01-01T00:00:00Z"), 3_000_000],
-    ]);
   });
 
   test("reads long prompts and tiers", () => {
@@ -251,8 +243,8 @@ describe("the configuration", () => {
     expect(priced({ upstream: bedrock, model, target: { price } })?.price).toEqual({
       input: 3_000_000,
       output: 15_000_000,
-      over: { tokens: 200_000, rates: { input: 6_000_000, output: 22_500_000 } },
-      tiers: { priority: { input: 6_000_000, over: { tokens: 10, rates: { input: 7_000_000 } } } },
+      long_prompt: { over_tokens: 200_000, input: 6_000_000, output: 22_500_000 },
+      tiers: { priority: { input: 6_000_000, long_prompt: { over_tokens: 10, input: 7_000_000 } } },
     });
   });
 

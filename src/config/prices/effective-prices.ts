@@ -1,6 +1,5 @@
 import type { Target } from "../../domain/model.ts";
-import type { TargetPrice } from "../../domain/money/price.ts";
-import type { WantedPrices } from "../../domain/money/publication.ts";
+import type { PricesWanted, TargetPrice } from "../../domain/money/price.ts";
 import { isSameValue } from "../../domain/json-object.ts";
 import type { ListedModel } from "../../upstreams/kind.ts";
 import type { Config } from "../config.ts";
@@ -10,15 +9,12 @@ import defaults from "./defaults.json" with { type: "json" };
 /** What the prices of targets are made from. */
 export type PricedConfig = Pick<Config, "environments" | "upstreams" | "prices">;
 
-/** The price of each target of a configuration at a time, by target id; undefined: it has none. */
-export type EffectivePrices = ReadonlyMap<string, TargetPrice | undefined>;
-
-/** `at`: milliseconds since the epoch; later prices of the section do not apply yet. */
-export function effectivePrices(
-  config: PricedConfig,
-  at: number,
-  shipped = shippedPrices(),
-): EffectivePrices {
+/**
+ * The price of each target of a configuration at a time, in milliseconds since the epoch: later prices
+ * of the section do not apply yet.
+ */
+export function effectivePrices(config: PricedConfig, at: number): PricesWanted {
+  const shipped = defaultPricesSchema.parse(defaults);
   const day = new Date(at).toISOString();
   const section = config.prices.filter(({ validFrom = "" }) => validFrom <= day);
   const found = new Map<string, TargetPrice | undefined>();
@@ -26,19 +22,6 @@ export function effectivePrices(
     found.set(target.id, priceOf(target, { config, section, shipped }));
   }
   return found;
-}
-
-/** What each target costs at a time, and from each later day on which that changes. */
-export function comingPrices(config: PricedConfig, now: number): readonly WantedPrices[] {
-  const shipped = shippedPrices();
-  return [now, ...laterPriceDates(config, now)].map((validFrom) => ({
-    validFrom,
-    prices: effectivePrices(config, validFrom, shipped),
-  }));
-}
-
-function shippedPrices(): Lists["shipped"] {
-  return defaultPricesSchema.parse(defaults);
 }
 
 /** A notice about targets whose calls have no cost; undefined: there are none. */
@@ -50,13 +33,6 @@ export function unpricedNotice(config: PricedConfig, at: number): string | undef
     `not priced: ${unpriced.join(", ")}; their calls have no cost, and keys under a budget that ` +
     "refuses cannot use them. Set `price` at the target, or add to `prices`"
   );
-}
-
-/** When prices of the section begin, after a time: milliseconds since the epoch, soonest first. */
-function laterPriceDates(config: PricedConfig, at: number): readonly number[] {
-  const dates = config.prices.flatMap(({ validFrom }) => validFrom ?? []);
-  const times = dates.map((date) => Date.parse(`${date}T00:00:00Z`));
-  return [...new Set(times)].filter((time) => time > at).toSorted((one, other) => one - other);
 }
 
 export function targetsOf({ environments }: Pick<Config, "environments">): readonly Target[] {

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { Price, Rates, TierRates } from "../../domain/money/price.ts";
 import { microOfUsd } from "../../domain/money/usd.ts";
 import { requiredWholeNumber, text } from "../../settings/values.ts";
 
@@ -7,8 +6,6 @@ import { requiredWholeNumber, text } from "../../settings/values.ts";
 const mostPerMillion = 10_000;
 const mostPerImage = 1_000;
 const mostEntries = 2_000;
-/** Each is a version, which is published at once. */
-const mostDates = 50;
 
 /** A decimal number of USD, or a text of one, which is read digit by digit; becomes micro-USD. */
 function usd(about: string, most: number) {
@@ -36,8 +33,6 @@ const rateFields = {
   output: usd("USD per 1M tokens of output, reasoning included.", mostPerMillion),
 };
 
-type RatesFile = { readonly [Name in keyof typeof rateFields]?: number | undefined };
-
 const tierFields = {
   ...rateFields,
   long_prompt: z
@@ -49,10 +44,6 @@ const tierFields = {
     })
     .optional()
     .describe("Prices of calls with long prompts."),
-};
-
-type TierFile = RatesFile & {
-  readonly long_prompt?: (RatesFile & { readonly over_tokens: number }) | undefined;
 };
 
 const tiers = z
@@ -70,12 +61,7 @@ const image = usd("USD for each image of an embedding, whatever the tier.", most
 
 const priceFields = { ...tierFields, image, tiers };
 
-type PriceFile = TierFile & {
-  readonly image?: number | undefined;
-  readonly tiers?: Readonly<Record<string, TierFile>> | undefined;
-};
-
-function hasPrice(price: PriceFile): boolean {
+function hasPrice(price: object): boolean {
   return "image" in price || Object.keys(rateFields).some((name) => Object.hasOwn(price, name));
 }
 
@@ -85,7 +71,6 @@ const noPrice = "must have at least one price, such as input";
 export const targetPriceSchema = z
   .strictObject(priceFields)
   .refine(hasPrice, noPrice)
-  .transform(priceOf)
   .optional()
   .describe("Price of this target, instead of what `prices` and the shipped list say.");
 
@@ -116,9 +101,8 @@ const entryFields = {
 const entrySchema = z
   .strictObject(entryFields)
   .refine(hasPrice, noPrice)
-  .transform((entry) => {
-    const { provider, model, scope, valid_from: validFrom, source } = entry;
-    return { provider, model, scope, validFrom, source, price: priceOf(entry) };
+  .transform(({ provider, model, scope, valid_from: validFrom, source, ...price }) => {
+    return { provider, model, scope, validFrom, source, price };
   });
 
 /** A line of a list of prices. */
@@ -138,10 +122,6 @@ export const pricesSchema = z
       context.addIssue({ code: "custom", path: [index], message });
     }
   })
-  .refine(
-    (entries) => new Set(entries.map(({ validFrom }) => validFrom)).size <= mostDates,
-    `must not have more than ${mostDates} different dates`,
-  )
   .prefault([])
   .describe(
     "Prices of models, before those of the shipped list. `sluice prices list` shows what applies.",
@@ -151,34 +131,9 @@ export const pricesSchema = z
 export const defaultPricesSchema = z.array(
   z
     .strictObject({ ...entryFields, confidence: z.enum(["high", "medium", "low"]) })
-    .transform((entry) => {
-      const { provider, model, scope, valid_from: validFrom, source, confidence } = entry;
-      return { provider, model, scope, validFrom, source, confidence, price: priceOf(entry) };
-    }),
+    .transform(
+      ({ provider, model, scope, valid_from: validFrom, source, confidence, ...price }) => {
+        return { provider, model, scope, validFrom, source, confidence, price };
+      },
+    ),
 );
-
-function priceOf({ tiers: written, image: perImage, ...standard }: PriceFile): Price {
-  const named = Object.entries(written ?? {}).map(([name, tier]) => [name, tierOf(tier)] as const);
-  return {
-    ...tierOf(standard),
-    ...(perImage !== undefined && { image: perImage }),
-    ...(written !== undefined && { tiers: Object.fromEntries(named) }),
-  };
-}
-
-function tierOf({ long_prompt: long, ...rates }: TierFile): TierRates {
-  if (long === undefined) return ratesOf(rates);
-  return { ...ratesOf(rates), over: { tokens: long.over_tokens, rates: ratesOf(long) } };
-}
-
-/** Without keys for what has no price, so that equal prices are equal texts. */
-function ratesOf(rates: RatesFile): Rates {
-  const named = {
-    input: rates.input,
-    cacheRead: rates.cache_read,
-    cacheWrite: rates.cache_write,
-    cacheWrite1h: rates.cache_write_1h,
-    output: rates.output,
-  };
-  return Object.fromEntries(Object.entries(named).filter(([, rate]) => rate !== undefined));
-}

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tokenClasses } from "../../domain/money/cost-parts.ts";
+import { costItems } from "../../domain/money/cost-parts.ts";
 import { timeSchema } from "./values.ts";
 import { usdSchema } from "./usage.ts";
 
@@ -55,9 +55,9 @@ export const statementQuerySchema = z.strictObject({
 export const statementLineSchema = z.object({
   model: z.string(),
   item: z
-    .enum([...tokenClasses, "other", "adjustments"])
+    .enum([...costItems, "other", "adjustments"])
     .describe(
-      "Tokens of a class; `other`: attempts at other targets, calls cut by a crash, and rounding; " +
+      "Tokens of a class; `image`: images, whose number is in `tokens`; `other`: attempts at other targets, calls cut by a crash, and rounding; " +
         "`adjustments`: calls that were priced again.",
     ),
   tokens: z.int().nullable(),

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { priceConfidences } from "../../domain/money/price.ts";
+import { priceConfidences, type TokenClass } from "../../domain/money/price.ts";
 import { numberText, timeSchema } from "./values.ts";
 
 const usdSchema = z
   .string()
-  .nullable()
+  .optional()
   .meta({
-    description: "USD per 1M tokens, as a decimal text; null: no price.",
+    description: "USD per 1M tokens, as a decimal text; absent: no price.",
     examples: ["3.3"],
   });
 
@@ -16,20 +16,21 @@ const rateFields = {
   cache_write: usdSchema,
   cache_write_1h: usdSchema,
   output: usdSchema,
-};
+} satisfies Record<TokenClass, typeof usdSchema>;
+export type RatesView = { [Name in TokenClass]?: string | undefined };
 
 const tierFields = {
   ...rateFields,
   long_prompt: z
     .object({ over_tokens: z.int(), ...rateFields })
-    .nullable()
-    .describe("Prices of the whole call if its input has more tokens; null: they do not differ."),
+    .optional()
+    .describe("Prices of the whole call if its input has more tokens; absent: they do not differ."),
 };
 
 export const priceSchema = z
   .object({
     ...tierFields,
-    image: usdSchema.describe("USD for each image of an embedding; null: images are tokens."),
+    image: usdSchema.describe("USD for each image of an embedding; absent: images are tokens."),
     tiers: z.record(z.string(), z.object(tierFields)).describe("Other service tiers, by name."),
   })
   .meta({ id: "Price", description: "What a target costs." });
@@ -58,11 +59,8 @@ const versionSchema = z
   .object({
     version: z.int(),
     valid_from: timeSchema.describe("Calls that arrive from then on have its prices."),
-    published_at: timeSchema,
-    withdrawn_at: timeSchema.nullable().describe("Set if it was withdrawn before it began."),
   })
   .meta({ id: "PriceVersion" });
-export type PriceVersionView = z.infer<typeof versionSchema>;
 
 export const pricesQuerySchema = z.strictObject({
   version: numberText({ min: 0, max: 999_999_999, initial: 0 }).describe(

@@ -7,7 +7,7 @@ import {
   usageRanks,
   usageSteps,
 } from "../../domain/usage/usage.ts";
-import { tokenClasses } from "../../domain/money/cost-parts.ts";
+import { costItems } from "../../domain/money/cost-parts.ts";
 import { idSchema, numberText, pageFields, timeSchema } from "./values.ts";
 
 const time = (about: string) => z.string().max(40).optional().describe(about);
@@ -219,9 +219,9 @@ export type RoutingView = z.infer<typeof routingSchema>;
 
 export const costPartSchema = z
   .object({
-    item: z.enum(tokenClasses),
+    item: z.enum(costItems),
     tokens: z.int(),
-    usd_per_million: z.string().describe("The price of 1M such tokens."),
+    usd_per_million: z.string().describe("The price of 1M such tokens, or images."),
     cost_usd: usdSchema.describe("Rounded; the cost of the call is rounded once."),
   })
   .meta({ id: "CostPart" });

@@ -1,16 +1,10 @@
-import {
-  type Price,
-  type PriceTable,
-  type Rates,
-  tableAt,
-  type TierRates,
-} from "../../domain/money/price.ts";
+import type { Price, PriceTable, Rates, TierRates } from "../../domain/money/price.ts";
 import { usdOfMicro } from "../../domain/money/usd.ts";
 import {
   pricesQuerySchema,
   pricesSchema,
-  type PriceVersionView,
   type PriceView,
+  type RatesView,
   type TargetPriceView,
   type TierView,
 } from "../contract/prices.ts";
@@ -38,55 +32,44 @@ export function priceOperations(services: AdminServices): readonly Operation[] {
       answer: pricesSchema,
       async run({ query: { version }, call }) {
         requireUnbound(call.principal);
-        const table = version === 0 ? await inUse(services) : await prices.find(version);
-        if (version !== 0 && table === undefined) throw notFound("version of the prices");
+        const isInUse = version === 0;
+        const table = await prices.find(isInUse ? undefined : version);
+        if (!isInUse && table === undefined) throw notFound("version of the prices");
         const versions = await prices.versions(mostVersions);
         return {
           version: table?.version ?? null,
-          data: viewTargets(services, table, version === 0),
-          versions: versions.map(({ version: number, validFrom, publishedAt, withdrawnAt }) => ({
+          data: viewTargets(services, table?.targets ?? {}, isInUse),
+          versions: versions.map(({ version: number, validFrom }) => ({
             version: number,
-            valid_from: isoOf(validFrom),
-            published_at: isoOf(publishedAt),
-            withdrawn_at: withdrawnAt === undefined ? null : isoOf(withdrawnAt),
-          })) satisfies PriceVersionView[],
+            valid_from: new Date(validFrom).toISOString(),
+          })),
         };
       },
     }),
   ];
 }
 
-async function inUse({
-  prices,
-  clock,
-}: Pick<AdminServices, "prices" | "clock">): Promise<PriceTable | undefined> {
-  const now = clock.now();
-  const { tables = [] } = await prices.load(now, undefined);
-  return tableAt(tables, now);
-}
-
 /** `isOfConfigured`: without targets that only the table has. */
 function viewTargets(
   { platform }: Pick<AdminServices, "platform">,
-  table: PriceTable | undefined,
+  targets: PriceTable["targets"],
   isOfConfigured: boolean,
 ): TargetPriceView[] {
   const aliases = new Map<string, Set<string>>();
   for (const { models } of platform().environments) {
-    for (const { alias, targets } of models) {
-      for (const { id } of targets) {
+    for (const { alias, targets: own } of models) {
+      for (const { id } of own) {
         aliases.set(id, (aliases.get(id) ?? new Set()).add(alias));
       }
     }
   }
-  const targets = table?.targets ?? {};
   const others = isOfConfigured ? [] : Object.keys(targets).filter((id) => !aliases.has(id));
   return [...aliases.keys(), ...others].toSorted().map((target) => {
     const found = targets[target];
     return {
       target,
       models: [...(aliases.get(target) ?? [])],
-      price: found === undefined ? null : viewPrice(found.price),
+      price: found ? viewPrice(found.price) : null,
       source: found?.source ?? null,
       confidence: found?.confidence ?? null,
       since: found?.since ?? null,
@@ -94,30 +77,20 @@ function viewTargets(
   });
 }
 
-function viewPrice({ tiers = {}, image, ...standard }: Price): PriceView {
+function viewPrice({ image, tiers = {}, ...standard }: Price): PriceView {
   const named = Object.entries(tiers).map(([name, tier]) => [name, viewTier(tier)] as const);
-  return { ...viewTier(standard), image: usdOrNull(image), tiers: Object.fromEntries(named) };
+  const perImage = image === undefined ? {} : { image: usdOfMicro(image) };
+  return { ...viewTier(standard), ...perImage, tiers: Object.fromEntries(named) };
 }
 
-function viewTier({ over, ...rates }: TierRates): TierView {
-  const long = over && { over_tokens: over.tokens, ...viewRates(over.rates) };
-  return { ...viewRates(rates), long_prompt: long ?? null };
+function viewTier({ long_prompt: long, ...rates }: TierRates): TierView {
+  if (long === undefined) return viewRates(rates);
+  const { over_tokens, ...ofLong } = long;
+  return { ...viewRates(rates), long_prompt: { over_tokens, ...viewRates(ofLong) } };
 }
 
-function viewRates(rates: Rates) {
-  return {
-    input: usdOrNull(rates.input),
-    cache_read: usdOrNull(rates.cacheRead),
-    cache_write: usdOrNull(rates.cacheWrite),
-    cache_write_1h: usdOrNull(rates.cacheWrite1h),
-    output: usdOrNull(rates.output),
-  };
-}
-
-function usdOrNull(micro: number | undefined): string | null {
-  return micro === undefined ? null : usdOfMicro(micro);
-}
-
-function isoOf(at: number): string {
-  return new Date(at).toISOString();
+function viewRates(rates: Rates): RatesView {
+  return Object.fromEntries(
+    Object.entries(rates).map(([name, micro = 0]) => [name, usdOfMicro(micro)] as const),
+  );
 }

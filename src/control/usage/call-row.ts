@@ -56,11 +56,11 @@ async function costPartsOf(
   const table = priceVersion === undefined ? undefined : await prices.find(priceVersion);
   const price = table?.targets[target]?.price;
   if (price === undefined || explainCost(record, price) === undefined) return null;
-  return partsOf(record, price).map(({ tokenClass: item, tokens, rate }) => ({
+  return partsOf(record, price).map(({ item, count, rate }) => ({
     item,
-    tokens,
+    tokens: count,
     usd_per_million: usdOfMicro(rate),
-    cost_usd: usdOfNano((BigInt(tokens) * BigInt(rate) + 500n) / 1_000n),
+    cost_usd: usdOfNano((BigInt(count) * BigInt(rate) + 500n) / 1_000n),
   }));
 }
 

@@ -1,6 +1,5 @@
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import type { PriceTable } from "../../domain/money/price.ts";
-import { tableAt } from "../../domain/money/price.ts";
 import { usdOfNano } from "../../domain/money/usd.ts";
 import type { CostStore, RepriceEnd, RepriceRequest } from "../../store/costs.ts";
 import { repricedSchema, repriceSchema } from "../contract/money.ts";
@@ -32,7 +31,7 @@ export function repriceOperation(services: AdminServices): Operation {
     async run({ call, body }) {
       const at = clock.now();
       const { since, until } = readRange(body, at);
-      const table = await findTable(services, body.price_version, at);
+      const table = await findTable(services, body.price_version);
       const isDryRun = body.dry_run === true;
       const closedPeriods = body.closed_periods === true;
       const run = `rpr_${randomBase62(16, random)}`;
@@ -87,17 +86,11 @@ async function repriceAll(costs: CostStore, whole: WholeRun, signal: AbortSignal
 async function findTable(
   { prices }: Pick<AdminServices, "prices">,
   version: number | undefined,
-  now: number,
 ): Promise<PriceTable> {
-  if (version === undefined) {
-    const { tables = [] } = await prices.load(now, undefined);
-    const table = tableAt(tables, now);
-    if (table !== undefined) return table;
-    throw wrongState(
-      "No prices were published yet. The gateway does so within a second of its start.",
-    );
-  }
   const table = await prices.find(version);
   if (table !== undefined) return table;
-  throw invalidField("price_version", "use one that was published");
+  if (version !== undefined) throw invalidField("price_version", "use one that was published");
+  throw wrongState(
+    "No prices were published yet. The gateway does so within a second of its start.",
+  );
 }

@@ -1,6 +1,6 @@
 import { Calendar } from "../../domain/money/calendar.ts";
-import { explainCost, partsOf, tokenClasses } from "../../domain/money/cost-parts.ts";
-import type { PriceTable } from "../../domain/money/price.ts";
+import { costItems, explainCost, partsOf } from "../../domain/money/cost-parts.ts";
+import type { Price, PriceTable } from "../../domain/money/price.ts";
 import { usdOfNano } from "../../domain/money/usd.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Account } from "../../store/entities.ts";
@@ -90,7 +90,10 @@ async function writeStatement(
       if ((call.repricedNano ?? call.costNano) === undefined) unpricedCalls += 1;
       let costs = models.get(call.model);
       if (costs === undefined) models.set(call.model, (costs = new ModelCosts()));
-      costs.add(call, version === undefined ? undefined : tables.get(version)?.targets[target]);
+      costs.add(
+        call,
+        version === undefined ? undefined : tables.get(version)?.targets[target]?.price,
+      );
     }
     after = page.next;
   } while (after !== undefined);
@@ -116,22 +119,22 @@ function monthOf({ timeZone, createdAt }: Account, month: string) {
   return new Calendar().periodAt({ period: "month", timeZone, createdAt }, inside);
 }
 
-/** The costs of one model. Classes in pico-USD, since their parts of a call are not whole nano-USD. */
+/** The costs of one model. Items in pico-USD, since their parts of a call are not whole nano-USD. */
 class ModelCosts {
-  readonly #classes = new Map(tokenClasses.map((name) => [name, { tokens: 0, pico: 0n }]));
+  readonly #items = new Map(costItems.map((name) => [name, { count: 0, pico: 0n }]));
   #firstNano = 0n;
   #adjustmentsNano = 0n;
 
-  add(call: UsageRecord, listed: PriceTable["targets"][string] | undefined): void {
+  add(call: UsageRecord, price: Price | undefined): void {
     const { costNano = 0, repricedNano = costNano } = call;
     this.#firstNano += BigInt(costNano);
     this.#adjustmentsNano += BigInt(repricedNano - costNano);
-    if (listed === undefined || explainCost(call, listed.price) === undefined) return;
-    for (const { tokenClass, tokens, rate } of partsOf(call, listed.price)) {
-      const sum = this.#classes.get(tokenClass);
+    if (price === undefined || explainCost(call, price) === undefined) return;
+    for (const { item, count, rate } of partsOf(call, price)) {
+      const sum = this.#items.get(item);
       if (sum === undefined) continue;
-      sum.tokens += tokens;
-      sum.pico += BigInt(tokens) * BigInt(rate);
+      sum.count += count;
+      sum.pico += BigInt(count) * BigInt(rate);
     }
   }
 
@@ -139,15 +142,15 @@ class ModelCosts {
     return this.#firstNano + this.#adjustmentsNano;
   }
 
-  /** What the classes do not explain is `other`, so that the lines add up. */
+  /** What the items do not explain is `other`, so that the lines add up. */
   lines(model: string): StatementView["lines"] {
     let restNano = this.#firstNano;
     const lines: StatementView["lines"] = [];
-    for (const [item, { tokens, pico }] of this.#classes) {
-      if (tokens === 0) continue;
+    for (const [item, { count, pico }] of this.#items) {
+      if (count === 0) continue;
       const nano = pico / picoPerNano;
       restNano -= nano;
-      lines.push({ model, item, tokens, cost_usd: usdOfNano(nano) });
+      lines.push({ model, item, tokens: count, cost_usd: usdOfNano(nano) });
     }
     const others = [
       ["other", restNano],

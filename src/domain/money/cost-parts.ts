@@ -1,23 +1,16 @@
 import type { UsageRecord } from "../usage/usage.ts";
-import { costOf, ratesOf } from "./cost.ts";
-import type { Price } from "./price.ts";
+import { costOf, provisionedTier, ratesOf } from "./cost.ts";
+import { type Price, tokenClasses } from "./price.ts";
 
-export const tokenClasses = [
-  "input",
-  "cache_read",
-  "cache_write",
-  "cache_write_1h",
-  "output",
-] as const;
+/** What a call is billed for. */
+export const costItems = [...tokenClasses, "image"] as const;
+export type CostItem = (typeof costItems)[number];
 
-/** How tokens are priced. `input`: neither read from a cache nor written to one. */
-export type TokenClass = (typeof tokenClasses)[number];
-
-/** What the tokens of one class cost. */
+/** What the tokens of one class cost, or images. */
 export interface CostPart {
-  readonly tokenClass: TokenClass;
-  readonly tokens: number;
-  /** Micro-USD per 1M tokens: times the tokens, it is pico-USD. */
+  readonly item: CostItem;
+  readonly count: number;
+  /** Micro-USD per 1M: times the count, it is pico-USD. */
   readonly rate: number;
 }
 
@@ -28,9 +21,8 @@ export interface CostPart {
 const mostRoundingNano = 1_000;
 
 /**
- * What the tokens of a stored call cost by the price of its one target, without the rounding of single
- * requests. Undefined: its cost is another, as of a call that used several targets, or was cut by a
- * crash.
+ * What a stored call costs by the price of its one target, without the rounding of single requests.
+ * Undefined: its cost is another, as of a call that used several targets, or was cut by a crash.
  */
 export function explainCost(call: UsageRecord, price: Price | undefined): number | undefined {
   const { costNano: known } = call;
@@ -39,20 +31,21 @@ export function explainCost(call: UsageRecord, price: Price | undefined): number
   return Math.abs(costNano - known) > mostRoundingNano ? undefined : costNano;
 }
 
-/** The parts of a cost that is explained; classes without tokens are left out. */
+/** The parts of a cost that is explained; what was not used is left out. */
 export function partsOf(call: UsageRecord, price: Price): readonly CostPart[] {
   const { inputTokens, cachedInputTokens: read, cacheWriteTokens: written = 0 } = call;
-  const rates = ratesOf(inputTokens, price, call.serviceTier) ?? {};
   const written1h = Math.min(written, call.cacheWrite1hTokens ?? 0);
-  const tokens = {
-    input: [Math.max(0, inputTokens - read - written), rates.input],
-    cache_read: [read, rates.cacheRead],
-    cache_write: [written - written1h, rates.cacheWrite],
-    cache_write_1h: [written1h, rates.cacheWrite1h],
-    output: [call.outputTokens, rates.output],
-  } as const;
-  return tokenClasses.flatMap((tokenClass) => {
-    const [count, rate = 0] = tokens[tokenClass];
-    return count === 0 ? [] : [{ tokenClass, tokens: count, rate }];
-  });
+  const counts: Readonly<Record<CostItem, number>> = {
+    input: Math.max(0, inputTokens - read - written),
+    cache_read: read,
+    cache_write: written - written1h,
+    cache_write_1h: written1h,
+    output: call.outputTokens,
+    image: call.images ?? 0,
+  };
+  const perImage = call.serviceTier === provisionedTier ? 0 : (price.image ?? 0);
+  const rates = { ...ratesOf(inputTokens, price, call.serviceTier), image: perImage * 1_000_000 };
+  return costItems
+    .map((item) => ({ item, count: counts[item], rate: rates[item] ?? 0 }))
+    .filter(({ item, count, rate }) => count > 0 && (item !== "image" || rate > 0));
 }

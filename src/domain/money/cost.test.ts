@@ -4,15 +4,15 @@ import type { Price } from "./price.ts";
 
 const sonnet55: Price = {
   input: 2_000_000,
-  cacheRead: 100_000,
-  cacheWrite: 2_500_000,
-  cacheWrite1h: 4_000_000,
+  cache_read: 100_000,
+  cache_write: 2_500_000,
+  cache_write_1h: 4_000_000,
   output: 10_000_000,
 };
 const haiku55: Price = {
   input: 100_000,
   output: 500_000,
-  over: { tokens: 100_000, rates: { input: 500_000, output: 2_500_000 } },
+  long_prompt: { over_tokens: 100_000, input: 500_000, output: 2_500_000 },
 };
 const gptOss: Price = {
   input: 150_000,
@@ -36,7 +36,7 @@ test("prices fresh input, reads, writes and output apart", () => {
 });
 
 test("prices writes that are kept for an hour by their own rate", () => {
-  const opus48: Price = { input: 5_000_000, cacheWrite: 6_250_000, cacheWrite1h: 10_000_000 };
+  const opus48: Price = { input: 5_000_000, cache_write: 6_250_000, cache_write_1h: 10_000_000 };
   const used = { ...none, inputTokens: 9_634, cacheWriteTokens: 9_634 };
   expect(costOf({ ...used, cacheWrite1hTokens: 9_634 }, opus48, undefined)).toBe(96_340_000);
   expect(costOf({ ...used, cacheWrite1hTokens: 634 }, opus48, undefined)).toBe(
@@ -71,7 +71,7 @@ test("what was used and has no price makes the cost unknown, never 0; an explici
   expect(costOf({ ...used, cacheWriteTokens: 1 }, gptOss, undefined)).toBeUndefined();
   expect(costOf(used, {}, undefined)).toBeUndefined();
   expect(costOf(none, {}, undefined)).toBe(0);
-  expect(costOf({ ...used, cachedInputTokens: 100 }, { cacheRead: 0 }, undefined)).toBe(0);
+  expect(costOf({ ...used, cachedInputTokens: 100 }, { cache_read: 0 }, undefined)).toBe(0);
 });
 
 test("rounds the sum once, half up", () => {

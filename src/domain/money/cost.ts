@@ -1,4 +1,4 @@
-import type { Price, Rates } from "./price.ts";
+import { type Price, type Rates, tokenClasses } from "./price.ts";
 
 /** What a call used, as it is billed. */
 export interface BilledTokens {
@@ -10,10 +10,13 @@ export interface BilledTokens {
   /** The part of it that is kept for an hour. */
   readonly cacheWrite1hTokens?: number | undefined;
   readonly outputTokens: number;
+  /** That vectors were made of; some models have a price of an image. */
+  readonly images?: number | undefined;
 }
 
 /** Micro-USD per 1M tokens times tokens is pico-USD. */
 const picoPerNano = 1_000;
+const picoPerMicro = 1_000_000;
 /** Tier of calls within a provisioned throughput, which is paid by its units. */
 export const provisionedTier = "provisioned";
 
@@ -34,10 +37,11 @@ export function costOf(
   const fresh = Math.max(0, used.inputTokens - read - written);
   const pico =
     partOf(fresh, rates.input) +
-    partOf(read, rates.cacheRead) +
-    partOf(written - written1h, rates.cacheWrite) +
-    partOf(written1h, rates.cacheWrite1h) +
-    partOf(used.outputTokens, rates.output);
+    partOf(read, rates.cache_read) +
+    partOf(written - written1h, rates.cache_write) +
+    partOf(written1h, rates.cache_write_1h) +
+    partOf(used.outputTokens, rates.output) +
+    imagesOf(used, price, tier) * picoPerMicro;
   if (Number.isNaN(pico)) return undefined;
   return Math.floor((pico + picoPerNano / 2) / picoPerNano);
 }
@@ -45,6 +49,11 @@ export function costOf(
 /** Not a number: it was used and has no price. */
 function partOf(amount: number, rate: number | undefined): number {
   return amount === 0 ? 0 : amount * (rate ?? Number.NaN);
+}
+
+/** In micro-USD. */
+function imagesOf({ images = 0 }: BilledTokens, { image = 0 }: Price, tier?: string): number {
+  return tier === provisionedTier ? 0 : images * image;
 }
 
 /** Undefined: the tier has no prices. */
@@ -56,13 +65,8 @@ export function ratesOf(
   const isStandard = tier === undefined || tier === "default" || tier === "standard";
   const ofTier = isStandard ? price : price.tiers?.[tier];
   if (ofTier === undefined) return tier === provisionedTier ? free : undefined;
-  return ofTier.over !== undefined && inputTokens > ofTier.over.tokens ? ofTier.over.rates : ofTier;
+  const { long_prompt: long } = ofTier;
+  return long !== undefined && inputTokens > long.over_tokens ? long : ofTier;
 }
 
-const free: Rates = {
-  input: 0,
-  cacheRead: 0,
-  cacheWrite: 0,
-  cacheWrite1h: 0,
-  output: 0,
-};
+const free: Rates = Object.fromEntries(tokenClasses.map((name) => [name, 0]));

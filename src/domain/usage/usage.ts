@@ -75,6 +75,8 @@ export interface UsageRecord {
   readonly cacheWriteTokens?: number | undefined;
   /** The part of them that the cache keeps for an hour. Undefined: none. */
   readonly cacheWrite1hTokens?: number | undefined;
+  /** That vectors were made of. Undefined: none. */
+  readonly images?: number | undefined;
   /** The provider's service tier. Undefined: not known. */
   readonly serviceTier?: string | undefined;
   /** In nano-USD. Undefined: something that was used has no price, which is not the same as 0. */

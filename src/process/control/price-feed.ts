@@ -1,10 +1,9 @@
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../../config/config.ts";
-import { comingPrices } from "../../config/prices/effective-prices.ts";
+import { effectivePrices } from "../../config/prices/effective-prices.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { PriceTable } from "../../domain/money/price.ts";
-import { planPublication } from "../../domain/money/publication.ts";
 import { Coalesced } from "../../domain/waiting/coalesced.ts";
 import { hasSettledWithin } from "../../domain/waiting/wait.ts";
 import type { PriceStore } from "../../store/repositories/price-store.ts";
@@ -26,6 +25,7 @@ const lookIntervalMs = 1_000;
 const publishWaitMs = 1_000;
 /** Calls that arrived so long ago have ended: an answer has no longer deadline. */
 const longestCallMs = 24 * 3_600_000;
+const dayMs = 86_400_000;
 
 /**
  * Publishes the prices of the configuration as tables in the database, if this process leads, and
@@ -34,10 +34,10 @@ const longestCallMs = 24 * 3_600_000;
 export class PriceFeed {
   readonly #options: PriceFeedOptions;
   readonly #running = new Coalesced(() => this.#follow());
-  /** Whose prices are published. */
-  #published: Config | undefined;
-  /** Of the tables that were sent; undefined: none were, or those on disk. */
-  #state: string | undefined;
+  /** Whose prices are published, and for which day: some begin on a later one. */
+  #published: { readonly config: Config; readonly day: number } | undefined;
+  /** Version of the newest table that was sent; undefined: none was, or those on disk. */
+  #version: number | undefined;
   #hasTold = false;
   #isStopped = false;
   #stopTimer = (): void => undefined;
@@ -76,10 +76,10 @@ export class PriceFeed {
     if (this.#isStopped) return;
     try {
       await this.#publish();
-      const { state, tables } = await store.load(clock.now() - longestCallMs, this.#state);
+      const tables = await store.load(clock.now() - longestCallMs, this.#version);
       if (tables !== undefined) {
         this.#tell(tables);
-        this.#state = state;
+        this.#version = tables[0]?.version;
         await this.#keep(tables);
       }
       events.prices.recovered();
@@ -90,15 +90,14 @@ export class PriceFeed {
   }
 
   async #publish(): Promise<void> {
-    const { store, events, config, publishes } = this.#options;
-    const wanted = config();
-    if (!publishes() || this.#published === wanted) return;
-    const { published, withdrawn } = await store.publish((tables, lastVersion, now) =>
-      planPublication(tables, comingPrices(wanted, now), lastVersion),
-    );
-    this.#published = wanted;
-    for (const { version, validFrom } of published) events.pricesPublished(version, validFrom);
-    for (const version of withdrawn) events.pricesPublished(version, undefined);
+    const { store, events, clock, publishes } = this.#options;
+    const [config, now] = [this.#options.config(), clock.now()];
+    const day = Math.floor(now / dayMs);
+    const last = this.#published;
+    if (!publishes() || (last?.config === config && last.day === day)) return;
+    const table = await store.publish(effectivePrices(config, now));
+    this.#published = { config, day };
+    if (table !== undefined) events.pricesPublished(table);
   }
 
   #tell(tables: readonly PriceTable[]): void {

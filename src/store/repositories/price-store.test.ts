@@ -6,7 +6,6 @@ import { sql } from "kysely";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { describeWithPostgres } from "../../../test/support/postgres-databases.ts";
 import type { TargetPrice } from "../../domain/money/price.ts";
-import { planPublication } from "../../domain/money/publication.ts";
 import { openStores } from "../sqlite/open-stores.ts";
 import { pricesIn, type PriceStore } from "./price-store.ts";
 import type { SqlConnection } from "./tables.ts";
@@ -17,23 +16,9 @@ const dollars = (input: number): TargetPrice => ({
   confidence: "configured",
 });
 
-/** Publishes what targets should cost now, and from later times on. */
-function publish(
-  store: PriceStore,
-  prices: Readonly<Record<string, number>>,
-  later: Readonly<Record<string, Readonly<Record<string, number>>>> = {},
-) {
-  const wanted = (of: Readonly<Record<string, number>>) =>
-    new Map(Object.entries(of).map(([id, input]) => [id, dollars(input)]));
-  return store.publish((tables, lastVersion, now) =>
-    planPublication(
-      tables,
-      [
-        { validFrom: now, prices: wanted(prices) },
-        ...Object.entries(later).map(([at, of]) => ({ validFrom: Number(at), prices: wanted(of) })),
-      ],
-      lastVersion,
-    ),
+function publish(store: PriceStore, prices: Readonly<Record<string, number>>) {
+  return store.publish(
+    new Map(Object.entries(prices).map(([id, input]) => [id, dollars(input)] as const)),
   );
 }
 
@@ -51,16 +36,17 @@ function priceStoreContract(name: string, open: () => Database | Promise<Databas
       const first = clock.now();
       await publish(store, { a: 1 });
       clock.advance(1_000);
-      expect((await publish(store, { a: 1 })).published).toEqual([]);
+      expect(await publish(store, { a: 1 })).toBeUndefined();
       const second = clock.now();
       await publish(store, { a: 2 });
       expect(await store.versions(10)).toEqual([
-        { version: 2, validFrom: second, publishedAt: second, withdrawnAt: undefined },
-        { version: 1, validFrom: first, publishedAt: first, withdrawnAt: undefined },
+        { version: 2, validFrom: second },
+        { version: 1, validFrom: first },
       ]);
       expect((await store.find(1))?.targets).toEqual({ a: dollars(1) });
       expect((await store.find(2))?.targets).toEqual({ a: dollars(2) });
       expect(await store.find(3)).toBeUndefined();
+      expect((await store.find())?.version).toBe(2);
     });
 
     test("are loaded from the one that applied then, and only when there are others", async () => {
@@ -70,28 +56,19 @@ function priceStoreContract(name: string, open: () => Database | Promise<Databas
       await publish(store, { a: 2 });
       clock.advance(1_000);
       const seen = await other.load(clock.now() - 500, undefined);
-      expect(seen.tables?.map(({ version }) => version)).toEqual([2]);
-      expect((await other.load(clock.now() - 1_500, undefined)).tables).toHaveLength(2);
-      expect((await other.load(clock.now(), seen.state)).tables).toBeUndefined();
+      expect(seen?.map(({ version }) => version)).toEqual([2]);
+      expect(await other.load(clock.now() - 1_500, undefined)).toHaveLength(2);
+      expect(await other.load(clock.now(), 2)).toBeUndefined();
       await publish(store, { a: 3 });
-      expect((await other.load(clock.now(), seen.state)).tables?.[0]?.targets).toEqual({
-        a: dollars(3),
-      });
+      expect((await other.load(clock.now(), 2))?.[0]?.targets).toEqual({ a: dollars(3) });
     });
 
-    test("of later dates are withdrawn when nobody wants them", async () => {
+    test("are none before the first one", async () => {
       const { store, clock } = await open();
-      const later = clock.now() + 60_000;
-      await publish(store, { a: 1 }, { [later]: { a: 2 } });
-      const { state, tables } = await store.load(clock.now(), undefined);
-      expect(tables?.map(({ version }) => version)).toEqual([2, 1]);
-      expect(await publish(store, { a: 1 })).toEqual({ published: [], withdrawn: [2] });
-      const seen = await store.load(clock.now(), state);
-      expect(seen.tables?.map(({ version }) => version)).toEqual([1]);
-      expect((await store.versions(1))[0]).toMatchObject({ version: 2, withdrawnAt: clock.now() });
-      // Its number is never given again.
-      expect((await publish(store, { a: 3 })).published[0]?.version).toBe(3);
-      expect((await store.find(2))?.targets).toEqual({ a: dollars(2) });
+      expect(await store.load(clock.now(), undefined)).toEqual([]);
+      expect(await store.find()).toBeUndefined();
+      const first = await publish(store, {});
+      expect(first).toEqual({ version: 1, validFrom: clock.now(), targets: {} });
     });
 
     test("of several publishers at once are published one after the other", async () => {
@@ -99,14 +76,12 @@ function priceStoreContract(name: string, open: () => Database | Promise<Databas
       const same = await Promise.all(
         [store, other, store, other].map((by) => publish(by, { a: 1 })),
       );
-      expect(same.flatMap(({ published }) => published)).toHaveLength(1);
+      expect(same.filter((table) => table !== undefined)).toHaveLength(1);
       const prices = Array.from({ length: 20 }, (_, index) => index + 2);
       const differing = await Promise.all(
         prices.map((price, index) => publish(index % 2 === 0 ? store : other, { a: price })),
       );
-      const versions = differing.flatMap(({ published }) =>
-        published.map(({ version }) => version),
-      );
+      const versions = differing.map((table) => table?.version ?? 0);
       expect(versions.toSorted((one, next) => one - next)).toEqual(prices);
     });
   });

@@ -1,100 +1,74 @@
 import { sql, type RawBuilder } from "kysely";
-import type { PriceTable } from "../../domain/money/price.ts";
-import type { Publication } from "../../domain/money/publication.ts";
+import { nextTable, type PricesWanted, type PriceTable } from "../../domain/money/price.ts";
 import type { PriceTables } from "../store.ts";
 import type { Queries, SqlConnection, Tables } from "./tables.ts";
 
-/** Decides in the transaction what to publish: what there is, the last version, and the time. */
-export type PlanPrices = (
-  tables: readonly PriceTable[],
-  lastVersion: number,
-  now: number,
-) => Publication;
-
 export interface PriceStore extends PriceTables {
-  /** Publishes what a plan wants, and returns it. */
-  publish(plan: PlanPrices): Promise<Publication>;
+  /** Publishes what targets cost from now on, and returns the table; undefined: nothing differs. */
+  publish(wanted: PricesWanted): Promise<PriceTable | undefined>;
 }
 
 /** A process needs fewer; of more, the oldest are left out. */
 const mostTables = 1_000;
 
 /**
- * The tables of prices, which are never changed, only withdrawn before they begin. `connection`: of a
- * lane, because a publication reads before it writes. `now`: the time in milliseconds, of one clock
- * for all. All throw `StorageUnavailable`.
+ * The tables of prices, which are never changed. `connection`: of a lane, because a publication reads
+ * before it writes. `now`: the time in milliseconds, of one clock for all. All throw
+ * `StorageUnavailable`.
  */
 export function pricesIn(connection: SqlConnection, now: () => RawBuilder<number>): PriceStore {
   return {
-    publish(plan) {
+    publish(wanted) {
       return connection.change(async (queries) => {
         const time = await sql<{ now: number }>`select ${now()} as now`.execute(queries);
-        const at = time.rows[0]?.now ?? 0;
-        const last = await queries
-          .selectFrom("priceTables")
-          .select((eb) => eb.fn.max("version").as("version"))
-          .executeTakeFirst();
-        const publication = plan(await tablesSince(queries, at), Number(last?.version ?? 0), at);
-        for (const { targets, ...table } of publication.published) {
-          const row = { ...table, targets: JSON.stringify(targets) };
-          await queries
-            .insertInto("priceTables")
-            .values({ ...row, publishedAt: at, withdrawnAt: null })
-            .execute();
+        const table = nextTable(await tableOf(queries), wanted, time.rows[0]?.now ?? 0);
+        if (table !== undefined) {
+          const row = { ...table, targets: JSON.stringify(table.targets) };
+          await queries.insertInto("priceTables").values(row).execute();
         }
-        for (const version of publication.withdrawn) {
-          await queries
-            .updateTable("priceTables")
-            .set({ withdrawnAt: at })
-            .where("version", "=", version)
-            .execute();
-        }
-        return publication;
+        return table;
       });
     },
 
     load(since, known) {
       return connection.read(async (queries) => {
-        const { rows } = await sql<{ state: string }>`
-          select coalesce(max(version), 0) || '-' || count(withdrawn_at) as state
-          from price_tables`.execute(queries);
-        const state = rows[0]?.state ?? "";
-        if (state === known) return { state, tables: undefined };
-        return { state, tables: await tablesSince(queries, since) };
+        const newest = await queries
+          .selectFrom("priceTables")
+          .select((eb) => eb.fn.max("version").as("version"))
+          .executeTakeFirst();
+        if (known !== undefined && Number(newest?.version) === known) return undefined;
+        const { rows } = await sql<Tables["priceTables"]>`
+          select * from price_tables where version >= coalesce((
+            select max(version) from price_tables where valid_from <= ${since}
+          ), 0) order by version desc limit ${mostTables}`.execute(queries);
+        return rows.map(read);
       });
     },
 
     versions(limit) {
-      return connection.read(async (queries) => {
-        const rows = await queries
+      return connection.read((queries) =>
+        queries
           .selectFrom("priceTables")
-          .select(["version", "validFrom", "publishedAt", "withdrawnAt"])
+          .select(["version", "validFrom"])
           .orderBy("version", "desc")
           .limit(limit)
-          .execute();
-        return rows.map((row) => ({ ...row, withdrawnAt: row.withdrawnAt ?? undefined }));
-      });
+          .execute(),
+      );
     },
 
-    find(version) {
-      return connection.read(async (queries) => {
-        const query = queries.selectFrom("priceTables").selectAll();
-        const row = await query.where("version", "=", version).executeTakeFirst();
-        return row && tableOf(row);
-      });
-    },
+    find: (version) => connection.read((queries) => tableOf(queries, version)),
   };
 }
 
-async function tablesSince(queries: Queries, since: number): Promise<readonly PriceTable[]> {
-  const { rows } = await sql<Tables["priceTables"]>`
-    select * from price_tables where withdrawn_at is null and valid_from >= coalesce((
-      select max(valid_from) from price_tables where withdrawn_at is null and valid_from <= ${since}
-    ), 0) order by valid_from desc, version desc limit ${mostTables}`.execute(queries);
-  return rows.map((row) => tableOf(row));
+/** Of a version, or the newest. */
+export async function tableOf(queries: Queries, version?: number): Promise<PriceTable | undefined> {
+  const query = queries.selectFrom("priceTables").selectAll().orderBy("version", "desc");
+  const found = version === undefined ? query : query.where("version", "=", version);
+  const row = await found.limit(1).executeTakeFirst();
+  return row && read(row);
 }
 
-export function tableOf({ version, validFrom, targets }: Tables["priceTables"]): PriceTable {
+function read({ version, validFrom, targets }: Tables["priceTables"]): PriceTable {
   return { version, validFrom, targets: readTargets(targets) };
 }
 

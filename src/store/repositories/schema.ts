@@ -246,13 +246,9 @@ const prices = `
   CREATE TABLE price_tables (
     version INTEGER PRIMARY KEY,
     valid_from INTEGER NOT NULL,
-    published_at INTEGER NOT NULL,
-    -- Set before it began; NULL: it applies, or will.
-    withdrawn_at INTEGER,
     -- JSON: by target id.
     targets TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX price_tables_by_time ON price_tables (valid_from, version) WHERE withdrawn_at IS NULL;
 `;
 
 const owners = `

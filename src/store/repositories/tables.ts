@@ -11,6 +11,7 @@ import type {
 import type { AuditRecord } from "../audit.ts";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { Limits } from "../../domain/limits/plan.ts";
+import type { PriceTable } from "../../domain/money/price.ts";
 import type { OwnProcessRow } from "../process-row.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { RepriceRun } from "../costs.ts";
@@ -82,13 +83,7 @@ export interface Tables {
   /** `signedAt` by the clock of the database. */
   processes: Row<OwnProcessRow> & { signedAt: number };
   /** `targets`: JSON of those of a `PriceTable`. */
-  priceTables: {
-    version: number;
-    validFrom: number;
-    publishedAt: number;
-    withdrawnAt: number | null;
-    targets: string;
-  };
+  priceTables: Omit<PriceTable, "targets"> & { targets: string };
   jobLocks: { job: string; holder: string; heldUntil: number };
   usage: UsageRow;
   repriceRuns: RepriceRun & { isDelivered: number };

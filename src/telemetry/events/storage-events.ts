@@ -1,3 +1,4 @@
+import type { PriceTable } from "../../domain/money/price.ts";
 import { describeError } from "../log/logger.ts";
 import { Outage, type OutageOptions } from "../log/outage.ts";
 
@@ -34,12 +35,9 @@ export function storageEvents(options: OutageOptions) {
       logger.log("warn", message, { ofErasedAccounts, tooOld });
     },
 
-    /** `validFrom`: milliseconds since the epoch; undefined: it was withdrawn before it began. */
-    pricesPublished(version: number, validFrom: number | undefined): void {
-      const isWithdrawn = validFrom === undefined;
-      const message = isWithdrawn ? "prices were withdrawn" : "prices were published";
-      const from = isWithdrawn ? {} : { validFrom: new Date(validFrom).toISOString() };
-      logger.log("info", message, { version, ...from });
+    pricesPublished({ version, validFrom }: Pick<PriceTable, "version" | "validFrom">): void {
+      const from = new Date(validFrom).toISOString();
+      logger.log("info", "prices were published", { version, validFrom: from });
     },
 
     /** One line of JSON, as `audit verify --checkpoints` reads it. */

@@ -25,9 +25,9 @@ export function PricesPage() {
                 value={version}
                 options={[
                   { value: "", label: "Prices in use" },
-                  ...versions.map(({ version: number, valid_from: from, withdrawn_at: end }) => ({
+                  ...versions.map(({ version: number, valid_from: from }) => ({
                     value: String(number),
-                    label: `Version ${number}, from ${instantText(from)}${end === null ? "" : ", withdrawn"}`,
+                    label: `Version ${number}, from ${instantText(from)}`,
                   })),
                 ]}
                 onChange={(chosen) => change({ version: chosen })}
@@ -64,8 +64,8 @@ const rate = (name: RateName) => (row: TargetPriceView) => {
   return name === "input" ? <Badge tone="warn">not priced</Badge> : null;
 };
 
-function rateText(usd: string | null) {
-  return usd === null ? <span className="muted">none</span> : `$${usd}`;
+function rateText(usd: string | undefined) {
+  return usd === undefined ? <span className="muted">none</span> : `$${usd}`;
 }
 
 const columns: readonly Column<TargetPriceView>[] = [
@@ -92,8 +92,10 @@ const columns: readonly Column<TargetPriceView>[] = [
 /** Long prompts, images and other tiers. */
 function Others({ price: { long_prompt: long, image, tiers } }: { readonly price: Price }) {
   const lines = [
-    ...(long === null ? [] : [`over ${exactText(long.over_tokens)} tokens: ${pairText(long)}`]),
-    ...(image === null ? [] : [`an image: $${image}`]),
+    ...(long === undefined
+      ? []
+      : [`over ${exactText(long.over_tokens)} tokens: ${pairText(long)}`]),
+    ...(image === undefined ? [] : [`an image: $${image}`]),
     ...Object.entries(tiers).map(([name, each]) => `${name}: ${pairText(each)}`),
   ];
   return (
@@ -106,7 +108,9 @@ function Others({ price: { long_prompt: long, image, tiers } }: { readonly price
 }
 
 function pairText({ input, output }: Pick<Price, "input" | "output">): string {
-  return [input, output].map((usd) => (usd === null ? "none" : `$${usd}`)).join(" in, ") + " out";
+  return (
+    [input, output].map((usd) => (usd === undefined ? "none" : `$${usd}`)).join(" in, ") + " out"
+  );
 }
 
 function Source({ row: { source, confidence } }: { readonly row: TargetPriceView }) {

@@ -117,9 +117,8 @@ async function findTables(
 ): Promise<void> {
   for (const version of new Set(rows.map(({ priceVersion }) => priceVersion))) {
     if (version === null || tables.has(version)) continue;
-    const query = queries.selectFrom("priceTables").selectAll();
-    const row = await query.where("version", "=", version).executeTakeFirst();
-    if (row !== undefined) tables.set(version, tableOf(row));
+    const table = await tableOf(queries, version);
+    if (table !== undefined) tables.set(version, table);
   }
 }
 

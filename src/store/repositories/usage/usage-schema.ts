@@ -24,6 +24,8 @@ export const tables = `
     cache_write_tokens INTEGER NOT NULL,
     -- The part of it that is kept for an hour.
     cache_write_1h_tokens INTEGER NOT NULL,
+    -- That vectors were made of; NULL: none.
+    images INTEGER,
     service_tier TEXT,
     -- Nano-USD; NULL: something that was used has no price.
     cost_nano INTEGER,

@@ -1,0 +1,72 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { until } from "../../../test/support/until.ts";
+import { formatProblems, parseConfig } from "../../config/load.ts";
+import { PublishedPrices } from "../../domain/money/price.ts";
+import { pricesIn } from "../../store/repositories/price-store.ts";
+import { openStores } from "../../store/sqlite/open-stores.ts";
+import type { Logger } from "../../telemetry/log/logger.ts";
+import { storageEvents } from "../../telemetry/events/storage-events.ts";
+import { PriceFeed } from "./price-feed.ts";
+
+const target = "up/us.anthropic.claude-sonnet-4-6";
+const entry = { provider: "bedrock", model: "anthropic.claude-sonnet-4-6", output: 1 };
+
+function configOf(prices: readonly object[]) {
+  const file = {
+    environments: [{ name: "test", hosts: ["*"], models: ["*"] }],
+    upstreams: { up: { kind: "bedrock", region: "us-east-1", api_key: "a-key" } },
+    models: {
+      chat: {
+        kind: "chat",
+        context_window: 200_000,
+        targets: [{ upstream: "up", model: "us.anthropic.claude-sonnet-4-6" }],
+      },
+    },
+    prices,
+  };
+  const result = parseConfig(JSON.stringify(file), { name: "sluice.yaml", env: {} });
+  if (!result.ok) throw new Error(formatProblems("sluice.yaml", result.problems));
+  return result.config;
+}
+
+test("a price begins with its day, for calls that arrive from then on", async () => {
+  const clock = new ManualClock({ wallMs: Date.parse("2026-11-30T23:59:59.500Z") });
+  const path = join(mkdtempSync(join(tmpdir(), "sluice-price-feed-")), "sluice.db");
+  const store = pricesIn(
+    openStores(path, clock, {}).connection,
+    () => sql<number>`cast(${clock.now()} as bigint)`,
+  );
+  const config = configOf([
+    { ...entry, input: 1 },
+    { ...entry, input: 5, valid_from: "2026-12-01" },
+  ]);
+  const book = new PublishedPrices();
+  const log: string[] = [];
+  const logger: Logger = {
+    log: (_, message) => void log.push(message),
+    writes: () => true,
+  };
+  const feed = new PriceFeed({
+    store,
+    clock,
+    config: () => config,
+    publishes: () => true,
+    tell: (tables) => book.publish(tables, clock.now()),
+    events: storageEvents({ logger, clock }),
+  });
+  await feed.start();
+  const before = clock.now();
+  expect(book.find(target, before)?.price.input).toBe(1_000_000);
+  await feed.follow();
+  clock.advance(500);
+  await until(() => book.find(target, clock.now())?.version === 2);
+  expect(book.find(target, clock.now())?.price.input).toBe(5_000_000);
+  expect(book.find(target, before)?.price.input).toBe(1_000_000);
+  await feed.stop();
+  expect(log).toEqual(["prices were published", "prices were published"]);
+});
