@@ -94,16 +94,6 @@ test("a restart publishes nothing, and the offline command line reads the same p
   expect(await versions()).toHaveLength(2);
 });
 
-test("what differs is told of the prices in use, not of those that begin later", async () => {
-  const now = { ...sonnet, input: 3.63, output: 16.5 };
-  await folder.write("sluice.yaml", file([now, { ...now, input: 4, valid_from: "2099-01-01" }]));
-  gateway.signal("SIGHUP");
-  await until(async () => (await versions()).length === 3);
-  expect(await folder.json("prices", "diff")).toMatchObject({ from: 1, to: 2 });
-  const later = await folder.json("prices", "diff", "--to", "3");
-  expect(later).toMatchObject({ from: 2, to: 3, changes: [{ from: "3.63", to: "4" }] });
-});
-
 test("LiteLLM's list becomes a section for the targets of a configuration", async () => {
   const list = {
     ...Object.fromEntries(
