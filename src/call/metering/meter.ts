@@ -309,7 +309,7 @@ export class Meter {
       cachedInputTokens: 0,
       reasoningTokens: 0,
     };
-    const cost = dearestCost(reserved, model.targets, this.#costTerms);
+    const cost = dearestCost(reserved, model.targets, this.#costTerms());
     return {
       id: call.id,
       startedAt: this.arrivedAt,
@@ -332,12 +332,12 @@ export class Meter {
     };
   }
 
-  get #costTerms(): CostTerms {
+  #costTerms(images?: number): CostTerms {
     const { provisionedPool } = this.#subject.call.caller.key;
     const capacityClass = this.#admission?.capacityClass ?? "on-demand";
     const { prices } = this.#services;
     const askedTier = tierAsked(this.#subject.serviceTier);
-    return { prices, arrivedAt: this.arrivedAt, capacityClass, provisionedPool, askedTier };
+    return { prices, arrivedAt: this.arrivedAt, capacityClass, provisionedPool, images, askedTier };
   }
 
   #record({ outcome, status, code, error }: CallEnd, { usage, source }: CountedUsage): UsageRecord {
@@ -350,8 +350,7 @@ export class Meter {
     const routing = this.path.routing(outcome);
     // Vectors that nobody gets have no count of images.
     const images = outcome === "completed" ? this.#subject.images : undefined;
-    const terms = images === undefined ? this.#costTerms : { ...this.#costTerms, images };
-    const cost = costOfCall(usage, target, terms);
+    const cost = costOfCall(usage, target, this.#costTerms(images));
     // One object with all fields in a fixed order, for every call.
     return {
       id: call.id,
