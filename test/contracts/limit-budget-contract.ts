@@ -27,6 +27,7 @@ export function budgetOf(limitNano: number, values: Partial<Budget> = {}): Budge
 export function budgetContract(fixture: LimitStoreFixture): void {
   const scope = scopeOf("key", { requestsPerMinute: 100_000, tokensPerMinute: 10_000_000 });
   let calls = 0;
+  let epoch = 0;
 
   async function acquire(
     budgets: readonly BudgetScope[],
@@ -41,7 +42,8 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     // A note is no use before a store has looked at what it keeps.
     await fixture.pass(2_000);
     const processes = [fixture.store.process];
-    fixture.updateSpend({ epoch: 1, isWhole: true, spend, isComplete, processes, silent: [] });
+    epoch += 1;
+    fixture.updateSpend({ epoch, isWhole: true, spend, isComplete, processes, silent: [] });
   }
 
   const stored = (byProcess: Record<string, number>): StoredSpend => ({

@@ -12,7 +12,8 @@ const scopes = minuteScopes(
   { owner: "contract" },
 );
 const budgets = [budgetOf(100)];
-const hash = "sluice:{0}:spend:contract:budget 2026-11";
+const hash = "sluice:{0}:budget:contract:budget 2026-11";
+const marks = "sluice:{0}:budget-marks";
 
 describeWithValkey(() => {
   const running = valkeyOfTests();
@@ -48,13 +49,13 @@ describeWithValkey(() => {
     expect((await acquire("first", 30)).isAdmitted).toBe(true);
     const deciding = sent.splice(0);
     await limits.settle("first", 1, 20);
-    const telling = sent.filter(([{ name }]) => name === "tellspend");
+    const telling = sent.filter(([{ name }]) => name === "mark");
     expect((await acquire("second", 60)).isAdmitted).toBe(true);
     const now = await numbers();
     expect(String(now).split(" ").slice(1)).toEqual(["80", "60"]);
     for (const command of [...deciding, ...telling]) {
       const [verdict] = (await steered.run(...command)) as readonly unknown[];
-      expect(verdict).toBe(command[0].name === "tellspend" ? 0 : 5);
+      expect(verdict).toBe(command[0].name === "mark" ? 0 : 5);
       expect(await numbers()).toEqual(now);
     }
     expect(deciding.length + telling.length).toBe(2);
@@ -77,8 +78,8 @@ describeWithValkey(() => {
     const acquire = async (limits: typeof one, callId: string, reserveNano: number) =>
       limits.acquire({ callId, scopes, tokens: 1, budgets, reserveNano });
     expect((await acquire(one, "first", 90)).isAdmitted).toBe(true);
-    await running.server.command("DEL", hash);
-    // It has spent nothing itself, and knows that there was a hash.
+    await running.server.command("DEL", hash, marks);
+    // The first process has no mark.
     expect(await acquire(two, "second", 20).catch((error: unknown) => error)).toMatchObject({
       explanation: { rule: "budgets_unavailable" },
     });
@@ -122,12 +123,12 @@ describeWithValkey(() => {
     expect((await acquire(limits, "second", 20)).isAdmitted).toBe(false);
     await tell([limits.process], [], 10);
     expect((await acquire(limits, "third", 80)).isAdmitted).toBe(true);
-    const number = await running.server.command("HGET", hash, killed.process);
-    expect(number).toBe("0 10 0");
+    expect(await running.server.command("HGET", hash, killed.process)).toBeNull();
+    expect(await running.server.command("HGET", hash, ".table")).toBe("1 10");
     expect(await acquire(limits, "fourth", 11)).toMatchObject({ isAdmitted: false });
     await limits.settle("third", 1, 0);
     // After a loss, all of it is told again.
-    await running.server.command("DEL", hash);
+    await running.server.command("DEL", hash, marks);
     await acquire(limits, "lost", 1).catch(() => undefined);
     await tell([limits.process], [], 10);
     expect((await acquire(limits, "fifth", 91)).isAdmitted).toBe(false);
@@ -159,7 +160,7 @@ describeWithValkey(() => {
     await tell(false, { killed: 40 });
     expect(await acquire("third", 31)).toMatchObject({ dimension: "money" });
     expect((await acquire("fourth", 30)).isAdmitted).toBe(true);
-    await running.server.command("DEL", hash);
+    await running.server.command("DEL", hash, marks);
     await acquire("lost", 0);
     await tell(false, { killed: 60 });
     expect(await acquire("fifth", 1).catch((error: unknown) => error)).toMatchObject(unavailable);

@@ -32,6 +32,15 @@ interface Predecessor {
   storedSinceMs: number | undefined;
 }
 
+/** What the database has of a budget in a period. */
+interface Stored {
+  /** Of the note. */
+  readonly epoch: number;
+  readonly byProcess: Readonly<Record<string, number>>;
+}
+
+const nothingStored: Stored = { epoch: -1, byProcess: {} };
+
 /** By then the table has what a process had not stored when it ended. */
 const storedAfterMs = 60_000;
 /** Two days: by then the table has all calls of a tally that is not used. */
@@ -47,36 +56,33 @@ export class BudgetTally {
   readonly #tallies = new Map<string, Tally>();
   readonly #reservations = new Map<string, Reservation>();
   /** By the key of a budget's period. */
-  #stored = new Map<string, Readonly<Record<string, number>>>();
+  #stored = new Map<string, Stored>();
   readonly #predecessors = new Map<string, Predecessor>();
-  #epoch = -1;
-  #isComplete = false;
-  #processes: readonly string[] = [];
+  #note: Omit<SpendNote, "spend" | "isWhole"> = {
+    epoch: -1,
+    isComplete: false,
+    processes: [],
+    silent: [],
+  };
 
   constructor(process: string) {
     this.process = process;
   }
 
-  /** Whether the database has all that ended processes have spent. */
-  get isComplete(): boolean {
-    return this.#isComplete;
-  }
-
-  /** Of the processes that may serve calls. */
-  get processes(): readonly string[] {
-    return this.#processes;
+  /** The newest one, without the spend. */
+  get note(): Omit<SpendNote, "spend" | "isWhole"> {
+    return this.#note;
   }
 
   /** What is stored now. */
   update(note: SpendNote, nowMs: number): void {
-    if (note.epoch < this.#epoch && !note.isWhole) return;
-    if (note.isWhole) this.#stored = new Map();
-    for (const { budgetId, periodId, byProcess } of note.spend) {
-      this.#stored.set(`${budgetId} ${periodId}`, byProcess);
+    const { epoch, isWhole, spend, ...rest } = note;
+    if (epoch < this.#note.epoch && !isWhole) return;
+    if (isWhole) this.#stored = new Map();
+    for (const { budgetId, periodId, byProcess } of spend) {
+      this.#stored.set(`${budgetId} ${periodId}`, { epoch, byProcess });
     }
-    this.#epoch = note.epoch;
-    this.#isComplete = note.isComplete;
-    this.#processes = note.processes;
+    this.#note = { epoch, ...rest };
     for (const [process, predecessor] of this.#predecessors) {
       if (!note.isComplete || note.processes.includes(process)) {
         predecessor.storedSinceMs = undefined;
@@ -85,7 +91,7 @@ export class BudgetTally {
       if (nowMs - storedSinceMs > storedAfterMs) this.#predecessors.delete(process);
     }
     // All is told once an hour.
-    if (note.isWhole) this.#removeIdle();
+    if (isWhole) this.#removeIdle();
   }
 
   #removeIdle(): void {
@@ -96,9 +102,8 @@ export class BudgetTally {
     }
   }
 
-  /** What the database has, by process. */
-  storedOf(scope: BudgetScope): Readonly<Record<string, number>> {
-    return this.#stored.get(keyOf(scope)) ?? {};
+  storedOf(scope: BudgetScope): Stored {
+    return this.#stored.get(keyOf(scope)) ?? nothingStored;
   }
 
   all(): Iterable<Tally> {
@@ -109,7 +114,7 @@ export class BudgetTally {
     const key = keyOf(scope);
     let tally = this.#tallies.get(key);
     if (tally === undefined) {
-      const spentNano = this.#stored.get(key)?.[this.process] ?? 0;
+      const spentNano = this.#stored.get(key)?.byProcess[this.process] ?? 0;
       tally = { scope, spentNano, reservedNano: 0, idleHours: 0 };
       this.#tallies.set(key, tally);
     }
@@ -118,11 +123,11 @@ export class BudgetTally {
 
   /** What all other processes have spent. */
   #othersNano(key: string): number {
-    const stored = this.#stored.get(key);
+    const { byProcess: stored } = this.#stored.get(key) ?? nothingStored;
     let sum = 0;
     for (const process in stored) if (process !== this.process) sum += stored[process] ?? 0;
     for (const [process, { sums }] of this.#predecessors) {
-      sum += Math.max(0, (sums[key] ?? 0) - (stored?.[process] ?? 0));
+      sum += Math.max(0, (sums[key] ?? 0) - (stored[process] ?? 0));
     }
     return sum;
   }
@@ -130,7 +135,7 @@ export class BudgetTally {
   /** The budgets that have no room for so much more. Throws 503 while nobody knows. */
   full(budgets: readonly BudgetScope[], requestNano: number): readonly FullBudget[] {
     if (requestNano === 0) return [];
-    if (!this.#isComplete) throw budgetsUnavailable();
+    if (!this.#note.isComplete) throw budgetsUnavailable();
     return budgets.flatMap((scope) => {
       const { spentNano: own, reservedNano } = this.tallyOf(scope);
       const spentNano = own + this.#othersNano(keyOf(scope));

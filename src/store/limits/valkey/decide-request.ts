@@ -6,7 +6,7 @@ import type { Demanded, OwnWindow } from "./own-windows.ts";
 import type { Lease } from "./read-reply.ts";
 import { keysOf, type Account } from "./reports.ts";
 import type { RequestWindows } from "./scopes.ts";
-import type { SpendAsk } from "./server-spend.ts";
+import type { BudgetRequest } from "./server-budgets.ts";
 
 /** A request as it is decided here or by the server. */
 export interface Asked extends Demanded {
@@ -14,7 +14,7 @@ export interface Asked extends Demanded {
   readonly account: Account;
   readonly own: readonly OwnWindow[];
   /** Undefined: it is under no budget. */
-  readonly spend: SpendAsk | undefined;
+  readonly money: BudgetRequest | undefined;
 }
 
 export type Admitted = { readonly slot: number; readonly state: LimitState };
@@ -34,11 +34,11 @@ interface Terms {
 
 /** What `decideScript` takes. */
 export function decideRequest(
-  { account, own, demand, overrun, spend }: Asked,
+  { account, own, demand, overrun, money }: Asked,
   { process, wish, parts, sentAtMs }: Terms,
 ): { readonly keys: readonly string[]; readonly parameters: readonly Parameter[] } {
   const { requests = 0, tokens = 0, overrun: more = 0 } = wish ?? {};
-  const parameters: Parameter[] = [process, spend?.keys.length ?? 0];
+  const parameters: Parameter[] = [process, money?.keys.length ?? 0];
   parameters.push(demand.requests, demand.tokens, overrun);
   parameters.push(wish === undefined ? 0 : parts, requests, tokens, more);
   for (const of of own) {
@@ -49,6 +49,6 @@ export function decideRequest(
     of.openToldAtMs = sentAtMs;
   }
   const keys = keysOf(account, own);
-  if (spend === undefined) return { keys, parameters };
-  return { keys: keys.concat(spend.keys), parameters: parameters.concat(spend.parameters) };
+  if (money === undefined) return { keys, parameters };
+  return { keys: keys.concat(money.keys), parameters: parameters.concat(money.parameters) };
 }

@@ -1,7 +1,7 @@
 import type { ValkeyScript } from "./client.ts";
 import { trustAfterMs } from "./trust.ts";
 import { parametersScript, sinceScript, timeScript } from "./since-script.ts";
-import { spendScript } from "./spend-scripts.ts";
+import { reserveScript } from "./budget-scripts.ts";
 import { windowScript } from "./window-script.ts";
 
 /** Looks whether the server is the one that it was, each second. */
@@ -23,11 +23,12 @@ return { 0, now, now - since, evicted }
  * Decides about a request under all of its scopes, or none: { 0 admitted | 1 refused | 2 the server
  * has not all data | 3 a window was unreadable, now, slot, lease, windows }. With an admission, the
  * process may lease what it will need until the slot ends: at most an equal part of what is left. With
- * budgets among the keys, their refusals are those of `spend`.
+ * budgets among the keys, their refusals are those of `reserve`, followed by windows. Without windows,
+ * budgets alone decide, also while the server has not all data of windows.
  */
 export const decideScript: ValkeyScript = {
   name: "decide",
-  text: `${windowScript}${sinceScript}${parametersScript}${spendScript}
+  text: `${windowScript}${sinceScript}${parametersScript}${reserveScript}
 local last = #KEYS - takeNumber()
 local requests, tokens, overrun = takeNumber(), takeNumber(), takeNumber()
 local parts = takeNumber()
@@ -48,7 +49,8 @@ for _, w in ipairs(windows) do isNew = isNew or w.isNew end
 -- A window that is not there may have been evicted.
 if since and isNew and evicted and evictedKeys() > evicted then since = nil end
 if not since then beginAt(now, run, nil) end
-if not since or now - since < ${trustAfterMs} then return { 2, now, slot, now - (since or now) } end
+since = since or now
+if #windows > 0 and now - since < ${trustAfterMs} then return { 2, now, slot, now - since } end
 
 for _, w in ipairs(windows) do
   w:bring(w.counted, w.held)
@@ -77,7 +79,7 @@ for _, over in ipairs(windows) do
   end
 end
 if last < #KEYS then
-  local refused = spend(last + 1, since)
+  local refused = reserve(last + 1, since)
   if refused then
     for _, w in ipairs(windows) do refused[#refused + 1] = told(w) end
     return refused

@@ -29,11 +29,11 @@ import {
   refusalByShare,
   type Demanded,
 } from "./own-windows.ts";
-import { readDecision, type Decided, type DecidedSpend } from "./read-reply.ts";
+import { readDecision, type Decided } from "./read-reply.ts";
 import { readWindows } from "./read-windows.ts";
 import { Reports, stepsOf, type ReportsOptions } from "./reports.ts";
 import { WindowNames } from "./scopes.ts";
-import { ServerSpend, type SpendAsk } from "./server-spend.ts";
+import { type BudgetRequest, ServerBudgets } from "./server-budgets.ts";
 import { Trust, type TrustOptions } from "./trust.ts";
 
 export interface ValkeyLimitsOptions
@@ -67,9 +67,7 @@ export class ValkeyLimits implements LimitStore {
   readonly #reports: Reports;
   readonly #calls: OpenCalls;
   readonly #leases: Leases;
-  readonly #spend: ServerSpend;
-  /** Whether the server did not know what was spent. */
-  #isSpendDue = true;
+  readonly #budgets: ServerBudgets;
   #isEnded = false;
   #stopTimer = (): void => undefined;
 
@@ -81,7 +79,7 @@ export class ValkeyLimits implements LimitStore {
     this.#own = new OwnWindows(now);
     this.#leases = new Leases(now);
     this.trust = new Trust(options);
-    this.#spend = new ServerSpend(options);
+    this.#budgets = new ServerBudgets(options);
     this.#reports = new Reports({ ...options, process: this.process, trust: this.trust });
     const [own, leases, reports, trust] = [this.#own, this.#leases, this.#reports, this.trust];
     this.#calls = new OpenCalls({ own, leases, reports, trust });
@@ -109,7 +107,7 @@ export class ValkeyLimits implements LimitStore {
   /** Looks at the server, and does so each second from now on. */
   async begin(): Promise<void> {
     await this.#reports.look(this.#names.sinceKeys);
-    await this.#lookAtSpend();
+    await this.#writeBudgets();
     this.#schedule();
   }
 
@@ -119,7 +117,7 @@ export class ValkeyLimits implements LimitStore {
     this.#stopTimer();
     for (const ended of this.#leases.takeEnded(Infinity)) this.#giveBack(ended);
     await this.#reports.tellAll();
-    await this.#lookAtSpend();
+    await this.#writeBudgets();
   }
 
   /** Does what is due. Runs by itself once started. */
@@ -132,12 +130,12 @@ export class ValkeyLimits implements LimitStore {
       await this.#reports.correct(this.#reports.accountOf(names), [], [own]);
     }
     await this.#reports.tellAll();
-    await this.#lookAtSpend();
+    await this.#writeBudgets();
   }
 
-  /** What is spent under budgets, as the control thread tells it. */
+  /** What is stored of spend. */
   updateSpend(note: SpendNote): void {
-    this.#spend.update(note);
+    this.#budgets.update(note);
   }
 
   count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision> {
@@ -170,17 +168,17 @@ export class ValkeyLimits implements LimitStore {
     const overrun = Math.max(0, mostTokens - tokens);
     const requests = counted === undefined ? 1 : 0;
     const { budgets, reserveNano = 0 } = request;
-    let spend: SpendAsk | undefined;
+    let money: BudgetRequest | undefined;
     if (budgets !== undefined && reserveNano > 0) {
       // What is known here is less than what the server knows, and is enough when nothing is left.
-      const full = tally.isComplete ? tally.full(budgets, reserveNano) : [];
+      const full = tally.note.isComplete ? tally.full(budgets, reserveNano) : [];
       if (full.length > 0) return refusedByBudgets(full, this.#stateOf(scopes), random);
-      spend = this.#spend.ask(callId, budgets, reserveNano);
+      money = this.#budgets.request(callId, budgets, reserveNano);
     }
-    const outcome = this.#decide({ scopes, demand: { requests, tokens }, overrun }, spend);
+    const outcome = this.#decide({ scopes, demand: { requests, tokens }, overrun }, money);
     const read = (made: Outcome): LimitDecision => {
       if (isRefused(made)) return made;
-      if (budgets !== undefined && spend === undefined) this.#spend.free(callId, budgets);
+      if (budgets !== undefined && money === undefined) tally.reserve(callId, budgets, 0);
       const names = this.#names.of(scopes);
       this.#calls.add(callId, {
         account: this.#reports.accountOf(names),
@@ -203,20 +201,20 @@ export class ValkeyLimits implements LimitStore {
 
   settle(callId: string, tokens: number, costNano?: number): void | Promise<void> {
     const settling = this.#calls.settle(callId, tokens, this.#advance());
-    const spending = this.#spend.settle(callId, costNano, this.trust.answers);
-    if (spending === undefined) return settling;
-    return spending.catch((error: unknown) => void this.#reports.failed(error));
+    const writing = this.#budgets.settle(callId, costNano, this.trust.answers);
+    if (writing === undefined) return settling;
+    return writing.catch((error: unknown) => void this.#reports.failed(error));
   }
 
-  #decide(demanded: Demanded, spend?: SpendAsk): Outcome | Promise<Outcome> {
+  #decide(demanded: Demanded, money?: BudgetRequest): Outcome | Promise<Outcome> {
     const now = this.#advance();
     const { scopes, demand, overrun } = demanded;
     const names = this.#names.of(scopes);
     const account = this.#reports.accountOf(names);
     const own = this.#own.of(names, this.#reports.slot);
-    const asked = { scopes, demand, overrun, names, account, own, spend };
+    const asked = { scopes, demand, overrun, names, account, own, money };
     const leased =
-      spend === undefined ? this.#leases.take(names, { ...demand, overrun }, now) : undefined;
+      money === undefined ? this.#leases.take(names, { ...demand, overrun }, now) : undefined;
     if (leased !== undefined) {
       // What its call may use beyond its charge is open with the lease.
       charge(asked, leased.slot);
@@ -228,11 +226,11 @@ export class ValkeyLimits implements LimitStore {
 
   async #ask(asked: Asked): Promise<Outcome> {
     const { clock, client, random, processes, isLeasing = true } = this.#options;
-    const { names, account, own, demand, overrun, spend } = asked;
+    const { names, account, own, demand, overrun, money } = asked;
     // In the order of the connection: first what the server has not heard.
     if (account.steps.length > 0) void this.#reports.flush(account);
     const wish =
-      isLeasing && spend === undefined ? this.#leases.wish(names, this.#reports.slot) : undefined;
+      isLeasing && money === undefined ? this.#leases.wish(names, this.#reports.slot) : undefined;
     const { overrun: more = 0 } = wish ?? {};
     openOverrun(own, overrun + more);
     const sentAtMs = clock.monotonic();
@@ -251,7 +249,7 @@ export class ValkeyLimits implements LimitStore {
     if (decided.is !== "admitted") openOverrun(own, -overrun - more);
     switch (decided.is) {
       case "admitted": {
-        if (spend !== undefined) this.#spend.admitted(spend);
+        if (money !== undefined) this.#budgets.admitted(money);
         const { slot, state, lease, now: serverMs } = decided;
         openOverrun(own, lease.overrun - more);
         charge(asked, slot);
@@ -263,11 +261,11 @@ export class ValkeyLimits implements LimitStore {
         }
         return { slot, state };
       }
-      case "apart":
-        if (spend === undefined) throw new TypeError("no money was asked for");
-        return this.#full(spend, decided.spend, decided.state);
+      case "full":
+      case "unknown":
+        return this.#refuseMoney(asked, decided);
       case "refused":
-        if (spend !== undefined) this.#spend.refused(spend);
+        if (money !== undefined) this.#budgets.refused(money);
         this.#reports.compare(account, own, decided.windows);
         return decided.refusal;
       case "young":
@@ -283,44 +281,43 @@ export class ValkeyLimits implements LimitStore {
 
   /** Tokens within the share of this process; money by the server, as long as that answers. */
   #decideApart(asked: Asked): Outcome | Promise<Outcome> {
-    const { spend } = asked;
-    return spend === undefined ? this.#decideAlone(asked, true) : this.#decideMoney(asked, spend);
+    const { money } = asked;
+    return money === undefined ? this.#decideAlone(asked, true) : this.#decideMoney(asked, money);
   }
 
-  async #decideMoney(asked: Asked, ask: SpendAsk): Promise<Outcome> {
-    if (!this.trust.answers) throw this.#spend.unavailable(ask);
-    const deciding = this.#spend.decide(ask).catch((error: unknown) => {
+  async #decideMoney(asked: Asked, money: BudgetRequest): Promise<Outcome> {
+    const { client, random } = this.#options;
+    if (!this.trust.answers) throw this.#budgets.unavailable(money);
+    const terms = { process: this.process, wish: undefined, parts: 0, sentAtMs: 0 };
+    const { keys, parameters } = decideRequest({ ...asked, own: [] }, terms);
+    const deciding = client.run(decideScript, keys, parameters).catch((error: unknown) => {
       void this.#reports.failed(error);
-      throw this.#spend.unavailable(ask, error);
+      throw this.#budgets.unavailable(money, error);
     });
-    const decided = await deciding;
-    if (decided.is !== "admitted") {
-      return this.#full(ask, decided, this.#stateOf(asked.scopes));
-    }
+    const decided = readDecision(await deciding, asked, random);
+    if (decided.is !== "admitted") return this.#refuseMoney(asked, decided);
+    this.#budgets.admitted(money);
     try {
       const made = this.#decideAlone(asked, true);
-      if (isRefused(made)) this.#spend.refused(ask);
+      if (isRefused(made)) this.#budgets.refused(money);
       return made;
     } catch (error) {
-      this.#spend.refused(ask);
+      this.#budgets.refused(money);
       throw error;
     }
   }
 
-  #full(ask: SpendAsk, decided: DecidedSpend, state: LimitState): RefusedByLimit {
-    this.#isSpendDue ||= decided.is === "unknown";
-    return refusedByBudgets([this.#spend.refusal(ask, decided)], state, this.#options.random);
+  /** Throws 503 when nobody knows what was spent. */
+  #refuseMoney({ money, scopes }: Asked, decided: Decided): RefusedByLimit {
+    if (money === undefined) throw new TypeError("no money was asked for");
+    if (decided.is !== "full") throw this.#budgets.unavailable(money);
+    const state = decided.state ?? this.#stateOf(scopes);
+    return refusedByBudgets(this.#budgets.full(money, decided.full), state, this.#options.random);
   }
 
-  /** Looks whether the server is to be told all that was spent. */
-  async #lookAtSpend(): Promise<void> {
+  async #writeBudgets(): Promise<void> {
     if (!this.trust.answers) return;
-    const isDue = this.#isSpendDue;
-    this.#isSpendDue = false;
-    await this.#spend
-      .tell()
-      .then(() => this.#spend.look(isDue))
-      .catch((error: unknown) => void this.#reports.failed(error));
+    await this.#budgets.tick().catch((error: unknown) => void this.#reports.failed(error));
   }
 
   /** Decides within the share of this process. `isTold`: the server is to hear of it. */
@@ -347,7 +344,7 @@ export class ValkeyLimits implements LimitStore {
     let outcome: Outcome | undefined;
     let closed: unknown;
     try {
-      if (asked.spend !== undefined) throw this.#spend.unavailable(asked.spend, error);
+      if (asked.money !== undefined) throw this.#budgets.unavailable(asked.money, error);
       outcome = this.#decideAlone(asked, false, error);
     } catch (thrown) {
       closed = thrown;

@@ -23,29 +23,6 @@ export interface Lease {
   readonly overrun: number;
 }
 
-/** What a decision about money alone is. */
-export type DecidedSpend =
-  | { readonly is: "admitted" | "unknown" }
-  | {
-      readonly is: "full";
-      /** Place of the budget in the request. */
-      readonly which: number;
-      readonly spentNano: number;
-      readonly reservedNano: number;
-    };
-
-export function readSpend(reply: unknown): DecidedSpend {
-  const [verdict, , , which, spent, reserved] = listOf(reply);
-  if (verdict === 0) return { is: "admitted" };
-  if (verdict !== 4) return { is: "unknown" };
-  return {
-    is: "full",
-    which: numberOf(which),
-    spentNano: numberOf(spent),
-    reservedNano: numberOf(reserved),
-  };
-}
-
 interface Told {
   /** The server's time, in milliseconds. */
   readonly now: number;
@@ -66,9 +43,15 @@ export type Decided = Told &
         readonly refusal: RefusedByLimit;
         readonly windows: readonly WindowTold[];
       }
-    /** A budget has no room. */
-    /** A budget has no room, or what was spent is not known. */
-    | { readonly is: "apart"; readonly spend: DecidedSpend; readonly state: LimitState }
+    | {
+        readonly is: "full";
+        /** Of each budget without room: its place in the request, its spend and its reservations. */
+        readonly full: readonly number[];
+        /** Undefined: no windows were read. */
+        readonly state: LimitState | undefined;
+      }
+    /** What was spent is not known. */
+    | { readonly is: "unknown" }
     /** The server has not had all data for long enough. */
     | { readonly is: "young"; readonly ageMs: number }
     | { readonly is: "broken" }
@@ -78,9 +61,9 @@ export type Decided = Told &
 export function readDecision(reply: unknown, asked: Demanded, random: () => number): Decided {
   const [verdict, now, slot, extra, ...told] = listOf(reply);
   const time: Told = { now: numberOf(now), slot: numberOf(slot) };
+  const windows = told.map(numbersOf);
   switch (verdict) {
     case 0: {
-      const windows = told.map(numbersOf);
       const charges = chargesOf(asked, time.slot, (index) => contentsTold(windows[index]));
       const [requests = 0, tokens = 0, overrun = 0] = numbersOf(extra);
       const state = stateOf(firstOf(charges), charges, time.now);
@@ -88,7 +71,6 @@ export function readDecision(reply: unknown, asked: Demanded, random: () => numb
       return { ...time, is: "admitted", state, lease, windows: windows.map(windowTold) };
     }
     case 1: {
-      const windows = told.map(numbersOf);
       const charges = chargesOf(asked, time.slot, (index) => {
         const [debt = 0, overrun = 0, , ...amounts] = windows[index] ?? [];
         return { debt, overrun, amounts };
@@ -102,13 +84,13 @@ export function readDecision(reply: unknown, asked: Demanded, random: () => numb
       return { ...time, is: "young", ageMs: numberOf(extra) };
     case 3:
       return { ...time, is: "broken" };
-    case 4:
-    case 5: {
-      const windows = told.slice(-asked.scopes.length).map(numbersOf);
+    case 4: {
       const charges = chargesOf(asked, time.slot, (index) => contentsTold(windows[index]));
-      const state = stateOf(firstOf(charges), charges, time.now);
-      return { ...time, is: "apart", spend: readSpend(reply), state };
+      const state = windows.length === 0 ? undefined : stateOf(firstOf(charges), charges, time.now);
+      return { ...time, is: "full", full: numbersOf(extra), state };
     }
+    case 5:
+      return { ...time, is: "unknown" };
     default:
       throw new TypeError("Valkey has not answered with a decision");
   }
