@@ -64,6 +64,8 @@ describe.each([
         -1,
         0,
         2 * dayMs,
+        4 * dayMs,
+        -3_600_000,
       ];
       for (const offset of offsets) {
         for (const clock of clocks) clock.set(midnight + offset);
