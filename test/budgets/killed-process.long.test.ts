@@ -1,13 +1,15 @@
 import { expect, test } from "bun:test";
 import { budgetSchema } from "../../src/control/contract.ts";
-import { systemClock } from "../../src/domain/clock.ts";
-import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { startSimulator } from "../../simulator/simulator.ts";
 import { type FaultProcess, startFaultProcess } from "../support/fault-process.ts";
+import { postgresPrograms, startPostgres } from "../support/postgres-server.ts";
 import { sizeOf } from "../support/requirement.ts";
+import { processesOf } from "../support/sluice-process.ts";
 import { until } from "../support/until.ts";
+import { startValkey, valkeyProgram } from "../support/valkey-server.ts";
 import { startWebhookReceiver, webhookSecret } from "../support/webhook-receiver.ts";
 
+const canShare = postgresPrograms !== undefined && valkeyProgram !== null;
 const kills = sizeOf({ quick: 4, all: 20, measured: 20 });
 const hello = {
   model: "chat-model",
@@ -42,7 +44,7 @@ async function statusOf(gateway: FaultProcess): Promise<number> {
 }
 
 async function spentOf(gateway: FaultProcess, id: string) {
-  const { connection, spend, control } = openStores(gateway.database, systemClock);
+  const { connection, spend, control } = gateway.openStores();
   await using _ = connection;
   const told = await spend.since(0, 0);
   const sums = told.spend
@@ -52,16 +54,29 @@ async function spentOf(gateway: FaultProcess, id: string) {
   return { spentNano: sums[0] ?? 0, limitNano: budget?.limitNano ?? 0, periods: sums.length };
 }
 
-test(
-  "what is spent is the sum of the rows and at most the limit, however often the process is killed",
-  async () => {
+const installations = [
+  ["SQLite and limits in memory", 1],
+  ["PostgreSQL and limits in Valkey", 3],
+] as const;
+
+test.each(installations)(
+  "with %s, what is spent is the sum of the rows and at most the limit, however often one of %d processes is killed",
+  async (name, processes) => {
+    const isShared = name.startsWith("PostgreSQL");
+    if (isShared && !canShare) return;
+    await using postgres = isShared ? await startPostgres() : undefined;
+    await using valkey = isShared ? await startValkey() : undefined;
     await using simulator = startSimulator();
     await using receiver = startWebhookReceiver();
-    await using gateway = await startFaultProcess({
+    const sections = {
+      processes: String(processes),
+      ...(valkey && { limits: `{ store: "${valkey.url}" }` }),
       ledger: `{ flush_interval: 10ms, events: { webhook: { url: "${receiver.url}", secret: ${webhookSecret}, longest_pause: 1s } } }`,
       upstreams: `{ simulator: { kind: openai, base_url: "${simulator.url}" } }`,
       models: `{ chat-model: { kind: chat, context_window: 200000, max_output_tokens: 64000, targets: [{ model: simulated-chat, upstream: simulator, price: { input: 100, output: 100 } }] } }`,
-    });
+    };
+    const url = await postgres?.createDatabase();
+    await using gateway = await startFaultProcess(sections, undefined, url);
     const keys = await (await gateway.admin("GET", "/admin/v1/keys")).json();
     const { data } = keys as { data: readonly { id: string }[] };
     const body = { key_id: data[0]?.id, limit_usd: "0.5", period: "total" };
@@ -72,7 +87,9 @@ test(
     for (let kill = 0; kill < kills; kill += 1) {
       // Some of the time all is spent, and some of it not.
       await Bun.sleep(200);
-      process.kill(gateway.serving.processPid, "SIGKILL");
+      const serving = processesOf(gateway.serving.pid);
+      const killed = serving[kill % serving.length];
+      if (killed !== undefined) process.kill(killed, "SIGKILL");
       // Now and then there is more to spend.
       const limit_usd = ((5 + 2 * (kill + 1)) / 10).toFixed(1);
       const change = { revision: kill + 1, limit_usd };

@@ -2,8 +2,6 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { z } from "zod";
 import { budgetSchema } from "../../src/control/contract.ts";
-import { systemClock } from "../../src/domain/clock.ts";
-import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { startSimulator } from "../../simulator/simulator.ts";
 import { type FaultProcess, startFaultProcess } from "../support/fault-process.ts";
 import { runSluice } from "../support/sluice-process.ts";
@@ -162,7 +160,7 @@ class Load {
 
 /** What is spent is the sum of the rows, and close to the limit, and never above it. */
 async function check(gateway: FaultProcess, load: Load): Promise<void> {
-  const { connection, spend, control, reports } = openStores(gateway.database, systemClock);
+  const { connection, spend, control, reports } = gateway.openStores();
   await using _ = connection;
   const told = await spend.since(0, 0);
   const rows = new Map<string, number>();

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
-import { openStores } from "../../src/store/sqlite/open-stores.ts";
+import { openStores as openPostgres } from "../../src/store/postgres/open-stores.ts";
+import type { SqlStores } from "../../src/store/repositories/open-stores.ts";
+import { openStores as openSqlite } from "../../src/store/sqlite/open-stores.ts";
 import { createKeysOfAccounts } from "./process-key.ts";
 import { startServing, type ServingProcess } from "./sluice-process.ts";
 
@@ -13,8 +15,8 @@ import { startServing, type ServingProcess } from "./sluice-process.ts";
 export interface FaultProcess extends AsyncDisposable {
   readonly serving: ServingProcess;
   readonly configPath: string;
-  /** Path of the database. */
-  readonly database: string;
+  /** Its database, read by itself. */
+  openStores(): SqlStores & { readonly connection: AsyncDisposable };
   /** A request of the control plane as the operator on this machine. */
   admin(method: string, path: string, body?: unknown): Promise<Response>;
   readonly port: number;
@@ -34,11 +36,12 @@ export interface FaultProcess extends AsyncDisposable {
 
 /**
  * `sections` are top-level keys of the configuration; `upstreams` and `models` must be there. Each
- * name of an account adds a key of it.
+ * name of an account adds a key of it. `postgres`: URL of a database; default: SQLite.
  */
 export async function startFaultProcess(
   sections: Readonly<Record<string, string>>,
   accounts: readonly string[] = ["process"],
+  postgres?: string,
 ): Promise<FaultProcess> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-faults-"));
   const database = join(folder, "sluice.db");
@@ -47,7 +50,7 @@ export async function startFaultProcess(
   mkdirSync(dataDir);
   const all = {
     listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
-    storage: `{ url: "sqlite:${database}" }`,
+    storage: `{ url: "${postgres ?? `sqlite:${database}`}" }`,
     data_dir: dataDir,
     shutdown: "{ pre_stop: 0s }",
     overload: "{ loop_delay: 10s }",
@@ -62,10 +65,14 @@ export async function startFaultProcess(
   const [key = ""] = keys;
   const serving = await startServing(["--config", configPath]);
   const metrics = async (): Promise<string> => metricsOf(serving.adminUrl);
+  const openStores = () =>
+    postgres === undefined
+      ? openSqlite(database, systemClock)
+      : openPostgres(postgres, systemClock);
   return {
     serving,
     configPath,
-    database,
+    openStores,
     admin: (method, path, body) =>
       fetch(`${serving.adminUrl}${path}`, {
         method,
@@ -91,7 +98,7 @@ export async function startFaultProcess(
     async stopAndReadRows() {
       serving.signal("SIGTERM");
       await serving.exited;
-      const { reports, connection } = openStores(database, systemClock);
+      const { reports, connection } = openStores();
       await using _ = connection;
       const rows: UsageRecord[] = [];
       let after: string | undefined;
