@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import cl100kRanks from "gpt-tokenizer/bpeRanks/cl100k_base";
 import { agentEnvironment, startAgentGateway } from "./agent-gateway.ts";
@@ -11,12 +11,10 @@ import {
   run,
   testNeedingRegistry,
 } from "./registry-test.ts";
+import { pythonPrograms, pythonWithClients } from "./python-clients.ts";
 import { chatKinds, type ChatKind } from "../support/gateway.ts";
 import { startSdkGateway } from "./sdk-gateway.ts";
 
-const programs = join(import.meta.dir, "python");
-const requirements = join(programs, "requirements.txt");
-const folder = cacheFolder("python", readFileSync(requirements, "utf8"));
 const testPython = testNeedingRegistry("python3");
 
 testPython.each(chatKinds)(
@@ -74,8 +72,8 @@ async function runProgram(
   name: string,
   environment: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const python = await install();
-  return run([python, join(programs, name)], {
+  const python = await pythonWithClients();
+  return run([python, join(pythonPrograms, name)], {
     env: {
       ...environment,
       SLUICE_TOKEN_TABLE: tokenTable(),
@@ -85,19 +83,6 @@ async function runProgram(
       LANGSMITH_TRACING: "false",
     },
   });
-}
-
-/** The Python of an environment that has the pinned packages; made once. */
-async function install(): Promise<string> {
-  const python = join(folder, "bin", "python");
-  const marker = join(folder, "complete");
-  if (existsSync(marker)) return python;
-  rmSync(folder, { recursive: true, force: true });
-  await run(["python3", "-m", "venv", folder]);
-  const pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"];
-  await run([...pip, "--requirement", requirements]);
-  writeFileSync(marker, "");
-  return python;
 }
 
 /**
