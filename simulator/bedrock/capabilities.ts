@@ -259,6 +259,10 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^cohere\.embed-v4:/, { ...embedding, api: "cohere-embed-v4", hasProfiles: true }],
   [/^cohere\.embed-(?:english|multilingual)-v3/, { ...embedding, api: "cohere-embed-v3" }],
   [/^openai\.gpt-oss-/, { ...openWeights, jsonSchema: true }],
+  [
+    /^openai\.gpt-(?:5\.[6-9]|[6-9])/,
+    { ...openWeights, temperature: false, topP: false, hasProfiles: true },
+  ],
   [/^(?:cohere\.command-r|deepseek\.|qwen\.)/, openWeights],
 ];
 

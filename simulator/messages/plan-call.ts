@@ -27,10 +27,10 @@ export interface MessagesRoute {
 /** Undefined if this wire has no such path. `path` comes without `/v1`. */
 export function messagesRoute(method: string, path: string): MessagesRoute | undefined {
   if (method !== "POST") return undefined;
-  if (path === "/anthropic/v1/messages") return { kind: "chat", isBedrocks: true };
-  if (path === "/messages") return { kind: "chat", isBedrocks: false };
-  if (path !== "/messages/count_tokens") return undefined;
-  return { kind: "count-tokens", isBedrocks: false };
+  const isBedrocks = path.startsWith("/anthropic/v1/");
+  const own = isBedrocks ? path.slice("/anthropic/v1".length) : path;
+  if (own === "/messages") return { kind: "chat", isBedrocks };
+  return own === "/messages/count_tokens" ? { kind: "count-tokens", isBedrocks } : undefined;
 }
 
 export async function planMessagesCall(

@@ -73,6 +73,7 @@ const families: Readonly<Record<ChatFamily, Family>> = {
   "cohere-command-r": { ...wordsOnly, tools: "streamed" },
   "deepseek-r1": { ...wordsOnly, thoughts: "unsigned" },
   "gpt-oss": { ...claude, thoughts: "unsigned", stop: "gateway" },
+  "gpt-5-6": claude,
   "other-chat": claude,
 };
 

@@ -11,18 +11,15 @@ afterAll(() => every[Symbol.asyncDispose]());
 
 type Mode = Parameters<Simulator["setFaultPlan"]>[0][number]["mode"];
 
-/** Converse has frames of its own, whose faults `test/failures` tries. */
-const sse = [...apiNames, ...profileNames].filter((name) => name !== "bedrock-converse");
+async function ask(model: string, mode: Mode, stream = false): Promise<Response> {
+  every.simulator.setFaultPlan([{ mode, times: Number.POSITIVE_INFINITY }]);
+  const messages = [{ role: "user", content: "count: 40" }];
+  const response = await every.gateway.post("/v1/chat/completions", { model, messages, stream });
+  every.simulator.setFaultPlan([]);
+  return response;
+}
 
-describe.each(sse)("%s", (model) => {
-  async function ask(mode: Mode, stream = false): Promise<Response> {
-    every.simulator.setFaultPlan([{ mode, times: Number.POSITIVE_INFINITY }]);
-    const messages = [{ role: "user", content: "count: 40" }];
-    const response = await every.gateway.post("/v1/chat/completions", { model, messages, stream });
-    every.simulator.setFaultPlan([]);
-    return response;
-  }
-
+describe.each([...apiNames, ...profileNames])("%s", (model) => {
   test.each([
     ["throttle-429-bare", 503, "the provider is limiting requests"],
     ["overloaded-503", 503, "the provider is overloaded"],
@@ -35,24 +32,29 @@ describe.each(sse)("%s", (model) => {
     ["html-502", 503, "the provider answered with an error"],
   ] as const)("%s is %d for a caller, whole and streamed", async (mode, status, words) => {
     for (const stream of [false, true]) {
-      const response = await ask(mode, stream);
+      const response = await ask(model, mode, stream);
       expect(await response.text()).toContain(words);
       expect(response.status).toBe(status);
     }
   });
+});
 
+/** Converse has frames of its own, whose faults `test/failures` tries. */
+const sse = [...apiNames, ...profileNames].filter((name) => name !== "bedrock-converse");
+
+describe.each(sse)("%s", (model) => {
   test("a whole answer of broken JSON is none, and a broken event loses its words", async () => {
-    const whole = await ask("bad-json");
+    const whole = await ask(model, "bad-json");
     expect(whole.status).toBe(503);
     await whole.text();
-    const text = await (await ask("bad-json", true)).text();
+    const text = await (await ask(model, "bad-json", true)).text();
     expect(text).not.toContain('"content":"1 2 3 4 5 ');
   });
 
   test.each(["comments", "crlf-framing", "dribble", "random-splits", "ok-no-usage"] as const)(
     "a stream with %s is read",
     async (mode) => {
-      const text = await (await ask(mode, true)).text();
+      const text = await (await ask(model, mode, true)).text();
       const words = [...text.matchAll(/"content":"([^"]*)"/g)].map(([, word]) => word).join("");
       expect(words).toEndWith(" 39 40");
       expect(text).toEndWith("data: [DONE]\n\n");
@@ -62,7 +64,7 @@ describe.each(sse)("%s", (model) => {
   test.each(["missing-finish-reason", "error-event-mid-stream", "cut-mid-chunk", "reset"] as const)(
     "a stream with %s does not look whole",
     async (mode) => {
-      const response = await ask(mode, true);
+      const response = await ask(model, mode, true);
       const text = await response.text().catch(() => "");
       expect(text).not.toContain('"finish_reason":"stop"');
       expect(text).not.toContain("[DONE]");

@@ -28,6 +28,7 @@ export const identifiers: Readonly<Record<ChatFamily, string>> = {
   "cohere-command-r": "cohere.command-r-plus-v1:0",
   "deepseek-r1": "us.deepseek.r1-v1:0",
   "gpt-oss": "openai.gpt-oss-120b-1:0",
+  "gpt-5-6": "us.openai.gpt-6-sol",
   "other-chat": "qwen.qwen3-32b-v1:0",
 };
 

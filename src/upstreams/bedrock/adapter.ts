@@ -18,7 +18,7 @@ import { type OnUnknownFinish, unknownFinishReport } from "../shared/finish-word
 import { asCountFailure, asksForCount, countPathOf, encodeCountTokens } from "./count-tokens.ts";
 import { decodeCount } from "../shared/answer-decoder.ts";
 import { createMessagesCodec } from "../shared/messages/messages-codec.ts";
-import { messagesRequest } from "./messages-request.ts";
+import { messagesCountRequest, messagesRequest } from "./messages-request.ts";
 import { createReadMessagesFailure } from "../shared/messages/read-failure.ts";
 import { createReadFailure as createReadOpenAiFailure } from "../shared/openai/read-failure.ts";
 import type { Clock } from "../../domain/clock.ts";
@@ -138,6 +138,11 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     ...(countsTokens && {
       countTokens(request: Conversation, identifier: string) {
         const { model, countPath } = models.at(request.model, identifier);
+        if (options.service === "mantle") {
+          if (model.settings.api !== "messages") return undefined;
+          const counted = messagesCountRequest(endpoint, request, model);
+          return { request: counted, decode: (answer) => decodeCount(answer, "input_tokens") };
+        }
         if (countPath === undefined) return undefined;
         const body = encodeCountTokens(request, model);
         return {

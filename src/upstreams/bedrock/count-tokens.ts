@@ -22,7 +22,7 @@ export function encodeCountTokens(request: Conversation, model: BedrockModel): s
 
 /** Whether a request is one for a count. */
 export function asksForCount({ url }: UpstreamRequest): boolean {
-  return url.endsWith("/count-tokens");
+  return /\/count[-_]tokens$/.test(url);
 }
 
 /** A refused count, with a hint of its own: its permission is not that of an answer. */
@@ -40,6 +40,6 @@ export function asCountFailure(details: UpstreamFailureDetails): UpstreamFailure
 }
 
 const permissionHint =
-  "allow bedrock:CountTokens on the foundation model, or set count_tokens: false at the upstream";
+  "allow bedrock:CountTokens on the foundation model (bedrock-mantle:CountTokens), or set count_tokens: false at the upstream";
 const modelHint =
   "the model is not counted in this region: set bedrock.capabilities.count_tokens: false at the target";

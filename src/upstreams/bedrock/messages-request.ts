@@ -3,6 +3,7 @@ import type { UpstreamRequest } from "../adapter.ts";
 import {
   type EncodedMessages,
   encodeMessages,
+  encodeMessagesCount,
   type MessagesApi,
 } from "../shared/messages/encode-messages.ts";
 import { messagesPath } from "./endpoint.ts";
@@ -22,13 +23,21 @@ export function messagesRequest(
 ): Omit<EncodedMessages, "body"> & { readonly request: UpstreamRequest } {
   const { body, ...rest } = encodeMessages(conversation, model, api);
   const sent = { ...headers, ...guardrailHeaders(model) };
-  const request: UpstreamRequest = {
-    url: `${endpoint}${messagesPath}`,
-    method: "POST",
-    headers: sent,
-    body,
-  };
-  return { ...rest, request };
+  return { ...rest, request: post(`${endpoint}${messagesPath}`, body, sent) };
+}
+
+/** Of `bedrock-mantle` alone. */
+export function messagesCountRequest(
+  endpoint: string,
+  conversation: Conversation,
+  model: BedrockModel,
+): UpstreamRequest {
+  const body = encodeMessagesCount(conversation, model, api);
+  return post(`${endpoint}${messagesPath}/count_tokens`, body, headers);
+}
+
+function post(url: string, body: string, sent: UpstreamRequest["headers"]): UpstreamRequest {
+  return { url, method: "POST", headers: sent, body };
 }
 
 const headers = {

@@ -71,7 +71,7 @@ function writeResponses(conversation: Conversation, model: string): ReturnType<t
   return writeResponsesRequest(conversation, model, rules);
 }
 
-/** Without options that the model refuses; a plan's cap is the target's own. */
+/** Without options that the model refuses; a plan's cap is the target's own. A value of 1 has no effect. */
 function withoutUnsupported(
   conversation: Conversation,
   { capabilities, settings }: BedrockModel,
@@ -84,6 +84,8 @@ function withoutUnsupported(
   for (const option of lacking) left[option] = undefined;
   return {
     conversation: { ...conversation, options: left, ownCap },
-    dropped: lacking.map((option) => [fieldOf(conversation, option), "dropped"]),
+    dropped: lacking
+      .filter((option) => options[option] !== 1)
+      .map((option) => [fieldOf(conversation, option), "dropped"]),
   };
 }

@@ -33,7 +33,7 @@ export function buildUpstreams({
       service: written.service,
       useFips: written.fips,
       credentials: buildCredentials(written),
-      countsTokens: written.count_tokens && written.service === "runtime",
+      countsTokens: written.count_tokens,
       families: written.families,
       models: buildModels(upstream, targets, written.service),
     };
