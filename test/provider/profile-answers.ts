@@ -254,6 +254,94 @@ export const serverAnswers: readonly ServerAnswer[] = [
     text: "Hi",
     usage: [2, 1, 0],
   },
+  {
+    profile: "ollama",
+    name: "two calls of one name with one index and no ids",
+    source: "ollama/ollama#15457",
+    body: stream(
+      call(0, undefined, "look", '{"at":"a"}'),
+      call(0, undefined, "look", '{"at":"b"}'),
+      stop(),
+    ),
+    calls: two,
+    finish: "tool_calls",
+  },
+  {
+    profile: "gemini",
+    name: "one id for two names",
+    source: "su-kaka/gcli2api#406",
+    body: stream(call(0, "call_0", "look", "{}"), call(0, "call_0", "see", "{}"), stop()),
+    calls: ["look {}", "see {}"],
+    finish: "tool_calls",
+  },
+  {
+    profile: "gemini",
+    name: "thoughts within the output, by the total",
+    source: "the usage of documents: thoughts are in the total alone, or in both",
+    body: stream(
+      chunk({ content: "Hi" }),
+      stop(),
+      counts(10, 50, { completion_tokens_details: { reasoning_tokens: 40 } }),
+    ),
+    text: "Hi",
+    usage: [10, 50, 40],
+  },
+  {
+    profile: "gemini",
+    name: "an end in Google's word for moderation",
+    source: documented,
+    body: stream(chunk({ content: "Once" }), stop("RECITATION")),
+    text: "Once",
+    finish: "content_filter",
+  },
+  {
+    profile: "azure",
+    name: "an end with a hyphen",
+    source: documented,
+    body: stream(chunk({ content: "Once" }), stop("content-filter")),
+    text: "Once",
+    finish: "content_filter",
+  },
+  {
+    profile: "vllm",
+    name: "a character in two halves",
+    source: documented,
+    body: stream(
+      chunk({ content: "\ud83d" }),
+      chunk({ content: "\ude00" }),
+      chunk({ content: "\ud83d" }),
+      stop(),
+    ).replaceAll(/[\ud800-\udfff]/g, (half) => `\\u${half.charCodeAt(0).toString(16)}`),
+    text: "😀\ufffd",
+  },
+  {
+    profile: "llama-cpp",
+    name: "arguments that are an object",
+    source: "ollama/ollama#5915 and its neighbours",
+    body: stream(
+      chunk({
+        tool_calls: [
+          {
+            index: 0,
+            id: "c",
+            type: "function",
+            function: { name: "look", arguments: { at: "a" } },
+          },
+        ],
+      }),
+      stop("tool_calls"),
+    ),
+    calls: two.slice(0, 1),
+    finish: "tool_calls",
+  },
+  {
+    profile: "dashscope",
+    name: "a whole answer in place of a stream, and no name for its end",
+    source: "QuantumNous/new-api#1109",
+    body: completion("Hi"),
+    text: "Hi",
+    usage: [10, 5, 0],
+  },
 ];
 
 /** An error of a known server. */
@@ -395,5 +483,65 @@ export const serverErrors: readonly ServerError[] = [
       },
     },
     seen: [400, "context_length_exceeded"],
+  },
+  {
+    profile: "deepseek",
+    source: "an end that is none: insufficient_system_resource, documented",
+    status: 200,
+    body: stream(stop("insufficient_system_resource")),
+    seen: [503, "model_unavailable"],
+  },
+  {
+    profile: "openrouter",
+    source: "an error within a choice, documented",
+    status: 200,
+    body: {
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: "" },
+          error: { code: 429, message: "Rate limit reached" },
+          finish_reason: "error",
+        },
+      ],
+    },
+    seen: [503, "model_unavailable"],
+  },
+  {
+    profile: "vllm",
+    source: "its server_utils: a text for a wrong key",
+    status: 401,
+    body: { error: "Unauthorized" },
+    seen: [503, "model_unavailable"],
+  },
+  {
+    profile: "vllm",
+    source: "FastAPI's form",
+    status: 422,
+    body: { detail: [{ loc: ["body", "temperature"], msg: "must be at most 2" }] },
+    seen: [400, null],
+  },
+  {
+    profile: "azure",
+    source: documented,
+    status: 400,
+    body: {
+      error: {
+        message: "The response was filtered due to the prompt triggering Azure OpenAI's policy.",
+        type: null,
+        param: "prompt",
+        code: "content_filter",
+        status: 400,
+        innererror: { code: "ResponsibleAIPolicyViolation" },
+      },
+    },
+    seen: [400, "content_policy_violation"],
+  },
+  {
+    profile: "gemini",
+    source: documented,
+    status: 429,
+    body: [{ error: { code: 429, message: "You exceeded it.", status: "RESOURCE_EXHAUSTED" } }],
+    seen: [503, "model_unavailable"],
   },
 ];

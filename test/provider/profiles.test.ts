@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { profileNames } from "../../src/upstreams/openai/profiles.ts";
-import { chatOf, errorOf, streamOf } from "../support/bodies.ts";
+import { chatOf, embeddingsOf, errorOf, streamOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { serverAnswers, serverErrors } from "./profile-answers.ts";
-import { completion, type Provider, startProvider, vectorsAnswer, whole } from "./provider.ts";
+import {
+  completion,
+  floatsInBase64,
+  type Provider,
+  startProvider,
+  vectorsAnswer,
+  whole,
+} from "./provider.ts";
 
 /** Servers that Sluice knows by name, as they answer and as they want to be asked. */
 
@@ -298,6 +305,118 @@ test.each(["ollama", "deepseek", "dashscope", "llama-cpp"])(
     expect(provider.requests.map(({ body }) => body["n"] ?? 1)).toEqual([1, 1]);
   },
 );
+
+describe("reports of other gateways, by the profile of the server", () => {
+  test("nulls and fields that nobody sent reach no strict server", async () => {
+    const { body, messages } = await sent("vllm", {
+      messages: [{ role: "user", name: null, content: "Hi" }],
+      tools: [{ type: "function", function: { name: "look", strict: null, description: null } }],
+      temperature: null,
+    });
+    expect(JSON.stringify(body)).not.toContain("null");
+    expect(Object.keys(body).toSorted()).toEqual(["messages", "model", "tools"]);
+    expect(messages).toEqual([{ role: "user", content: "Hi" }]);
+  });
+
+  test("half a character is sent as U+FFFD", async () => {
+    provider.answers(() => whole("Hi"));
+    const text = String.raw`{"model":"llama-cpp","messages":[{"role":"user","content":"a\ud83d"}]}`;
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${gateway.key}`, "content-type": "application/json" },
+      body: text,
+    });
+    expect(response.status).toBe(200);
+    await response.text();
+    expect(provider.requests[0]?.body["messages"]).toEqual([{ role: "user", content: "a\ufffd" }]);
+  });
+
+  test("a count beyond what is possible locks no key", async () => {
+    const usage = { prompt_tokens: 1e9, completion_tokens: 1e9, total_tokens: 2e9 };
+    provider.answers(() => whole("Hi", { usage }));
+    const response = await ask("ollama", { max_tokens: 10 });
+    await response.text();
+    const [row] = await gateway.usage();
+    expect(row?.outputTokens).toBeLessThanOrEqual(10);
+    expect(row?.inputTokens).toBeLessThanOrEqual(200_000);
+  });
+
+  test.each(["gemini", "xai", "openrouter"])(
+    "unknown fields of an answer of %s reach the caller",
+    async (profile) => {
+      const annotations = [{ type: "url_citation", url_citation: { url: "https://a.example" } }];
+      const message = { role: "assistant", content: "Hi", annotations };
+      provider.answers(() =>
+        whole("", { choices: [{ index: 0, message, finish_reason: "stop" }] }),
+      );
+      const { choices } = await chatOf(await ask(profile));
+      expect(choices[0]?.message).toMatchObject({ annotations });
+    },
+  );
+
+  test.each(["azure", "deepseek"])(
+    "a refusal of one caller by %s moves nobody else from it",
+    async (profile) => {
+      provider.answers(() =>
+        Response.json(
+          { error: { message: "bad", type: "invalid_request_error", code: null } },
+          { status: 400, headers: { "retry-after": "300" } },
+        ),
+      );
+      const refused = await ask(profile);
+      expect(refused.status).toBe(400);
+      await refused.text();
+      const { body } = await sent(profile);
+      expect(body).toHaveProperty("model");
+    },
+  );
+
+  test("a vector that is too short is no answer", async () => {
+    provider.answers(() => vectorsAnswer([[1, 2], [3]]));
+    const response = await gateway.post("/v1/embeddings", {
+      model: "ollama-vectors",
+      input: ["a", "b"],
+    });
+    expect(response.status).toBe(503);
+    await response.text();
+  });
+
+  test("vectors are asked for in base64 and come as the caller asked for them", async () => {
+    provider.answers(({ body }) =>
+      vectorsAnswer([body["encoding_format"] === "base64" ? floatsInBase64([0.5, 1]) : [0.5, 1]]),
+    );
+    const response = await gateway.post("/v1/embeddings", { model: "vllm-vectors", input: "a" });
+    expect((await embeddingsOf(response)).data[0]?.embedding).toEqual([0.5, 1]);
+  });
+
+  test("the result of a tool that has an image goes to Gemini as a text and the image", async () => {
+    const image = {
+      type: "image",
+      source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" },
+    };
+    provider.answers(() => whole("Hi"));
+    const response = await gateway.post("/v1/messages", {
+      model: "gemini",
+      max_tokens: 100,
+      messages: [
+        { role: "user", content: "Look." },
+        {
+          role: "assistant",
+          content: [{ type: "tool_use", id: "toolu_1", name: "look", input: {} }],
+        },
+        {
+          role: "user",
+          content: [{ type: "tool_result", tool_use_id: "toolu_1", content: [image] }],
+        },
+      ],
+    });
+    expect(response.status).toBe(200);
+    await response.text();
+    const messages = provider.requests[0]?.body["messages"] as { readonly role: string }[];
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user"]);
+    expect(JSON.stringify(messages.at(-1))).toContain("data:image/png;base64,iVBORw0KGgo=");
+  });
+});
 
 // garrytan/gbrain#1199: batches of more than 10 are refused.
 test("dashscope gets ten inputs at once", async () => {
