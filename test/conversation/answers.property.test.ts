@@ -4,7 +4,8 @@ import type { AnswerBlock, ChatEvent, ChatResult } from "../../src/domain/chat/a
 import { writeCompletion } from "../../src/wires/chat/write-answer.ts";
 import { CompletionStreamWriter } from "../../src/wires/chat/write-stream.ts";
 import { AnswerReader } from "../../src/upstreams/shared/openai/stream/answer-reader.ts";
-import { ChatStreamDecoder } from "../../src/upstreams/shared/openai/stream/decode-chat-stream.ts";
+import { ChatWire } from "../../src/upstreams/shared/openai/stream/decode-chat-stream.ts";
+import { SseDecoder } from "../../src/upstreams/shared/sse-codec.ts";
 import { collectAnswer } from "../../src/upstreams/shared/collect-answer.ts";
 import { answerServices, decoderLimits } from "../support/answer-decoding.ts";
 
@@ -80,7 +81,7 @@ test("an answer in chat, whole or streamed, is read as what it was written from"
       const options = { ...about, includeUsage: true, wantsLogprobs: false };
       const writer = new CompletionStreamWriter(options);
       const frames = Buffer.from(writer.write(events) + writer.end(usage));
-      const decoder = new ChatStreamDecoder(answerServices(), decoderLimits);
+      const decoder = new SseDecoder(new ChatWire(answerServices()), decoderLimits);
       const streamed = [...decoder.push(frames), ...decoder.end()];
       expect(decoder.failure).toBeUndefined();
       expect(bodyOf(collectAnswer(streamed))).toEqual(expected);

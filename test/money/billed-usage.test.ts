@@ -6,10 +6,8 @@ import type { Conversation } from "../../src/domain/chat/conversation.ts";
 import type { TokenUsage } from "../../src/domain/usage/usage.ts";
 import type { ChatCodec } from "../../src/upstreams/adapter.ts";
 import { adapterOf } from "../support/pipeline-fixtures.ts";
-import {
-  decodeMessages,
-  MessagesStreamDecoder,
-} from "../../src/upstreams/shared/messages/decode-messages.ts";
+import { messagesWire } from "../../src/upstreams/shared/messages/messages-codec.ts";
+import { decodeSse, SseDecoder } from "../../src/upstreams/shared/sse-codec.ts";
 import { decodeConverse } from "../../src/upstreams/bedrock/decode/decode-converse.ts";
 import { decoderLimits } from "../support/answer-decoding.ts";
 
@@ -22,14 +20,14 @@ const context = {
   sentStop: undefined,
   check: undefined,
 };
-const reader = { context, onUnknownFinish: () => undefined };
+const wire = messagesWire(context, () => undefined);
 const bytesOf = (value: object): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 /** Whole and streamed: the same answer with this usage. */
 function messagesUsages(usage: object): readonly (TokenUsage | undefined)[] {
   const content = [{ type: "text", text: "Hi." }];
   const whole = { type: "message", content, stop_reason: "end_turn", usage };
-  const stream = new MessagesStreamDecoder(reader, decoderLimits);
+  const stream = new SseDecoder(wire, decoderLimits);
   const { output_tokens: _, ...start } = { output_tokens: 0, ...usage };
   const events = [
     { type: "message_start", message: { usage: start } },
@@ -46,7 +44,7 @@ function messagesUsages(usage: object): readonly (TokenUsage | undefined)[] {
     stream.push(new TextEncoder().encode(`event: x\ndata: ${JSON.stringify(event)}\n\n`)),
   );
   const streamed = events.findLast((event) => event.type === "usage-report")?.usage;
-  return [decodeMessages({ headers: new Headers(), body: bytesOf(whole) }, reader).usage, streamed];
+  return [decodeSse(bytesOf(whole), wire).usage, streamed];
 }
 
 /** Claude Opus 4.8. */

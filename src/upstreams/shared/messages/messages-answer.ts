@@ -9,6 +9,7 @@ import {
   nonEmpty,
   numberOf,
   objectOf,
+  parseObject,
   textOf,
 } from "../../../domain/json-fields.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
@@ -16,6 +17,8 @@ import { type AnswerContext, withoutAnswerBesideCalls } from "../answers/answer-
 import { AnswerEvents } from "../answers/answer-events.ts";
 import { ContentBlocks } from "../answers/content-blocks.ts";
 import type { OnUnknownFinish } from "../finish-words.ts";
+import type { EventReader } from "../sse-codec.ts";
+import { parseExactly } from "../tools/tool-arguments.ts";
 import { classifyMessagesError } from "./read-failure.ts";
 
 /**
@@ -23,7 +26,7 @@ import { classifyMessagesError } from "./read-failure.ts";
  * such as those of tools that the provider runs, are left out. Source: platform.claude.com,
  * "Streaming messages" and "Messages".
  */
-export class MessagesAnswer {
+export class MessagesAnswer implements EventReader {
   readonly #context: AnswerContext;
   readonly #answer: AnswerEvents;
   readonly #blocks: ContentBlocks;
@@ -47,7 +50,6 @@ export class MessagesAnswer {
     this.#blocks = new ContentBlocks(this.#answer);
   }
 
-  /** Whether the answer is complete. */
   get isFinished(): boolean {
     return this.#isFinished;
   }
@@ -57,18 +59,19 @@ export class MessagesAnswer {
     return this.#answer.isCut;
   }
 
-  /** Whether a malformed event may be skipped: not before content, not inside a tool call. */
   get mayGoOn(): boolean {
     return this.#answer.hasSpoken && !this.#blocks.isWithinCall;
   }
 
-  writeTo(events: ChatEvent[]): void {
+  #writeTo(events: ChatEvent[]): void {
     this.#events = events;
     this.#answer.writeTo(events);
   }
 
-  /** Reads one event of a stream. Throws `UpstreamFailure`; false for a malformed event. */
-  readEvent(event: JsonObject): boolean {
+  readData(data: string, events: ChatEvent[]): boolean {
+    this.#writeTo(events);
+    const event = parseObject(data);
+    if (event === undefined) return false;
     const before = this.#events.length;
     const isSound = this.#read(event);
     // Told with the first content: before it, another target can still answer.
@@ -81,8 +84,9 @@ export class MessagesAnswer {
     return isSound;
   }
 
-  /** Reads a whole answer. Throws `UpstreamFailure` for anything else. */
-  readWhole(body: JsonObject): void {
+  readWhole(json: string, events: ChatEvent[]): void {
+    this.#writeTo(events);
+    const body = parseExactly(json);
     refuseError(body);
     const content = listOf(body["content"]);
     if (content === undefined) throw brokenAnswer("the upstream's answer has no content");
@@ -97,8 +101,8 @@ export class MessagesAnswer {
     this.#finish(this.#stopReason);
   }
 
-  /** Call at the end of a stream that had no end of its own. */
-  end(): void {
+  end(events: ChatEvent[]): void {
+    this.#writeTo(events);
     if (this.#stopReason === undefined) {
       throw brokenAnswer("the upstream's stream ended before the answer was finished");
     }
@@ -132,7 +136,7 @@ export class MessagesAnswer {
         return delta !== undefined;
       }
       case "message_stop":
-        this.end();
+        this.end(this.#events);
         return true;
       default:
         refuseError(event);

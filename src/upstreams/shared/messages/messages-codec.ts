@@ -1,11 +1,10 @@
 import type { AdjustedFields } from "../../../domain/chat/answer.ts";
 import type { Conversation } from "../../../domain/chat/conversation.ts";
-import { usageIn } from "../../../domain/json-fields.ts";
 import type { ChatCodec, UpstreamRequest } from "../../adapter.ts";
 import type { AnswerContext } from "../answers/answer-context.ts";
 import type { OnUnknownFinish } from "../finish-words.ts";
-import { decodeMessages, MessagesStreamDecoder } from "./decode-messages.ts";
-import { messagesUsage } from "./messages-answer.ts";
+import { type AnswerWire, createSseCodec } from "../sse-codec.ts";
+import { MessagesAnswer, messagesUsage } from "./messages-answer.ts";
 
 /** A request of the Messages API, and what its answer is read with. */
 interface MessagesRequest {
@@ -19,21 +18,15 @@ export function createMessagesCodec(
   ask: (conversation: Conversation, identifier: string) => MessagesRequest,
   onUnknownFinish: OnUnknownFinish,
 ): Pick<ChatCodec, "encode" | "encodeStream"> {
+  return createSseCodec((conversation, identifier) => {
+    const { context, request, adjusted } = ask(conversation, identifier);
+    return { request, adjusted, wire: messagesWire(context, onUnknownFinish) };
+  });
+}
+
+export function messagesWire(context: AnswerContext, onUnknownFinish: OnUnknownFinish): AnswerWire {
   return {
-    encode(conversation, identifier) {
-      const { context, ...encoded } = ask({ ...conversation, isStreamed: false }, identifier);
-      return {
-        ...encoded,
-        decode: (answer) => decodeMessages(answer, { context, onUnknownFinish }),
-        usageIn: (body) => messagesUsage(usageIn(body)),
-      };
-    },
-    encodeStream(conversation, identifier) {
-      const { context, ...encoded } = ask({ ...conversation, isStreamed: true }, identifier);
-      return {
-        ...encoded,
-        newDecoder: (limits) => new MessagesStreamDecoder({ context, onUnknownFinish }, limits),
-      };
-    },
+    newReader: () => new MessagesAnswer(context, onUnknownFinish),
+    usageOf: messagesUsage,
   };
 }

@@ -1,12 +1,7 @@
-import type { ChatEvent, ChatResult } from "../../../domain/chat/answer.ts";
 import type { Conversation } from "../../../domain/chat/conversation.ts";
-import { usageIn } from "../../../domain/json-fields.ts";
 import type { ChatCodec, EncodedRequest } from "../../adapter.ts";
-import { collectAnswer, collectStream } from "../collect-answer.ts";
-import { isJson } from "../whole-body.ts";
-import { readUsage } from "./read-answer.ts";
-import { AnswerReader } from "./stream/answer-reader.ts";
-import { ChatStreamDecoder } from "./stream/decode-chat-stream.ts";
+import { createSseCodec } from "../sse-codec.ts";
+import { ChatWire } from "./stream/decode-chat-stream.ts";
 import type { AnswerServices } from "./stream/tool-call-tracker.ts";
 
 /** A request, and the service tier that it names, if it does. */
@@ -29,45 +24,10 @@ export function createChatCodec(
 ): Pick<ChatCodec, "encode" | "encodeStream"> {
   const forChat = { ...services, signsByThoughts: false };
   const forOthers = { ...services, signsByThoughts: true };
-  const servicesFor = ({ wire }: Conversation, { askedTier }: AskedChat): AnswerServices => {
-    const ofWire = wire === "chat" ? forChat : forOthers;
-    return askedTier === undefined ? ofWire : { ...ofWire, askedTier };
-  };
-  return {
-    encode(conversation, model) {
-      const asked = ask(conversation, model);
-      const { request, adjusted, askedTier } = asked;
-      return {
-        request,
-        adjusted,
-        decode: ({ body }) => decodeChat(body, servicesFor(conversation, asked)),
-        usageIn: (body) => readUsage(usageIn(body), askedTier),
-      };
-    },
-    encodeStream(conversation, model) {
-      const asked = ask({ ...conversation, isStreamed: true }, model);
-      const { request, adjusted } = asked;
-      return {
-        request,
-        adjusted,
-        isAnsweredWhole,
-        newDecoder: (limits) => new ChatStreamDecoder(servicesFor(conversation, asked), limits),
-      };
-    },
-  };
-}
-
-const utf8 = new TextDecoder();
-
-/**
- * Reads the answer to a request for a whole one: a `chat.completion`, or a stream in its place.
- * Throws `UpstreamFailure` for anything else.
- */
-function decodeChat(body: Uint8Array, services: AnswerServices): ChatResult {
-  if (!isJson(body)) {
-    return collectStream((limits) => new ChatStreamDecoder(services, limits), body);
-  }
-  const events: ChatEvent[] = [];
-  new AnswerReader(services).readWhole(utf8.decode(body), events);
-  return collectAnswer(events);
+  return createSseCodec((conversation, model) => {
+    const { request, adjusted, askedTier } = ask(conversation, model);
+    const ofWire = conversation.wire === "chat" ? forChat : forOthers;
+    const wire = new ChatWire(askedTier === undefined ? ofWire : { ...ofWire, askedTier });
+    return { request, adjusted, isAnsweredWhole, wire };
+  });
 }

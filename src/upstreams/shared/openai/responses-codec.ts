@@ -1,4 +1,4 @@
-import type { ChatEvent, ChatResult } from "../../../domain/chat/answer.ts";
+import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
 import {
   brokenAnswer,
@@ -11,13 +11,10 @@ import {
   type JsonObject,
   objectOf,
   parseJson,
-  usageIn,
 } from "../../../domain/json-fields.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { ResponseReader, type ResponseServices } from "../../../wires/responses/read-answer.ts";
-import type { ChatCodec, DecoderLimits } from "../../adapter.ts";
-import { AnswerDecoder } from "../answer-decoder.ts";
-import { collectAnswer, collectStream } from "../collect-answer.ts";
+import type { ChatCodec } from "../../adapter.ts";
 import {
   finishReasonOf,
   interruptedAnswer,
@@ -25,9 +22,8 @@ import {
   readFinishWord,
 } from "../finish-words.ts";
 import { billedTier } from "../../../domain/money/service-tier.ts";
-import { SseParser } from "../sse-parser.ts";
+import { type AnswerWire, createSseCodec, type EventReader } from "../sse-codec.ts";
 import { StopCutter } from "../stop-cutter.ts";
-import { isJson } from "../whole-body.ts";
 import type { Ask } from "./chat-codec.ts";
 import { errorIn, messageOf } from "./error-body.ts";
 import { readCounts } from "./read-counts.ts";
@@ -50,31 +46,18 @@ export function createResponsesCodec(
   ask: Ask,
   services: CodecServices,
 ): Pick<ChatCodec, "encode" | "encodeStream"> {
-  const partsFor = (request: Conversation, { askedTier }: ReturnType<Ask>): AnswerParts => ({
-    ...servicesOf(services),
-    usageOf: ({ usage, service_tier: tier }) => readUsage(usage, billedTier(tier, askedTier)),
-    usesFunctions: request.tools.some(({ isOld }) => isOld === true),
-    stop: request.options.stop ?? [],
+  return createSseCodec((conversation, model) => {
+    refuseOptions(conversation);
+    const { askedTier, request, adjusted } = ask(conversation, model);
+    const parts: AnswerParts = {
+      ...servicesOf(services),
+      usageOf: ({ usage, service_tier: tier }) => readUsage(usage, billedTier(tier, askedTier)),
+      usesFunctions: conversation.tools.some(({ isOld }) => isOld === true),
+      stop: conversation.options.stop ?? [],
+    };
+    const usageOf: AnswerWire["usageOf"] = (usage) => parts.usageOf({ usage });
+    return { request, adjusted, wire: { newReader: () => new ResponseAnswer(parts), usageOf } };
   });
-  const askFor = (request: Conversation, model: string) => {
-    refuseOptions(request);
-    const { askedTier, ...asked } = ask(request, model);
-    return { asked, parts: partsFor(request, { askedTier, ...asked }) };
-  };
-  return {
-    encode(request, model) {
-      const { asked, parts } = askFor({ ...request, isStreamed: false }, model);
-      return {
-        ...asked,
-        decode: ({ body }) => decodeResponse(body, parts),
-        usageIn: (body) => parts.usageOf({ usage: usageIn(body) }),
-      };
-    },
-    encodeStream(request, model) {
-      const { asked, parts } = askFor({ ...request, isStreamed: true }, model);
-      return { ...asked, newDecoder: (limits) => new ResponseStreamDecoder(parts, limits) };
-    },
-  };
 }
 
 /** Options that change the answer, and for which the wire has no field. Stops are made up for. */
@@ -127,29 +110,6 @@ function readUsage(value: unknown, serviceTier: string | undefined): TokenUsage 
   });
 }
 
-/** Throws `UpstreamFailure` for anything but a response, or a stream of one. */
-function decodeResponse(body: Uint8Array, parts: AnswerParts): ChatResult {
-  if (!isJson(body)) {
-    return collectStream((limits) => new ResponseStreamDecoder(parts, limits), body);
-  }
-  return collectAnswer(wholeEvents(new TextDecoder().decode(body), parts));
-}
-
-/** The events that a stream of a whole response would have had. */
-function wholeEvents(json: string, parts: AnswerParts): readonly ChatEvent[] {
-  const response = parseJson(json);
-  const error = isObject(response) ? errorOf(response) : undefined;
-  if (error !== undefined) throw parts.failureOf(error);
-  if (!isObject(response) || !Array.isArray(response["output"])) {
-    throw brokenAnswer("the upstream's answer is not the expected JSON");
-  }
-  const events: ChatEvent[] = [];
-  const reader = new ResponseReader(parts);
-  reader.writeTo(events);
-  reader.readWhole(response);
-  return new CutText(parts.stop).cut(events);
-}
-
 /** A 200 that is an error, or has an error in place of the output. */
 function errorOf(response: JsonObject): JsonObject | undefined {
   const error = errorIn(response);
@@ -157,64 +117,61 @@ function errorOf(response: JsonObject): JsonObject | undefined {
   return error ?? (isFlat ? response : undefined);
 }
 
-/** The largest event that is read: the last one has the whole response. */
-const eventLimitCharacters = 16 * 1024 * 1024;
-
-/** Reads a stream of a response, or a whole one in its place, which is replayed. */
-class ResponseStreamDecoder extends AnswerDecoder {
-  readonly #parser = new SseParser(eventLimitCharacters);
+class ResponseAnswer implements EventReader {
   readonly #parts: AnswerParts;
   readonly #reader: ResponseReader;
   readonly #text: CutText;
 
-  constructor(parts: AnswerParts, limits: DecoderLimits) {
-    super(limits);
+  constructor(parts: AnswerParts) {
     this.#parts = parts;
     this.#reader = new ResponseReader(parts);
     this.#text = new CutText(parts.stop);
   }
 
-  get endedEarly(): boolean {
+  get isFinished(): boolean {
+    return this.#reader.isFinished;
+  }
+
+  get isCut(): boolean {
     return this.#text.isCut;
   }
 
-  protected override read(bytes: Uint8Array, events: ChatEvent[]): void {
-    this.#readAll(this.#parser.push(bytes), events);
+  get mayGoOn(): boolean {
+    return this.#reader.mayGoOn;
   }
 
-  protected override readEnd(events: ChatEvent[]): void {
-    this.#readAll(this.#parser.end(), events);
-    if (!this.isDone) {
-      throw brokenAnswer("the upstream's stream ended before the answer was finished");
-    }
-  }
-
-  protected override readWhole(json: string): readonly ChatEvent[] {
-    return wholeEvents(json, this.#parts);
-  }
-
-  #readAll(found: readonly string[], events: ChatEvent[]): void {
-    if (found.length === 0) return;
-    const read: ChatEvent[] = this.#parts.stop.length === 0 ? events : [];
-    this.#reader.writeTo(read);
-    try {
-      for (const data of found) {
-        this.#readData(data);
-        if (this.#reader.isFinished) break;
-      }
-    } finally {
-      if (read !== events) for (const event of this.#text.cut(read)) events.push(event);
-    }
-    if (this.#reader.isFinished || this.#text.isCut) this.finish();
-  }
-
-  #readData(data: string): void {
+  readData(data: string, events: ChatEvent[]): boolean {
     const event = parseJson(data);
     const error = isObject(event) && event["type"] === undefined ? errorOf(event) : undefined;
     if (error !== undefined) throw this.#parts.failureOf(error);
-    if (data.trim() === "[DONE]") return;
-    if (!isObject(event) || !this.#reader.readEvent(event)) {
-      this.skipMalformed({ mayGoOn: this.#reader.mayGoOn });
+    if (!isObject(event)) return data.trim() === "[DONE]";
+    if (this.#parts.stop.length > 0) return this.#cut(events, () => this.#reader.readEvent(event));
+    this.#reader.writeTo(events);
+    return this.#reader.readEvent(event);
+  }
+
+  readWhole(json: string, events: ChatEvent[]): void {
+    const response = parseJson(json);
+    const error = isObject(response) ? errorOf(response) : undefined;
+    if (error !== undefined) throw this.#parts.failureOf(error);
+    if (!isObject(response) || !Array.isArray(response["output"])) {
+      throw brokenAnswer("the upstream's answer is not the expected JSON");
+    }
+    this.#cut(events, () => this.#reader.readWhole(response));
+  }
+
+  end(): void {
+    throw brokenAnswer("the upstream's stream ended before the answer was finished");
+  }
+
+  /** Events before a failure count. */
+  #cut<Read>(events: ChatEvent[], read: () => Read): Read {
+    const found: ChatEvent[] = [];
+    this.#reader.writeTo(found);
+    try {
+      return read();
+    } finally {
+      for (const event of this.#text.cut(found)) events.push(event);
     }
   }
 }

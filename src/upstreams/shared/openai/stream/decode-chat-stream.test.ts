@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "bun:test";
 import type { ChatEvent } from "../../../../domain/chat/answer.ts";
 import { answerServices, decoderLimits } from "../../../../../test/support/answer-decoding.ts";
-import { ChatStreamDecoder, RepeatedChunk } from "./decode-chat-stream.ts";
+import { SseDecoder } from "../../sse-codec.ts";
+import { ChatWire, RepeatedChunk } from "./decode-chat-stream.ts";
 
 interface Decoded {
   readonly events: readonly ChatEvent[];
@@ -13,7 +14,7 @@ interface Decoded {
 
 function decodePieces(pieces: readonly Uint8Array[], malformedEvents = 0): Decoded {
   const limits = { ...decoderLimits, malformedEvents };
-  const decoder = new ChatStreamDecoder(answerServices("call_new"), limits);
+  const decoder = new SseDecoder(new ChatWire(answerServices("call_new")), limits);
   const events: ChatEvent[] = [];
   for (const piece of pieces) {
     events.push(...decoder.push(piece));
@@ -292,10 +293,10 @@ test("a stream gives the same events as its chunks parsed one by one", () => {
         const data = JSON.stringify({ id: "1", choices: [choice] });
         return `data: ${data.replace('"content":', `"content":${space}`)}\n\n`;
       });
-      const together = new ChatStreamDecoder(answerServices(), decoderLimits);
+      const together = new SseDecoder(new ChatWire(answerServices()), decoderLimits);
       const got = frames.flatMap((frame) => together.push(Buffer.from(frame)));
       // None repeats another when each has its own id.
-      const apart = new ChatStreamDecoder(answerServices(), decoderLimits);
+      const apart = new SseDecoder(new ChatWire(answerServices()), decoderLimits);
       const expected = frames.flatMap((frame, place) =>
         apart.push(Buffer.from(frame.replace('"id":"1"', `"id":"${place}"`))),
       );

@@ -1,80 +1,71 @@
 import type { ChatEvent } from "../../../../domain/chat/answer.ts";
-import { UpstreamFailure } from "../../../../domain/errors/upstream-failure.ts";
-import type { DecoderLimits } from "../../../adapter.ts";
-import { AnswerDecoder } from "../../answer-decoder.ts";
-import { SseParser } from "../../sse-parser.ts";
-import { isObject, listOf, objectOf, usageIn } from "../../../../domain/json-fields.ts";
-import type { AnswerServices } from "./tool-call-tracker.ts";
+import { isObject, listOf, objectOf } from "../../../../domain/json-fields.ts";
+import { readJsonText } from "../../../../domain/json-object.ts";
+import type { TokenUsage } from "../../../../domain/usage/usage.ts";
+import type { AnswerWire, EventReader } from "../../sse-codec.ts";
 import { readUsage } from "../read-answer.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { readChunk } from "./read-chunk.ts";
-import { readJsonText } from "../../../../domain/json-object.ts";
+import type { AnswerServices } from "./tool-call-tracker.ts";
 
-/** The largest event that is read; a delta has a few hundred bytes, a whole tool call more. */
-const eventLimitCharacters = 4 * 1024 * 1024;
+/** Answers are `chat.completion`s, or streams of `chat.completion.chunk`s. */
+export class ChatWire implements AnswerWire {
+  readonly #services: AnswerServices;
 
-/**
- * Reads the bytes of an answer as events: a stream of `chat.completion.chunk`s, or a whole
- * `chat.completion` in its place, which is replayed.
- */
-export class ChatStreamDecoder extends AnswerDecoder {
-  readonly #parser = new SseParser(eventLimitCharacters);
+  constructor(services: AnswerServices) {
+    this.#services = services;
+  }
+
+  newReader(): EventReader {
+    return new ChatReader(this.#services);
+  }
+
+  usageOf(usage: unknown): TokenUsage | undefined {
+    return readUsage(usage, this.#services.askedTier);
+  }
+}
+
+class ChatReader implements EventReader {
   readonly #repeated = new RepeatedChunk();
   readonly #answer: AnswerReader;
+  readonly isCut = false;
+  isFinished = false;
 
-  constructor(services: AnswerServices, limits: DecoderLimits) {
-    super(limits);
+  constructor(services: AnswerServices) {
     this.#answer = new AnswerReader(services);
   }
 
-  protected override read(bytes: Uint8Array, events: ChatEvent[]): void {
-    this.#readAll(this.#parser.push(bytes), events);
+  get mayGoOn(): boolean {
+    return this.#answer.hasStarted && !this.#answer.isWithinCall;
   }
 
-  protected override readEnd(events: ChatEvent[]): void {
-    this.#readAll(this.#parser.end(), events);
-    if (!this.isDone) this.#answer.end(events);
-  }
-
-  protected override readWhole(json: string): readonly ChatEvent[] {
-    const whole: ChatEvent[] = [];
-    try {
-      this.#answer.readWhole(json, whole);
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure)) throw error;
-      throw error.withUsage(readUsage(usageIn(new TextEncoder().encode(json))));
+  readData(data: string, events: ChatEvent[], isError: boolean): boolean {
+    if (data.trim() === "[DONE]") {
+      this.end(events);
+      this.isFinished = true;
+      return true;
     }
-    return whole;
-  }
-
-  #readAll(found: readonly string[], events: ChatEvent[]): void {
-    for (const data of found) {
-      this.#readData(data, events);
-      if (this.isDone) return;
-    }
-  }
-
-  #readData(data: string, events: ChatEvent[]): void {
-    if (data.trim() !== "[DONE]") return this.#readEvent(data, events);
-    this.#answer.end(events);
-    this.finish();
-  }
-
-  #readEvent(data: string, events: ChatEvent[]): void {
     const delta = this.#repeated.read(data);
-    if (delta !== undefined) return void events.push(delta);
-    const chunk = readChunk(data, this.#parser.hasNamedError);
-    if (chunk !== undefined) {
-      const before = events.length;
-      const { hasExtra } = this.#answer;
-      this.#answer.readChunk(chunk, events);
-      if (this.#answer.isWithinThought) this.#repeated.forget();
-      else if (!hasExtra) this.#repeated.learn(data, events.slice(before));
-      return;
+    if (delta !== undefined) {
+      events.push(delta);
+      return true;
     }
-    // Before any content another target can still answer; a tool call whose arguments are
-    // incomplete could do harm.
-    this.skipMalformed({ mayGoOn: this.#answer.hasStarted && !this.#answer.isWithinCall });
+    const chunk = readChunk(data, isError);
+    if (chunk === undefined) return false;
+    const before = events.length;
+    const { hasExtra } = this.#answer;
+    this.#answer.readChunk(chunk, events);
+    if (this.#answer.isWithinThought) this.#repeated.forget();
+    else if (!hasExtra) this.#repeated.learn(data, events.slice(before));
+    return true;
+  }
+
+  readWhole(json: string, events: ChatEvent[]): void {
+    this.#answer.readWhole(json, events);
+  }
+
+  end(events: ChatEvent[]): void {
+    this.#answer.end(events);
   }
 }
 
