@@ -3,8 +3,14 @@ import { type Caller, type Key, mayUseModel } from "../domain/keys/key.ts";
 import type { Environment, Model, Target } from "../domain/model.ts";
 import type { BudgetScope, Charge } from "../domain/money/budget.ts";
 import type { Calendar } from "../domain/money/calendar.ts";
+import {
+  type BilledRequest,
+  type CacheTime,
+  inputClasses,
+  missingPrices,
+} from "../domain/money/billed-classes.ts";
 import { provisionedTier, ratesOf } from "../domain/money/cost.ts";
-import type { PriceBook, Rates } from "../domain/money/price.ts";
+import type { PriceBook } from "../domain/money/price.ts";
 import { askedTier } from "../domain/money/service-tier.ts";
 import type { LimitStore } from "../store/limits/limit-store.ts";
 
@@ -12,8 +18,7 @@ import type { LimitStore } from "../store/limits/limit-store.ts";
 export interface Budgeted {
   readonly charge: Charge;
   readonly reservedNano: number;
-  readonly arrivedAt: number;
-  readonly serviceTier: string | undefined;
+  readonly request: MoneyRequest;
   /** The reservation is for the pool of the key's units: no other target may serve the call. */
   readonly isOfPool: boolean;
 }
@@ -44,8 +49,8 @@ export interface PricedWork {
   readonly images?: number | undefined;
   /** That the caller asks for. */
   readonly serviceTier?: string | undefined;
-  /** Whether a part of the input is to be kept for an hour, at a price of its own. */
-  isKeptAnHour?(): boolean;
+  /** For how long parts of the input are to be kept in a cache, at prices of their own. */
+  cacheTime?(): CacheTime;
 }
 
 /** The budgets that refuse, in the periods in which the call arrived. Undefined: it is under none. */
@@ -65,12 +70,11 @@ export function budgetsOf(
 }
 
 export function budgetedOf(
-  { arrivedAt, work }: MoneyRequest,
+  request: MoneyRequest,
   charge: Charge,
   { reserveNano: reservedNano = 0, isOfPool = false }: Reserved,
 ): Budgeted {
-  const serviceTier = askedTier(work.serviceTier);
-  return { charge, reservedNano, arrivedAt, serviceTier, isOfPool };
+  return { charge, reservedNano, request, isOfPool };
 }
 
 interface Reserved {
@@ -93,7 +97,7 @@ export interface ReservedTokens {
 /**
  * The most that so many tokens cost at one of the targets that may serve the call. `ownPool`: that of a
  * call within its guarantee, which costs nothing there unless a price says otherwise. Throws 403 when no
- * target may serve it, since none has a price, and 503 while that is not known of all.
+ * target may serve it, since none has all prices, and 503 while that is not known of all.
  */
 export function dearestNano(
   request: MoneyRequest,
@@ -101,15 +105,21 @@ export function dearestNano(
   { prices, ownPool }: { readonly prices: PriceBook; readonly ownPool?: string | undefined },
 ): number {
   const { call, model } = request;
+  const billed = billedRequest(request);
   let dearest: number | undefined;
-  let areKnown = true;
+  const unpriced: Unpriced[] = [];
   const look = (of: Model): void => {
-    const billed = billedBy(of, tokens, request.work);
     for (const target of of.targets) {
-      areKnown &&= prices.isPublished(target.id, request.arrivedAt);
       const isProvisioned = ownPool !== undefined && target.pool === ownPool;
-      const nano = nanoAt(target, { request, tokens: billed, prices, isProvisioned });
-      if (nano !== undefined) dearest = Math.max(dearest ?? 0, nano);
+      const missing = isProvisioned ? undefined : missingAt({ target, model: of }, request, prices);
+      if (missing !== undefined) unpriced.push({ target: target.id, missing });
+      else {
+        const nano = nanoAt(
+          { target, model: of },
+          { request, billed, tokens, prices, isProvisioned },
+        );
+        dearest = Math.max(dearest ?? 0, nano);
+      }
     }
   };
   look(model);
@@ -117,8 +127,9 @@ export function dearestNano(
     const fallback = call.environment.models.get(alias);
     if (fallback !== undefined && mayUseModel(call.caller.key, alias)) look(fallback);
   }
-  if (dearest === undefined) throw areKnown ? notPriced(model) : pricesUnavailable(model);
-  return dearest;
+  if (dearest !== undefined) return dearest;
+  const areKnown = unpriced.every(({ target }) => prices.isPublished(target, request.arrivedAt));
+  throw areKnown ? notPriced(model, unpriced) : pricesUnavailable(model);
 }
 
 /** The same at the pool of the key's units alone. */
@@ -127,79 +138,84 @@ export function provisionedNano(
   tokens: ReservedTokens,
   prices: PriceBook,
 ): number {
-  const { provisionedPool } = request.call.caller.key;
+  const { caller } = request.call;
+  const { model } = request;
+  const billed = billedRequest(request);
   let dearest = 0;
-  const billed = billedBy(request.model, tokens, request.work);
-  for (const target of request.model.targets) {
-    if (target.pool !== provisionedPool) continue;
-    const nano = nanoAt(target, { request, tokens: billed, prices, isProvisioned: true });
-    dearest = Math.max(dearest, nano ?? 0);
+  for (const target of model.targets) {
+    if (target.pool !== caller.key.provisionedPool) continue;
+    const pricing = { request, billed, tokens, prices, isProvisioned: true };
+    dearest = Math.max(dearest, nanoAt({ target, model }, pricing));
   }
   return dearest;
 }
 
-/** A model reads no more than its window of each input, and no more is billed: see `boundsOf`. */
-function billedBy(
-  { contextWindow }: Model,
-  { inputTokens, outputTokens }: ReservedTokens,
-  { inputs }: PricedWork,
-): ReservedTokens {
-  return { inputTokens: Math.min(inputTokens, contextWindow * inputs), outputTokens };
+interface ModelTarget {
+  readonly target: Target;
+  readonly model: Model;
 }
 
-/** Whether a target has a price for a call; without one, a call under budgets does not use it. */
-export function isPriced(
-  targetId: string,
-  { arrivedAt, serviceTier }: Pick<Budgeted, "arrivedAt" | "serviceTier">,
+/**
+ * Such as `no price of cache_read`: what a target lacks for a call, because a call under budgets uses
+ * only those at which its cost will be known. Undefined: nothing.
+ */
+export function missingAt(
+  { target, model }: ModelTarget,
+  request: MoneyRequest,
   prices: PriceBook,
-): boolean {
-  const found = prices.find(targetId, arrivedAt);
-  return found !== undefined && ratesOf(0, found.price, serviceTier) !== undefined;
+): string | undefined {
+  const price = prices.find(target.id, request.arrivedAt)?.price;
+  if (price === undefined) return "no price";
+  const hasOutput = model.kind === "chat";
+  const missing = missingPrices(price, target.promptCache, {
+    ...billedRequest(request),
+    hasOutput,
+  });
+  return missing.length === 0 ? undefined : `no price of ${missing.join(", ")}`;
+}
+
+type Billed = Omit<BilledRequest, "hasOutput">;
+
+function billedRequest({ work }: MoneyRequest): Billed {
+  return { tier: askedTier(work.serviceTier), cacheTime: work.cacheTime?.() };
 }
 
 interface Pricing {
   readonly request: MoneyRequest;
+  readonly billed: Billed;
   readonly tokens: ReservedTokens;
   readonly prices: PriceBook;
   readonly isProvisioned: boolean;
 }
 
-/** Undefined: the target has no price for it. */
-function nanoAt(
-  target: Target,
-  { request, tokens, prices, isProvisioned }: Pricing,
-): number | undefined {
-  const price = prices.find(target.id, request.arrivedAt)?.price;
-  if (price === undefined) return isProvisioned ? 0 : undefined;
-  const { inputTokens } = tokens;
-  const asked = askedTier(request.work.serviceTier);
-  const tier = isProvisioned ? provisionedTier : asked;
+/** A model reads no more than its window of each input, and no more is billed: see `boundsOf`. */
+function nanoAt({ target, model }: ModelTarget, pricing: Pricing): number {
+  const { request, billed, tokens, prices, isProvisioned } = pricing;
   const { work } = request;
-  const nano = nanoOf(ratesOf(inputTokens, price, tier), tokens, work);
-  if (nano === undefined || isProvisioned) return nano;
+  const price = prices.find(target.id, request.arrivedAt)?.price;
+  if (price === undefined) return 0;
+  const inputTokens = Math.min(tokens.inputTokens, model.contextWindow * work.inputs);
+  let pico = 0;
   // The provider may serve it in the standard tier instead.
-  const standard =
-    asked === undefined ? 0 : nanoOf(ratesOf(inputTokens, price, undefined), tokens, work);
-  const ofImages = (work.images ?? 0) * (price.image ?? 0) * nanoPerMicro;
-  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(nano, standard ?? 0) + ofImages);
-}
-
-/** All input at the dearest rate that may apply to it: a provider may write it to its cache unasked. */
-function nanoOf(
-  rates: Rates | undefined,
-  { inputTokens, outputTokens }: ReservedTokens,
-  work: PricedWork,
-): number | undefined {
-  if (rates === undefined) return undefined;
-  const { input, cache_write: written = 0, cache_write_1h: written1h = 0, output } = rates;
-  if (input === undefined || (output === undefined && outputTokens > 0)) return undefined;
-  const ofInput = Math.max(input, written, work.isKeptAnHour?.() === true ? written1h : 0);
-  const pico = inputTokens * ofInput + outputTokens * (output ?? 0);
-  return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(pico / picoPerNano));
+  for (const tier of isProvisioned ? [provisionedTier] : [billed.tier, undefined]) {
+    const rates = ratesOf(inputTokens, price, tier) ?? {};
+    let ofInput = 0;
+    for (const name of inputClasses(target.promptCache, billed, rates)) {
+      ofInput = Math.max(ofInput, rates[name] ?? 0);
+    }
+    pico = Math.max(pico, inputTokens * ofInput + tokens.outputTokens * (rates.output ?? 0));
+  }
+  const ofImages = isProvisioned ? 0 : (work.images ?? 0) * (price.image ?? 0) * nanoPerMicro;
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(pico / picoPerNano) + ofImages);
 }
 
 const picoPerNano = 1_000;
 const nanoPerMicro = 1_000;
+
+interface Unpriced {
+  readonly target: string;
+  readonly missing: string;
+}
 
 function pricesUnavailable({ alias }: Model): GatewayError {
   return new GatewayError("model_unavailable", {
@@ -217,18 +233,21 @@ function pricesUnavailable({ alias }: Model): GatewayError {
   });
 }
 
-function notPriced({ alias }: Model): GatewayError {
+function notPriced({ alias }: Model, unpriced: readonly Unpriced[]): GatewayError {
+  const lacks = unpriced.map(({ target, missing }) => `${target} has ${missing}`);
+  const what = unpriced[0]?.missing ?? "no price";
   return new GatewayError("model_not_priced", {
     message:
-      `The model \`${alias}\` has no price, and a budget limits what this API key may spend. Please ` +
+      `The model \`${alias}\` has ${what}, and a budget limits what this API key may spend. Please ` +
       "use another model, or ask the operator of the gateway to set its price.",
     param: "model",
     explanation: {
       rule: "model_not_priced",
       model: alias,
       summary:
-        `No target of model ${alias} has a price, and the key is under a budget that refuses calls. ` +
-        "Set prices in the section `prices` of the configuration; `sluice prices list` shows them.",
+        "The key is under a budget that refuses calls, and what this one may be billed has no price: " +
+        `${lacks.join("; ")}. Set it in \`price\` of the target or in the section \`prices\` of the ` +
+        "configuration, 0 if it costs nothing; `sluice prices list` shows what there is.",
     },
   });
 }

@@ -11,17 +11,20 @@ import { plainKey } from "../../test/support/plain-key.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Budget } from "../domain/money/budget.ts";
 import { Calendar } from "../domain/money/calendar.ts";
+import type { PromptCache } from "../domain/model.ts";
+import type { CacheTime } from "../domain/money/billed-classes.ts";
 import { type Price, PublishedPrices } from "../domain/money/price.ts";
 import {
   budgetsOf,
   dearestNano,
-  isPriced,
+  missingAt,
   type MoneyRequest,
   provisionedNano,
 } from "./reserve-money.ts";
 
 const plain: Price = {
   input: 1_000_000,
+  cache_read: 100_000,
   cache_write: 1_250_000,
   cache_write_1h: 2_000_000,
   output: 5_000_000,
@@ -44,20 +47,48 @@ function requestOf(values: Partial<MoneyRequest> = {}): MoneyRequest {
   return { call: callOf(), model: modelOf(), ...plainWork, ...values };
 }
 
+const up = { target: targetOf("up"), model: modelOf() };
+
+function cachedRequest(
+  promptCache: PromptCache | undefined,
+  time: CacheTime,
+  values: Partial<MoneyRequest> = {},
+): MoneyRequest {
+  const model = modelOf({ targets: [{ ...targetOf("up"), promptCache }] });
+  return requestOf({ model, work: { inputs: 1, cacheTime: () => time }, ...values });
+}
+
 describe("what a call reserves", () => {
-  test("is its input at the rate of a write to the cache, which a provider may make unasked, and its output", () => {
+  test("is its input and its output", () => {
     expect(dearestNano(requestOf(), tokens, { prices: bookOf({ "up/m": plain }) })).toBe(
-      1_250_000 + 1_000_000,
+      1_000_000 + 1_000_000,
     );
-    const { input, output } = plain;
-    const book = bookOf({ "up/m": { input, output } });
-    expect(dearestNano(requestOf(), tokens, { prices: book })).toBe(1_000_000 + 1_000_000);
   });
 
-  test("is dearer when a part of the prompt is to be kept for an hour", () => {
-    const work = { inputs: 1, isKeptAnHour: () => true };
-    const book = bookOf({ "up/m": plain });
-    expect(dearestNano(requestOf({ work }), tokens, { prices: book })).toBe(2_000_000 + 1_000_000);
+  const written = 1_250;
+  const cases: readonly (readonly [PromptCache["filled"] | undefined, CacheTime, number])[] = [
+    [undefined, "hour", 1_000],
+    ["as_asked", undefined, 1_000],
+    ["as_asked", "minutes", written],
+    ["as_asked", "hour", 2_000],
+    ["always", undefined, written],
+    ["always", "hour", 2_000],
+    // It has a price of writes, so the provider makes some.
+    ["by_provider", undefined, written],
+  ];
+  test.each(cases)(
+    "is its input at the rate of a write to a cache, where there may be one: %s, marked for %s",
+    (filled, time, micro) => {
+      const request = cachedRequest(filled && { filled, keepsAnHour: true }, time);
+      const nano = dearestNano(request, tokens, { prices: bookOf({ "up/m": plain }) });
+      expect(nano).toBe(micro * 1_000 + 1_000_000);
+    },
+  );
+
+  test("is that of a write for minutes where nothing is kept for an hour", () => {
+    const request = cachedRequest({ filled: "as_asked", keepsAnHour: false }, "hour");
+    const nano = dearestNano(request, tokens, { prices: bookOf({ "up/m": plain }) });
+    expect(nano).toBe(written * 1_000 + 1_000_000);
   });
 
   test("follows the dearest target that may serve it, fallbacks too, and those without a price not at all", () => {
@@ -71,7 +102,7 @@ describe("what a call reserves", () => {
     const key = { ...plainKey(), allowedModels: [model.alias] };
     const caller = { ...callerOf(), key };
     const limited = requestOf({ model, call: { ...call, environment, caller } });
-    expect(dearestNano(limited, tokens, { prices: book })).toBe(2_250_000);
+    expect(dearestNano(limited, tokens, { prices: book })).toBe(2_000_000);
   });
 
   test("is that of a long prompt by the estimate, and of the service tier that is asked for", () => {
@@ -86,7 +117,7 @@ describe("what a call reserves", () => {
     expect(dearestNano(asked, tokens, { prices: book })).toBe(3_000_000 + 1_800_000);
     const unknown = requestOf({ work: { inputs: 1, serviceTier: "flex" } });
     expect(() => dearestNano(unknown, tokens, { prices: book })).toThrow(GatewayError);
-    expect(isPriced("up/m", { arrivedAt: 1, serviceTier: "flex" }, book)).toBe(false);
+    expect(missingAt(up, unknown, book)).toBe("no price of tiers.flex");
   });
 
   test("is no more input than the models read, each of its own window", () => {
@@ -107,9 +138,8 @@ describe("what a call reserves", () => {
   });
 
   test("counts images that have a price of their own", () => {
-    const request = requestOf({
-      work: { inputs: 1, images: 3 },
-    });
+    const model = modelOf({ kind: "embedding" });
+    const request = requestOf({ model, work: { inputs: 1, images: 3 } });
     const book = bookOf({ "up/m": { input: 0, image: 60 } });
     const input = { inputTokens: 10, outputTokens: 0 };
     expect(dearestNano(request, input, { prices: book })).toBe(3 * 60_000);
@@ -133,8 +163,58 @@ describe("what a call reserves", () => {
     };
     const dear = { input: 9_000_000, output: 0 };
     book.publish([tableOf(plain, 1, 0), tableOf(dear, 2, 5_000)], 0);
-    expect(dearestNano(requestOf({ arrivedAt: 4_999 }), tokens, { prices: book })).toBe(2_250_000);
+    expect(dearestNano(requestOf({ arrivedAt: 4_999 }), tokens, { prices: book })).toBe(2_000_000);
     expect(dearestNano(requestOf({ arrivedAt: 5_000 }), tokens, { prices: book })).toBe(9_000_000);
+  });
+});
+
+describe("a call under a budget uses no target at which its cost may not be known", () => {
+  const { input, output, cache_read, cache_write, cache_write_1h } = plain;
+  const whole = { input, output, cache_read, cache_write, cache_write_1h };
+  const cases: readonly (readonly [
+    missing: string,
+    filled: PromptCache["filled"] | undefined,
+    time: CacheTime,
+    price: Price,
+  ])[] = [
+    ["input", undefined, undefined, { output }],
+    ["output", undefined, undefined, { input }],
+    ["cache_read", "by_provider", undefined, { input, output }],
+    ["cache_read, cache_write", "always", undefined, { input, output }],
+    ["cache_write", "as_asked", "minutes", { input, output, cache_read }],
+    ["cache_write_1h", "as_asked", "hour", { input, output, cache_read, cache_write }],
+    ["output", undefined, undefined, { ...whole, long_prompt: { over_tokens: 9, input } }],
+  ];
+  test.each(cases)("without a price of %s: %s, marked for %s", (missing, filled, time, price) => {
+    const request = cachedRequest(filled && { filled, keepsAnHour: true }, time);
+    const book = bookOf({ "up/m": price });
+    const [target = targetOf("up")] = request.model.targets;
+    expect(missingAt({ target, model: request.model }, request, book)).toBe(
+      `no price of ${missing}`,
+    );
+    const refused = () => dearestNano(request, tokens, { prices: book });
+    expect(refused).toThrow(`has no price of ${missing}, and a budget limits`);
+    const zeros = { input: 0, cache_read: 0, cache_write: 0, cache_write_1h: 0, output: 0 };
+    const free = bookOf({ "up/m": { ...zeros, ...price, long_prompt: undefined } });
+    expect(missingAt({ target, model: request.model }, request, free)).toBeUndefined();
+  });
+
+  test.each([
+    ["as_asked", undefined, { input, output }],
+    ["by_provider", "hour", { input, output, cache_read }],
+    ["as_asked", "minutes", { input, output, cache_read, cache_write }],
+  ] as const)("what it cannot be billed needs no price: %s, %s", (filled, time, price) => {
+    const request = cachedRequest({ filled, keepsAnHour: true }, time);
+    const [target = targetOf("up")] = request.model.targets;
+    expect(missingAt({ target, model: request.model }, request, bookOf({ "up/m": price }))).toBe(
+      undefined,
+    );
+  });
+
+  test("but the error may be retried while the prices of the target are not published", () => {
+    const refused = () =>
+      dearestNano(requestOf(), tokens, { prices: bookOf({ "other/m": plain }) });
+    expect(refused).toThrow("are not known at the moment");
   });
 });
 

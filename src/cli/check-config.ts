@@ -1,6 +1,6 @@
 import { usualConfigPaths } from "../config/environment.ts";
 import { formatProblems, parseConfig } from "../config/load.ts";
-import { unpricedNotice } from "../config/prices/effective-prices.ts";
+import { priceNotices } from "../config/prices/effective-prices.ts";
 import { checkWarnings } from "../config/problems/warnings.ts";
 import { exitCodes } from "../process/program.ts";
 import { UsageError, type Command, type CommandIo } from "./command.ts";
@@ -35,8 +35,7 @@ function checkFile(path: string | undefined, isJson: boolean, io: CommandIo): nu
   const result = parseConfig(readConfigFile(path), { name: path, env });
   const problems = result.ok ? [] : result.problems;
   const warnings = result.ok ? checkWarnings(result.config, io.clock.now()) : [];
-  const unpriced = result.ok ? unpricedNotice(result.config, io.clock.now()) : undefined;
-  const notices = unpriced === undefined ? [] : [unpriced];
+  const notices = result.ok ? priceNotices(result.config, io.clock.now()) : [];
   if (isJson) {
     io.print(JSON.stringify({ ok: result.ok, problems, warnings, notices }));
   } else if (result.ok) {

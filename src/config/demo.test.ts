@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { upstreamOfKind } from "../../test/support/kind-settings.ts";
 import { demoConfigText } from "./demo.ts";
 import { parseConfig } from "./load.ts";
-import { unpricedNotice } from "./prices/effective-prices.ts";
+import { priceNotices } from "./prices/effective-prices.ts";
 import { checkWarnings } from "./problems/warnings.ts";
 
 function readDemo(dataDir: string) {
@@ -61,7 +61,7 @@ test("the demo has no model that had ended when it was written, and allows each 
 });
 
 test("all targets of the demo have a price", () => {
-  expect(unpricedNotice(readDemo("./data"), Date.now())).toBeUndefined();
+  expect(priceNotices(readDemo("./data"), Date.now())).toEqual([]);
 });
 
 test("the demo takes a data directory with characters that YAML and placeholders reserve", () => {

@@ -2,6 +2,14 @@ import type { Price } from "./money/price.ts";
 
 export type ModelKind = "chat" | "embedding";
 
+/** How prompts get into the provider's cache, which decides what they may cost. */
+export interface PromptCache {
+  /** Of requests that mark what to keep, of all, or as the provider likes. */
+  readonly filled: "as_asked" | "always" | "by_provider";
+  /** Whether marks may ask for an hour. */
+  readonly keepsAnHour: boolean;
+}
+
 /** An upstream that serves a model, and its own identifier of the model. */
 export interface Target {
   /** `<upstream>/<identifier>`: unique, used in the ledger and in metrics. */
@@ -14,6 +22,8 @@ export interface Target {
   readonly weight: number;
   /** Pool whose capacity it uses; undefined: only the upstream limits it. */
   readonly pool?: string | undefined;
+  /** Undefined: it has none. */
+  readonly promptCache?: PromptCache | undefined;
   /** The operator's own, from which tables of prices are made; calls find theirs in those. */
   readonly price?: Price | undefined;
   /** Tokens of the provider's quota that a token of output takes. Undefined: one. */

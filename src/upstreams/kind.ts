@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Model, ModelCapabilities, ModelKind } from "../domain/model.ts";
+import type { Model, ModelCapabilities, ModelKind, PromptCache } from "../domain/model.ts";
 import type { SettingProblem } from "../settings/values.ts";
 import type { AdapterServices, UpstreamAdapter } from "./adapter.ts";
 
@@ -34,6 +34,8 @@ export interface UpstreamKind<
   capabilities?(target: WrittenTarget): ModelCapabilities;
   /** Tokens of the provider's quota that a token of output takes. Absent: one. */
   outputQuotaWeight?(target: WrittenTarget): number;
+  /** How prompts of a target's chat model get into a cache; undefined: there is none. */
+  promptCache?(target: WrittenTarget): PromptCache | undefined;
   /** Where a target is served; by default at its upstream. */
   sites?(target: WrittenTarget): readonly TargetSite[];
   /** Builds one or several upstreams from one of the file, for example one for each region. */

@@ -16,7 +16,7 @@ import { until } from "../support/until.ts";
 import { startValkey, valkeyProgram } from "../support/valkey-server.ts";
 
 const reservedNano = hello.max_tokens * nanoPerToken;
-const dear = "price: { input: 0, output: 5000 }";
+const dear = "price: { input: 0, cache_read: 0, output: 5000 }";
 const models = `
   chat-model: { ${facts}, targets: [{ model: simulated-chat, upstream: simulator, ${price} }] }
   dear-model: { ${facts}, targets: [{ model: simulated-dear, upstream: simulator, ${dear} }] }

@@ -18,7 +18,7 @@ const models = `
     kind: chat
     context_window: 200000
     max_output_tokens: 64000
-    targets: [{ model: simulated-chat, upstream: simulator, price: { input: 100, output: 100 } }]`;
+    targets: [{ model: simulated-chat, upstream: simulator, price: { input: 100, cache_read: 0, output: 100 } }]`;
 const hello = {
   model: "chat-model",
   max_completion_tokens: 40,

@@ -8,7 +8,7 @@ import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
 
 const nano = 1_000_000_000;
 /** USD per million tokens of output, so that a call reserves little but its output. */
-const price = "price: { input: 0, output: 1000 }";
+const price = "price: { input: 0, cache_read: 0, output: 1000 }";
 const facts = "kind: chat, context_window: 200000, max_output_tokens: 64000";
 const models = `
   chat-model: { ${facts}, targets: [{ model: simulated-chat, upstream: simulator, ${price} }] }

@@ -73,7 +73,7 @@ test.each(installations)(
       ...(valkey && { limits: `{ store: "${valkey.url}" }` }),
       ledger: `{ flush_interval: 10ms, events: { webhook: { url: "${receiver.url}", secret: ${webhookSecret}, longest_pause: 1s } } }`,
       upstreams: `{ simulator: { kind: openai, base_url: "${simulator.url}" } }`,
-      models: `{ chat-model: { kind: chat, context_window: 200000, max_output_tokens: 64000, targets: [{ model: simulated-chat, upstream: simulator, price: { input: 100, output: 100 } }] } }`,
+      models: `{ chat-model: { kind: chat, context_window: 200000, max_output_tokens: 64000, targets: [{ model: simulated-chat, upstream: simulator, price: { input: 100, cache_read: 0, output: 100 } }] } }`,
     };
     const url = await postgres?.createDatabase();
     await using gateway = await startFaultProcess(sections, undefined, url);

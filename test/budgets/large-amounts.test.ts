@@ -11,7 +11,7 @@ const costNano = 899_999_979_930_001;
 const most = 9_000_000;
 
 function sections(upstream: ScriptedUpstream) {
-  const price = `price: { input: 0.001, output: "${usdPerMillion}" }`;
+  const price = `price: { input: 0.001, cache_read: 0, output: "${usdPerMillion}" }`;
   return {
     upstreams: `{ scripted: { kind: openai, base_url: "${upstream.url}" } }`,
     models: `

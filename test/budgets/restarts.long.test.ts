@@ -27,7 +27,7 @@ test.each([
     await using valkey = store === "Valkey" ? await startValkey() : undefined;
     await using simulator = startSimulator({ tokensPerSecond: 400 });
     const target =
-      "{ model: simulated-chat, upstream: simulator, price: { input: 100, output: 100 } }";
+      "{ model: simulated-chat, upstream: simulator, price: { input: 100, cache_read: 0, output: 100 } }";
     const gateway = await startFaultProcess(
       {
         processes: String(processes),

@@ -19,7 +19,10 @@ const canary = canaries[0] ?? "";
 const facts = { kind: "chat", context_window: 200_000, max_output_tokens: 4_000 };
 const target = { upstream: "simulator", model: "simulated-priced" };
 const models = {
-  priced: { ...facts, targets: [{ ...target, price: { input: 2000, output: 10_000 } }] },
+  priced: {
+    ...facts,
+    targets: [{ ...target, price: { input: 2000, cache_read: 0, output: 10_000 } }],
+  },
   unpriced: { ...facts, targets: [{ upstream: "simulator", model: "simulated-unpriced" }] },
 };
 

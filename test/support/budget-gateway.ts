@@ -7,7 +7,7 @@ import { until } from "./until.ts";
 
 export const nano = 1_000_000_000;
 /** Output alone has a price, of a thousandth of a dollar each token. */
-export const price = "price: { input: 0, output: 1000 }";
+export const price = "price: { input: 0, cache_read: 0, output: 1000 }";
 export const nanoPerToken = 1_000_000;
 export const facts = "kind: chat, context_window: 200000, max_output_tokens: 64000";
 

@@ -3,7 +3,7 @@ import { readMetrics, type PageMetric } from "./metrics-page.ts";
 
 const models = `
   sound: { kind: chat, context_window: 200000, targets: [
-    { model: sound, upstream: simulator, price: { input: 1, output: 2 } }] }
+    { model: sound, upstream: simulator, price: { input: 1, cache_read: 0, output: 2 } }] }
   failing: { kind: chat, context_window: 200000, targets: [
     { model: fault-error-500, upstream: simulator, priority: 1 },
     { model: spare, upstream: simulator, priority: 2 } ] }

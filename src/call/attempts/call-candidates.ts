@@ -13,7 +13,7 @@ import {
   listCandidates,
   type TargetGroup,
 } from "../../routing/candidates.ts";
-import { isPriced, type PricedWork } from "../../admission/reserve-money.ts";
+import { missingAt, type PricedWork } from "../../admission/reserve-money.ts";
 import type { InputSize, OutputExpectation } from "../../admission/estimate/estimate.ts";
 import type { Attempt, AttemptContext } from "./attempt.ts";
 
@@ -151,9 +151,9 @@ function pricedOf(
   const isKnown = ({ target, model }: FoundTarget): boolean => {
     const isOwn = target.pool === call.caller.key.provisionedPool;
     if (budgeted === undefined || (isOwn && capacityClass === "provisioned")) return true;
-    const isKnownPrice = isPriced(target.id, budgeted, services.prices);
-    if (isKnownPrice && !budgeted.isOfPool) return true;
-    const why = isKnownPrice ? "a budget has no room for it" : "no price, and under a budget";
+    const missing = missingAt({ target, model }, budgeted.request, services.prices);
+    if (missing === undefined && !budgeted.isOfPool) return true;
+    const why = missing ? `${missing}, and under a budget` : "a budget has no room for it";
     leftOut.push({ target: target.id, model: model.alias, why });
     return false;
   };

@@ -44,6 +44,7 @@ import {
 } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import type { CallServices } from "../services.ts";
+import type { CacheTime } from "../../domain/money/billed-classes.ts";
 import type { CallWork, CountContext } from "../attempts/call-candidates.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 
@@ -193,8 +194,8 @@ class ChatWork<Answer> implements CallWork<Answer> {
     return this.#request.options.serviceTier;
   }
 
-  isKeptAnHour(): boolean {
-    return isKeptAnHour(this.#request);
+  cacheTime(): CacheTime {
+    return cacheTimeOf(this.#request);
   }
 
   get isTagged(): boolean {
@@ -252,12 +253,23 @@ class ChatWork<Answer> implements CallWork<Answer> {
   }
 }
 
-/** Whether a mark asks the provider to keep a part of the prompt for an hour. */
-function isKeptAnHour({ turns, tools }: Conversation): boolean {
-  const isMarked = ({ cacheMark }: Pick<Turn, "cacheMark">): boolean => cacheMark?.ttl === "1h";
-  const isIn = (block: Block): boolean =>
-    isMarked(block) || (block.type === "tool-result" && block.content.some(isIn));
-  return tools.some(isMarked) || turns.some((turn) => isMarked(turn) || turn.blocks.some(isIn));
+/** The longest time for which a mark asks the provider to keep a part of the prompt. */
+function cacheTimeOf({ turns, tools }: Conversation): CacheTime {
+  let longest: CacheTime;
+  const look = ({ cacheMark }: Pick<Turn, "cacheMark">): void => {
+    if (cacheMark?.ttl === "1h") longest = "hour";
+    else if (cacheMark !== undefined) longest ??= "minutes";
+  };
+  const lookIn = (block: Block): void => {
+    look(block);
+    if (block.type === "tool-result") for (const each of block.content) lookIn(each);
+  };
+  for (const tool of tools) look(tool);
+  for (const turn of turns) {
+    look(turn);
+    for (const block of turn.blocks) lookIn(block);
+  }
+  return longest;
 }
 
 function withHiddenNames(request: Conversation, attempt: Attempt): Conversation {

@@ -4,7 +4,7 @@ import { demoDataDir } from "../../config/demo.ts";
 import { usualConfigPaths } from "../../config/environment.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
 import type { Config } from "../../config/config.ts";
-import { unpricedNotice } from "../../config/prices/effective-prices.ts";
+import { priceNotices } from "../../config/prices/effective-prices.ts";
 import { checkWarnings } from "../../config/problems/warnings.ts";
 import { exitCodes } from "../../process/program.ts";
 import { CommandError, type Command, type CommandIo } from "../command.ts";
@@ -120,8 +120,9 @@ function checkConfiguration(path: string, io: CommandIo): readonly Finding[] {
       return lines.map((text) => failed(text, fix));
     }
     const warnings = checkWarnings(result.config, io.clock.now());
-    const unpriced = unpricedNotice(result.config, io.clock.now());
-    const notices = unpriced === undefined ? [] : [findingsOn("prices").note(unpriced)];
+    const notices = priceNotices(result.config, io.clock.now()).map((text) =>
+      findingsOn("prices").note(text),
+    );
     return [ok(`${path} is good`), ...warnings.map((text) => warning(text)), ...notices];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;

@@ -1,4 +1,5 @@
-import type { Target } from "../../domain/model.ts";
+import type { ModelKind, Target } from "../../domain/model.ts";
+import { missingPrices } from "../../domain/money/billed-classes.ts";
 import type { PricesWanted, TargetPrice } from "../../domain/money/price.ts";
 import { isSameValue } from "../../domain/json-object.ts";
 import type { ListedModel } from "../../upstreams/kind.ts";
@@ -24,21 +25,46 @@ export function effectivePrices(config: PricedConfig, at: number): PricesWanted 
   return found;
 }
 
-/** A notice about targets whose calls have no cost; undefined: there are none. */
-export function unpricedNotice(config: PricedConfig, at: number): string | undefined {
+/**
+ * Notices about targets whose calls have no cost, or may have none because their price lacks a class of
+ * tokens.
+ */
+export function priceNotices(config: PricedConfig, at: number): readonly string[] {
   const prices = effectivePrices(config, at);
-  const unpriced = [...prices].flatMap(([id, price]) => (price === undefined ? [id] : []));
-  if (unpriced.length === 0) return undefined;
-  return (
-    `not priced: ${unpriced.join(", ")}; their calls have no cost, and keys under a budget that ` +
-    "refuses cannot use them. Set `price` at the target, or add to `prices`"
-  );
+  const unpriced: string[] = [];
+  const partly: string[] = [];
+  for (const [target, kind] of kindsOf(config)) {
+    const price = prices.get(target.id)?.price;
+    const plain = { tier: undefined, cacheTime: undefined, hasOutput: kind === "chat" };
+    const missing = price === undefined ? [] : missingPrices(price, target.promptCache, plain);
+    if (price === undefined) unpriced.push(target.id);
+    else if (missing.length > 0) partly.push(`${target.id} (${missing.join(", ")})`);
+  }
+  const notices = [
+    [unpriced, "their calls have no cost"],
+    [partly, "calls that are billed for that have no cost"],
+  ] as const;
+  return notices.flatMap(([targets, what]) => {
+    if (targets.length === 0) return [];
+    const how = "Set `price` at the target, or add to `prices`: 0 for what costs nothing";
+    const under = "keys under a budget that refuses cannot use them";
+    return [`not priced: ${targets.join(", ")}; ${what}, and ${under}. ${how}`];
+  });
 }
 
-export function targetsOf({ environments }: Pick<Config, "environments">): readonly Target[] {
-  const models = environments.flatMap((environment) => [...environment.models.values()]);
-  const targets = models.flatMap((model) => model.targets);
-  return [...new Map(targets.map((target) => [target.id, target])).values()];
+/** Each target once, with the kind of its model. */
+function kindsOf({ environments }: Pick<Config, "environments">): ReadonlyMap<Target, ModelKind> {
+  const byId = new Map<string, readonly [Target, ModelKind]>();
+  for (const environment of environments) {
+    for (const { kind, targets } of environment.models.values()) {
+      for (const target of targets) byId.set(target.id, [target, kind]);
+    }
+  }
+  return new Map(byId.values());
+}
+
+export function targetsOf(config: Pick<Config, "environments">): readonly Target[] {
+  return [...kindsOf(config).keys()];
 }
 
 interface Lists {

@@ -202,7 +202,9 @@ export function buildModel(
     kind: model.kind,
     created: model.created,
     contextWindow: model.context_window,
-    targets: model.targets.flatMap((target) => buildTargets(target, environment, sources)),
+    targets: model.targets.flatMap((target) =>
+      buildTargets(target, { environment, kindOfModel: model.kind }, sources),
+    ),
     timeouts: {
       firstByteMs: model.timeouts.first_byte,
       idleMs: model.timeouts.idle,
@@ -258,7 +260,7 @@ function buildKindOfModel(
 /** The kind's own sections are left out: the settings of the upstream contain them. */
 function buildTargets(
   { upstream: name, model: identifier, priority, weight, pool, price, sections }: TargetFile,
-  environment: string,
+  { environment, kindOfModel }: { readonly environment: string; readonly kindOfModel: ModelKind },
   { upstreams, kinds }: ModelSources,
 ): readonly Target[] {
   const configured = upstreams[name];
@@ -268,11 +270,13 @@ function buildTargets(
   const target = { model: identifier, upstream, section: sections[kind.name] };
   const sites = sitesOf(kind, target);
   const outputQuotaWeight = kind.outputQuotaWeight?.(target);
+  const promptCache = kindOfModel === "chat" ? kind.promptCache?.(target) : undefined;
   return sites.map(({ upstream: at, turn, ...site }) => {
     const model = site.modelFor[environment] ?? site.model;
     // Computed in hundredths, because a sum of fractions is not exact.
     const preference = { priority: (priority * 100 + turn) / 100, weight, pool };
-    return { id: `${at}/${model}`, upstream: at, model, ...preference, price, outputQuotaWeight };
+    const facts = { price, promptCache, outputQuotaWeight };
+    return { id: `${at}/${model}`, upstream: at, model, ...preference, ...facts };
   });
 }
 

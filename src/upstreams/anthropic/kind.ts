@@ -27,6 +27,7 @@ export const anthropicKind: UpstreamKind<typeof fields, typeof targetSections, A
       const { tools, images, documents, reasoning, jsonSchema } = capabilitiesOf(family);
       return { tools, images, documents, reasoning: reasoning !== "none", json_schema: jsonSchema };
     },
+    promptCache: () => ({ filled: "as_asked", keepsAnHour: true }),
     build: buildUpstream,
     createAdapter: createAnthropicAdapter,
     listedAs: ({ baseUrl }, model) => listedAtUrl(baseUrl, model),

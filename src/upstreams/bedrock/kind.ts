@@ -7,6 +7,7 @@ import { contradictions, fields } from "./config/fields.ts";
 import { outlineOf, sitesIn } from "./config/sites.ts";
 import { targetProblems } from "./config/target-problems.ts";
 import { targetSections } from "./config/target-sections.ts";
+import { usualApi } from "./models/apis.ts";
 import { namedModelOf } from "./models/facts.ts";
 import { doubtfulModels, endingModels } from "./models/model-warnings.ts";
 import { listedAtBedrock } from "../shared/listed-model.ts";
@@ -34,6 +35,16 @@ export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, Bed
     };
   },
   outputQuotaWeight: (written) => knownOf(written).outputQuotaWeight ?? 1,
+  promptCache(written) {
+    const { promptCaching = false, promptCacheHour = false } = knownOf(written);
+    const section = objectOf(written.section);
+    const api = section?.["api"] ?? usualApi(written.model, outlineOf(written).service);
+    if (api === "messages") return { filled: "as_asked", keepsAnHour: true };
+    if (api !== "converse") return { filled: "by_provider", keepsAnHour: false };
+    if (!promptCaching) return undefined;
+    const isAutomatic = section?.["prompt_cache"] === "auto";
+    return { filled: isAutomatic ? "always" : "as_asked", keepsAnHour: promptCacheHour };
+  },
   sites(written) {
     const { target, upstreams } = outlineOf(written);
     return sitesIn(target, upstreams);

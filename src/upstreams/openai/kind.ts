@@ -1,3 +1,4 @@
+import { objectOf } from "../../domain/json-fields.ts";
 import type { UpstreamKind } from "../kind.ts";
 import { listedAtUrl } from "../shared/listed-model.ts";
 import { createOpenAiAdapter, type TargetedSettings } from "./adapter.ts";
@@ -18,6 +19,13 @@ export const openaiKind: UpstreamKind<typeof fields, typeof targetSections, Targ
   idleConnections: "4s",
   contradictions,
   targetSections,
+  promptCache({ upstream }) {
+    const forwarded = objectOf(upstream.fields)?.["forward_fields"];
+    const takesMarks = Array.isArray(forwarded) && forwarded.includes("cache_control");
+    return takesMarks
+      ? { filled: "always", keepsAnHour: true }
+      : { filled: "by_provider", keepsAnHour: false };
+  },
   build: ({ name, fields: written, targets }) => [
     { name, settings: { ...buildSettings(written), responses: responsesTargets(targets) } },
   ],
