@@ -15,6 +15,10 @@ const models = `
   failing-model: { ${facts}, targets: [{ model: fault-error-500, upstream: simulator, ${price} }] }
   stalling-model: { ${facts}, targets: [{ model: fault-stall-mid, upstream: simulator, ${price} }] }
   unpriced-model: { ${facts}, targets: [{ model: fault-echo, upstream: simulator }] }
+  cache-model:
+    ${facts.replaceAll(", ", "\n    ")}
+    targets:
+      - { model: simulated-cache, upstream: simulator, price: { input: 0, output: 1000 } }
   half-priced-model:
     ${facts.replaceAll(", ", "\n    ")}
     targets:
@@ -208,6 +212,26 @@ describe("a model without a price", () => {
     expect(await refused.json()).toMatchObject({
       error: { code: "model_not_priced", type: "invalid_request_error", param: "model" },
     });
+  });
+
+  test("nor is one without a price of what any request may be billed, and the error names it", async () => {
+    await using gateway = await startGateway({ sections: { models } });
+    const { id } = await keyOf(gateway);
+    await create(gateway, { key_id: id, ...budgetOf(100) });
+    const refused = await gateway.post("/v1/chat/completions", { ...hello, model: "cache-model" });
+    expect(refused.status).toBe(403);
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: "model_not_priced",
+        message: expect.stringContaining("`cache-model` has no price of cache_read, and a budget"),
+      },
+    });
+    const complete = models.replace(
+      "input: 0, output: 1000",
+      "input: 0, cache_read: 0, output: 1000",
+    );
+    await gateway.reconfigure({ models: complete });
+    await until(async () => (await statusOf(gateway, { ...hello, model: "cache-model" })) !== 403);
   });
 
   test("leaves a call to the target that has one", async () => {
