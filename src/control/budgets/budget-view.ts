@@ -56,13 +56,17 @@ function viewState({ limitNano }: Pick<Budget, "limitNano">, { spend, period, no
   };
 }
 
+const dayMs = 86_400_000;
 /** A total that lasts longer at its pace has no end that matters. */
-const longestMs = 10 * 365 * 86_400_000;
+const longestMs = 10 * 365 * dayMs;
+/** Of the period, or a day: the pace of a shorter time says nothing. */
+const leastElapsed = 0.05;
 
 function runsOutAt(limitNano: number, { spend, period, now }: BudgetNow): number | undefined {
   const { spentNano } = spend;
   const elapsedMs = now - period.startsAt;
-  if (spentNano === 0 || spentNano >= limitNano || elapsedMs <= 0) return undefined;
+  const leastMs = Math.min(dayMs, leastElapsed * (period.endsAt - period.startsAt));
+  if (spentNano === 0 || spentNano >= limitNano || elapsedMs < leastMs) return undefined;
   const at = Math.floor(period.startsAt + (elapsedMs / spentNano) * limitNano);
   return at < Math.min(period.endsAt, now + longestMs) ? at : undefined;
 }

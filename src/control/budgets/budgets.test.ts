@@ -146,6 +146,25 @@ describe("budgets", () => {
     });
   });
 
+  test("the pace of less than a day and 5 % of the period says nothing", async () => {
+    const hour = 3_600_000;
+    const paceOf = async (period: string, afterMs: number) => {
+      const start = admin.clock.now();
+      const { id } = await create(monthly({ period, limit_usd: "50" }));
+      await spend(id, 10 * usd);
+      admin.clock.advance(afterMs);
+      const { state } = await admin.run(budgetSchema, "getBudget", { id });
+      admin.clock.jumpWall(start - admin.clock.now());
+      return state.runs_out_at;
+    };
+    expect(await paceOf("total", 23 * hour)).toBeNull();
+    expect(await paceOf("total", 24 * hour)).not.toBeNull();
+    // 0:00 of the next day.
+    admin.clock.advance(12 * hour);
+    expect(await paceOf("day", 1.1 * hour)).toBeNull();
+    expect(await paceOf("day", 1.2 * hour)).not.toBeNull();
+  });
+
   test("mistakes are refused with what to change", async () => {
     const zone =
       "Invalid value for 'time_zone': use an IANA name such as `Europe/Berlin` or `UTC`.";

@@ -58,7 +58,7 @@ const budgetStateSchema = z
       .nullable()
       .describe(
         "When the limit is reached if spending goes on as in this period so far. Null: not in this " +
-          "period, or it is reached already.",
+          "period, it is reached already, or neither a day nor 5 % of the period has passed.",
       ),
     unpriced_calls: z.int().describe("Calls whose cost is not known: more is spent than is told."),
   })
