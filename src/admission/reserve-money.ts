@@ -3,12 +3,7 @@ import { type Caller, type Key, mayUseModel } from "../domain/keys/key.ts";
 import type { Environment, Model, Target } from "../domain/model.ts";
 import type { BudgetScope, Charge } from "../domain/money/budget.ts";
 import type { Calendar } from "../domain/money/calendar.ts";
-import {
-  type BilledRequest,
-  type CacheTime,
-  inputClasses,
-  missingPrices,
-} from "../domain/money/billed-classes.ts";
+import { type CacheTime, inputClasses, missingPrices } from "../domain/money/billed-classes.ts";
 import { provisionedTier, ratesOf } from "../domain/money/cost.ts";
 import type { PriceBook } from "../domain/money/price.ts";
 import { askedTier } from "../domain/money/service-tier.ts";
@@ -105,21 +100,14 @@ export function dearestNano(
   { prices, ownPool }: { readonly prices: PriceBook; readonly ownPool?: string | undefined },
 ): number {
   const { call, model } = request;
-  const billed = billedRequest(request);
   let dearest: number | undefined;
   const unpriced: Unpriced[] = [];
   const look = (of: Model): void => {
     for (const target of of.targets) {
       const isProvisioned = ownPool !== undefined && target.pool === ownPool;
-      const missing = isProvisioned ? undefined : missingAt({ target, model: of }, request, prices);
-      if (missing !== undefined) unpriced.push({ target: target.id, missing });
-      else {
-        const nano = nanoAt(
-          { target, model: of },
-          { request, billed, tokens, prices, isProvisioned },
-        );
-        dearest = Math.max(dearest ?? 0, nano);
-      }
+      const cost = mostAt({ target, model: of }, request, { tokens, prices, isProvisioned });
+      if (typeof cost === "number") dearest = Math.max(dearest ?? 0, cost);
+      else unpriced.push({ target: target.id, missing: cost });
     }
   };
   look(model);
@@ -138,21 +126,14 @@ export function provisionedNano(
   tokens: ReservedTokens,
   prices: PriceBook,
 ): number {
-  const { caller } = request.call;
-  const { model } = request;
-  const billed = billedRequest(request);
+  const { call, model } = request;
   let dearest = 0;
   for (const target of model.targets) {
-    if (target.pool !== caller.key.provisionedPool) continue;
-    const pricing = { request, billed, tokens, prices, isProvisioned: true };
-    dearest = Math.max(dearest, nanoAt({ target, model }, pricing));
+    if (target.pool !== call.caller.key.provisionedPool) continue;
+    const cost = mostAt({ target, model }, request, { tokens, prices, isProvisioned: true });
+    dearest = Math.max(dearest, Number(cost));
   }
   return dearest;
-}
-
-interface ModelTarget {
-  readonly target: Target;
-  readonly model: Model;
 }
 
 /**
@@ -160,47 +141,48 @@ interface ModelTarget {
  * only those at which its cost will be known. Undefined: nothing.
  */
 export function missingAt(
-  { target, model }: ModelTarget,
+  at: ModelTarget,
   request: MoneyRequest,
   prices: PriceBook,
 ): string | undefined {
-  const price = prices.find(target.id, request.arrivedAt)?.price;
-  if (price === undefined) return "no price";
-  const hasOutput = model.kind === "chat";
-  const missing = missingPrices(price, target.promptCache, {
-    ...billedRequest(request),
-    hasOutput,
-  });
-  return missing.length === 0 ? undefined : `no price of ${missing.join(", ")}`;
+  const tokens = { inputTokens: 0, outputTokens: 0 };
+  const cost = mostAt(at, request, { tokens, prices, isProvisioned: false });
+  return typeof cost === "string" ? cost : undefined;
 }
 
-type Billed = Omit<BilledRequest, "hasOutput">;
-
-function billedRequest({ work }: MoneyRequest): Billed {
-  return { tier: askedTier(work.serviceTier), cacheTime: work.cacheTime?.() };
+interface ModelTarget {
+  readonly target: Target;
+  readonly model: Model;
 }
 
 interface Pricing {
-  readonly request: MoneyRequest;
-  readonly billed: Billed;
   readonly tokens: ReservedTokens;
   readonly prices: PriceBook;
   readonly isProvisioned: boolean;
 }
 
-/** A model reads no more than its window of each input, and no more is billed: see `boundsOf`. */
-function nanoAt({ target, model }: ModelTarget, pricing: Pricing): number {
-  const { request, billed, tokens, prices, isProvisioned } = pricing;
-  const { work } = request;
-  const price = prices.find(target.id, request.arrivedAt)?.price;
-  if (price === undefined) return 0;
+/**
+ * The most that so many tokens cost, or what has no price. A model reads no more than its window of
+ * each input, and no more is billed: see `boundsOf`.
+ */
+function mostAt(
+  { target, model }: ModelTarget,
+  { work, arrivedAt }: MoneyRequest,
+  { tokens, prices, isProvisioned }: Pricing,
+): number | string {
+  const price = prices.find(target.id, arrivedAt)?.price;
+  if (price === undefined) return isProvisioned ? 0 : "no price";
+  const hasOutput = model.kind === "chat";
+  const asked = { tier: askedTier(work.serviceTier), cacheTime: work.cacheTime?.(), hasOutput };
+  const missing = isProvisioned ? [] : missingPrices(price, target.promptCache, asked);
+  if (missing.length > 0) return `no price of ${missing.join(", ")}`;
   const inputTokens = Math.min(tokens.inputTokens, model.contextWindow * work.inputs);
   let pico = 0;
   // The provider may serve it in the standard tier instead.
-  for (const tier of isProvisioned ? [provisionedTier] : [billed.tier, undefined]) {
+  for (const tier of isProvisioned ? [provisionedTier] : [asked.tier, undefined]) {
     const rates = ratesOf(inputTokens, price, tier) ?? {};
     let ofInput = 0;
-    for (const name of inputClasses(target.promptCache, billed, rates)) {
+    for (const name of inputClasses(target.promptCache, asked, rates)) {
       ofInput = Math.max(ofInput, rates[name] ?? 0);
     }
     pico = Math.max(pico, inputTokens * ofInput + tokens.outputTokens * (rates.output ?? 0));
