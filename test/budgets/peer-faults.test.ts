@@ -4,7 +4,7 @@ import { BudgetGateway, facts, hello, nanoOf, price, usdOf } from "../support/bu
 import { ShiftedClock } from "../support/shifted-clock.ts";
 import { until } from "../support/until.ts";
 
-const free = "price: { input: 0, output: 0 }";
+const free = "price: { input: 0, cache_read: 0, output: 0 }";
 const models = `
   chat-model: { ${facts}, targets: [{ model: simulated-chat, upstream: simulator, ${price} }] }
   other-model: { ${facts}, targets: [{ model: simulated-other, upstream: simulator, ${price} }] }
