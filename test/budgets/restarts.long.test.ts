@@ -5,6 +5,7 @@ import { budgetSchema } from "../../src/control/contract.ts";
 import { startSimulator } from "../../simulator/simulator.ts";
 import { type FaultProcess, startFaultProcess } from "../support/fault-process.ts";
 import { runSluice } from "../support/sluice-process.ts";
+import { storedBudgets } from "../support/stored-budgets.ts";
 import { until } from "../support/until.ts";
 import { startValkey, valkeyProgram, type ValkeyServer } from "../support/valkey-server.ts";
 
@@ -160,27 +161,12 @@ class Load {
 
 /** What is spent is the sum of the rows, and close to the limit, and never above it. */
 async function check(gateway: FaultProcess, load: Load): Promise<void> {
-  const { connection, spend, control, reports } = gateway.openStores();
-  await using _ = connection;
-  const told = await spend.since(0, 0);
-  const rows = new Map<string, number>();
-  let after: string | undefined;
-  do {
-    const filter = { since: 0, until: Number.MAX_SAFE_INTEGER };
-    const page = await reports.calls(filter, { limit: 500, after });
-    for (const { accountId, costNano = 0 } of page.items) {
-      rows.set(accountId, (rows.get(accountId) ?? 0) + costNano);
-    }
-    after = page.next;
-  } while (after !== undefined);
-  expect(told.spend).toHaveLength(accounts.length);
-  for (const { budgetId, byProcess } of told.spend) {
-    const budget = await control.read(({ budgets }) => budgets.get(budgetId));
-    const spent = Object.values(byProcess).reduce((sum, nano) => sum + nano, 0);
-    const { accountId = "", limitNano = 0 } = budget ?? {};
-    expect(spent).toBe(rows.get(accountId) ?? 0);
-    expect(spent).toBeLessThanOrEqual(limitNano);
-    expect(spent).toBeGreaterThan(limitNano / 2);
+  const budgets = await storedBudgets(gateway);
+  expect(budgets).toHaveLength(accounts.length);
+  for (const { spentNano, rowsNano, limitNano } of budgets) {
+    expect(spentNano).toBe(rowsNano);
+    expect(spentNano).toBeLessThanOrEqual(limitNano);
+    expect(spentNano).toBeGreaterThan(limitNano / 2);
   }
   expect(load.served).toBeGreaterThan(100);
 }

@@ -1,0 +1,35 @@
+import type { FaultProcess } from "./fault-process.ts";
+
+/** A budget of an account, as its database has it. */
+export interface StoredBudget {
+  readonly accountId: string;
+  readonly limitNano: number;
+  /** Over all periods and processes. */
+  readonly spentNano: number;
+  /** What the calls of the account cost. */
+  readonly rowsNano: number;
+}
+
+/** The budgets in the database, of which something is spent. */
+export async function storedBudgets(gateway: FaultProcess): Promise<readonly StoredBudget[]> {
+  const { connection, spend, control, reports } = gateway.openStores();
+  await using _ = connection;
+  const rows = new Map<string, number>();
+  let after: string | undefined;
+  do {
+    const filter = { since: 0, until: Number.MAX_SAFE_INTEGER };
+    const page = await reports.calls(filter, { limit: 500, after });
+    for (const { accountId, costNano = 0 } of page.items) {
+      rows.set(accountId, (rows.get(accountId) ?? 0) + costNano);
+    }
+    after = page.next;
+  } while (after !== undefined);
+  const found: StoredBudget[] = [];
+  for (const { budgetId, byProcess } of (await spend.since(0, 0)).spend) {
+    const budget = await control.read(({ budgets }) => budgets.get(budgetId));
+    const spentNano = Object.values(byProcess).reduce((sum, nano) => sum + nano, 0);
+    const { accountId = "", limitNano = 0 } = budget ?? {};
+    found.push({ accountId, limitNano, spentNano, rowsNano: rows.get(accountId) ?? 0 });
+  }
+  return found;
+}
