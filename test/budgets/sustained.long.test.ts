@@ -38,7 +38,7 @@ testWhere(
     await using valkey = await startValkey();
     await using simulator = startSimulator({ tokensPerSecond: 400 });
     const target =
-      "{ model: simulated-chat, upstream: simulator, price: { input: 100, output: 100 } }";
+      "{ model: simulated-chat, upstream: simulator, price: { input: 100, cache_read: 0, output: 100 } }";
     const sections = {
       processes: String(processes),
       http: "{ idle_timeout: 2s }",
