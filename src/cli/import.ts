@@ -1,3 +1,4 @@
+import { dirname, join } from "node:path";
 import { Argument } from "commander";
 import { convertLiteLlm } from "../config/litellm/convert-litellm.ts";
 import { type ConfigProblem, formatProblems, parseConfig } from "../config/load.ts";
@@ -16,8 +17,8 @@ export const importCommand: Command = (made, { io, action }) => {
     .usage("litellm FILE > sluice.yaml")
     .description(
       "Converts the configuration of a LiteLLM proxy and prints it as a configuration of Sluice: " +
-        "models, their targets with credentials and order, and fallbacks. Settings without a " +
-        "counterpart are listed at the top of the result and on standard error. Keys, users and " +
+        "models, their targets with credentials and order, fallbacks and timeouts. What differs is " +
+        "listed at the top of the result and on standard error, with advice. Keys, users and " +
         "budgets are in LiteLLM's database and are not converted.",
     )
     .addArgument(new Argument("<source>", "The other gateway.").choices(["litellm"]))
@@ -27,14 +28,18 @@ export const importCommand: Command = (made, { io, action }) => {
 };
 
 function importLiteLlm(path: string, io: CommandIo): number {
-  // LiteLLM's files share settings in this way.
-  const yaml = parseYaml(readTextFile(path), { merge: true });
-  if (!yaml.ok) throw new CommandError(formatProblems(path, yaml.problems));
-  const { value } = yaml.tree;
+  const value = readTree(path);
   if (!Object.hasOwn(value, "model_list")) {
-    throw new CommandError(`${path}: is not a LiteLLM configuration: it has no model_list`);
+    throw new CommandError(
+      `${path}: it has no model_list, so it is no configuration of LiteLLM, or its models are in ` +
+        "LiteLLM's database, which is not read",
+    );
   }
-  const { file, notes } = convertLiteLlm(value);
+  const { file, notes, hasModels } = convertLiteLlm(value);
+  if (!hasModels) {
+    for (const note of notes) io.report(note);
+    throw new CommandError(`${path}: none of its deployments can be carried over`);
+  }
   const text = writeYaml(file, ["Converted from LiteLLM's configuration.", ...notes]);
   io.print(text.trimEnd());
   for (const note of notes) io.report(note);
@@ -42,6 +47,25 @@ function importLiteLlm(path: string, io: CommandIo): number {
   if (problems.length === 0) return exitCodes.ok;
   io.report(formatProblems("the result", problems));
   return exitCodes.failed;
+}
+
+/** The file with those that it includes: lists follow each other, other values replace earlier ones. */
+function readTree(path: string, from: readonly string[] = []): JsonObject {
+  if (from.includes(path)) throw new CommandError(`${path}: includes itself`);
+  // LiteLLM's files share settings in this way.
+  const yaml = parseYaml(readTextFile(path), { merge: true });
+  if (!yaml.ok) throw new CommandError(formatProblems(path, yaml.problems));
+  const { include, ...own } = yaml.tree.value;
+  let tree: JsonObject = own;
+  for (const name of Array.isArray(include) ? include : []) {
+    const included = readTree(join(dirname(path), String(name)), [...from, path]);
+    for (const [key, value] of Object.entries(included)) {
+      const before = tree[key];
+      const areLists = Array.isArray(before) && Array.isArray(value);
+      tree = { ...tree, [key]: areLists ? [before, value].flat() : value };
+    }
+  }
+  return tree;
 }
 
 /** Problems of the result, but not of values with variables, which are set where the gateway runs. */

@@ -36,13 +36,13 @@ model_list:
   - model_name: "openai/*"
     litellm_params: { model: openai/* }
   - model_name: odd
-    litellm_params: { model: cohere/command }
+    litellm_params: { model: sagemaker/command }
 litellm_settings:
   drop_params: true
-  fallbacks: [{ chat: [small, nobody] }]
+  fallbacks: [{ chat: [nobody] }]
 router_settings:
   routing_strategy: least-busy
-  fallbacks: [{ small: [spare] }, { chat: [spare] }, { vectors: [chat] }]
+  fallbacks: [{ small: [spare] }, { chat: [small, nobody] }, { vectors: [chat] }]
 general_settings: { master_key: sk-1234 }
 environment_variables: { A: b }
 `;
@@ -74,7 +74,7 @@ test("models, targets, credentials and fallbacks are carried over, and the resul
       "chat",
       "chat",
       200_000,
-      `bedrock-us-west-2/us.${claude} 1 60, bedrock-eu-west-1/eu.${claude} 2 30`,
+      `bedrock-us-west-2/us.${claude} 2 1, bedrock-eu-west-1/eu.${claude} 1 1`,
       "small spare",
     ],
     ["small", "chat", 128_000, "openai/tiny 1 1", "spare"],
@@ -90,18 +90,19 @@ test("models, targets, credentials and fallbacks are carried over, and the resul
 
 test("each setting without a counterpart is named, in the result too", async () => {
   const { output, notes } = await convert(proxy);
+  const wildcard =
+    "Left out, a wildcard; name each model that callers use: model_list[7] (openai/*).";
   const told = [
-    "model_list[0].litellm_params.max_retries is not carried over.",
-    "model_list[0].model_info.input_cost_per_token is not carried over.",
-    "context_window of small is a guess (128000): LiteLLM's file does not have it, so look it up.",
-    "upstreams.openai has a secret in the file: better put it in a variable.",
-    "model_list[7] (openai/*) is left out: a wildcard, or a provider that needs its api_base here.",
-    "model_list[8] (odd) is left out: a wildcard, or a provider that needs its api_base here.",
-    "The fallback chat -> nobody is left out: both must be chat models.",
-    "The fallback vectors -> chat is left out: both must be chat models.",
-    "router_settings.routing_strategy is not carried over.",
-    "general_settings.master_key is not carried over.",
-    "environment_variables is not carried over.",
+    "litellm_params.max_retries is not carried over; `routing.attempts` is for all models: chat.",
+    "context_window is a guess: LiteLLM's file does not have it, so look it up: small (128000), " +
+      "spare (128000), local (128000), sky (128000).",
+    "A secret is in the file; better put it in a variable: upstreams.openai, upstreams.hosted-vllm.",
+    wildcard,
+    "Fallbacks are left out, since nobody is no model of this file: chat -> nobody, vectors -> nobody.",
+    "litellm_settings.fallbacks are not read, since router_settings has its own.",
+    "router_settings.routing_strategy is not carried over; calls are shared by weight among targets of one " +
+      "priority; failing and throttled ones get none.",
+    "environment_variables is not carried over; set them where Sluice runs.",
     "docs/coming-from.md says what Sluice has instead.",
   ];
   for (const note of told) {
@@ -122,15 +123,15 @@ model_list:
   - { model_name: chat, litellm_params: { model: openai/e, api_base: "http://10.0.0.1/v1" }, model_info: { mode: Embedding } }
 `);
   expect(exitCode).toBe(0);
-  const why = (mode: string): string =>
-    `its mode is ${mode}, and Sluice serves chat and embeddings.`;
+  const why = (mode: string, place: string): string =>
+    `Left out, its mode is ${mode}, and Sluice serves chat and embeddings: ${place}.`;
   for (const note of [
-    `model_list[1] (pictures) is left out: ${why("image_generation")}`,
-    `model_list[2] (order) is left out: ${why("rerank")}`,
-    `model_list[3] (ears) is left out: ${why("audio_transcription")}`,
-    `model_list[4] (voice) is left out: ${why("audio_speech")}`,
-    `model_list[5] (old) is left out: ${why("completion")}`,
-    "model_list[6] (chat) is left out: chat has deployments of kind chat before.",
+    why("image_generation", "model_list[1] (pictures)"),
+    why("rerank", "model_list[2] (order)"),
+    why("audio_transcription", "model_list[3] (ears)"),
+    why("audio_speech", "model_list[4] (voice)"),
+    why("completion", "model_list[5] (old)"),
+    "Left out, chat has deployments of kind chat before: model_list[6] (chat).",
   ]) {
     expect(notes).toContain(note);
   }
@@ -152,8 +153,8 @@ litellm_settings: { drop_params: "True" }
   expect(output.match(/drop_unsupported: true/g)).toHaveLength(1);
   expect(output).toMatch(/drop_fields:\n {6}- user\n {6}- seed\n/);
   const told = notes.join("\n");
-  expect(told).toContain("drop_params is carried over for Bedrock only");
-  expect(told).toContain("model_list[3].litellm_params.additional_drop_params is not carried over");
+  expect(told).toContain("drop_params drops nothing at servers of kind openai");
+  expect(told).toContain("litellm_params.additional_drop_params is not carried over");
   expect(told).not.toContain("litellm_settings.drop_params is not");
 });
 
@@ -183,7 +184,7 @@ test("a deployment that is listed twice is one target, and its repetition is nam
   );
   expect(exitCode).toBe(0);
   expect(output.match(/model: m$/gm)).toHaveLength(1);
-  expect(notes).toContain("model_list[1] (chat) is left out: it repeats another deployment.");
+  expect(notes).toContain("Deployments that repeat another one add to its share of calls: chat.");
 });
 
 test("fallbacks for long inputs are fallbacks", async () => {
@@ -195,7 +196,7 @@ litellm_settings: { context_window_fallbacks: [{ chat: [long] }] }
 `);
   expect(exitCode).toBe(0);
   expect(output).toContain("fallbacks:\n      - long\n");
-  expect(notes.join("\n")).not.toContain("context_window_fallbacks");
+  expect(notes).toContain("context_window_fallbacks serve when a model fails, too: chat.");
 });
 
 test("a file that is not LiteLLM's, or that gives no model, is told", async () => {
@@ -204,7 +205,7 @@ test("a file that is not LiteLLM's, or that gives no model, is told", async () =
   expect(other.notes[0]).toContain("it has no model_list");
   const empty = await convert("model_list: []\n");
   expect(empty.exitCode).toBe(1);
-  expect(empty.notes.join("\n")).toContain("the result");
+  expect(empty.notes[0]).toContain("none of its deployments can be carried over");
   expect((await convert("model_list: [\n")).notes[0]).toContain("1 problem");
   expect((await runHere(["import", "portkey", "x"])).exitCode).toBe(2);
   expect((await runHere(["import", "litellm"])).exitCode).toBe(2);
@@ -224,4 +225,22 @@ model_list:
   expect(exitCode).toBe(0);
   expect(output).toContain("base_url: http://10.0.0.1:8000/v1\n    api_key: ${SHARED}");
   expect(notes.join("\n")).not.toContain("<<");
+});
+
+test("files that a file includes are part of it, and one that includes itself is refused", async () => {
+  await folder.write(
+    "more.yaml",
+    "model_list:\n  - { model_name: b, litellm_params: { model: groq/y } }\nrouter_settings: { num_retries: 0 }\n",
+  );
+  const { exitCode, output } = await convert(`
+include: [more.yaml]
+model_list:
+  - { model_name: a, litellm_params: { model: groq/x } }
+`);
+  expect(exitCode).toBe(0);
+  expect(output).toMatch(/attempts: 1[^]*base_url: https:\/\/api.groq.com[^]*model: x[^]*model: y/);
+  await folder.write("more.yaml", "include: [more.yaml]\n");
+  expect((await convert("include: [more.yaml]\nmodel_list: []\n")).notes[0]).toContain(
+    "includes itself",
+  );
 });

@@ -1,242 +1,309 @@
-import { isSameValue, type JsonObject } from "../../domain/json-object.ts";
-import { convertTarget } from "./convert-target.ts";
+import { isObject, isSameValue, type JsonObject } from "../../domain/json-object.ts";
 import { Entry } from "./entry.ts";
+import { chainOf, type Fallbacks, readFallbacks } from "./fallbacks.ts";
+import { Notes } from "./notes.ts";
+import { type Rank, rankTargets, togetherOf } from "./rank-targets.ts";
+import { type Deployment, type ModelKind, readDeployment } from "./read-deployment.ts";
+import { adviceOn } from "./settings.ts";
 
 export interface Converted {
   readonly file: JsonObject;
   /** Sentences about what was not converted, or should be checked. */
   readonly notes: readonly string[];
+  readonly hasModels: boolean;
 }
 
 interface ConvertedModel {
-  readonly kind: "chat" | "embedding";
-  context_window: number | undefined;
-  max_output_tokens: number | undefined;
-  fallbacks: string[];
-  readonly targets: JsonObject[];
+  /** The name in Sluice's file. */
+  readonly alias: string;
+  readonly kind: ModelKind;
+  readonly deployments: Pick<Deployment, "target" | "preference" | "window" | "output">[];
 }
 
 const guessedWindow = { chat: 128_000, embedding: 8_192 } as const;
+const mostFallbacks = 8;
+/** What an environment takes as an other name of a model. */
+const otherName = /^[^*\s]{1,128}\*?$/;
 
 /** Converts a parsed configuration of LiteLLM's proxy. Names each setting that has no counterpart. */
 export function convertLiteLlm(tree: JsonObject): Converted {
-  return new Conversion(new Entry(tree)).convert();
+  return new Conversion(new Entry(tree)).convert(JSON.stringify(tree));
 }
 
 class Conversion {
   readonly #file: Entry;
+  readonly #settings: Entry;
+  readonly #router: Entry;
   readonly #upstreams = new Map<string, JsonObject>();
+  /** By LiteLLM's name. */
   readonly #models = new Map<string, ConvertedModel>();
-  readonly #notes = new Set<string>();
-  #dropsParams = false;
+  /** Aliases of models, by other names for them. */
+  readonly #otherNames = new Map<string, string>();
+  /** Why a name of LiteLLM's file has no model. */
+  readonly #leftOut = new Map<string, string>();
+  readonly #notes = new Notes();
 
   constructor(file: Entry) {
     this.#file = file;
+    this.#settings = file.map("litellm_settings");
+    this.#router = file.map("router_settings");
   }
 
-  convert(): Converted {
-    const settings = this.#file.map("litellm_settings");
-    this.#dropsParams = flagOf(settings, "drop_params") ?? false;
+  convert(text: string): Converted {
+    const credentials = this.#readCredentials();
     for (const [index, value] of this.#file.list("model_list").entries()) {
-      this.#addDeployment(new Entry(value), `model_list[${index}]`);
+      this.#addDeployment(new Entry(value), `model_list[${index}]`, credentials);
     }
-    const router = this.#file.map("router_settings");
-    for (const each of [settings, router]) {
-      this.#addFallbacks(each.list("fallbacks"));
-      this.#addFallbacks(each.list("context_window_fallbacks"));
-    }
-    this.#noteUnread(settings, "litellm_settings");
-    this.#noteUnread(router, "router_settings");
-    this.#noteUnread(this.#file.map("general_settings"), "general_settings");
-    this.#noteUnread(this.#file);
-    const file = {
-      environments: [{ name: "production", hosts: ["*"], models: ["*"] }],
-      upstreams: Object.fromEntries(this.#upstreams),
-      models: Object.fromEntries([...this.#models].map(([alias, model]) => [alias, plain(model)])),
+    this.#readOtherNames();
+    const fallbacks = {
+      usual: this.#readFallbacks("fallbacks"),
+      forLong: this.#readFallbacks("context_window_fallbacks"),
     };
-    if (this.#notes.size > 0) this.#notes.add("docs/coming-from.md says what Sluice has instead.");
-    return { file, notes: [...this.#notes] };
+    const models = [...this.#models].map(([name, model]) => {
+      const following = this.#following(name, model, fallbacks);
+      return [model.alias, this.#writeModel(model, following)] as const;
+    });
+    const usualRetries = this.#settings.number("num_retries");
+    const retries = this.#router.number("num_retries") ?? usualRetries;
+    const attempts = Math.min(10, Math.max(0, Math.round(retries ?? 0)) + 1);
+    if (/\$\{[A-Za-z_]\w*\}/.test(text)) {
+      this.#notes.add(
+        "${NAME} is taken for a variable, though LiteLLM itself reads none in this form",
+      );
+    }
+    this.#noteUnread(this.#settings, "litellm_settings.");
+    this.#noteUnread(this.#router, "router_settings.");
+    this.#noteUnread(this.#file.map("general_settings"), "general_settings.");
+    this.#noteUnread(this.#file);
+    const aliases = Object.fromEntries(this.#otherNames);
+    const names = this.#otherNames.size > 0 && { aliases };
+    const file = {
+      ...(retries !== undefined && { routing: { attempts } }),
+      environments: [{ name: "production", hosts: ["*"], models: ["*"], ...names }],
+      upstreams: Object.fromEntries(this.#upstreams),
+      models: Object.fromEntries(models),
+    };
+    const notes = this.#notes.sentences();
+    const more = "docs/coming-from.md says what Sluice has instead.";
+    return { file, notes: notes.length > 0 ? [...notes, more] : [], hasModels: models.length > 0 };
   }
 
-  #addDeployment(deployment: Entry, place: string): void {
-    const alias = deployment.text("model_name") ?? "";
-    const params = deployment.map("litellm_params");
-    const info = deployment.map("model_info");
-    const target = alias === "" || alias.includes("*") ? undefined : convertTarget(params);
-    if (target === undefined) {
-      const advice = "a wildcard, or a provider that needs its api_base here";
-      this.#notes.add(`${place} (${alias || "without a name"}) is left out: ${advice}.`);
-      return;
-    }
-    const kind = kindOf(info, target.model);
-    if (typeof kind !== "string") {
-      const reason = `its mode is ${kind.mode}, and Sluice serves chat and embeddings`;
-      this.#notes.add(`${place} (${alias}) is left out: ${reason}.`);
-      return;
-    }
-    const model = this.#modelOf(alias, kind);
-    if (model.kind !== kind) {
-      const reason = `${alias} has deployments of kind ${model.kind} before`;
-      this.#notes.add(`${place} (${alias}) is left out: ${reason}.`);
-      return;
-    }
-    this.#readSizes(alias, model, info);
-    const isBedrock = target.upstream["kind"] === "bedrock";
-    const isDropping = flagOf(params, "drop_params") ?? this.#dropsParams;
-    if (isDropping && !isBedrock) this.#notes.add(dropsNothing);
-    const dropped = isBedrock ? [] : droppedFields(params);
-    const fields = { ...target.upstream, ...(dropped.length > 0 && { drop_fields: dropped }) };
-    const upstream = this.#upstreamOf(target.place, fields);
-    const names = { upstream, model: target.model };
-    if (
-      model.targets.some((each) => each["upstream"] === upstream && each["model"] === names.model)
-    ) {
-      this.#notes.add(`${place} (${alias}) is left out: it repeats another deployment.`);
-      return;
-    }
-    const bedrock = isDropping &&
-      isBedrock &&
-      kind === "chat" && { bedrock: { drop_unsupported: true } };
-    model.targets.push({ ...names, ...orderOf(params), ...bedrock });
-    this.#noteUnread(params, `${place}.litellm_params`);
-    info.value("id");
-    this.#noteUnread(info, `${place}.model_info`);
-    this.#noteUnread(deployment, place);
+  /** Credentials that deployments name. */
+  #readCredentials(): ReadonlyMap<unknown, JsonObject> {
+    return new Map(
+      this.#file.list("credential_list").map((value) => {
+        const credential = new Entry(value);
+        const values = credential.value("credential_values");
+        return [credential.value("credential_name"), isObject(values) ? values : {}];
+      }),
+    );
   }
 
-  #modelOf(alias: string, kind: ConvertedModel["kind"]): ConvertedModel {
-    const sizes = { context_window: undefined, max_output_tokens: undefined };
-    const model = this.#models.get(alias) ?? { kind, ...sizes, fallbacks: [], targets: [] };
-    this.#models.set(alias, model);
+  #addDeployment(entry: Entry, place: string, credentials: ReadonlyMap<unknown, JsonObject>): void {
+    const name = entry.text("model_name") ?? "";
+    const written = entry.value("litellm_params");
+    const own = isObject(written) ? written : {};
+    const shared = credentials.get(own["litellm_credential_name"]);
+    const params = new Entry({ ...shared, ...own });
+    if (shared !== undefined) params.value("litellm_credential_name");
+    const info = entry.map("model_info");
+    const told: string[] = [];
+    const tell = (sentence: string): void => void told.push(sentence);
+    const sections = { settings: this.#settings, router: this.#router };
+    const deployment = this.#mayServe(name, readDeployment({ params, info, tell, ...sections }));
+    if (typeof deployment === "string") {
+      this.#notes.add(`Left out, ${deployment}`, `${place} (${name || "without a name"})`);
+      this.#leftOut.set(name, deployment);
+      return;
+    }
+    const model = this.#modelOf(name, deployment.kind);
+    for (const sentence of told) this.#notes.add(sentence, model.alias);
+    const upstream = this.#upstreamOf(deployment);
+    model.deployments.push({ ...deployment, target: { upstream, ...deployment.target } });
+    for (const key of ["id", "db_model"]) info.value(key);
+    this.#noteUnread(params, "litellm_params.", model.alias);
+    this.#noteUnread(info, "model_info.", model.alias);
+    this.#noteUnread(entry, "model_list.", model.alias);
+  }
+
+  /** The deployment, or why no name leads to it. */
+  #mayServe(name: string, deployment: Deployment | string): Deployment | string {
+    if (typeof deployment === "string") return deployment;
+    if (name === "") return "it has no model_name";
+    if (/^\*$|\*./.test(name)) return "a wildcard; name each model that callers use";
+    const before = this.#models.get(name)?.kind ?? deployment.kind;
+    if (before === deployment.kind) return deployment;
+    return `${name} has deployments of kind ${before} before`;
+  }
+
+  #modelOf(name: string, kind: ModelKind): ConvertedModel {
+    const known = this.#models.get(name);
+    if (known !== undefined) return known;
+    const model = { alias: this.#aliasOf(name), kind, deployments: [] };
+    const { alias } = model;
+    this.#models.set(name, model);
+    if (alias === name) return model;
+    if (otherName.test(name)) {
+      this.#otherNames.set(name, alias);
+      this.#notes.add(`${name} is an other name of ${alias}, so callers may go on to use it`);
+    } else this.#notes.add(`${name} is ${alias} here, so callers must change the name`);
     return model;
   }
 
-  #readSizes(alias: string, model: ConvertedModel, info: Entry): void {
-    const input = info.number("max_input_tokens");
-    const output = info.number("max_output_tokens");
-    const either = info.number("max_tokens");
-    model.context_window ??= input ?? (model.kind === "embedding" ? either : undefined);
-    if (model.kind === "chat") model.max_output_tokens ??= output ?? either;
-    if (model.context_window !== undefined) return;
-    model.context_window = guessedWindow[model.kind];
-    const guess = `context_window of ${alias} is a guess (${model.context_window})`;
-    this.#notes.add(`${guess}: LiteLLM's file does not have it, so look it up.`);
+  /** The name itself, or the nearest one that Sluice takes and nothing else in the file has. */
+  #aliasOf(name: string): string {
+    const allowed = name.replaceAll(/[^A-Za-z0-9._:/-]+/g, "-").slice(0, 120);
+    const base = allowed.replaceAll(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, "") || "model";
+    const list = this.#file.list("model_list").map((value) => new Entry(value).text("model_name"));
+    const others = list.filter((each) => each !== undefined && each !== name);
+    const aliases = [...this.#models.values()].map(({ alias }) => alias);
+    return firstFree(base, new Set<unknown>([...others, ...aliases]));
   }
 
-  #upstreamOf(place: string, fields: JsonObject): string {
-    for (const [name, known] of this.#upstreams) if (isSameValue(known, fields)) return name;
+  #upstreamOf({ place, upstream, isAlone }: Deployment): string {
+    if (!isAlone) {
+      for (const [name, known] of this.#upstreams) if (isSameValue(known, upstream)) return name;
+    }
     const base = place
       .toLowerCase()
       .replaceAll(/[^a-z0-9]+/g, "-")
-      .replace(/-$/, "");
-    let name = base;
-    for (let number = 2; this.#upstreams.has(name); number += 1) name = `${base}-${number}`;
-    this.#upstreams.set(name, fields);
-    const isInFile = ["api_key", "secret_access_key"].some((key) => isPlain(fields[key]));
-    if (isInFile) {
-      this.#notes.add(`upstreams.${name} has a secret in the file: better put it in a variable.`);
+      .replaceAll(/^-|-$/g, "");
+    const name = firstFree(base, new Set(this.#upstreams.keys()));
+    this.#upstreams.set(name, upstream);
+    if ([upstream["api_key"], upstream["secret_access_key"]].some(isPlain)) {
+      this.#notes.add("A secret is in the file; better put it in a variable", `upstreams.${name}`);
     }
     return name;
   }
 
-  /** Entries such as `{ chat: [other] }`. */
-  #addFallbacks(fallbacks: readonly unknown[]): void {
-    for (const entry of fallbacks) {
-      const map = new Entry(entry);
-      for (const alias of map.unread()) {
-        const wanted = map.list(alias).filter((each) => typeof each === "string");
-        const model = this.#models.get(alias);
-        for (const other of wanted) this.#addFallback(model, alias, other);
+  #readOtherNames(): void {
+    const names = this.#router.map("model_group_alias");
+    for (const name of names.keys) {
+      const written = names.value(name);
+      const model = isObject(written) ? written["model"] : written;
+      const meant = typeof model === "string" ? this.#models.get(model)?.alias : undefined;
+      if (meant !== undefined && otherName.test(name) && !this.#models.has(name)) {
+        this.#otherNames.set(name, meant);
+        continue;
+      }
+      const absent = typeof model === "string" ? this.#whyAbsent(model) : "it names several";
+      const why = this.#models.has(name) ? "a model has this name" : absent;
+      this.#notes.add(`The alias ${name} is left out, since ${why}`);
+    }
+  }
+
+  #readFallbacks(key: "fallbacks" | "context_window_fallbacks"): Fallbacks {
+    const sections = [this.#settings, this.#router];
+    if (sections.every((section) => Array.isArray(section.peek(key)))) {
+      this.#notes.add(`litellm_settings.${key} are not read, since router_settings has its own`);
+    }
+    const fallbacks = readFallbacks(sections, key);
+    for (const name of fallbacks.keys()) {
+      if (name === "*" || this.#models.has(name)) continue;
+      this.#notes.add(`The fallbacks of ${name} are left out, since ${this.#whyAbsent(name)}`);
+    }
+    return fallbacks;
+  }
+
+  /** Aliases of the models that follow this one. */
+  #following(
+    name: string,
+    { alias, kind }: ConvertedModel,
+    { usual, forLong }: Readonly<Record<"usual" | "forLong", Fallbacks>>,
+  ): readonly string[] {
+    const nameOf = (other: string): string => this.#nameOf(other);
+    const chain = chainOf(name, usual, nameOf);
+    const added = chainOf(name, forLong, nameOf).filter((other) => !chain.includes(other));
+    if (added.length > 0) {
+      this.#notes.add("context_window_fallbacks serve when a model fails, too", alias);
+    }
+    const following = [...chain, ...added].flatMap((other) => {
+      const model = this.#models.get(other);
+      const why =
+        model === undefined
+          ? this.#whyAbsent(other)
+          : kind === "embedding" || model.kind === "embedding"
+            ? "vectors of two models do not compare, and only chat models have fallbacks"
+            : undefined;
+      if (why === undefined) return model?.alias ?? [];
+      this.#notes.add(`Fallbacks are left out, since ${why}`, `${name} -> ${other}`);
+      return [];
+    });
+    if (following.length > mostFallbacks) {
+      this.#notes.add(`Fallbacks after the first ${mostFallbacks} are left out`, alias);
+    }
+    return following.slice(0, mostFallbacks);
+  }
+
+  #whyAbsent(name: string): string {
+    const why = this.#leftOut.get(name);
+    return why === undefined ? `${name} is no model of this file` : `${name} is left out: ${why}`;
+  }
+
+  /** LiteLLM's name of the model that a name leads to. */
+  #nameOf(name: string): string {
+    const alias = this.#models.has(name) ? undefined : this.#otherNames.get(name);
+    return [...this.#models].find(([, model]) => model.alias === alias)?.[0] ?? name;
+  }
+
+  #writeModel(
+    { alias, kind, deployments }: ConvertedModel,
+    fallbacks: readonly string[],
+  ): JsonObject {
+    const windows = new Set(deployments.flatMap((each) => each.window ?? []));
+    const window = windows.size > 0 ? Math.max(...windows) : guessedWindow[kind];
+    if (windows.size > 1) {
+      const others = "give the others a model of their own if long inputs fail there";
+      this.#notes.add(`The largest context_window of several targets is written; ${others}`, alias);
+    } else if (windows.size === 0) {
+      const guess = "context_window is a guess: LiteLLM's file does not have it, so look it up";
+      this.#notes.add(guess, `${alias} (${window})`);
+    }
+    const outputs = deployments.map(({ output = window }) => Math.min(output, window));
+    if (kind === "chat" && deployments.some(({ output }) => output === undefined)) {
+      this.#notes.add("max_output_tokens is the context_window, since no limit is known", alias);
+    }
+    return {
+      kind,
+      context_window: window,
+      ...(kind === "chat" && { max_output_tokens: Math.max(...outputs) }),
+      ...(fallbacks.length > 0 && { fallbacks }),
+      targets: this.#writeTargets(alias, deployments),
+    };
+  }
+
+  /** A second deployment of the same target takes as many calls again. */
+  #writeTargets(alias: string, deployments: ConvertedModel["deployments"]): readonly JsonObject[] {
+    const ranks = rankTargets(deployments.map(({ preference }) => preference));
+    const ranked = new Map<string, { readonly target: JsonObject; rank: Rank }>();
+    for (const [index, { target }] of deployments.entries()) {
+      const rank = ranks[index] ?? { priority: 1, weight: 1 };
+      const id = `${String(target["upstream"])}/${String(target["model"])}`;
+      const known = ranked.get(id);
+      if (known === undefined) ranked.set(id, { target, rank });
+      else {
+        this.#notes.add("Deployments that repeat another one add to its share of calls", alias);
+        known.rank = togetherOf(known.rank, rank);
       }
     }
+    return [...ranked.values()].map(({ target, rank: { priority, weight } }) => ({
+      ...target,
+      ...(priority > 1 && { priority }),
+      ...(weight > 1 && { weight }),
+    }));
   }
 
-  #addFallback(model: ConvertedModel | undefined, alias: string, other: string): void {
-    const isChat = model?.kind === "chat" && this.#models.get(other)?.kind === "chat";
-    if (!isChat || alias === other) {
-      this.#notes.add(`The fallback ${alias} -> ${other} is left out: both must be chat models.`);
-    } else if (!model.fallbacks.includes(other)) model.fallbacks.push(other);
-  }
-
-  #noteUnread(entry: Entry, place = ""): void {
-    for (const key of entry.unread()) {
-      const name = place === "" ? key : `${place}.${key}`;
-      this.#notes.add(`${name} is not carried over.`);
-    }
+  #noteUnread(entry: Entry, section = "", alias?: string): void {
+    for (const key of entry.unread()) this.#notes.add(adviceOn(section + key), alias);
   }
 }
 
-interface OtherMode {
-  readonly mode: string;
-}
-
-/** Without a mode, LiteLLM goes by its own list of models. */
-function kindOf(info: Entry, model: string): ConvertedModel["kind"] | OtherMode {
-  const mode = info.text("mode")?.toLowerCase() ?? modeOf(model);
-  switch (mode) {
-    case "chat":
-    case "embedding":
-      return mode;
-    default:
-      return { mode };
-  }
-}
-
-function modeOf(model: string): string {
-  return modesByName.find(([pattern]) => pattern.test(model))?.[1] ?? "chat";
-}
-
-const modesByName: readonly (readonly [RegExp, string])[] = [
-  [/rerank/i, "rerank"],
-  [/embed|bge-|e5-/i, "embedding"],
-  [/dall-e|gpt-image|stab(?:le-|ility\.)|imagen|nova-canvas|titan-image|flux/i, "image_generation"],
-  [/realtime|nova-sonic/i, "realtime"],
-  [/whisper|transcribe/i, "audio_transcription"],
-  [/(?:^|[/-])tts(?:-|$)|speech/i, "audio_speech"],
-  [/moderation/i, "moderation"],
-  [/(?:^|[/-])sora-|veo-|nova-reel/i, "video_generation"],
-];
-
-const dropsNothing =
-  "drop_params is carried over for Bedrock only: servers of kind openai get all fields of a request, " +
-  "so list those that one refuses in its drop_fields";
-
-/** LiteLLM also names parts of fields, such as `tools[*].strict`, which then are left unread. */
-function droppedFields(params: Entry): readonly string[] {
-  const fields = params.peek("additional_drop_params");
-  const isPlainList = Array.isArray(fields) && fields.every((field) => isFieldName(field));
-  return isPlainList ? params.list("additional_drop_params").filter(isFieldName) : [];
-}
-
-function isFieldName(field: unknown): field is string {
-  return typeof field === "string" && /^[a-z_]+$/.test(field);
-}
-
-/** Also a text, as Python reads it. */
-function flagOf(params: Entry, key: string): boolean | undefined {
-  const value = params.value(key);
-  if (typeof value === "boolean") return value;
-  return typeof value === "string" ? value.toLowerCase() === "true" : undefined;
-}
-
-const mostWeight = 1000;
-
-/** LiteLLM picks deployments by `weight`, or else by their limits. */
-function orderOf(params: Entry): JsonObject {
-  const order = params.number("order");
-  const [rpm, tpm] = [params.number("rpm"), params.number("tpm")];
-  const share = params.number("weight") ?? rpm ?? (tpm && tpm / 1000);
-  const weight = share && Math.min(mostWeight, Math.max(1, Math.round(share)));
-  return { ...(order && { priority: order }), ...(weight && { weight }) };
+function firstFree(base: string, taken: ReadonlySet<unknown>): string {
+  let name = base;
+  for (let number = 2; taken.has(name); number += 1) name = `${base}-${number}`;
+  return name;
 }
 
 function isPlain(value: unknown): boolean {
   return typeof value === "string" && !/^\$\{\w+\}$/.test(value);
-}
-
-function plain({ fallbacks, max_output_tokens: output, ...model }: ConvertedModel): JsonObject {
-  const { context_window: window = 0, targets, kind } = model;
-  const most = output && { max_output_tokens: Math.min(output, window) };
-  const next = fallbacks.length > 0 && { fallbacks };
-  return { kind, context_window: window, ...most, ...next, targets };
 }

@@ -1,52 +1,122 @@
-import type { JsonObject } from "../../domain/json-object.ts";
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import type { Entry } from "./entry.ts";
+import rows from "./providers.json" with { type: "json" };
 
-/** A deployment of LiteLLM's list as an upstream and the upstream's name of the model. */
+/** A deployment of LiteLLM's list as an upstream, and a target at it. */
 export interface ConvertedTarget {
   /** The text from which the upstream's name is made. */
   readonly place: string;
   readonly upstream: JsonObject;
   readonly model: string;
+  /** The target's section for the upstream's kind. */
+  readonly section: JsonObject;
 }
 
-/** Undefined for a provider whose address is not known. Throws nothing. */
-export function convertTarget(params: Entry): ConvertedTarget | undefined {
+/** What LiteLLM knows of a provider by its name. */
+interface Provider {
+  /** Default: `openai`. */
+  readonly kind?: string;
+  readonly profile?: string;
+  /** The address if the file has none. A profile has its own. */
+  readonly base?: string;
+  /** The variable of the credential if the file has none. Absent: it needs none. */
+  readonly key?: string;
+  /** An address there is this provider, whatever the file calls it. */
+  readonly host?: string;
+  readonly settings?: JsonObject;
+  /** Why its deployments are left out. */
+  readonly unserved?: string;
+}
+
+const providers: Readonly<Record<string, Provider>> = rows;
+
+/** Names without a provider, as LiteLLM's own list has them. */
+const bareNames: readonly (readonly [RegExp, string])[] = [
+  [/^claude-/, "anthropic"],
+  [/^gemini-/, "vertex_ai"],
+  [/^command-/, "cohere"],
+  [/^deepseek-/, "deepseek"],
+  [/^(?:us|eu|apac|global)\.|^(?:anthropic|amazon|meta|mistral|cohere|ai21)\./, "bedrock"],
+];
+
+interface Request {
+  readonly params: Entry;
+  /** The name of the provider, as LiteLLM knows it. */
+  readonly name: string;
+  readonly provider: Provider;
+  readonly model: string;
+  /** Says what the operator should know; the deployment's alias is added. */
+  readonly tell: (sentence: string) => void;
+}
+
+/** A text is the reason why the deployment is left out. Throws nothing. */
+export function convertTarget(params: Entry, tell: Request["tell"]): ConvertedTarget | string {
   const written = params.text("model") ?? "";
-  const provider = params.text("custom_llm_provider") ?? providerOf(written);
-  const model = written.startsWith(`${provider}/`) ? written.slice(provider.length + 1) : written;
-  if (model === "" || model.includes("*")) return undefined;
-  const convert = converters.get(provider);
-  return convert === undefined ? serverTarget(provider, model, params) : convert(model, params);
+  if (written === "") return "it names no model";
+  if (written.includes("*")) return "a wildcard; name each model that callers use";
+  const name = params.text("custom_llm_provider") ?? providerOf(written);
+  const provider = providers[name];
+  if (provider?.unserved !== undefined) return provider.unserved;
+  const isPrefixed = written.startsWith(`${name}/`);
+  const model = isPrefixed ? written.slice(name.length + 1) : written;
+  if (model === "") return "it names no model";
+  if (written.startsWith("${")) {
+    tell("The model is in a variable, which must have its name without a provider's prefix");
+  }
+  if (provider === undefined) {
+    const hasBase = ["api_base", "base_url"].some((key) => params.peek(key) !== undefined);
+    if (!hasBase) {
+      return `its provider ${name} is not known; with an api_base it is taken as OpenAI's API`;
+    }
+    tell(`The provider ${name} is not known and taken for a server of OpenAI's API`);
+    return serverTarget({ params, name, provider: {}, model, tell });
+  }
+  const convert = converters[name] ?? serverTarget;
+  return convert({ params, name, provider, model, tell });
 }
 
-type Convert = (model: string, params: Entry) => ConvertedTarget | undefined;
+const converters: Readonly<Record<string, (request: Request) => ConvertedTarget | string>> = {
+  bedrock: bedrockTarget,
+  bedrock_converse: bedrockTarget,
+  azure: azureTarget,
+  azure_ai: azureAiTarget,
+  anthropic: anthropicTarget,
+};
 
-/** Converters for providers with an API of their own. */
-const converters: ReadonlyMap<string, Convert> = new Map([
-  ["bedrock", bedrockTarget],
-  ["bedrock_converse", bedrockTarget],
-  ["azure", azureTarget],
-]);
-
-/** LiteLLM assumes OpenAI for a model without a provider. */
+/** LiteLLM assumes OpenAI for a model without a provider that it does not know. */
 function providerOf(model: string): string {
   const [first = "", ...rest] = model.split("/");
-  return rest.length === 0 ? "openai" : first;
+  if (rest.length > 0 && !model.startsWith("${")) return first;
+  return bareNames.find(([pattern]) => pattern.test(model))?.[1] ?? "openai";
 }
 
-const defaultRegion = "us-east-1";
-const routes = /^(?:converse|invoke|converse_like|llama|deepseek_r1|nova)\//;
+const routes = /^(?:converse|invoke|converse_like|llama|deepseek_r1|nova|imported|openai)\//;
 const regionInPath = /^([a-z]{2,4}(?:-[a-z]+)+-\d{1,2})\//;
+const regionInArn = /^arn:[^:]*:bedrock:([^:]+):/;
 
-function bedrockTarget(written: string, params: Entry): ConvertedTarget {
+function bedrockTarget({ params, model: written, tell }: Request): ConvertedTarget | string {
+  if (/^agent(?:core)?\//.test(written)) return "an agent, and Sluice calls models";
   const path = written.replace(routes, "");
   const [prefix = "", inPath] = regionInPath.exec(path) ?? [];
-  const region = params.text("aws_region_name") ?? inPath ?? defaultRegion;
+  const named = path.slice(prefix.length);
+  const id = params.text("model_id");
+  // The model's name says what it can do, which an ARN hides.
+  const isProfile = id?.includes(":application-inference-profile/") === true;
+  const model = id === undefined || isProfile ? named : id;
+  const region = params.text("aws_region_name") ?? inPath ?? regionInArn.exec(id ?? named)?.[1];
+  if (region === undefined) {
+    tell(
+      "The region is AWS_REGION_NAME, else us-west-2, as in LiteLLM; AWS_REGION and profiles, which LiteLLM " +
+        "asks too, are not asked",
+    );
+  }
   const role = params.text("aws_role_name");
   const session = params.text("aws_session_name");
+  const guardrail = params.map("guardrailConfig");
+  const identifier = guardrail.text("guardrailIdentifier");
   const upstream = {
     kind: "bedrock",
-    region,
+    region: region ?? "${AWS_REGION_NAME:-us-west-2}",
     endpoint: params.text("aws_bedrock_runtime_endpoint") ?? params.text("api_base"),
     api_key: params.text("api_key"),
     access_key_id: params.text("aws_access_key_id"),
@@ -55,51 +125,152 @@ function bedrockTarget(written: string, params: Entry): ConvertedTarget {
     profile: params.text("aws_profile_name"),
     assume_role: role && { role_arn: role, ...(session && { session_name: session }) },
   };
-  const model = params.text("model_id") ?? path.slice(prefix.length);
-  return { place: `bedrock-${region}`, upstream: withoutUndefined(upstream), model };
+  const version = guardrail.text("guardrailVersion") ?? "DRAFT";
+  const section = {
+    guardrail: identifier && { identifier, version },
+    ...(isProfile && { profiles: { production: id } }),
+  };
+  const place = region === undefined ? "bedrock" : `bedrock-${region}`;
+  return { place, upstream: stated(upstream), model, section: stated(section) };
 }
 
-function azureTarget(model: string, params: Entry): ConvertedTarget | undefined {
-  const base = params.text("api_base")?.replace(/\/+$/, "");
-  if (base === undefined) return undefined;
+function anthropicTarget({ params, provider, model, tell }: Request): ConvertedTarget {
+  const { base } = addressOf(params);
+  const upstream = {
+    kind: "anthropic",
+    base_url: base?.replace(/(?:\/v1)?(?:\/messages)?$/, ""),
+    api_key: keyOf(params, provider, tell),
+  };
+  return { place: "anthropic", upstream: stated(upstream), model, section: {} };
+}
+
+const usualAzureVersion = "2024-10-21";
+
+function azureTarget({ params, provider, model: written, tell }: Request): ConvertedTarget {
+  const { base = provider.base ?? "", query } = addressOf(params);
+  const isResponses = written.startsWith("responses/");
+  const model = written.replace(/^responses\//, "");
+  const { "api-version": inBase, ...others } = query;
+  const version = params.text("api_version") ?? inBase;
+  const isVersioned = /^(?:v1|latest|preview)$/.test(version ?? "") || base.endsWith("/openai/v1");
+  const root = base.replace(/\/openai(?:\/v1)?$/, "");
+  const deployment = base.includes("/openai/deployments/")
+    ? base
+    : `${root}/openai/deployments/${model}`;
+  const tenant = params.text("tenant_id");
+  const entra = tenant && {
+    tenant_id: tenant,
+    client_id: params.text("client_id"),
+    client_secret: params.text("client_secret"),
+  };
   const upstream = {
     kind: "openai",
-    base_url: `${base}/openai/deployments/${model}`,
-    api_key: params.text("api_key"),
-    api_key_header: "api-key",
-    query: { "api-version": params.text("api_version") ?? "2024-10-21" },
+    profile: "azure",
+    base_url: isVersioned ? `${root}/openai/v1` : isResponses ? `${root}/openai` : deployment,
+    ...(entra ? { entra } : { api_key: keyOf(params, provider, tell) }),
+    query: isVersioned
+      ? { ...others, ...(version === "preview" && { "api-version": version }) }
+      : { ...others, "api-version": version ?? usualAzureVersion },
+    headers: headersOf(params),
   };
-  return { place: `azure-${model}`, upstream: withoutUndefined(upstream), model };
+  const section = isResponses ? { api: "responses" } : {};
+  return { place: `azure-${model}`, upstream: stated(upstream), model, section };
 }
 
-/** Servers that LiteLLM knows by name, by their profiles. */
-const profiles: ReadonlyMap<string, string> = new Map([
-  ["ollama", "ollama"],
-  ["ollama_chat", "ollama"],
-  ["hosted_vllm", "vllm"],
-  ["gemini", "gemini"],
-  ["deepseek", "deepseek"],
-  ["xai", "xai"],
-  ["openrouter", "openrouter"],
-  ["dashscope", "dashscope"],
-]);
+function azureAiTarget(request: Request): ConvertedTarget {
+  const { params, provider, model, tell } = request;
+  const { base = provider.base ?? "", query } = addressOf(params);
+  if (model.startsWith("claude-")) {
+    const api_key = keyOf(params, provider, tell);
+    const base_url = base.replace(/(?:\/anthropic)?(?:\/v1)?(?:\/messages)?$/, "/anthropic");
+    const upstream = { kind: "anthropic", base_url, api_key };
+    return { place: "azure-ai-anthropic", upstream, model, section: {} };
+  }
+  const isFoundry = base.includes("services.ai.azure.com");
+  const version = params.text("api_version");
+  const upstream = {
+    kind: "openai",
+    ...(isFoundry && { profile: "azure" }),
+    base_url: isFoundry && !/\/(?:models|v1)$/.test(base) ? `${base}/models` : base,
+    api_key: keyOf(params, provider, tell),
+    query: { ...query, ...(version && { "api-version": version }) },
+    headers: headersOf(params),
+  };
+  return { place: "azure-ai", upstream: stated(upstream), model, section: {} };
+}
 
-function serverTarget(provider: string, model: string, params: Entry): ConvertedTarget | undefined {
-  const written = params.text("api_base") ?? params.text("base_url");
-  const profile = profiles.get(provider);
-  const base = written ?? (provider === "openai" ? "https://api.openai.com/v1" : undefined);
-  if (base === undefined && profile === undefined) return undefined;
+function serverTarget({ params, name, provider, model: written, tell }: Request): ConvertedTarget {
+  const { base, query } = addressOf(params);
+  if (name === "gemini" && base !== undefined && !base.endsWith("/openai")) {
+    tell("The api_base of gemini is Google's own API; write its OpenAI-compatible one as base_url");
+  }
+  const host = base === undefined ? undefined : URL.parse(base)?.hostname;
+  const known = Object.values(providers).find((each) => host !== undefined && each.host === host);
+  const profile = provider.profile ?? known?.profile;
+  const isResponses = written.startsWith("responses/");
+  const address = base ?? provider.base;
   // LiteLLM adds the path of Ollama's own API.
-  const isShort = profile === "ollama" && base !== undefined && !/\/v1\/?$/.test(base);
+  const isShort = profile === "ollama" && address !== undefined && !address.endsWith("/v1");
   const upstream = {
     kind: "openai",
     profile,
-    base_url: isShort ? `${base.replace(/\/+$/, "")}/v1` : base,
-    api_key: params.text("api_key"),
+    base_url: isShort ? `${address}/v1` : address,
+    api_key: keyOf(params, provider, tell),
+    headers: headersOf(params),
+    query,
+    ...(known ?? provider).settings,
   };
-  return { place: provider, upstream: withoutUndefined(upstream), model };
+  const section = isResponses ? { api: "responses" } : {};
+  const model = written.replace(/^responses\//, "");
+  return { place: name, upstream: stated(upstream), model, section };
 }
 
-function withoutUndefined(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+interface Address {
+  readonly base: string | undefined;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+/** Without the endpoint, which LiteLLM lets an address have. */
+function addressOf(params: Entry): Address {
+  const written = params.text("api_base") ?? params.text("base_url");
+  const [address = "", search = ""] = written?.split("?") ?? [];
+  const base = address
+    .replace(/\/+$/, "")
+    .replace(
+      /\/(?:chat\/completions|completions|embeddings|responses|models\/chat\/completions)$/,
+      "",
+    );
+  return {
+    base: base === "" ? undefined : base,
+    query: Object.fromEntries(new URLSearchParams(search)),
+  };
+}
+
+function keyOf(params: Entry, { key }: Provider, tell: Request["tell"]): string | undefined {
+  const written = params.text("api_key");
+  if (written !== undefined || key === undefined) return written;
+  tell(`The key is the variable ${key}, as in LiteLLM`);
+  return `\${${key}}`;
+}
+
+function headersOf(params: Entry): JsonObject {
+  const organization = params.text("organization");
+  const extra = params.map("extra_headers");
+  const written = extra.keys.flatMap((key) => {
+    const value = extra.text(key);
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return {
+    ...Object.fromEntries(written),
+    ...(organization && { "OpenAI-Organization": organization }),
+  };
+}
+
+/** Without what says nothing. */
+function stated(fields: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(fields).filter(
+      ([, value]) => value !== undefined && !(isObject(value) && Object.keys(value).length === 0),
+    ),
+  );
 }

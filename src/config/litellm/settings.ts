@@ -1,0 +1,15 @@
+import advice from "./settings.json" with { type: "json" };
+
+const known: Readonly<Record<string, string>> = advice;
+
+/** Names with `*`, which stands for any text. */
+const patterns = Object.entries(advice).flatMap(([name, what]) => {
+  const parts = name.split("*").map((part) => part.replaceAll(/[^\w]/g, "\\$&"));
+  return parts.length === 1 ? [] : [[new RegExp(`^${parts.join(".*")}$`), what] as const];
+});
+
+/** What becomes of a setting that is not converted, and what to do instead. */
+export function adviceOn(setting: string): string {
+  const [, what] = patterns.find(([pattern]) => pattern.test(setting)) ?? [];
+  return `${setting} is not carried over; ${known[setting] ?? what ?? "Sluice has nothing of this name"}`;
+}
