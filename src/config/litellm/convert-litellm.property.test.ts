@@ -226,6 +226,6 @@ test("a converted file routes calls as LiteLLM does, and its notes name whatever
       const { num_retries: retries } = file.router_settings;
       if (retries !== undefined) expect(routing.attempts).toBe(retries + 1);
     }),
-    { numRuns: runsOf(1000) },
+    { numRuns: runsOf(400) },
   );
 }, 60_000);

@@ -10,7 +10,20 @@ export interface ConvertedTarget {
   readonly model: string;
   /** The target's section for the upstream's kind. */
   readonly section: JsonObject;
+  readonly api: Api;
 }
+
+interface Api {
+  /** Requests are written for each model, and may leave out what it lacks. */
+  readonly isAdapted: boolean;
+  /** A model that Sluice does not know needs a cap of its answers. */
+  readonly needsCap: boolean;
+  readonly hasEmbeddings: boolean;
+}
+
+const openAi = { isAdapted: false, needsCap: false, hasEmbeddings: true };
+const claude = { isAdapted: true, needsCap: false, hasEmbeddings: false };
+const bedrock = { isAdapted: true, needsCap: true, hasEmbeddings: true };
 
 /** What LiteLLM knows of a provider by its name. */
 interface Provider {
@@ -131,7 +144,7 @@ function bedrockTarget({ params, model: written, tell }: Request): ConvertedTarg
     ...(isProfile && { profiles: { production: id } }),
   };
   const place = region === undefined ? "bedrock" : `bedrock-${region}`;
-  return { place, upstream: stated(upstream), model, section: stated(section) };
+  return { place, upstream: stated(upstream), model, section: stated(section), api: bedrock };
 }
 
 function anthropicTarget({ params, provider, model, tell }: Request): ConvertedTarget {
@@ -141,7 +154,7 @@ function anthropicTarget({ params, provider, model, tell }: Request): ConvertedT
     base_url: base?.replace(/(?:\/v1)?(?:\/messages)?$/, ""),
     api_key: keyOf(params, provider, tell),
   };
-  return { place: "anthropic", upstream: stated(upstream), model, section: {} };
+  return { place: "anthropic", upstream: stated(upstream), model, section: {}, api: claude };
 }
 
 const usualAzureVersion = "2024-10-21";
@@ -174,7 +187,7 @@ function azureTarget({ params, provider, model: written, tell }: Request): Conve
     headers: headersOf(params),
   };
   const section = isResponses ? { api: "responses" } : {};
-  return { place: `azure-${model}`, upstream: stated(upstream), model, section };
+  return { place: `azure-${model}`, upstream: stated(upstream), model, section, api: openAi };
 }
 
 function azureAiTarget(request: Request): ConvertedTarget {
@@ -184,7 +197,7 @@ function azureAiTarget(request: Request): ConvertedTarget {
     const api_key = keyOf(params, provider, tell);
     const base_url = base.replace(/(?:\/anthropic)?(?:\/v1)?(?:\/messages)?$/, "/anthropic");
     const upstream = { kind: "anthropic", base_url, api_key };
-    return { place: "azure-ai-anthropic", upstream, model, section: {} };
+    return { place: "azure-ai-anthropic", upstream, model, section: {}, api: claude };
   }
   const isFoundry = base.includes("services.ai.azure.com");
   const version = params.text("api_version");
@@ -196,7 +209,7 @@ function azureAiTarget(request: Request): ConvertedTarget {
     query: { ...query, ...(version && { "api-version": version }) },
     headers: headersOf(params),
   };
-  return { place: "azure-ai", upstream: stated(upstream), model, section: {} };
+  return { place: "azure-ai", upstream: stated(upstream), model, section: {}, api: openAi };
 }
 
 function serverTarget({ params, name, provider, model: written, tell }: Request): ConvertedTarget {
@@ -222,7 +235,7 @@ function serverTarget({ params, name, provider, model: written, tell }: Request)
   };
   const section = isResponses ? { api: "responses" } : {};
   const model = written.replace(/^responses\//, "");
-  return { place: name, upstream: stated(upstream), model, section };
+  return { place: name, upstream: stated(upstream), model, section, api: openAi };
 }
 
 interface Address {

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../domain/json-object.ts";
-import { convertTarget } from "./convert-target.ts";
+import { type ConvertedTarget, convertTarget } from "./convert-target.ts";
 import type { Entry } from "./entry.ts";
 import type { Preference } from "./rank-targets.ts";
 import { sizesOf } from "./sizes.ts";
@@ -39,19 +39,12 @@ export function readDeployment(entry: DeploymentEntry): Deployment | string {
   }
   const converted = convertTarget(params, tell);
   if (typeof converted === "string") return converted;
-  const { place, upstream, model, section } = converted;
-  const kind = String(upstream["kind"]);
-  if (mode === "embedding" && kind === "anthropic") return "its provider has no embeddings";
+  const { place, upstream, model, api } = converted;
+  if (mode === "embedding" && !api.hasEmbeddings) return "its provider has no embeddings";
   const sizes = readSizes(model, mode, entry);
-  const isCapped = kind !== "bedrock" || sizes.output !== undefined;
-  const own =
-    mode === "embedding"
-      ? {}
-      : kind === "openai"
-        ? readServerSection(section, entry)
-        : readClaudeSection(section, isCapped ? undefined : usualMaxTokens, entry);
+  const own = mode === "chat" ? readSection(converted, sizes.output, entry) : {};
   const parallel = params.size("max_parallel_requests");
-  const dropped = kind === "openai" ? readDroppedFields(params) : [];
+  const dropped = api.isAdapted ? [] : readDroppedFields(params);
   const timeouts = readTimeouts(entry);
   const preference = {
     order: wholeNumber(params.number("order") ?? info.number("order")),
@@ -70,7 +63,7 @@ export function readDeployment(entry: DeploymentEntry): Deployment | string {
       ...(parallel && { max_in_flight: Math.min(parallel, 65_336) }),
     },
     isAlone: parallel !== undefined,
-    target: { model, ...(Object.keys(own).length > 0 && { [kind]: own }) },
+    target: { model, ...(Object.keys(own).length > 0 && { [String(upstream["kind"])]: own }) },
     preference,
     ...sizes,
   };
@@ -127,25 +120,17 @@ function readSizes(
   return { window, output: info.size("max_output_tokens") ?? either ?? known?.output };
 }
 
-function readServerSection(
-  section: JsonObject,
+function readSection(
+  { section, api }: ConvertedTarget,
+  output: number | undefined,
   { params, info, settings, tell }: DeploymentEntry,
 ): JsonObject {
-  if (params.flag("drop_params") ?? settings.flag("drop_params") ?? false) {
-    tell(
-      "drop_params drops nothing at servers of kind openai, which get all fields of a request; list those " +
-        "that one refuses in its drop_fields",
-    );
-  }
-  return { ...section, ...(info.text("mode") === "responses" && { api: "responses" }) };
-}
-
-function readClaudeSection(
-  section: JsonObject,
-  usual: number | undefined,
-  { params, settings }: DeploymentEntry,
-): JsonObject {
   const isDropping = params.flag("drop_params") ?? settings.flag("drop_params") ?? false;
+  if (!api.isAdapted) {
+    if (isDropping) tell(dropsNothing);
+    return { ...section, ...(info.text("mode") === "responses" && { api: "responses" }) };
+  }
+  const usual = api.needsCap && output === undefined ? usualMaxTokens : undefined;
   const most = params.size("max_completion_tokens") ?? params.size("max_tokens") ?? usual;
   return {
     ...section,
@@ -153,6 +138,10 @@ function readClaudeSection(
     ...(most && { default_output_tokens: most }),
   };
 }
+
+const dropsNothing =
+  "drop_params drops nothing at servers of kind openai, which get all fields of a request; list those that " +
+  "one refuses in its drop_fields";
 
 /** LiteLLM also names parts of fields, such as `tools[*].strict`, which then are left unread. */
 function readDroppedFields(params: Entry): readonly string[] {
