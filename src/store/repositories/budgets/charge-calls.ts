@@ -49,7 +49,7 @@ async function addSpend(
   added: readonly AddedSpend[],
   charges: StoredCharges,
 ): Promise<void> {
-  // A budget that was made just now is rare: two transactions that meet here are tried again.
+  // A budget was made just now. Batches are stored one at a time, so none waits for another here.
   const epoch = charges.epoch ?? (await nextBudgetEpoch(queries));
   await sql`
     insert into budget_spend (${namesOf(spendColumns)})
