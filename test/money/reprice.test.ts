@@ -1,5 +1,8 @@
 /** Prices that were wrong are made right afterwards, and a month adds up. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { usdOfNano } from "../../src/domain/money/usd.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { startWebhookReceiver, webhookSecret } from "../support/webhook-receiver.ts";
@@ -160,8 +163,12 @@ test("one call says how its tokens make up its cost", async () => {
 test("a run that changed costs is an event, once", async () => {
   await using receiver = startWebhookReceiver();
   const webhook = `{ url: "${receiver.url}", secret: ${webhookSecret} }`;
+  const path = join(mkdtempSync(join(tmpdir(), "sluice-reprice-")), "usage.ndjson");
   await using told = await startGateway({
-    sections: { models: models(1), ledger: `{ events: { webhook: ${webhook} } }` },
+    sections: {
+      models: models(1),
+      ledger: `{ events: { webhook: ${webhook}, file: { path: "${path}" } } }`,
+    },
   });
   const run = async (body: object): Promise<{ run: string }> => {
     const response = await told.admin("POST", "/admin/v1/usage/reprice", { since: "1d", ...body });
@@ -179,4 +186,8 @@ test("a run that changed costs is an event, once", async () => {
     { run: id, old_usd: "0.000000000", closed_periods: true },
   ]);
   expect(receiver.rows).toEqual([]);
+  const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(
+    receiver.repriced.map((event) => ({ type: "usage.repriced", ...event })),
+  );
 });

@@ -13,6 +13,7 @@ import { spoolRoot } from "../../ledger/spool/process-folder.ts";
 import { digestRenewal, LastUse } from "../../keys/last-use.ts";
 import { AuditCheckpoints } from "../../store/audit-checkpoints.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
+import type { CostStore } from "../../store/costs.ts";
 import type { BudgetAlert, DatabaseOwner, UsageStore } from "../../store/store.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
 import { refuseFolder } from "../../store/sqlite/connection/open-database.ts";
@@ -65,8 +66,12 @@ export function openStorage(options: StorageOptions) {
     onFailed: (error) => events.keyFile.failed(error),
     onWritten: () => events.keyFile.recovered(),
   });
+  const { file } = config.ledger.events;
+  /** Only the leader writes it. */
+  const eventFile = file && new RotatedFile(file, () => clock.now());
   return {
     ...stores,
+    costs: eventFile === undefined ? stores.costs : costsWithFile(stores, eventFile),
     /** Those of the database, or those on disk while it is unavailable. */
     keys: keyFile ?? keys,
     /** Undefined if there is none. */
@@ -86,7 +91,7 @@ export function openStorage(options: StorageOptions) {
       lastUse.start();
     },
     /** Call when this process leads its machine. Throws if a spool cannot be read. */
-    lead: () => openJobs(options, stores),
+    lead: () => openJobs(options, stores, eventFile),
     /** Called after the last call has ended. */
     async close(): Promise<void> {
       await keyFile?.stop();
@@ -97,15 +102,18 @@ export function openStorage(options: StorageOptions) {
   };
 }
 
-function openJobs(options: StorageOptions, stores: DatabaseStores) {
+function openJobs(
+  options: StorageOptions,
+  stores: DatabaseStores,
+  eventFile: RotatedFile | undefined,
+) {
   const { settings, clock, owner, telemetry } = options;
   const config = settings();
   const { ledger: on, storage } = telemetry;
   const { usage: store, storedCalls: calls, control } = stores;
   // The same after a restart, which goes on at once.
   const machine = `${hostname()}:${resolve(config.dataDir)}`;
-  const { file: fileSettings, webhook } = config.ledger.events;
-  const eventFile = fileSettings && new RotatedFile(fileSettings, () => clock.now());
+  const { webhook } = config.ledger.events;
   const usage = eventFile === undefined ? store : withFile(stores, eventFile);
   const about = { calls, eventOf, alertEventOf, holder: machine, clock, on };
   const sender = webhook && new WebhookSender({ ...about, settings: webhook });
@@ -184,6 +192,17 @@ const eventOf = (call: UsageRecord): string => JSON.stringify(viewCall(call, ope
 function alertLineOf(alert: BudgetAlert): string {
   const { type, data } = alertEventOf(alert);
   return JSON.stringify({ type, ...data });
+}
+
+function costsWithFile({ costs }: Pick<DatabaseStores, "costs">, file: RotatedFile): CostStore {
+  return {
+    ...costs,
+    async noteRun(run) {
+      await costs.noteRun(run);
+      // The summary is a JSON object.
+      await file.append([`{"type":"usage.repriced",${run.summary.slice(1)}`]);
+    },
+  };
 }
 
 /** Rows leave the spool once the file has them, too: a crash in between repeats events. */
