@@ -166,4 +166,35 @@ describeWithValkey(() => {
     expect(await acquire("fifth", 1).catch((error: unknown) => error)).toMatchObject(unavailable);
     client.close();
   });
+
+  test("budgets are decided on, new ones too, when the server's clock is set back", async () => {
+    const client = await clientOf(running.server);
+    await emptied(running.server);
+    const clock = new ManualClock({ monotonicMs: 1_000_000 });
+    let setBackMs = 0;
+    const server = { monotonic: () => clock.monotonic() + 10_000_000 - setBackMs };
+    const limits = await limitsOver(steeredBy(server, client), { clock });
+    const processes = [limits.process];
+    const note = { epoch: 1, isWhole: true, spend: [], isComplete: true, processes, silent: [] };
+    const pass = async (seconds: number) => {
+      for (let second = 0; second < seconds; second += 1) {
+        clock.advance(1_000);
+        await limits.tick();
+        limits.updateSpend(note);
+      }
+    };
+    const acquire = async (callId: string, budget: (typeof budgets)[number], nano: number) =>
+      limits.acquire({ callId, scopes, tokens: 1, budgets: [budget], reserveNano: nano });
+    const [first = budgetOf(100)] = budgets;
+    await pass(3);
+    expect((await acquire("first", first, 60)).isAdmitted).toBe(true);
+    setBackMs = 3_600_000;
+    // Windows of before are in the future: none is trusted for a minute, as after a loss.
+    await pass(70);
+    expect((await acquire("second", first, 41)).isAdmitted).toBe(false);
+    expect((await acquire("third", first, 40)).isAdmitted).toBe(true);
+    expect((await acquire("fourth", budgetOf(100, { id: "new" }), 100)).isAdmitted).toBe(true);
+    expect((await acquire("fifth", budgetOf(100, { id: "new" }), 1)).isAdmitted).toBe(false);
+    client.close();
+  });
 });

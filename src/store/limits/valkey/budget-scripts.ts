@@ -47,11 +47,11 @@ local function fieldsOf(key)
   return fields
 end
 
--- When the generation began, and the marks in it.
+-- When the generation began, unless the server's clock was set back since then, and the marks in it.
 local function generationOf(key, since)
   local marks = fieldsOf(key)
   local began, of = pairOf(marks['.generation'])
-  if began >= 0 and of == since then return began, marks end
+  if began >= 0 and began <= now and of == since then return began, marks end
   redis.call('DEL', key)
   redis.call('HSET', key, '.generation', whole(now) .. ' ' .. whole(since))
   return now, {}
