@@ -1,4 +1,4 @@
-import { budgetedOf, budgetsOf, chargeOf, dearestNano } from "../../src/admission/reserve-money.ts";
+import { budgetedOf, budgetsOf, dearestNano } from "../../src/admission/reserve-money.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import type { Model } from "../../src/domain/model.ts";
@@ -93,7 +93,7 @@ function microsecondsOf(calls: number, budgets: readonly Budget[] | undefined): 
     const under = budgetsOf(request, services);
     const reserveNano = under && dearestNano(request, estimate, { prices });
     store.acquire({ callId, scopes, tokens, budgets: under, reserveNano });
-    if (under !== undefined) budgetedOf(request, chargeOf(under, store), { reserveNano });
+    budgetedOf(request, { budgets: under, reserveNano }, store);
     const found = prices.find("up/alpha", arrivedAt);
     store.settle(callId, 1_060, found && costOf(used, found.price, undefined));
   }

@@ -37,8 +37,8 @@ interface BrokenLimit {
 
 /** 429 with what the caller can do about it, and an explanation for the operator. */
 export function admissionRefusal(refused: RefusedAdmission): GatewayError {
-  const { overrun, budgets: [budget, ...others] = [] } = refused.decision;
-  if (budget !== undefined) return budgetRefusal(refused, budget, others);
+  const { overrun, budgets } = refused.decision;
+  if (budgets !== undefined) return budgetRefusal(refused, budgets);
   return overrun === undefined ? limitRefusal(refused) : overrunRefusal(refused, overrun);
 }
 

@@ -7,12 +7,7 @@ import {
   minuteScopes,
   type RequestKind,
 } from "../domain/limits/limit-scope.ts";
-import type {
-  CountDecision,
-  LimitDecision,
-  LimitRequest,
-  LimitStore,
-} from "../store/limits/limit-store.ts";
+import type { CountDecision, LimitDecision, LimitStore } from "../store/limits/limit-store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 import {
@@ -27,11 +22,9 @@ import {
   type Budgeted,
   budgetedOf,
   budgetsOf,
-  chargeOf,
   dearestNano,
   type MoneyRequest,
   type MoneyServices,
-  provisionedNano,
   type ReservedTokens,
 } from "./reserve-money.ts";
 import { type CallWeights } from "../domain/limits/token-weights.ts";
@@ -42,6 +35,7 @@ import {
   type TokenReservation,
 } from "./reserve-tokens.ts";
 import type { Model } from "../domain/model.ts";
+import type { BudgetScope } from "../domain/money/budget.ts";
 
 /** The decision that a call may run: what was reserved, and in which class. */
 export interface Admission {
@@ -93,55 +87,44 @@ async function admitGuaranteed(
 ): Promise<Admission> {
   const { call } = request;
   const reservation = reservationUnder(guarantee.tokens, request, undefined);
-  const { tokens, mostTokens } = reservation;
-  const { scopes } = guarantee;
-  const { limits, prices } = services;
-  const budgets = budgetsOf(request, services);
-  const billed = billedOf(request, reservation);
-  const ownPool = call.caller.key.provisionedPool;
-  let isOfPool = call.options.capacity === "provisioned-only";
-  let reserveNano =
-    budgets &&
-    (isOfPool
-      ? provisionedNano(request, billed, prices)
-      : dearestNano(request, billed, { prices, ownPool }));
-  const asked = { callId: call.id, scopes, tokens, mostTokens, budgets };
-  let decision = await decisionOf({ ...asked, reserveNano }, limits);
-  if (
-    decision === undefined ||
-    (!decision.isAdmitted && decision.budgets !== undefined && !isOfPool)
-  ) {
+  const isPoolOnly = call.options.capacity === "provisioned-only";
+  const terms = { guarantee, reservation, budgets: budgetsOf(request, services) };
+  let tried = await tryGuarantee(request, { ...terms, isOfPool: isPoolOnly }, services);
+  if (!tried.decision.isAdmitted && tried.decision.budgets !== undefined && !isPoolOnly) {
     // Other targets would cost too much, or nobody knows. What the units pay is not refused.
-    isOfPool = true;
-    reserveNano = provisionedNano(request, billed, prices);
-    decision = await limits.acquire({ ...asked, reserveNano });
+    tried = await tryGuarantee(request, { ...terms, isOfPool: true }, services);
   }
+  const { decision } = tried;
   if (decision.isAdmitted) {
-    if (call.counted !== undefined) await limits.uncount(call.counted);
+    if (call.counted !== undefined) await services.limits.uncount(call.counted);
     const { state } = decision;
-    const charge = budgets && chargeOf(budgets, limits);
-    const budgeted = charge && budgetedOf(request, charge, { reserveNano, isOfPool });
+    const budgeted = budgetedOf(request, tried, services.limits);
     return admissionOf(request, reservation, { state, capacityClass: "provisioned", budgeted });
   }
   const now = services.clock.now();
-  const guaranteed = { request, guarantee, decision, askedTokens: tokens, now };
-  if (call.options.capacity === "provisioned-only") throw await refusalOf(guaranteed, services);
+  const guaranteed = { request, guarantee, decision, askedTokens: reservation.tokens, now };
+  if (isPoolOnly) throw await refusalOf(guaranteed, services);
   return admitUnderPlan(request, services, guaranteed);
 }
 
-/** Undefined: nobody knows what is left of its budgets. */
-async function decisionOf(
-  request: LimitRequest,
-  limits: LimitStore,
-): Promise<LimitDecision | undefined> {
-  try {
-    return await limits.acquire(request);
-  } catch (error) {
-    if (error instanceof GatewayError && error.explanation?.rule === "budgets_unavailable") {
-      return undefined;
-    }
-    throw error;
-  }
+interface GuaranteeTerms {
+  readonly guarantee: Guarantee;
+  readonly reservation: TokenReservation;
+  readonly budgets: readonly BudgetScope[] | undefined;
+  readonly isOfPool: boolean;
+}
+
+async function tryGuarantee(
+  request: AdmissionRequest,
+  { guarantee: { scopes }, reservation, budgets, isOfPool }: GuaranteeTerms,
+  { limits, prices }: AdmissionServices,
+) {
+  const { id: callId, caller } = request.call;
+  const { tokens, mostTokens } = reservation;
+  const pools = { prices, ownPool: caller.key.provisionedPool, isOfPool };
+  const reserveNano = budgets && dearestNano(request, billedOf(request, reservation), pools);
+  const asked = { callId, scopes, tokens, mostTokens, budgets, reserveNano };
+  return { budgets, reserveNano, isOfPool, decision: await limits.acquire(asked) };
 }
 
 /** `guaranteed`: why the call is not within its guarantee, if it has one. */
@@ -163,8 +146,7 @@ function admitUnderPlan(
     if (decision.isAdmitted) {
       const { state } = decision;
       const capacityClass = guaranteed === undefined ? "on-demand" : "spillover";
-      const charge = budgets && chargeOf(budgets, limits);
-      const budgeted = charge && budgetedOf(request, charge, { reserveNano });
+      const budgeted = budgetedOf(request, { budgets, reserveNano }, limits);
       return admissionOf(request, reservation, { state, capacityClass, budgeted, weights });
     }
     const now = services.clock.now();

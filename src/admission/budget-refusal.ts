@@ -13,14 +13,15 @@ interface RefusedCall {
 }
 
 /**
- * 429 for a call that a budget has no room for, and an explanation for who can raise it. `others`:
- * those that have none either.
+ * 429 for a call that budgets have no room for, and an explanation for who can raise the first one; 503
+ * while nobody knows.
  */
 export function budgetRefusal(
   { request, decision, now }: RefusedCall,
-  { scope, spentNano, reservedNano, requestNano }: FullBudget,
-  others: readonly FullBudget[],
+  [first, ...others]: readonly FullBudget[],
 ): GatewayError {
+  if (first === undefined) return budgetsUnavailable(request.model, decision);
+  const { scope, spentNano, reservedNano, requestNano } = first;
   const { budget, period } = scope;
   const { retryAfterMs } = decision;
   const { key } = request.call.caller;
@@ -103,4 +104,24 @@ function subjectOf({ keyId, applicationId, model }: Budget, application: string)
 /** At least cents. */
 function usd(nano: number): string {
   return usdOfNano(nano).replace(/0{1,7}$/, "");
+}
+
+function budgetsUnavailable(
+  model: Model | undefined,
+  { isElsewhere = false }: RefusedByLimit,
+): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      "The budgets that your API key is under cannot be checked at the moment. Please retry your " +
+      "request.",
+    headers: { "retry-after": "1", ...(isElsewhere && { connection: "close" }) },
+    explanation: {
+      rule: "budgets_unavailable",
+      ...(model !== undefined && { model: model.alias }),
+      summary:
+        "What was spent under the budgets of the key is not known: the process has just started or is " +
+        "being replaced, the calls of a process that ended are not stored yet, or the server of " +
+        "limits.store does not answer or has lost its data. `sluice status` shows which.",
+    },
+  });
 }

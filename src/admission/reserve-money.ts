@@ -64,24 +64,21 @@ export function budgetsOf(
   return scopes.length === 0 ? undefined : scopes;
 }
 
+/** Undefined: it is under no budget. */
 export function budgetedOf(
   request: MoneyRequest,
-  charge: Charge,
-  { reserveNano: reservedNano = 0, isOfPool = false }: Reserved,
-): Budgeted {
+  { budgets, reserveNano: reservedNano = 0, isOfPool = false }: Reserved,
+  { process }: Pick<LimitStore, "process">,
+): Budgeted | undefined {
+  if (budgets === undefined) return undefined;
+  const charge = { process, budgetIds: budgets.map(({ budget }) => budget.id) };
   return { charge, reservedNano, request, isOfPool };
 }
 
 interface Reserved {
+  readonly budgets: readonly BudgetScope[] | undefined;
   readonly reserveNano: number | undefined;
   readonly isOfPool?: boolean;
-}
-
-export function chargeOf(
-  budgets: readonly BudgetScope[],
-  { process }: Pick<LimitStore, "process">,
-): Charge {
-  return { process, budgetIds: budgets.map(({ budget }) => budget.id) };
 }
 
 export interface ReservedTokens {
@@ -89,15 +86,21 @@ export interface ReservedTokens {
   readonly outputTokens: number;
 }
 
+interface ReserveTerms {
+  readonly prices: PriceBook;
+  readonly ownPool?: string | undefined;
+  readonly isOfPool?: boolean;
+}
+
 /**
  * The most that so many tokens cost at one of the targets that may serve the call. `ownPool`: that of a
- * call within its guarantee, which costs nothing there unless a price says otherwise. Throws 403 when no
- * target may serve it, since none has all prices, and 503 while that is not known of all.
+ * call within its guarantee, which costs nothing there unless a price says otherwise. `isOfPool`: no
+ * other target may serve it. Throws 403 when no target may serve it, since none has all prices, and 503 while that is not known of all.
  */
 export function dearestNano(
   request: MoneyRequest,
   tokens: ReservedTokens,
-  { prices, ownPool }: { readonly prices: PriceBook; readonly ownPool?: string | undefined },
+  { prices, ownPool, isOfPool = false }: ReserveTerms,
 ): number {
   const { call, model } = request;
   let dearest: number | undefined;
@@ -105,12 +108,14 @@ export function dearestNano(
   const look = (of: Model): void => {
     for (const target of of.targets) {
       const isProvisioned = ownPool !== undefined && target.pool === ownPool;
+      if (isOfPool && !isProvisioned) continue;
       const cost = mostAt({ target, model: of }, request, { tokens, prices, isProvisioned });
       if (typeof cost === "number") dearest = Math.max(dearest ?? 0, cost);
       else unpriced.push({ target: target.id, missing: cost });
     }
   };
   look(model);
+  if (isOfPool) return dearest ?? 0;
   for (const alias of model.fallbacks ?? []) {
     const fallback = call.environment.models.get(alias);
     if (fallback !== undefined && mayUseModel(call.caller.key, alias)) look(fallback);
@@ -118,22 +123,6 @@ export function dearestNano(
   if (dearest !== undefined) return dearest;
   const areKnown = unpriced.every(({ target }) => prices.isPublished(target, request.arrivedAt));
   throw areKnown ? notPriced(model, unpriced) : pricesUnavailable(model);
-}
-
-/** The same at the pool of the key's units alone. */
-export function provisionedNano(
-  request: MoneyRequest,
-  tokens: ReservedTokens,
-  prices: PriceBook,
-): number {
-  const { call, model } = request;
-  let dearest = 0;
-  for (const target of model.targets) {
-    if (target.pool !== call.caller.key.provisionedPool) continue;
-    const cost = mostAt({ target, model }, request, { tokens, prices, isProvisioned: true });
-    dearest = Math.max(dearest, Number(cost));
-  }
-  return dearest;
 }
 
 /**

@@ -14,13 +14,7 @@ import { Calendar } from "../domain/money/calendar.ts";
 import type { PromptCache } from "../domain/model.ts";
 import type { CacheTime } from "../domain/money/billed-classes.ts";
 import { type Price, PublishedPrices } from "../domain/money/price.ts";
-import {
-  budgetsOf,
-  dearestNano,
-  missingAt,
-  type MoneyRequest,
-  provisionedNano,
-} from "./reserve-money.ts";
+import { budgetsOf, dearestNano, missingAt, type MoneyRequest } from "./reserve-money.ts";
 
 const plain: Price = {
   input: 1_000_000,
@@ -150,9 +144,13 @@ describe("what a call reserves", () => {
     const call = { ...callOf(), caller: { ...callerOf(), key } };
     const model = modelOf({ targets: [targetOf("up", { pool: "own" })] });
     const request = requestOf({ call, model });
-    expect(provisionedNano(request, tokens, bookOf({ "up/m": plain }))).toBe(0);
+    const reserved = (price: Price) => {
+      const book = bookOf({ "up/m": price });
+      return dearestNano(request, tokens, { prices: book, ownPool: "own", isOfPool: true });
+    };
+    expect(reserved(plain)).toBe(0);
     const tiers = { provisioned: { input: 100_000, output: 0 } };
-    expect(provisionedNano(request, tokens, bookOf({ "up/m": { ...plain, tiers } }))).toBe(100_000);
+    expect(reserved({ ...plain, tiers })).toBe(100_000);
   });
 
   test("is at the price of its arrival", () => {

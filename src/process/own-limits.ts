@@ -7,7 +7,7 @@ import {
   type LimitsState,
   type MemoryLimitStoreOptions,
 } from "../store/limits/memory/limit-store.ts";
-import { budgetsUnavailable, type SpendByProcess } from "../store/limits/budget-tally.ts";
+import { refusedByBudgets, type SpendByProcess } from "../store/limits/budget-tally.ts";
 import { refusedByShare, stateOfWhole } from "../store/limits/decision.ts";
 import type {
   CountDecision,
@@ -102,7 +102,10 @@ export class OwnLimits implements LimitStore {
     const { store } = this.#own;
     if (this.#isWhole) return store.acquire(request);
     const { scopes, reserveNano = 0 } = request;
-    if (this.#gift !== undefined && reserveNano > 0) throw budgetsUnavailable(closeConnection);
+    if (this.#gift !== undefined && reserveNano > 0) {
+      const refusal = refusedByBudgets([], this.#own.store.peek(scopes), this.#options.random);
+      return { ...refusal, isElsewhere: true };
+    }
     const decision = store.acquire({ ...request, scopes: this.#partOf(scopes) });
     if (!decision.isAdmitted) {
       return decision.budgets === undefined ? refusedByShare(decision, request) : decision;
@@ -222,9 +225,6 @@ export class OwnLimits implements LimitStore {
     });
   }
 }
-
-/** The successor listens at the same address. */
-const closeConnection = { connection: "close" };
 
 /** Each giver has kept half of what was left to it; `isGiver`: the part of the last one. */
 function partOf(

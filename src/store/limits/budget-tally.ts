@@ -1,4 +1,3 @@
-import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { LimitState } from "../../domain/limits/limit-scope.ts";
 import type { BudgetScope, SpendNote } from "../../domain/money/budget.ts";
 import { withJitter } from "./decision.ts";
@@ -132,16 +131,17 @@ export class BudgetTally {
     return sum;
   }
 
-  /** The budgets that have no room for so much more. Throws 503 while nobody knows. */
-  full(budgets: readonly BudgetScope[], requestNano: number): readonly FullBudget[] {
-    if (requestNano === 0) return [];
-    if (!this.#note.isComplete) throw budgetsUnavailable();
-    return budgets.flatMap((scope) => {
+  /** Those that have no room for so much more; none of them while that is not known. */
+  full(budgets: readonly BudgetScope[], requestNano: number): readonly FullBudget[] | undefined {
+    if (requestNano === 0) return undefined;
+    if (!this.#note.isComplete) return [];
+    const full = budgets.flatMap((scope) => {
       const { spentNano: own, reservedNano } = this.tallyOf(scope);
       const spentNano = own + this.#othersNano(keyOf(scope));
       const isFull = spentNano + reservedNano + requestNano > scope.budget.limitNano;
       return isFull ? [{ scope, spentNano, reservedNano, requestNano }] : [];
     });
+    return full.length === 0 ? undefined : full;
   }
 
   reserve(callId: string, budgets: readonly BudgetScope[], nano: number): void {
@@ -189,7 +189,7 @@ export class BudgetTally {
 /** Running calls end soon, but when cannot be predicted. */
 const reservedWaitMs = 2_000;
 
-/** `state`: of the first scope's id. */
+/** `full`: none while nobody knows. `state`: of the first scope's id. */
 export function refusedByBudgets(
   full: readonly FullBudget[],
   state: LimitState,
@@ -197,7 +197,7 @@ export function refusedByBudgets(
 ): RefusedByLimit {
   const budgets = full.toSorted((one, other) => roomAt(other) - roomAt(one));
   const [last] = budgets;
-  const isReserved = last !== undefined && roomAt(last) === 0;
+  const isReserved = last === undefined || roomAt(last) === 0;
   return {
     isAdmitted: false,
     scopeId: last?.scope.budget.id ?? "",
@@ -214,24 +214,6 @@ export function refusedByBudgets(
 function roomAt({ scope: { budget, period }, spentNano, requestNano }: FullBudget): number {
   if (requestNano > budget.limitNano) return Infinity;
   return spentNano + requestNano > budget.limitNano ? period.endsAt : 0;
-}
-
-/** What calls under budgets get while nobody knows what was spent. */
-export function budgetsUnavailable(headers?: Readonly<Record<string, string>>, cause?: unknown) {
-  return new GatewayError("model_unavailable", {
-    message:
-      "The budgets that your API key is under cannot be checked at the moment. Please retry your " +
-      "request.",
-    headers: { "retry-after": "1", ...headers },
-    cause,
-    explanation: {
-      rule: "budgets_unavailable",
-      summary:
-        "What was spent under the budgets of the key is not known: the process has just started or is " +
-        "being replaced, the calls of a process that ended are not stored yet, or the server of " +
-        "limits.store does not answer or has lost its data. `sluice status` shows which.",
-    },
-  });
 }
 
 function isCost(costNano: number | undefined): costNano is number {

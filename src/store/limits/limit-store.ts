@@ -75,8 +75,13 @@ export interface RefusedByLimit {
   /** Of money, that of a budget. */
   readonly scopeId: string;
   readonly dimension: LimitUnit | "money";
-  /** Set when budgets refuse: all that have no room, the one that has room again last in front. */
+  /**
+   * Set when money refuses: the budgets that have no room, the one that has room again last in
+   * front. None: nobody knows what was spent.
+   */
   readonly budgets?: readonly FullBudget[];
+  /** Whether the successor of this process decides about budgets, on new connections. */
+  readonly isElsewhere?: boolean;
   /** When the same request would fit if nothing else is admitted; undefined: never. */
   readonly freeAfterMs: number | undefined;
   /** Set when calls in flight could exceed their reservations by too many tokens. */

@@ -105,7 +105,7 @@ export class MemoryLimitStore implements LimitStore {
     if (refusal !== undefined) return refusal;
     if (budgets !== undefined) {
       const full = this.tally.full(budgets, reserveNano);
-      if (full.length > 0) {
+      if (full !== undefined) {
         const state = stateOf(firstOf(charges), charges, now);
         return refusedByBudgets(full, state, this.#options.random);
       }

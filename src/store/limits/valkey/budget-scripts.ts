@@ -90,9 +90,9 @@ local function bringTable(key, fields, stored, epoch, hasEnded)
 end
 
 -- Nothing when all budgets have room, and the numbers are written. Else { 4, now, slot, { which, spent,
--- reserved of each that is full } }, or { 5, now, slot, 0 } when nobody knows.
+-- reserved of each that is full } }, with none when nobody knows.
 local function reserve(first, since)
-  local unknown = { 5, now, slot, 0 }
+  local unknown = { 4, now, slot, {} }
   local noteAge, epoch, isComplete = takeNumber(), takeNumber(), takeNumber() == 1
   local live, isListed = {}, {}
   for i = 1, takeNumber() do live[i] = take() end

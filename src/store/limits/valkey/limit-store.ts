@@ -171,8 +171,8 @@ export class ValkeyLimits implements LimitStore {
     let money: BudgetRequest | undefined;
     if (budgets !== undefined && reserveNano > 0) {
       // What is known here is less than what the server knows, and is enough when nothing is left.
-      const full = tally.note.isComplete ? tally.full(budgets, reserveNano) : [];
-      if (full.length > 0) return refusedByBudgets(full, this.#stateOf(scopes), random);
+      const full = tally.note.isComplete ? tally.full(budgets, reserveNano) : undefined;
+      if (full !== undefined) return refusedByBudgets(full, this.#stateOf(scopes), random);
       money = this.#budgets.request(callId, budgets, reserveNano);
     }
     const outcome = this.#decide({ scopes, demand: { requests, tokens }, overrun }, money);
@@ -262,7 +262,6 @@ export class ValkeyLimits implements LimitStore {
         return { slot, state };
       }
       case "full":
-      case "unknown":
         return this.#refuseMoney(asked, decided);
       case "refused":
         if (money !== undefined) this.#budgets.refused(money);
@@ -287,15 +286,16 @@ export class ValkeyLimits implements LimitStore {
 
   async #decideMoney(asked: Asked, money: BudgetRequest): Promise<Outcome> {
     const { client, random } = this.#options;
-    if (!this.trust.answers) throw this.#budgets.unavailable(money);
+    if (!this.trust.answers) return this.#refuseMoney(asked);
     const terms = { process: this.process, wish: undefined, parts: 0, sentAtMs: 0 };
     const { keys, parameters } = decideRequest({ ...asked, own: [] }, terms);
-    const deciding = client.run(decideScript, keys, parameters).catch((error: unknown) => {
+    let decided: Decided | undefined;
+    try {
+      decided = readDecision(await client.run(decideScript, keys, parameters), asked, random);
+    } catch (error) {
       void this.#reports.failed(error);
-      throw this.#budgets.unavailable(money, error);
-    });
-    const decided = readDecision(await deciding, asked, random);
-    if (decided.is !== "admitted") return this.#refuseMoney(asked, decided);
+    }
+    if (decided?.is !== "admitted") return this.#refuseMoney(asked, decided);
     this.#budgets.admitted(money);
     try {
       const made = this.#decideAlone(asked, true);
@@ -307,12 +307,13 @@ export class ValkeyLimits implements LimitStore {
     }
   }
 
-  /** Throws 503 when nobody knows what was spent. */
-  #refuseMoney({ money, scopes }: Asked, decided: Decided): RefusedByLimit {
+  /** By budgets without room, or as nobody knows. */
+  #refuseMoney({ money, scopes }: Asked, decided?: Decided): RefusedByLimit {
     if (money === undefined) throw new TypeError("no money was asked for");
-    if (decided.is !== "full") throw this.#budgets.unavailable(money);
-    const state = decided.state ?? this.#stateOf(scopes);
-    return refusedByBudgets(this.#budgets.full(money, decided.full), state, this.#options.random);
+    const isFull = decided?.is === "full";
+    const full = this.#budgets.full(money, isFull ? decided.full : []);
+    const state = (isFull ? decided.state : undefined) ?? this.#stateOf(scopes);
+    return refusedByBudgets(full, state, this.#options.random);
   }
 
   async #writeBudgets(): Promise<void> {
@@ -344,8 +345,10 @@ export class ValkeyLimits implements LimitStore {
     let outcome: Outcome | undefined;
     let closed: unknown;
     try {
-      if (asked.money !== undefined) throw this.#budgets.unavailable(asked.money, error);
-      outcome = this.#decideAlone(asked, false, error);
+      outcome =
+        asked.money === undefined
+          ? this.#decideAlone(asked, false, error)
+          : this.#refuseMoney(asked);
     } catch (thrown) {
       closed = thrown;
     }

@@ -45,13 +45,11 @@ export type Decided = Told &
       }
     | {
         readonly is: "full";
-        /** Of each budget without room: its place in the request, its spend and its reservations. */
+        /** Of each budget without room: its place, spend and reservations. None: nobody knows. */
         readonly full: readonly number[];
         /** Undefined: no windows were read. */
         readonly state: LimitState | undefined;
       }
-    /** What was spent is not known. */
-    | { readonly is: "unknown" }
     /** The server has not had all data for long enough. */
     | { readonly is: "young"; readonly ageMs: number }
     | { readonly is: "broken" }
@@ -89,8 +87,6 @@ export function readDecision(reply: unknown, asked: Demanded, random: () => numb
       const state = windows.length === 0 ? undefined : stateOf(firstOf(charges), charges, time.now);
       return { ...time, is: "full", full: numbersOf(extra), state };
     }
-    case 5:
-      return { ...time, is: "unknown" };
     default:
       throw new TypeError("Valkey has not answered with a decision");
   }

@@ -1,7 +1,6 @@
-import type { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { BudgetScope, SpendNote } from "../../../domain/money/budget.ts";
-import { type BudgetTally, budgetsUnavailable, keyOf, type Tally } from "../budget-tally.ts";
+import { type BudgetTally, keyOf, type Tally } from "../budget-tally.ts";
 import type { FullBudget } from "../limit-store.ts";
 import type { Parameter, ValkeyClient } from "./client.ts";
 import { shardOf, sinceKeyOf } from "./scopes.ts";
@@ -109,16 +108,13 @@ export class ServerBudgets {
     }
   }
 
-  /** As `refused`, when nobody decides. */
-  unavailable(request: BudgetRequest, cause?: unknown): GatewayError {
-    this.refused(request);
-    this.#lookedAtMs = -Infinity;
-    return budgetsUnavailable({}, cause);
-  }
-
-  /** As `refused`. `full`: the place, the spend and the reservations of each budget without room. */
+  /**
+   * As `refused`, with what each budget without room had. `full`: its place, spend and reservations;
+   * none when nobody knows.
+   */
   full(request: BudgetRequest, full: readonly number[]): readonly FullBudget[] {
     this.refused(request);
+    if (full.length === 0) this.#lookedAtMs = -Infinity;
     const { budgets, requestNano } = request;
     return budgets.flatMap((scope, index) => {
       const at = full.findIndex((which, place) => place % 3 === 0 && which === index);
