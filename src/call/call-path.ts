@@ -1,8 +1,14 @@
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import { UpstreamFailure, type UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
-import type { AttemptNote, CallRouting, CandidateNote } from "../domain/usage/call-routing.ts";
+import type {
+  AffinityResult,
+  AttemptNote,
+  CallRouting,
+  CandidateNote,
+} from "../domain/usage/call-routing.ts";
 import type { AttemptTiming, CallTiming } from "../domain/tracing.ts";
 import type { CallOutcome } from "../domain/usage/usage.ts";
+import { isLoaded } from "../routing/affinity.ts";
 import type { Candidate } from "../routing/candidates.ts";
 import type { Model } from "../domain/model.ts";
 import type { Call } from "../snapshot/call.ts";
@@ -85,6 +91,24 @@ export class CallPath {
       candidates: [...candidates.map(noteOf), ...this.#leftOut, ...(this.#skipped?.values() ?? [])],
       attempts: this.notes,
     };
+  }
+
+  /** Undefined without an answer, or without a choice among targets of the first priority. */
+  get affinity(): AffinityResult | undefined {
+    const [first, second] = this.#candidates;
+    const served = this.#serving?.candidate.target.id;
+    if (first === undefined || second === undefined || served === undefined) return undefined;
+    const isPeer = ({ model, target }: Candidate): boolean =>
+      model === first.model && target.priority === first.target.priority;
+    if (first.rank === undefined) return isPeer(second) ? "none" : undefined;
+    const own = this.#candidates.find((each) => each.rank?.rank === 1 && isPeer(each));
+    if (own?.rank === undefined) return undefined;
+    if (own.target.id === served) return "kept";
+    if (!own.isReady) return "out";
+    if (isLoaded(own.rank)) return "load";
+    if (own !== first) return "thoughts";
+    const isTried = this.#attempts.some(({ candidate }) => candidate.target.id === own.target.id);
+    return isTried ? "failed" : "busy";
   }
 
   /** Every attempt so far. */

@@ -8,6 +8,7 @@ import type { CountingTargets } from "./counting-targets.ts";
 import type { MemoryGate } from "../domain/waiting/memory-gate.ts";
 import type { MeterServices } from "./metering/meter.ts";
 import type { OverloadGuard } from "../admission/overload/overload.ts";
+import type { Sessions } from "../routing/affinity.ts";
 import type { Destination } from "../routing/candidates.ts";
 import type { RetryBudgets } from "../routing/retry-budget.ts";
 import type { TargetHealth } from "../routing/health/target-health.ts";
@@ -26,6 +27,7 @@ export interface CallServices extends MeterServices {
   readonly tags: ValueTags;
   /** Of what callers name their end users and caches. */
   readonly names: Pseudonyms;
+  readonly sessions: Pick<Sessions, "of">;
   readonly transport: Transport;
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
@@ -34,7 +36,7 @@ export interface CallServices extends MeterServices {
   readonly imageMemoryBytes: number;
   /** Left through `onCallEnded`. */
   readonly running: Pick<RunningCalls, "enter" | "watch" | "leave" | "ending">;
-  readonly health: Pick<TargetHealth, "tryBegin" | "view">;
+  readonly health: Pick<TargetHealth, "tryBegin" | "view" | "inFlightOf">;
   readonly prober: Pick<TargetProber, "probe">;
   readonly budget: RetryBudgets;
   readonly capacity: CapacityGate;

@@ -16,6 +16,8 @@ export interface RoutingSettings {
   readonly showsTarget: boolean;
   /** Whether answers say what the call costs. */
   readonly showsCost: boolean;
+  /** Whether calls of one session prefer one target. */
+  readonly hasSessionAffinity: boolean;
   /** Limit on queued calls of one class at one pool. */
   readonly queueLimit: number;
   readonly out: OutSettings;

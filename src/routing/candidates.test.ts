@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import {
@@ -8,6 +8,7 @@ import {
   upstreamOf,
 } from "../../test/support/pipeline-fixtures.ts";
 import type { Target } from "../domain/model.ts";
+import type { Session } from "./affinity.ts";
 import { type Candidate, listCandidates, type TargetGroup } from "./candidates.ts";
 import { TargetHealth } from "./health/target-health.ts";
 import { type TargetView, unknownTarget } from "./target-view.ts";
@@ -20,6 +21,8 @@ interface Context {
   readonly views: Views;
   readonly random: () => number;
 }
+
+const idle = { inFlightOf: () => 0 };
 
 /** Health by upstream; each upstream has one target. */
 function contextOf(views: Views = {}, random: () => number = Math.random): Context {
@@ -40,7 +43,7 @@ function groupOf(targets: readonly Target[], views: Views, isFallback = false): 
 }
 
 function listOf(targets: readonly Target[], { views, random }: Context): readonly Candidate[] {
-  return listCandidates([groupOf(targets, views)], random);
+  return listCandidates([groupOf(targets, views)], { random, health: idle });
 }
 
 function list(targets: readonly Target[], context = contextOf()): string[] {
@@ -137,7 +140,7 @@ test("a target that wrote the newest thoughts comes first of its group, if it is
   const fallback = groupOf([d], {}, true);
   const order = (name: string, views: Views = {}): string => {
     const groups = [continuing(groupOf(targets, views), name), continuing(fallback, name)];
-    return listCandidates(groups, () => 0.5)
+    return listCandidates(groups, { random: () => 0.5, health: idle })
       .map(({ target }) => target.upstream)
       .join("");
   };
@@ -162,7 +165,7 @@ test("the reason names the weight among targets of the same priority that are in
 test("a target that is out comes after the fallback, even as the only target of its model", () => {
   const own = groupOf([a], { a: out(2_000) });
   const fallback = groupOf([b], {}, true);
-  const found = listCandidates([own, fallback], Math.random);
+  const found = listCandidates([own, fallback], { random: Math.random, health: idle });
   expect(found.map(({ target, why }) => `${target.upstream}: ${why}`)).toEqual([
     "b: fallback; priority 1",
     "a: last resort; out for 2 s: 5 failures in a row",
@@ -229,10 +232,10 @@ test("two of three targets fail: they cost five attempts each, then none while t
       upstream: upstreamOf(target.upstream),
       view: health.view(target.id, key),
     }));
-    for (const { target, isReady } of listCandidates(
-      [{ targets: found, isFallback: false }],
+    for (const { target, isReady } of listCandidates([{ targets: found, isFallback: false }], {
       random,
-    )) {
+      health,
+    })) {
       const watch = health.tryBegin(target, { key, isStreamed: true, hasToServe: !isReady });
       if (watch === undefined) continue;
       if (target === a) {
@@ -252,4 +255,79 @@ test("two of three targets fail: they cost five attempts each, then none while t
   expect(served).toBe(3_000);
   // Nothing probes here, so targets stay out.
   expect([failures.get("b/m"), failures.get("c/m")]).toEqual([5, 5]);
+});
+
+describe("for a session", () => {
+  const session: Session = { kind: "session", hash: 7n };
+  const all = [a, b, c, targetOf("d", { priority: 2 }), targetOf("e", { priority: 2 })];
+  const listed = (
+    inFlight: Readonly<Record<string, number>> = {},
+    views: Views = {},
+    continuing = "",
+  ): readonly Candidate[] => {
+    const { targets, isFallback } = groupOf(all, views);
+    const found = targets.map((each) =>
+      each.target.upstream === continuing ? { ...each, continues: true } : each,
+    );
+    const health = { inFlightOf: (id: string) => inFlight[id.slice(0, 1)] ?? 0 };
+    return listCandidates(
+      [{ targets: found, isFallback }],
+      { random: Math.random, health },
+      session,
+    );
+  };
+  const order = (...of: Parameters<typeof listed>): string =>
+    listed(...of)
+      .map(({ target }) => target.upstream)
+      .join("");
+  const usual = order();
+  const [first = "", second = "", third = ""] = usual;
+
+  test("the order is the same each time, within priorities, and told", () => {
+    for (let run = 0; run < 50; run += 1) expect(order()).toBe(usual);
+    expect(usual).toMatch(/^[abc]{3}[de]{2}$/);
+    expect(listed().map(({ why }) => why)).toEqual([
+      "priority 1, weight 1 of 3; affinity: session, rank 1",
+      "priority 1, weight 1 of 3; affinity: session, rank 2",
+      "priority 1, weight 1 of 3; affinity: session, rank 3",
+      "priority 2, weight 1 of 2; affinity: session, rank 1",
+      "priority 2, weight 1 of 2; affinity: session, rank 2",
+    ]);
+  });
+
+  test("a target that is out comes last, keeps its rank, and is first again once it works", () => {
+    const views = { [first]: out(2_000) };
+    expect(order({}, views)).toBe(usual.slice(1) + first);
+    expect(listed({}, views).at(-1)?.why).toBe(
+      "last resort; out for 2 s: 5 failures in a row; affinity: session, rank 1",
+    );
+    expect(order()).toBe(usual);
+  });
+
+  test("a target with more than its share in flight comes after the next rank", () => {
+    expect(order({ [first]: 3 })).toBe(usual);
+    expect(order({ [first]: 4 })).toBe(second + third + first + usual.slice(3));
+    expect(listed({ [first]: 9, [second]: 1 })[2]?.why).toBe(
+      "priority 1, weight 1 of 3; affinity: session, rank 1, " +
+        "yields to load: 9 calls in flight, at most 5 by its weight",
+    );
+    // All the others have as many.
+    expect(order({ a: 9, b: 9, c: 9 })).toBe(usual);
+    // Those that are out take no share.
+    expect(order({ [first]: 5 }, { [second]: out(500) })[0]).toBe(third);
+  });
+
+  test("a target that wrote the conversation's thoughts comes first", () => {
+    expect(order({}, {}, third)).toBe(third + first + second + usual.slice(3));
+  });
+
+  test("a target that is alone in its priority has no rank", () => {
+    const alone = groupOf([a, targetOf("b", { priority: 2 })], {});
+    const services = { random: Math.random, health: idle };
+    const found = listCandidates([alone], services, session);
+    expect(found.map(({ why, rank }) => [why, rank])).toEqual([
+      ["priority 1", undefined],
+      ["priority 2", undefined],
+    ]);
+  });
 });

@@ -1,5 +1,13 @@
 import type { Model, Target } from "../domain/model.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
+import {
+  describeRank,
+  isLoaded,
+  ranksOf,
+  type Session,
+  type SessionRank,
+  type TargetLoad,
+} from "./affinity.ts";
 import { describeOut, type TargetView } from "./target-view.ts";
 
 export interface Destination {
@@ -16,10 +24,13 @@ export interface Candidate extends Destination {
   readonly isReady: boolean;
   /** Its provider refuses requests until some time. */
   readonly isRefusing: boolean;
+  /** Undefined: the call is of no session, or no other target has the priority. */
+  readonly rank?: SessionRank | undefined;
 }
 
 export interface FoundTarget extends Destination {
   readonly view: TargetView;
+  readonly rank?: SessionRank | undefined;
   /** Only it understands the newest thoughts of the conversation: it comes first of its group. */
   readonly continues?: boolean;
 }
@@ -31,18 +42,26 @@ export interface TargetGroup {
   readonly isFallback: boolean;
 }
 
+interface OrderServices {
+  /** Returns numbers in [0, 1). */
+  readonly random: () => number;
+  readonly health: TargetLoad;
+}
+
 /**
  * Lists the targets in the order to try them: by group, then those that continue the conversation,
- * then by priority, then in a random order by weight. Targets that are out come last, those due first in front. `random` returns numbers in
- * [0, 1).
+ * then by priority, then by the ranks that they have for the session, or in a random order by weight.
+ * Targets that are out come last, those due first in front.
  */
 export function listCandidates(
   groups: readonly TargetGroup[],
-  random: () => number,
+  { random, health }: OrderServices,
+  session?: Session,
 ): readonly Candidate[] {
   const ready: Candidate[] = [];
   const out: { readonly candidate: Candidate; readonly dueInMs: number }[] = [];
-  for (const { targets, isFallback } of groups) {
+  for (const { targets: found, isFallback } of groups) {
+    const targets = session === undefined ? found : withRanks(found, session, health);
     const prefix = isFallback ? "fallback; " : "";
     for (const found of inOrder(targets, random)) {
       const why = found.continues === true ? "wrote its thoughts; " : "";
@@ -60,8 +79,21 @@ export function listCandidates(
   return [...ready, ...out.map(({ candidate }) => candidate)];
 }
 
-function candidateOf({ model, target, upstream, view }: FoundTarget, why: string): Candidate {
-  return { model, target, upstream, why, isReady: !view.isOut, isRefusing: view.isRefusing };
+function withRanks(
+  targets: readonly FoundTarget[],
+  session: Session,
+  load: TargetLoad,
+): readonly FoundTarget[] {
+  const ranks = ranksOf(targets, session, load);
+  return targets.map((found, index) => ({ ...found, rank: ranks[index] }));
+}
+
+function candidateOf(
+  { model, target, upstream, view, rank }: FoundTarget,
+  place: string,
+): Candidate {
+  const why = rank === undefined ? place : `${place}; ${describeRank(rank)}`;
+  return { model, target, upstream, why, isReady: !view.isOut, isRefusing: view.isRefusing, rank };
 }
 
 /** Those in service. */
@@ -69,11 +101,16 @@ function inOrder(targets: readonly FoundTarget[], random: () => number): readonl
   const isAnyOut = targets.some(({ view }) => view.isOut);
   const ready = isAnyOut ? targets.filter(({ view }) => !view.isOut) : targets;
   if (ready.length < 2) return ready;
-  const keyed = ready.map((found) => ({ found, key: drawKey(found.target.weight, random) }));
+  const keyed = ready.map((found) => ({
+    found,
+    key: found.rank?.draw ?? drawKey(found.target.weight, random),
+    isBehind: found.rank !== undefined && isLoaded(found.rank),
+  }));
   keyed.sort(
     (one, other) =>
       Number(other.found.continues === true) - Number(one.found.continues === true) ||
       one.found.target.priority - other.found.target.priority ||
+      Number(one.isBehind) - Number(other.isBehind) ||
       one.key - other.key,
   );
   return keyed.map(({ found }) => found);

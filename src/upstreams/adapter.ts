@@ -117,6 +117,8 @@ export interface ChatCodec {
    * of this upstream alone.
    */
   readonly origin?: (target: NamedTarget) => ValueOrigin;
+  /** Whether a session of the gateway's is sent as `promptCacheKey` where the caller named no cache. */
+  readonly takesSessions?: boolean;
   /** False when each choice of an answer needs its own request. */
   readonly takesChoiceCount: boolean;
   /** False when images must be inside the request: the gateway then fetches them. */

@@ -23,12 +23,16 @@ beforeAll(async () => {
       return `\n  ${kind}-${way}: ${provider.upstream(kind, setting)}`;
     }),
   );
+  upstreams.push(`\n  openai-sessions: ${provider.upstream("openai", "session_cache_key: true")}`);
   const models = ways.flatMap((way) => [
     ...kinds.map((kind) => modelOf("chat", `${kind}-${way}`, "")),
     modelOf("embedding", `openai-${way}`, "vectors-"),
   ]);
   gateway = await startGateway({
-    sections: { upstreams: upstreams.join(""), models: models.join("") },
+    sections: {
+      upstreams: upstreams.join(""),
+      models: [...models, modelOf("chat", "openai-sessions", "")].join(""),
+    },
   });
   otherKey = (await gateway.createKey({ account: "another-account" })).text;
 });
@@ -69,9 +73,15 @@ const requests = {
 };
 type Asked = keyof typeof requests;
 
-async function sentFor(asked: Asked, model: string, more: object = {}, key = gateway.key) {
+async function sentFor(
+  asked: Asked,
+  model: string,
+  more: object = {},
+  key = gateway.key,
+  session: Readonly<Record<string, string>> = {},
+) {
   const [path, body] = requests[asked](model);
-  const headers = { authorization: `Bearer ${key}` };
+  const headers = { authorization: `Bearer ${key}`, ...session };
   const response = await gateway.post(path, { ...body, ...more }, { headers });
   expect(response.status).toBe(200);
   await response.body?.cancel();
@@ -124,6 +134,31 @@ test.each(["chat", "responses"] as const)(
     expect(dropped.body).not.toHaveProperty("safety_identifier");
     const asSent = await sentFor(asked, "openai-as_sent", more);
     expect(asSent.body).toMatchObject({ safety_identifier: name, prompt_cache_key: cache });
+  },
+);
+
+test.each(["chat", "responses", "messages"] as const)(
+  "a session is the name of its cache where the server takes it, an account's own: %s",
+  async (asked) => {
+    const session = { "x-claude-code-session-id": "session of jane" };
+    const keyOf = async (more: object, of: string, headers: typeof session | object) => {
+      const { text, body } = await sentFor(asked, "openai-sessions", more, of, { ...headers });
+      expect(text).not.toContain("jane");
+      return body["prompt_cache_key"];
+    };
+    const own = await keyOf({}, gateway.key, session);
+    expect(own).toEqual(expect.stringMatching(/^[0-9a-f]{16}$/));
+    expect(await keyOf({}, gateway.key, session)).toBe(own);
+    expect(await keyOf({}, otherKey, session)).not.toBe(own);
+    expect(await keyOf({}, gateway.key, {})).toBeUndefined();
+    const off = { ...session, "x-sluice-session": "off" };
+    expect(await keyOf({}, gateway.key, off)).toBeUndefined();
+    // What the caller names goes first.
+    if (asked !== "messages") {
+      expect(await keyOf({ prompt_cache_key: cache }, gateway.key, session)).toEqual(pseudonym);
+    }
+    const { body } = await sentFor(asked, "openai-pseudonym", {}, gateway.key, session);
+    expect(body).not.toHaveProperty("prompt_cache_key");
   },
 );
 

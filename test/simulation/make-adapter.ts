@@ -56,6 +56,7 @@ function openAiDialect(
       instructionRole: "as_sent",
       flattenTextParts: false,
       streamUsage: true,
+      sessionCacheKey: false,
       takesTokenIds: false,
       embeddingBatchLimit,
       embeddingEncoding: "as_sent",

@@ -200,6 +200,7 @@ function makeRouting(random: Random): RoutingSettings {
     longestBackoffMs: random.whole(200, 2_000),
     showsTarget: true,
     showsCost: false,
+    hasSessionAffinity: true,
     queueLimit: random.whole(1, 20),
     out: {
       failures: random.whole(2, 6),

@@ -35,6 +35,7 @@ import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstr
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
 import type { OpenAiSettings } from "../../src/upstreams/openai/config.ts";
 import { Pseudonyms } from "../../src/call/opaque/pseudonyms.ts";
+import { Sessions } from "../../src/routing/affinity.ts";
 import { ValueTags } from "../../src/call/opaque/value-tags.ts";
 import { testPeppers } from "./test-peppers.ts";
 
@@ -128,6 +129,7 @@ export const plainRouting: RoutingSettings = {
   longestBackoffMs: 100,
   showsTarget: true,
   showsCost: false,
+  hasSessionAffinity: true,
   queueLimit: 100,
   out: {
     failures: 5,
@@ -202,6 +204,7 @@ export function adapterOf(
     instructionRole: "as_sent",
     flattenTextParts: false,
     streamUsage: true,
+    sessionCacheKey: false,
     takesTokenIds: false,
     embeddingBatchLimit: 1,
     embeddingEncoding: "as_sent",
@@ -247,6 +250,7 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
     random,
     tags: new ValueTags(testPeppers()),
     names: new Pseudonyms(testPeppers()),
+    sessions: new Sessions(testPeppers()),
     limits,
     estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: clock.monotonic() }),
     calendar: new Calendar(),

@@ -7,6 +7,8 @@ const models = `
   failing: { kind: chat, context_window: 200000, targets: [
     { model: fault-error-500, upstream: simulator, priority: 1 },
     { model: spare, upstream: simulator, priority: 2 } ] }
+  paired: { kind: chat, context_window: 200000, targets: [
+    { model: one, upstream: simulator }, { model: other, upstream: simulator } ] }
   pooled: { kind: chat, context_window: 200000, targets: [
     { model: pooled, upstream: simulator, pool: shared } ] }`;
 const pools = `
@@ -31,7 +33,7 @@ export async function pageAfterCalls(gateway: TestGateway): Promise<string> {
     await answer.arrayBuffer();
     return answer.status;
   };
-  const statuses = [await call("sound"), await call("failing")];
+  const statuses = [await call("sound"), await call("failing"), await call("paired")];
   // All but one of them wait for their turn.
   statuses.push(...(await Promise.all(Array.from({ length: 8 }, () => call("pooled")))));
   if (statuses.some((status) => status !== 200)) {

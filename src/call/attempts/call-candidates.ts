@@ -6,6 +6,7 @@ import type { Admission } from "../../admission/admit.ts";
 import { mayUseModel } from "../../domain/keys/key.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { CallServices } from "../services.ts";
+import type { Session } from "../../routing/affinity.ts";
 import {
   type Candidate,
   type Destination,
@@ -20,9 +21,11 @@ import type { Attempt, AttemptContext } from "./attempt.ts";
 interface CandidateSearch {
   readonly call: Call;
   readonly admission: Admission;
-  readonly work: Pick<CallWork<unknown>, "check" | "isTagged" | "continues">;
-  readonly services: Pick<CallServices, "health" | "prober" | "random" | "tags" | "prices">;
+  readonly work: Pick<CallWork<unknown>, "check" | "isTagged" | "continues" | "session">;
+  readonly services: SessionServices & Pick<CallServices, "health" | "prober" | "random" | "tags">;
 }
+
+export type SessionServices = Pick<CallServices, "sessions" | "prices" | "clock">;
 
 interface ModelSearch extends Pick<CandidateSearch, "call"> {
   readonly work: Pick<CallWork<unknown>, "check">;
@@ -56,7 +59,9 @@ export function candidatesOf(search: CandidateSearch): FoundCandidates {
     } else groups.push(...groupsOf(fallback, true, search));
   }
   const priced = admission.budgeted === undefined ? groups : pricedOf(groups, leftOut, search);
-  const candidates = listCandidates(priced, services.random);
+  const hasSession = call.snapshot.routing.hasSessionAffinity && priced.some(hasPeers);
+  const session = hasSession ? work.session?.(model, call, services) : undefined;
+  const candidates = listCandidates(priced, services, session);
   // No fallback may take this call, so the input is too long.
   if (candidates.length === 0 && tooSmall !== undefined) work.check(model);
   return { candidates, leftOut, groups: priced };
@@ -131,6 +136,17 @@ function findTargets(model: Model, search: CandidateSearch): readonly FoundTarge
     const continues = work.continues?.(each, call, services) === true;
     return continues ? { ...each, continues } : each;
   });
+}
+
+/** Whether two of the targets have the same priority. */
+function hasPeers({ targets }: TargetGroup): boolean {
+  for (let index = 1; index < targets.length; index += 1) {
+    const priority = targets[index]?.target.priority;
+    for (let before = 0; before < index; before += 1) {
+      if (targets[before]?.target.priority === priority) return true;
+    }
+  }
+  return false;
 }
 
 function mayUseTarget({ pool }: Target, { call, admission }: CandidateSearch): boolean {
@@ -213,6 +229,8 @@ export interface CallWork<Answer> extends PricedWork {
   readonly isTagged?: boolean;
   /** Whether the destination wrote the newest part of the conversation that only it understands. */
   continues?(destination: Destination, call: Call, services: Pick<CallServices, "tags">): boolean;
+  /** Whose calls the targets of one priority are ranked for. Undefined: they are drawn by weight. */
+  session?(model: Model, call: Call, services: SessionServices): Session | undefined;
   /** Resolves once the answer, or its first event, is decoded. */
   attempt(attempt: Attempt): Promise<Answer>;
 }

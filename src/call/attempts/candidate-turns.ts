@@ -320,7 +320,10 @@ function queueTimeoutMs(call: Call, capacityClass: CapacityClass): number {
 interface TurnsOptions {
   readonly call: Call;
   readonly admission: Admission;
-  readonly work: Pick<CallWork<unknown>, "check" | "isTagged" | "continues" | "isStreamed">;
+  readonly work: Pick<
+    CallWork<unknown>,
+    "check" | "isTagged" | "continues" | "session" | "isStreamed"
+  >;
   readonly meter: Meter;
   readonly services: CallServices;
 }

@@ -45,7 +45,9 @@ import {
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import type { CallServices } from "../services.ts";
 import type { CacheTime } from "../../domain/money/billed-classes.ts";
-import type { CallWork, CountContext } from "../attempts/call-candidates.ts";
+import type { Session } from "../../routing/affinity.ts";
+import type { CallWork, CountContext, SessionServices } from "../attempts/call-candidates.ts";
+import { cacheKeyOfSession, sessionOf } from "./session.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 
 export interface ChatCall {
@@ -174,6 +176,7 @@ class ChatWork<Answer> implements CallWork<Answer> {
   readonly #held: readonly NamedState[];
   readonly #texts: ReadTexts;
   readonly #progress: ChoiceProgress;
+  #session: Session | "none" | undefined;
   #counted: { readonly alias: string; readonly tokens: number } | undefined;
 
   constructor(options: ChatWorkOptions<Answer>) {
@@ -204,6 +207,17 @@ class ChatWork<Answer> implements CallWork<Answer> {
 
   continues(destination: Destination, call: Call, { tags }: Pick<CallServices, "tags">): boolean {
     return opaqueValuesOf(destination, call, tags).wroteNewest(this.#request);
+  }
+
+  session(model: Model, call: Call, services: SessionServices): Session | undefined {
+    this.#session ??= this.#findSession(model, call, services) ?? "none";
+    return this.#session === "none" ? undefined : this.#session;
+  }
+
+  #findSession(model: Model, call: Call, { sessions }: SessionServices): Session | undefined {
+    const bytes = this.#size.textBytes;
+    const isMarked = (): boolean => this.cacheTime() !== undefined;
+    return sessionOf({ request: this.#request, bytes, isMarked }, model, { call, sessions });
   }
 
   measure(model: Model, call: Pick<Call, "snapshot" | "environment">): InputSize {
@@ -272,10 +286,16 @@ function cacheTimeOf({ turns, tools }: Conversation): CacheTime {
   return longest;
 }
 
+/** With the names that the upstream may see. */
 function withHiddenNames(request: Conversation, attempt: Attempt): Conversation {
   const { call, candidate, services } = attempt;
+  const { model, upstream } = candidate;
+  const { sessions } = services;
   const { accountId } = call.caller.key;
-  const options = services.names.hide(request.options, accountId, candidate.upstream.endUsers);
+  const options = services.names.hide(request.options, accountId, upstream.endUsers);
+  const isKept = upstream.adapter.chat?.takesSessions !== true || Boolean(options.promptCacheKey);
+  const promptCacheKey = isKept ? undefined : cacheKeyOfSession(request, model, { call, sessions });
+  if (promptCacheKey !== undefined) return { ...request, options: { ...options, promptCacheKey } };
   return options === request.options ? request : { ...request, options };
 }
 

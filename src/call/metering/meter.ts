@@ -6,7 +6,7 @@ import type { CallTiming } from "../../domain/tracing.ts";
 import type { Model } from "../../domain/model.ts";
 import { askedTier as tierAsked } from "../../domain/money/service-tier.ts";
 import type { PriceBook } from "../../domain/money/price.ts";
-import type { AttemptNote } from "../../domain/usage/call-routing.ts";
+import type { AffinityResult, AttemptNote } from "../../domain/usage/call-routing.ts";
 import type {
   CallDialect,
   CallLedger,
@@ -51,6 +51,7 @@ export interface AboutCall extends Pick<Call, "origin"> {
   /** Set for a failed call. */
   readonly error: GatewayError | undefined;
   readonly attempts: readonly AttemptNote[];
+  readonly affinity: AffinityResult | undefined;
   /** For the trace; undefined where no traces are sent. */
   readonly timing: CallTiming | undefined;
 }
@@ -233,7 +234,8 @@ export class Meter {
     const attempts = record.routing?.attempts ?? this.path.notes;
     const times = { parsedAt: this.#parsedAt, admittedAt: this.#admittedAt };
     const timing = timingOf(this.#subject, this.path, times);
-    this.#services.onCallEnded(record, { origin, error, attempts, timing });
+    const { affinity } = this.path;
+    this.#services.onCallEnded(record, { origin, error, attempts, affinity, timing });
     hooks?.callClosed(record);
   }
 

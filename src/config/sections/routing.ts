@@ -67,6 +67,10 @@ export const routingSchema = z
       "Whether answers say what the call costs: whole ones in `x-sluice-cost-usd`, streamed ones in " +
         "the field `cost_usd` of their last usage.",
     ),
+    session_affinity: flag(true).describe(
+      "Whether calls of one session prefer one of the targets of a priority, which then has their " +
+        "prompt in its cache. Other calls are drawn by weight.",
+    ),
     queue_limit: wholeNumber(1000, [0, 1_000_000]).describe(
       "Maximum calls of one class waiting for one pool or upstream.",
     ),
@@ -82,6 +86,7 @@ export const routingSchema = z
     longestBackoffMs: routing.longest_backoff,
     showsTarget: routing.target_header,
     showsCost: routing.cost_header,
+    hasSessionAffinity: routing.session_affinity,
     queueLimit: routing.queue_limit,
     out: routing.out,
   }));

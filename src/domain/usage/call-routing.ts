@@ -37,6 +37,24 @@ export interface AttemptNote {
   readonly decision?: string | undefined;
 }
 
+/**
+ * What served a call that had a choice among targets of one priority: the target of its session
+ * (`kept`), or another one, and why. `none`: the call was of no session.
+ */
+export type AffinityResult =
+  | "kept"
+  /** It was out, or its provider refused calls. */
+  | "out"
+  /** It had more calls in flight than its share. */
+  | "load"
+  /** Another one wrote the thoughts of the conversation. */
+  | "thoughts"
+  /** It had no place. */
+  | "busy"
+  /** An attempt at it failed, or a hedge elsewhere answered first. */
+  | "failed"
+  | "none";
+
 /** Limits on the attempts and candidates that are stored with a call. */
 const keptAttempts = 10;
 const keptCandidates = 64;

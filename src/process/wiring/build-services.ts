@@ -2,6 +2,7 @@ import { lookup } from "node:dns/promises";
 import type { LimitStore } from "../../store/limits/limit-store.ts";
 import { TargetProber } from "../../call/attempts/target-prober.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
+import { Sessions } from "../../routing/affinity.ts";
 import { TargetHealth } from "../../routing/health/target-health.ts";
 import { RetryBudget } from "../../routing/retry-budget.ts";
 import { Capacity } from "../../admission/capacity/capacity.ts";
@@ -78,6 +79,7 @@ export function buildServices(options: ServiceOptions) {
     random,
     tags: new ValueTags(options.peppers),
     names: new Pseudonyms(options.peppers),
+    sessions: new Sessions(options.peppers),
     transport,
     imageMemory: new MemoryGate(clock),
     imageMemoryBytes: Math.floor(imageMemoryBytes / processes),

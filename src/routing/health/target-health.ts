@@ -83,6 +83,11 @@ export class TargetHealth {
     return this.#stateOf(targetId).limit;
   }
 
+  /** Attempts under way at a target. */
+  inFlightOf(targetId: string): number {
+    return this.#states.get(targetId)?.limit.inFlight ?? 0;
+  }
+
   /** Undefined while another probe of the target is running. */
   tryBeginProbe(targetId: string): ProbeWatch | undefined {
     const state = this.#stateOf(targetId);

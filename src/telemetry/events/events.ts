@@ -2,7 +2,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { HandledRequest } from "../../domain/handled-request.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
-import type { AttemptNote } from "../../domain/usage/call-routing.ts";
+import type { AffinityResult, AttemptNote } from "../../domain/usage/call-routing.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { CallTiming } from "../../domain/tracing.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
@@ -21,6 +21,7 @@ export interface EventOptions {
 interface EndedCallEvent {
   readonly origin?: CallOrigin | undefined;
   readonly attempts?: readonly AttemptNote[];
+  readonly affinity?: AffinityResult | undefined;
   /** Undefined where no traces are sent. */
   readonly timing?: CallTiming | undefined;
   readonly error?: Pick<GatewayError, "explanation"> | undefined;
@@ -95,8 +96,12 @@ export class TelemetryEvents {
     this.#accessLog.request(request, explanation);
   }
 
-  callEnded(record: UsageRecord, { origin, attempts, timing, error }: EndedCallEvent = {}): void {
+  callEnded(
+    record: UsageRecord,
+    { origin, attempts, affinity, timing, error }: EndedCallEvent = {},
+  ): void {
     this.#metrics.callEnded(record, attempts);
+    if (affinity !== undefined) this.#metrics.callRouted(record, affinity);
     this.#accessLog.call(record, origin);
     if (timing === undefined || origin === undefined) return;
     const { method, route, trace } = origin;

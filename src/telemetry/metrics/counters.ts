@@ -64,6 +64,18 @@ const table = {
     "model",
     "decision",
   ],
+  sluice_affinity_calls_total: [
+    "Answered calls with a choice among targets of one priority: kept at the target of their session, " +
+      "or why not. none: they were of no session.",
+    "model",
+    "result",
+  ],
+  sluice_affinity_input_tokens_total: ["Input tokens of those calls.", "model", "result"],
+  sluice_affinity_cached_tokens_total: [
+    "Input tokens of those calls that were read from a cache.",
+    "model",
+    "result",
+  ],
   sluice_guarantee_breaches_total: [
     "Calls within provisioned throughput that ended with 503 because every target failed or was " +
       "busy. Excludes calls that the gateway refused before looking for a target, or ended.",

@@ -1,6 +1,6 @@
 import type { AnswerResult } from "../../domain/settings.ts";
 import type { PoolLoad, PoolName } from "../../domain/limits/capacity.ts";
-import type { AttemptNote } from "../../domain/usage/call-routing.ts";
+import type { AffinityResult, AttemptNote } from "../../domain/usage/call-routing.ts";
 import type { CapacityClass, UsageRecord } from "../../domain/usage/usage.ts";
 import { capacityClasses, Counters } from "./counters.ts";
 import type { MetricFamily, MetricSeries } from "./families.ts";
@@ -137,6 +137,14 @@ export class Metrics {
     if (breaksGuarantee(record)) this.#breaches.of(model).value += 1;
     this.keyAnswered(record.keyId, status);
     for (const attempt of attempts) this.#attemptEnded(attempt);
+  }
+
+  /** The share of cached tokens of calls with and without a session. */
+  callRouted({ model, inputTokens, cachedInputTokens }: UsageRecord, result: AffinityResult): void {
+    this.counters.of("sluice_affinity_calls_total", model, result).value += 1;
+    this.counters.of("sluice_affinity_input_tokens_total", model, result).value += inputTokens;
+    const cached = this.counters.of("sluice_affinity_cached_tokens_total", model, result);
+    cached.value += cachedInputTokens;
   }
 
   requestAnswered(route: string, status: number): void {

@@ -60,6 +60,7 @@ export function createOpenAiAdapter(
         model,
         account: `${upstream} ${settings.baseUrl}`,
       }),
+      takesSessions: settings.sessionCacheKey,
       takesChoiceCount: !quirks.has("one_choice"),
       takesImageUrls: !quirks.has("no_image_urls"),
       encode: (request, model) => codecFor(request, model).encode(request, model),

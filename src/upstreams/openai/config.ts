@@ -163,6 +163,13 @@ export const fields = {
   stream_usage: flag(true).describe(
     "Requests usage of streams with `stream_options.include_usage`.",
   ),
+  session_cache_key: requiredFlag()
+    .optional()
+    .describe(
+      "Whether calls that name a session, and no cache, are sent with `prompt_cache_key`, a pseudonym of " +
+        "the session. By default true at api.openai.com and in the profile `azure`: other servers may " +
+        "refuse the field.",
+    ),
   takes_token_ids: requiredFlag()
     .optional()
     .describe(`Whether embedding inputs may be token ids. ${usually("takes_token_ids")}`),
@@ -208,9 +215,13 @@ function profileOf({ profile }: Fields): Profile {
 
 /** What the file, else its profile, else usage says. */
 function knownOf(upstream: Fields) {
-  const profile = { ...usual, ...profileOf(upstream) };
+  const own = profileOf(upstream);
+  const profile = { ...usual, ...own };
+  const address = upstream.base_url ?? profile.base_url;
+  const isOpenAi = address !== undefined && new URL(address).hostname === "api.openai.com";
   return {
-    base_url: upstream.base_url ?? profile.base_url,
+    base_url: address,
+    session_cache_key: upstream.session_cache_key ?? own.session_cache_key ?? isOpenAi,
     api_key_header: upstream.api_key_header ?? profile.api_key_header,
     max_tokens_field: upstream.max_tokens_field ?? profile.max_tokens_field,
     instruction_role: upstream.instruction_role ?? profile.instruction_role,

@@ -6,6 +6,7 @@ export interface Profile {
   readonly api_key_header?: "authorization" | "api-key";
   readonly max_tokens_field?: "max_tokens" | "max_completion_tokens" | "as_sent";
   readonly instruction_role?: "system" | "developer" | "as_sent";
+  readonly session_cache_key?: boolean;
   readonly takes_token_ids?: boolean;
   readonly embedding_batch_limit?: number;
   readonly forward_fields?: readonly string[];
@@ -28,7 +29,7 @@ export const usual = {
  * what a plan has reserved.
  */
 export const profiles = {
-  azure: { api_key_header: "api-key" },
+  azure: { api_key_header: "api-key", session_cache_key: true },
   gemini: {
     base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
     takes_token_ids: false,

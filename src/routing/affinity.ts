@@ -1,0 +1,119 @@
+import type { Peppers } from "../domain/keys/peppers.ts";
+import type { Target } from "../domain/model.ts";
+import type { TargetView } from "./target-view.ts";
+
+/** What a session is known by: its id, the caller's name of its cache, or how its prompt begins. */
+export type SessionKind = "session" | "prompt_cache_key" | "prefix";
+
+export interface SessionName {
+  readonly kind: SessionKind;
+  /** The caller's: in no log, row or message. */
+  readonly value: string;
+}
+
+/** Whose session it is. None is shared between them, whatever callers call it. */
+export interface SessionOwner {
+  readonly accountId: string;
+  readonly environment: string;
+  readonly alias: string;
+}
+
+/** Calls that gain from the same target, as it has their prompt in its cache. */
+export interface Session {
+  readonly kind: SessionKind;
+  /** 64 bits; the same in all processes. */
+  readonly hash: bigint;
+}
+
+/** Longer names are hashed first, so that the cost of a call does not depend on them. */
+const longestName = 256;
+
+/** Makes sessions of their names, under a key derived from the first pepper. */
+export class Sessions {
+  readonly #key: Bun.CryptoHasher;
+
+  constructor({ first }: Pick<Peppers, "first">) {
+    this.#key = new Bun.CryptoHasher("sha256", first.digest("sessions"));
+  }
+
+  of({ kind, value }: SessionName, { accountId, environment, alias }: SessionOwner): Session {
+    const name = value.length > longestName ? String(Bun.hash.xxHash64(value)) : value;
+    const text = `${accountId}\n${environment}\n${alias}\n${kind}\n${name}`;
+    return { kind, hash: this.#key.copy().update(text).digest().readBigUInt64BE(0) };
+  }
+}
+
+/** A target's place among those of its priority, for one session. */
+export interface SessionRank {
+  readonly kind: SessionKind;
+  /** From 1: the target that has the session's cache. */
+  readonly rank: number;
+  /** By which the ranks are sorted, ascending. */
+  readonly draw: number;
+  /** Attempts under way in this process. */
+  readonly inFlight: number;
+  /** With so many in flight, it comes after the next rank. */
+  readonly most: number;
+}
+
+interface Choice {
+  readonly target: Pick<Target, "id" | "priority" | "weight">;
+  readonly view: Pick<TargetView, "isOut">;
+}
+
+export interface TargetLoad {
+  inFlightOf(targetId: string): number;
+}
+
+/**
+ * Ranks of the targets, in their order; undefined for one that is alone in its priority. A weighted
+ * rendezvous hash (Thaler and Ravishankar 1998): when a target leaves or comes, only its own sessions
+ * move, and no process has to remember anything.
+ */
+export function ranksOf(
+  choices: readonly Choice[],
+  { kind, hash }: Session,
+  load: TargetLoad,
+): readonly (SessionRank | undefined)[] {
+  const draws = choices.map(({ target: { id, weight } }) => -Math.log(uniform(id, hash)) / weight);
+  return choices.map(({ target: { id, priority, weight } }, index) => {
+    const draw = draws[index] ?? 0;
+    let peers = 0;
+    let rank = 1;
+    let weights = 0;
+    let calls = 1;
+    for (const [at, { target, view }] of choices.entries()) {
+      if (target.priority !== priority) continue;
+      peers += 1;
+      if ((draws[at] ?? 0) < draw) rank += 1;
+      if (view.isOut) continue;
+      weights += target.weight;
+      calls += load.inFlightOf(target.id);
+    }
+    if (peers < 2) return undefined;
+    const most = Math.max(fewestInFlight, Math.ceil((loadFactor * calls * weight) / weights));
+    return { kind, rank, draw, inFlight: load.inFlightOf(id), most };
+  });
+}
+
+/** What a target may have in flight, as a multiple of its share by weight. */
+const loadFactor = 1.25;
+/** So few are no load: the parallel calls of one agent stay together. */
+const fewestInFlight = 4;
+
+export function isLoaded({ inFlight, most }: SessionRank): boolean {
+  return inFlight >= most;
+}
+
+/** In (0, 1]. The algorithm is a standard's, so releases of the runtime agree. */
+function uniform(targetId: string, hash: bigint): number {
+  return (Number(Bun.hash.xxHash64(targetId, hash) >> 11n) + 1) / 2 ** 53;
+}
+
+/** For the explanation of a call's routing. */
+export function describeRank(ranked: SessionRank): string {
+  const { kind, rank, inFlight, most } = ranked;
+  const known = `affinity: ${kind}, rank ${rank}`;
+  if (!isLoaded(ranked)) return known;
+  return `${known}, yields to load: ${inFlight} calls in flight, at most ${most} by its weight`;
+}
