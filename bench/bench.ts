@@ -1,4 +1,5 @@
 import type { Figure } from "./figure.ts";
+import { measureAffinity } from "./figures/affinity.ts";
 import { measureBedrock } from "./figures/bedrock.ts";
 import { measureCalls } from "./figures/calls.ts";
 import { measureChunks } from "./figures/chunks.ts";
@@ -46,6 +47,7 @@ const comparedGroups = {
 const ownGroups = {
   start: measureStart,
   money: measureMoney,
+  affinity: measureAffinity,
   reports: measureReports,
   ingest: measureIngest,
 } as const satisfies Record<string, (context: OwnContext) => Promise<readonly Figure[]>>;

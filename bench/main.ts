@@ -32,7 +32,7 @@ Options:
   --json            print the report as JSON
   --profile FOLDER  run the gateway under the runtime's CPU profiler, which writes there
 
-Needs nginx, except for start, money, reports and ingest; uses wrk when it is installed.
+Needs nginx, except for start, money, affinity, reports and ingest; uses wrk when it is installed.
 
 ${describeTargets()}`;
 

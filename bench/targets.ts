@@ -13,6 +13,8 @@ export const targets = {
   openStreamKb: 40,
   /** Added to a call by prices and one budget. */
   moneyUs: 4,
+  /** Added to a call by its session. */
+  affinityUs: 2,
 } as const;
 
 /** For the help. */
@@ -21,5 +23,6 @@ export function describeTargets(): string {
   return `Targets, on a quiet machine: a call ${call} x nginx, with two targets ${callWithTwoTargets} x, through
 Responses or Messages ${callInOtherDialects} x, a streamed chunk ${chunk} x, embeddings ${embeddings} x; p99 added at half a core ${bytes.pacedP99AddedMs} ms; garbage of
 a call ${bytes.garbageKb} kB; memory (PSS of all processes) ${bytes.atRestMb} MB at rest, ${bytes.afterCallsMb} MB after 100,000
-calls, ${bytes.openStreamKb} kB for an open stream; prices and one budget ${bytes.moneyUs} us a call.`;
+calls, ${bytes.openStreamKb} kB for an open stream; prices and one budget ${bytes.moneyUs} us a call, a session
+${bytes.affinityUs} us.`;
 }

@@ -149,6 +149,15 @@ function noteOf({ target, model, why }: Candidate): CandidateNote {
   return { target: target.id, model: model.alias, why };
 }
 
+/** What is told of a call beside its row. */
+export interface AboutCall extends Pick<Call, "origin">, Pick<CallPath, "affinity"> {
+  /** Set for a failed call. */
+  readonly error: GatewayError | undefined;
+  readonly attempts: readonly AttemptNote[];
+  /** For the trace; undefined where no traces are sent. */
+  readonly timing: CallTiming | undefined;
+}
+
 interface CallTimes {
   /** Monotonic milliseconds, as `admittedAt`. */
   readonly parsedAt: number;

@@ -130,6 +130,7 @@ describe("a valid file", () => {
         instructionRole: "as_sent",
         flattenTextParts: false,
         streamUsage: true,
+        sessionCacheKey: false,
         takesTokenIds: true,
         embeddingBatchLimit: 2048,
         embeddingEncoding: "auto",

@@ -75,25 +75,34 @@ export function ranksOf(
   { kind, hash }: Session,
   load: TargetLoad,
 ): readonly (SessionRank | undefined)[] {
-  const draws = choices.map(({ target: { id, weight } }) => -Math.log(uniform(id, hash)) / weight);
-  return choices.map(({ target: { id, priority, weight } }, index) => {
-    const draw = draws[index] ?? 0;
+  const draws = choices.map(({ target }) => drawOf(target, hash));
+  const inFlight = choices.map(({ target }) => load.inFlightOf(target.id));
+  return choices.map(({ target: { priority, weight } }, index) => {
+    const own = { draw: draws[index] ?? 0, inFlight: inFlight[index] ?? 0 };
     let peers = 0;
     let rank = 1;
     let weights = 0;
     let calls = 1;
-    for (const [at, { target, view }] of choices.entries()) {
-      if (target.priority !== priority) continue;
+    for (let at = 0; at < choices.length; at += 1) {
+      const peer = choices[at];
+      if (peer === undefined || peer.target.priority !== priority) continue;
       peers += 1;
-      if ((draws[at] ?? 0) < draw) rank += 1;
-      if (view.isOut) continue;
-      weights += target.weight;
-      calls += load.inFlightOf(target.id);
+      if ((draws[at] ?? 0) < own.draw) rank += 1;
+      if (peer.view.isOut) continue;
+      weights += peer.target.weight;
+      calls += inFlight[at] ?? 0;
     }
     if (peers < 2) return undefined;
     const most = Math.max(fewestInFlight, Math.ceil((loadFactor * calls * weight) / weights));
-    return { kind, rank, draw, inFlight: load.inFlightOf(id), most };
+    return { kind, rank, draw: own.draw, inFlight: own.inFlight, most };
   });
+}
+
+/** Sorting by it, ascending, is a draw by weight: see `drawKey` of candidates. */
+function drawOf({ id, weight }: Choice["target"], hash: bigint): number {
+  // In (0, 1]. The algorithm is a standard's, so releases of the runtime agree.
+  const uniform = (Number(Bun.hash.xxHash64(id, hash) >> 11n) + 1) / 2 ** 53;
+  return -Math.log(uniform) / weight;
 }
 
 /** What a target may have in flight, as a multiple of its share by weight. */
@@ -103,11 +112,6 @@ const fewestInFlight = 4;
 
 export function isLoaded({ inFlight, most }: SessionRank): boolean {
   return inFlight >= most;
-}
-
-/** In (0, 1]. The algorithm is a standard's, so releases of the runtime agree. */
-function uniform(targetId: string, hash: bigint): number {
-  return (Number(Bun.hash.xxHash64(targetId, hash) >> 11n) + 1) / 2 ** 53;
 }
 
 /** For the explanation of a call's routing. */

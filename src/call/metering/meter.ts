@@ -2,11 +2,9 @@ import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { exhaustedBudget } from "../../domain/errors/refusal.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import type { CallTiming } from "../../domain/tracing.ts";
 import type { Model } from "../../domain/model.ts";
 import { askedTier as tierAsked } from "../../domain/money/service-tier.ts";
 import type { PriceBook } from "../../domain/money/price.ts";
-import type { AffinityResult, AttemptNote } from "../../domain/usage/call-routing.ts";
 import type {
   CallDialect,
   CallLedger,
@@ -26,7 +24,7 @@ import type {
   TokenEstimate,
   TokenEstimator,
 } from "../../admission/estimate/estimate.ts";
-import { attemptEndOf, CallPath, timingOf } from "../call-path.ts";
+import { type AboutCall, attemptEndOf, CallPath, timingOf } from "../call-path.ts";
 import { costOfCall, type CostTerms, dearestCost } from "./call-cost.ts";
 import { CallUsage, type CountedUsage } from "./call-usage.ts";
 import { generatedWithin, type Unanswered, usageOfFailed } from "./failed-usage.ts";
@@ -45,15 +43,6 @@ export interface MeterServices {
   readonly onCallEnded: (record: UsageRecord, about: AboutCall) => void;
   /** Called when a reservation cannot be settled; it expires by itself. */
   readonly onSettleFailed: (callId: string, error: unknown) => void;
-}
-
-export interface AboutCall extends Pick<Call, "origin"> {
-  /** Set for a failed call. */
-  readonly error: GatewayError | undefined;
-  readonly attempts: readonly AttemptNote[];
-  readonly affinity: AffinityResult | undefined;
-  /** For the trace; undefined where no traces are sent. */
-  readonly timing: CallTiming | undefined;
 }
 
 export interface MeterSubject {

@@ -218,7 +218,7 @@ function knownOf(upstream: Fields) {
   const own = profileOf(upstream);
   const profile = { ...usual, ...own };
   const address = upstream.base_url ?? profile.base_url;
-  const isOpenAi = address !== undefined && new URL(address).hostname === "api.openai.com";
+  const isOpenAi = address !== undefined && URL.parse(address)?.hostname === "api.openai.com";
   return {
     base_url: address,
     session_cache_key: upstream.session_cache_key ?? own.session_cache_key ?? isOpenAi,
