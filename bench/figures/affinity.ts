@@ -1,8 +1,6 @@
 import { sessionOf } from "../../src/call/chat/session.ts";
-import { systemClock } from "../../src/domain/clock.ts";
 import { Peppers } from "../../src/domain/keys/peppers.ts";
 import { Secret } from "../../src/domain/keys/secret.ts";
-import { PublishedPrices } from "../../src/domain/money/price.ts";
 import { listCandidates } from "../../src/routing/candidates.ts";
 import { Sessions } from "../../src/routing/affinity.ts";
 import { unknownTarget } from "../../src/routing/target-view.ts";
@@ -14,7 +12,9 @@ import { targets } from "../targets.ts";
 import type { OwnContext } from "./context.ts";
 
 const rounds = 9;
-const model = modelOf({ targets: [targetOf("one"), targetOf("two"), targetOf("three")] });
+const promptCache = { filled: "by_provider", keepsAnHour: false } as const;
+const names = ["one", "two", "three"];
+const model = modelOf({ targets: names.map((name) => targetOf(name, { promptCache })) });
 const group = {
   isFallback: false,
   targets: model.targets.map((target) => {
@@ -22,13 +22,11 @@ const group = {
   }),
 };
 const order = { random: Math.random, health: { inFlightOf: () => 1 } };
-const services = {
-  sessions: new Sessions(new Peppers(new Secret("a pepper of the bench".padEnd(40, ".")))),
-  prices: new PublishedPrices(),
-  clock: systemClock,
-};
+const pepper = new Secret("a pepper of the bench".padEnd(40, "."));
+const sessions = new Sessions(new Peppers(pepper));
 const text = "word ".repeat(3_000);
 const bytes = text.length;
+const isMarked = (): boolean => false;
 const request = readChatRequest({
   model: model.alias,
   messages: [
@@ -72,10 +70,10 @@ export async function measureAffinity({ plan, progress }: OwnContext): Promise<r
 
 function microsecondsOf(calls: number, headers: Headers | undefined): number {
   const call = callOf({ headers: headers ?? new Headers() });
-  const search = { call, bytes, services };
+  const prompt = { request, bytes, isMarked };
   const startedAt = performance.now();
   for (let index = 0; index < calls; index += 1) {
-    const session = headers && sessionOf(request, model, search);
+    const session = headers && sessionOf(prompt, model, { call, sessions });
     listCandidates([group], order, session);
   }
   return ((performance.now() - startedAt) * 1_000) / calls;

@@ -22,10 +22,11 @@ interface CandidateSearch {
   readonly call: Call;
   readonly admission: Admission;
   readonly work: Pick<CallWork<unknown>, "check" | "isTagged" | "continues" | "session">;
-  readonly services: SessionServices & Pick<CallServices, "health" | "prober" | "random" | "tags">;
+  readonly services: Pick<
+    CallServices,
+    "sessions" | "prices" | "health" | "prober" | "random" | "tags"
+  >;
 }
-
-export type SessionServices = Pick<CallServices, "sessions" | "prices" | "clock">;
 
 interface ModelSearch extends Pick<CandidateSearch, "call"> {
   readonly work: Pick<CallWork<unknown>, "check">;
@@ -230,7 +231,7 @@ export interface CallWork<Answer> extends PricedWork {
   /** Whether the destination wrote the newest part of the conversation that only it understands. */
   continues?(destination: Destination, call: Call, services: Pick<CallServices, "tags">): boolean;
   /** Whose calls the targets of one priority are ranked for. Undefined: they are drawn by weight. */
-  session?(model: Model, call: Call, services: SessionServices): Session | undefined;
+  session?(model: Model, call: Call, services: Pick<CallServices, "sessions">): Session | undefined;
   /** Resolves once the answer, or its first event, is decoded. */
   attempt(attempt: Attempt): Promise<Answer>;
 }

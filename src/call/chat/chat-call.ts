@@ -46,7 +46,7 @@ import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import type { CallServices } from "../services.ts";
 import type { CacheTime } from "../../domain/money/billed-classes.ts";
 import type { Session } from "../../routing/affinity.ts";
-import type { CallWork, CountContext, SessionServices } from "../attempts/call-candidates.ts";
+import type { CallWork, CountContext } from "../attempts/call-candidates.ts";
 import { cacheKeyOfSession, sessionOf } from "./session.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 
@@ -209,15 +209,18 @@ class ChatWork<Answer> implements CallWork<Answer> {
     return opaqueValuesOf(destination, call, tags).wroteNewest(this.#request);
   }
 
-  session(model: Model, call: Call, services: SessionServices): Session | undefined {
-    this.#session ??= this.#findSession(model, call, services) ?? "none";
+  session(
+    model: Model,
+    call: Call,
+    { sessions }: Pick<CallServices, "sessions">,
+  ): Session | undefined {
+    if (this.#session === undefined) {
+      const bytes = this.#size.textBytes;
+      const isMarked = (): boolean => this.cacheTime() !== undefined;
+      const prompt = { request: this.#request, bytes, isMarked };
+      this.#session = sessionOf(prompt, model, { call, sessions }) ?? "none";
+    }
     return this.#session === "none" ? undefined : this.#session;
-  }
-
-  #findSession(model: Model, call: Call, { sessions }: SessionServices): Session | undefined {
-    const bytes = this.#size.textBytes;
-    const isMarked = (): boolean => this.cacheTime() !== undefined;
-    return sessionOf({ request: this.#request, bytes, isMarked }, model, { call, sessions });
   }
 
   measure(model: Model, call: Pick<Call, "snapshot" | "environment">): InputSize {

@@ -1,9 +1,8 @@
-import type { Block, CacheMark, Conversation } from "../../domain/chat/conversation.ts";
+import type { Conversation } from "../../domain/chat/conversation.ts";
 import { nonEmpty } from "../../domain/json-fields.ts";
 import type { Model } from "../../domain/model.ts";
 import type { Session, SessionName, SessionOwner, Sessions } from "../../routing/affinity.ts";
 import type { Call } from "../../snapshot/call.ts";
-import type { SessionServices } from "../attempts/call-candidates.ts";
 
 /** In order of precedence: Sluice's own, then those of Claude Code, of Codex, and of other clients. */
 const sessionHeaders = [
@@ -17,29 +16,35 @@ const sessionHeaders = [
 
 /** Calls of one session are best served by one target. Undefined: the call is of none. */
 export function sessionOf(
-  request: Conversation,
+  prompt: Prompt,
   model: Model,
-  { call, bytes, services }: SessionSearch,
+  { call, sessions }: SessionSearch,
 ): Session | undefined {
   if (isOff(call.headers)) return undefined;
-  const named = namedSession(request, call.headers);
-  const isBegun = named === undefined && mayCache(model, services);
-  const name = isBegun ? prefixOf(request, bytes) : named;
-  return name && services.sessions.of(name, ownerOf(call, model));
+  const { request } = prompt;
+  const name =
+    namedSession(request, call.headers) ??
+    (mayBeCached(prompt, model) ? { kind: "prefix", value: prefixOf(request) } : undefined);
+  return name && sessions.of(name, ownerOf(call, model));
+}
+
+interface Prompt {
+  readonly request: Conversation;
+  readonly bytes: number;
+  /** Whether a part of it is marked to be cached. */
+  readonly isMarked: () => boolean;
 }
 
 interface SessionSearch {
   readonly call: Call;
-  /** Of the prompt. */
-  readonly bytes: number;
-  readonly services: SessionServices;
+  readonly sessions: Pick<Sessions, "of">;
 }
 
 /** `prompt_cache_key` for a caller that names a session, and no cache. */
 export function cacheKeyOfSession(
   request: Conversation,
   model: Model,
-  { call, sessions }: { readonly call: Call; readonly sessions: Pick<Sessions, "of"> },
+  { call, sessions }: SessionSearch,
 ): string | undefined {
   if (!call.snapshot.routing.hasSessionAffinity || isOff(call.headers)) return undefined;
   const name = namedSession(request, call.headers);
@@ -52,17 +57,6 @@ function ownerOf({ caller, environment }: Call, { alias }: Model): SessionOwner 
 
 function isOff(headers: Pick<Headers, "get">): boolean {
   return headers.get(sessionHeaders[0]) === "off";
-}
-
-/** Whether a provider may read the prompt from its cache at a lower price; unknown without prices. */
-function mayCache(model: Model, { prices, clock }: SessionServices): boolean {
-  const now = clock.now();
-  return model.targets.some(({ id }) => {
-    const found = prices.find(id, now);
-    if (found === undefined) return true;
-    const { input = 0, cache_read: read = input } = found.price;
-    return read < input;
-  });
 }
 
 /** The session that the caller names. Not by `user`: all work of a user would be at one target. */
@@ -82,42 +76,34 @@ function namedSession(
 
 /** No provider caches prompts of fewer tokens, 1,024, which have about four bytes each. */
 const fewestBytes = 4_096;
+
+function mayBeCached({ bytes, isMarked }: Prompt, { targets }: Model): boolean {
+  return targets.some(({ promptCache }) => {
+    if (promptCache === undefined) return false;
+    return (promptCache.filled !== "as_asked" && bytes >= fewestBytes) || isMarked();
+  });
+}
+
 /** Of each text, so that long prompts cost no more. */
 const mostCharacters = 4_096;
 
 /**
- * The beginning of a prompt that a provider may cache: tools, instructions and the first message of the
- * user, which are the same in all calls of a conversation.
+ * How a prompt begins: tools, instructions and the first message of the user, which are the same in all
+ * calls of a conversation.
  */
-function prefixOf(
-  request: Pick<Conversation, "tools" | "turns">,
-  bytes: number,
-): SessionName | undefined {
-  if (bytes < fewestBytes && !hasCacheMark(request, () => true)) return undefined;
+function prefixOf({ tools, turns }: Conversation): string {
   let hash = 0n;
   const add = (text: string): void => {
     hash = Bun.hash.xxHash64(text.slice(0, mostCharacters), hash);
   };
-  for (const { name, description = "" } of request.tools) {
+  for (const { name, description = "" } of tools) {
     add(name);
     add(description);
   }
-  for (const { role, blocks } of request.turns) {
+  for (const { role, blocks } of turns) {
     if (role === "assistant") continue;
     for (const block of blocks) if (block.type === "text") add(block.text);
     if (role === "user") break;
   }
-  return { kind: "prefix", value: String(hash) };
-}
-
-/** Whether the caller marked a part of the prompt to be cached, in this way. */
-export function hasCacheMark(
-  { tools, turns }: Pick<Conversation, "tools" | "turns">,
-  isMeant: (mark: CacheMark) => boolean,
-): boolean {
-  const isMarked = ({ cacheMark }: { readonly cacheMark?: CacheMark | undefined }): boolean =>
-    cacheMark !== undefined && isMeant(cacheMark);
-  const isIn = (block: Block): boolean =>
-    isMarked(block) || (block.type === "tool-result" && block.content.some(isIn));
-  return tools.some(isMarked) || turns.some((turn) => isMarked(turn) || turn.blocks.some(isIn));
+  return String(hash);
 }
