@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { parseConfig, formatProblems } from "../load.ts";
 import { costOf } from "../../domain/money/cost.ts";
 import type { TargetPrice } from "../../domain/money/price.ts";
-import { effectivePrices } from "./effective-prices.ts";
+import { effectivePrices, priceNotices } from "./effective-prices.ts";
 
 const now = Date.parse("2026-11-28T12:00:00Z");
 
@@ -246,6 +246,27 @@ describe("the configuration", () => {
       long_prompt: { over_tokens: 200_000, input: 6_000_000, output: 22_500_000 },
       tiers: { priority: { input: 6_000_000, long_prompt: { over_tokens: 10, input: 7_000_000 } } },
     });
+  });
+
+  test("a price that lacks what calls may be billed is told, and what nobody is billed is not missed", () => {
+    const lacking = (upstream: object, target: object, called = "gpt-x") =>
+      priceNotices(configOf(fileOf({ upstream, model: called, target })), now);
+    const vllm = at("http://vllm.internal:8000/v1");
+    const [notice, ...others] = lacking(vllm, { price: { input: 1, output: 2 } });
+    expect(notice).toStartWith(
+      "not priced: main/gpt-x (cache_read); calls that are billed for that",
+    );
+    expect(others).toEqual([]);
+    expect(lacking(vllm, { price: { input: 1, cache_read: 0, output: 2 } })).toEqual([]);
+    expect(lacking(vllm, {})).toHaveLength(1);
+    const claude = { price: { input: 1, output: 2 } };
+    const caching = { ...claude, bedrock: { prompt_cache: "auto" } };
+    expect(lacking(bedrock, claude, model)).toEqual([]);
+    expect(lacking(bedrock, caching, model)[0]).toContain("(cache_read, cache_write)");
+    expect(lacking(anthropic, claude, "claude-sonnet-4-6")).toEqual([]);
+    const other = { ...anthropic, base_url: "http://claude.internal" };
+    expect(lacking(other, claude, "claude-sonnet-4-6")[0]).toContain("(cache_read)");
+    expect(lacking(vllm, { price: { input: 1 } }, "text-embedding-x")).toEqual([]);
   });
 
   const wrong: readonly (readonly [object, string])[] = [

@@ -27,8 +27,14 @@ export const anthropicKind: UpstreamKind<typeof fields, typeof targetSections, A
       const { tools, images, documents, reasoning, jsonSchema } = capabilitiesOf(family);
       return { tools, images, documents, reasoning: reasoning !== "none", json_schema: jsonSchema };
     },
-    promptCache: () => ({ filled: "as_asked", keepsAnHour: true }),
+    promptCache({ upstream }) {
+      const url = String(objectOf(upstream.fields)?.["base_url"]);
+      return { filled: hostsOfClaude.test(url) ? "as_asked" : "by_provider", keepsAnHour: true };
+    },
     build: buildUpstream,
     createAdapter: createAnthropicAdapter,
     listedAs: ({ baseUrl }, model) => listedAtUrl(baseUrl, model),
   };
+
+/** Other servers of this API read caches that nobody asked for. */
+const hostsOfClaude = /^https:\/\/(api\.anthropic\.com|bedrock-[^/]+\.(amazonaws\.com|api\.aws))\b/;
