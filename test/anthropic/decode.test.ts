@@ -5,9 +5,9 @@ import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
 import { messagesWire } from "../../src/upstreams/shared/messages/messages-codec.ts";
 import { decodeSse, SseDecoder } from "../../src/upstreams/shared/sse-codec.ts";
 import {
-  classifyMessagesError,
-  createReadMessagesFailure,
-} from "../../src/upstreams/shared/messages/read-failure.ts";
+  classifyError,
+  createReadFailure,
+} from "../../src/upstreams/shared/openai/read-failure.ts";
 import { contextOf } from "../support/bedrock-frames.ts";
 import { decoderLimits } from "../support/answer-decoding.ts";
 
@@ -229,11 +229,11 @@ test.each([
   [529, "overloaded_error", "Overloaded", "overloaded"],
   [529, "something_new", "x", "overloaded"],
 ] as const)("%d %s %s is %s", (status, type, message, kind) => {
-  expect(classifyMessagesError(status, { type, message }).kind).toBe(kind);
+  expect(classifyError(status, { type, message }).kind).toBe(kind);
 });
 
 test("a spending limit is not waited for, and retry-after is", () => {
-  const read = createReadMessagesFailure({ now: () => 0 } as never);
+  const read = createReadFailure({ now: () => 0 } as never);
   const error = { type: "rate_limit_error", message: "x" };
   const answer = (body: object, headers = {}) =>
     read({

@@ -8,7 +8,7 @@ import {
   type MessagesModel,
 } from "../shared/messages/encode-messages.ts";
 import { createMessagesCodec } from "../shared/messages/messages-codec.ts";
-import { createReadMessagesFailure } from "../shared/messages/read-failure.ts";
+import { createReadFailure } from "../shared/openai/read-failure.ts";
 import type { AnthropicSettings } from "./config.ts";
 import { modelOf } from "./models.ts";
 
@@ -60,7 +60,7 @@ export function createAnthropicAdapter(
       ...request,
       headers: { ...request.headers, "x-api-key": settings.apiKey.reveal() },
     }),
-    readFailure: createReadMessagesFailure(clock),
+    readFailure: createReadFailure(clock),
   };
 }
 

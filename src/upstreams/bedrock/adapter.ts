@@ -19,8 +19,7 @@ import { asCountFailure, asksForCount, countPathOf, encodeCountTokens } from "./
 import { decodeCount } from "../shared/answer-decoder.ts";
 import { createMessagesCodec } from "../shared/messages/messages-codec.ts";
 import { messagesCountRequest, messagesRequest } from "./messages-request.ts";
-import { createReadMessagesFailure } from "../shared/messages/read-failure.ts";
-import { createReadFailure as createReadOpenAiFailure } from "../shared/openai/read-failure.ts";
+import { createReadFailure as createReadNativeFailure } from "../shared/openai/read-failure.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
 import { type BedrockModel, bedrockModelOf } from "./models/bedrock-model.ts";
@@ -31,7 +30,7 @@ import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.
 import type { EmbeddingWire } from "./embeddings/wire.ts";
 import { embeddingWires } from "./embeddings/families.ts";
 import { answersAsWhole, encodeConverse } from "./encode/encode-converse.ts";
-import { encodePathSegment, endpointOf, isOpenAiPath, messagesPath } from "./endpoint.ts";
+import { encodePathSegment, endpointOf, isNativePath } from "./endpoint.ts";
 import type { Api } from "./models/apis.ts";
 import { openAiCodecs } from "./openai-codecs.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
@@ -75,14 +74,11 @@ function createReadFailures(
   clock: Clock,
 ): (answer: FailedAnswer, request: UpstreamRequest) => UpstreamFailureDetails {
   const ofService = createReadFailure(clock);
-  const ofMessages = createReadMessagesFailure(clock);
-  const ofOpenAi = createReadOpenAiFailure(clock);
+  const ofNative = createReadNativeFailure(clock);
   return (answer, { url }) => {
-    const isModels = answer.headers.get("x-amzn-errortype") === null;
+    const isModels = isNativePath(url) && answer.headers.get("x-amzn-errortype") === null;
     const error = isModels ? parseObject(answer.body)?.["error"] : undefined;
-    if (error === undefined) return ofService(answer);
-    if (isOpenAiPath(url)) return ofOpenAi(answer);
-    return url.endsWith(messagesPath) ? ofMessages(answer) : ofService(answer);
+    return error === undefined ? ofService(answer) : ofNative(answer);
   };
 }
 

@@ -36,7 +36,7 @@ export function percentEncode(character: string): string {
 /** Of the Messages API, for Claude. */
 export const messagesPath = "/anthropic/v1/messages";
 
-/** Whether an address is that of one of OpenAI's APIs. */
-export function isOpenAiPath(url: string): boolean {
-  return /\/v1\/(?:chat\/completions|responses)$/.test(url);
+/** Whether an address is that of an API of OpenAI or Anthropic. */
+export function isNativePath(url: string): boolean {
+  return /\/v1\/(?:chat\/completions|responses|messages)(?:\/count_tokens)?$/.test(url);
 }

@@ -19,7 +19,7 @@ import { ContentBlocks } from "../answers/content-blocks.ts";
 import type { OnUnknownFinish } from "../finish-words.ts";
 import type { EventReader } from "../sse-codec.ts";
 import { parseExactly } from "../tools/tool-arguments.ts";
-import { classifyMessagesError } from "./read-failure.ts";
+import { classifyError } from "../openai/read-failure.ts";
 
 /**
  * Reads an answer of the Messages API, event by event, or whole. Blocks that are not of the form,
@@ -260,7 +260,7 @@ const deltaFields: Readonly<Record<string, string>> = {
 function refuseError(body: JsonObject): void {
   const error = objectOf(body["error"]);
   if (body["type"] !== "error" && error === undefined) return;
-  throw new UpstreamFailure(classifyMessagesError(undefined, error ?? {}));
+  throw new UpstreamFailure(classifyError(undefined, error ?? {}));
 }
 
 function calledTool(block: unknown): unknown {

@@ -17,7 +17,7 @@ import { isTooLarge, kindOfError } from "./error-kind.ts";
 
 export const requestIdHeader = "x-request-id";
 
-/** Classifies non-2xx answers of an OpenAI-compatible server. */
+/** Classifies non-2xx answers of servers of OpenAI's wires, and of Anthropic's. */
 export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
   return ({ status, headers, body }) => {
     const details = classifyError(status, readError(new TextDecoder().decode(body)));
@@ -75,7 +75,9 @@ const tooLargeForAccount =
 
 /** Names of the error, the most precise one first. */
 function namesOf(body: JsonObject | undefined): readonly unknown[] {
-  return [body?.["code"], body?.["type"], body?.["status"], amazonsName(body?.["__type"])];
+  const anthropics = objectOf(body?.["details"])?.["error_code"];
+  const named = [body?.["code"], body?.["type"], body?.["status"]];
+  return [anthropics, ...named, amazonsName(body?.["__type"])];
 }
 
 /** The last part of `com.amazon.coral.service#UnknownOperationException`. */
