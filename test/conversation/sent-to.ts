@@ -48,7 +48,7 @@ export function sentToAnthropic(conversation: Conversation): SentRequest {
     forwardFields: [],
     forwardBetas: [],
     betas: [],
-    countsTokens: false,
+    countTokens: false,
     models: new Map(),
   };
   return sentTo(createAnthropicAdapter(settings, services), conversation);

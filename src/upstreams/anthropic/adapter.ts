@@ -33,7 +33,7 @@ export function createAnthropicAdapter(
   };
   return {
     chat: {
-      ...(settings.countsTokens && {
+      ...(settings.countTokens && {
         countTokens(request: Conversation, identifier: string) {
           const model = modelAt(request.model, identifier);
           const body = encodeMessagesCount(request, model, api);

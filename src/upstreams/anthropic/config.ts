@@ -1,6 +1,7 @@
 import { z } from "zod";
-import type { Secret } from "../../domain/keys/secret.ts";
 import {
+  type CamelCased,
+  camelCased,
   credential,
   flag,
   httpUrl,
@@ -10,7 +11,7 @@ import {
 } from "../../settings/values.ts";
 import type { BuiltUpstream, FieldsOf, FileUpstream } from "../kind.ts";
 import { repairFields } from "../shared/config.ts";
-import { type AnthropicModelSettings, claudeFamilies } from "./models.ts";
+import { type AnthropicModelSettings, claudeFamilies, usualSettings } from "./models.ts";
 
 const names = (about: string) => z.array(text("Name.")).max(100).prefault([]).describe(about);
 
@@ -67,15 +68,8 @@ export const targetSections = {
   embedding: z.strictObject({}).optional(),
 };
 
-export interface AnthropicSettings {
-  /** Without a slash at its end. */
-  readonly baseUrl: string;
-  readonly apiKey: Secret;
-  readonly forwardFields: readonly string[];
-  readonly forwardBetas: readonly string[];
-  readonly betas: readonly string[];
-  readonly countsTokens: boolean;
-  /** By alias, then by the provider's identifier. */
+/** The keys of the file, and the targets' models by alias, then by the provider's identifier. */
+export interface AnthropicSettings extends CamelCased<Fields> {
   readonly models: ReadonlyMap<string, ReadonlyMap<string, AnthropicModelSettings>>;
 }
 
@@ -93,22 +87,7 @@ export function buildUpstream({
     const { alias, model, section, maxOutputTokens } = target;
     const own = models.get(alias) ?? new Map<string, AnthropicModelSettings>();
     models.set(alias, own);
-    own.set(model, {
-      family: section?.family,
-      dropUnsupported: section?.drop_unsupported ?? false,
-      conversation: section?.conversation ?? "repair",
-      defaultOutputTokens: section?.default_output_tokens,
-      maxOutputTokens,
-    });
+    own.set(model, { ...usualSettings, ...camelCased(section ?? {}), maxOutputTokens });
   }
-  const settings = {
-    baseUrl: written.base_url,
-    apiKey: written.api_key,
-    forwardFields: written.forward_fields,
-    forwardBetas: written.forward_betas,
-    betas: written.betas,
-    countsTokens: written.count_tokens,
-    models,
-  };
-  return [{ name, settings }];
+  return [{ name, settings: { ...camelCased(written), models } }];
 }

@@ -32,7 +32,7 @@ export interface AnthropicModelSettings {
   readonly maxOutputTokens: number | undefined;
 }
 
-export const defaultModelSettings: AnthropicModelSettings = {
+export const usualSettings: AnthropicModelSettings = {
   family: undefined,
   dropUnsupported: false,
   conversation: "repair",
@@ -41,7 +41,7 @@ export const defaultModelSettings: AnthropicModelSettings = {
 
 export function modelOf(
   identifier: string,
-  settings: AnthropicModelSettings = defaultModelSettings,
+  settings: AnthropicModelSettings = usualSettings,
 ): MessagesModel {
   const capabilities = capabilitiesOf(settings.family ?? familyOf(identifier));
   const { maxOutputTokens: own = Number.POSITIVE_INFINITY } = settings;

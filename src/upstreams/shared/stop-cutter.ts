@@ -28,6 +28,7 @@ export class StopCutter {
   /** Takes the next piece of the text; returns what may be sent to the reader. */
   push(piece: string): string {
     if (this.isCut) return "";
+    if (this.#matchers.length === 0) return piece;
     const text = this.#held + piece;
     for (let at = this.#held.length; at < text.length; at += 1) {
       const found = this.#lengthOfMatch(text.charCodeAt(at));

@@ -5,6 +5,7 @@ import type {
   FinishReason,
   GuardrailOutcome,
 } from "../../../domain/chat/answer.ts";
+import type { ToolKind } from "../../../domain/chat/conversation.ts";
 import {
   answerTooLarge,
   brokenAnswer,
@@ -99,9 +100,10 @@ export class AnswerEvents {
    * If a tool's input is the answer, text beside it would spoil it. The text is held back until it
    * is clear that the model did not use that tool.
    */
-  text(text: string): void {
+  text(text: string, logprobs?: readonly unknown[]): void {
     if (this.#context.answerTool === undefined) {
-      this.#emitText(this.#cutter.push(text));
+      const said = this.#cutter.push(text);
+      this.#emitText(said, said === text ? logprobs : undefined);
       return;
     }
     if (this.#hasAnswerCall) return;
@@ -111,15 +113,23 @@ export class AnswerEvents {
     }
   }
 
+  refusal(text: string, logprobs: readonly unknown[] = []): void {
+    if (this.isCut) return;
+    this.#hasContent = true;
+    const delta = { type: "refusal-delta", choice, text } as const;
+    this.#events.push(logprobs.length > 0 ? { ...delta, logprobs } : delta);
+  }
+
   reasoning(text: string): void {
     if (text === "" || this.isCut) return;
     this.#events.push({ type: "reasoning-delta", choice, text });
   }
 
-  #emitText(text: string): void {
+  #emitText(text: string, logprobs: readonly unknown[] = []): void {
     if (text === "") return;
     this.#hasContent = true;
-    const delta = { type: "text-delta", choice, text } as const;
+    const plain = { type: "text-delta", choice, text } as const;
+    const delta = logprobs.length > 0 ? { ...plain, logprobs } : plain;
     this.#events.push(this.#startsText ? { ...delta, isStart: true } : delta);
     this.#startsText = false;
     if (this.#context.check === undefined) return;
@@ -144,11 +154,18 @@ export class AnswerEvents {
       throw brokenAnswer("a tool call has no id or no name");
     }
     if (sentName === this.#context.answerTool) return this.#startAnswer();
+    const name = this.#context.toolNames.get(sentName) ?? sentName;
+    if (!this.#context.textTools.has(sentName)) return this.plainCall(id, name, "function");
+    const input = this.plainCall(id, name, "custom");
+    return input === ignoredInput ? input : new FreeTextInput((text) => input.push(text));
+  }
+
+  /** Begins a call whose input is as the caller's tool has it: JSON, or a text of its own. */
+  plainCall(id: string, name: string, kind: ToolKind): ToolInput {
     this.#emitText(this.#restOfText());
     if (this.isCut) return ignoredInput;
-    const name = this.#context.toolNames.get(sentName) ?? sentName;
     if (this.#context.usesFunctions) return this.#startFunctionCall(name);
-    return this.#startToolCall(id, name, this.#context.textTools.has(sentName));
+    return this.#startToolCall(id, name, kind);
   }
 
   serviceTier(serviceTier: string | undefined): void {
@@ -245,12 +262,11 @@ export class AnswerEvents {
     );
   }
 
-  #startToolCall(id: string, name: string, isText: boolean): ToolInput {
+  #startToolCall(id: string, name: string, kind: ToolKind): ToolInput {
     const call = this.#callCount;
     this.#callCount += 1;
     this.#hasContent = true;
     checkToolCallCount(this.#callCount);
-    const kind = isText ? "custom" : "function";
     // Callers answer calls by their ids, so no two have the same.
     const ownId = this.#usedIds.has(id) ? `${id}_${call}` : id;
     this.#usedIds.add(ownId);
@@ -258,7 +274,7 @@ export class AnswerEvents {
     const say = (text: string): void => {
       this.#events.push({ type: "tool-call-delta", choice, call, arguments: text });
     };
-    return isText ? new FreeTextInput(say) : new JsonInput(say);
+    return kind === "custom" ? { push: say, end: () => undefined } : new JsonInput(say);
   }
 }
 

@@ -1,6 +1,6 @@
-import type { ChatEvent, FinishReason } from "../../domain/chat/answer.ts";
-import { flatNameOf, type ToolKind } from "../../domain/chat/conversation.ts";
-import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { ChatEvent } from "../../../domain/chat/answer.ts";
+import { flatNameOf, type ToolKind } from "../../../domain/chat/conversation.ts";
+import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import {
   isObject,
   type JsonObject,
@@ -8,24 +8,28 @@ import {
   nonEmpty,
   numberOf,
   objectOf,
+  parseJson,
   textOf,
-} from "../../domain/json-fields.ts";
-import type { TokenUsage } from "../../domain/usage/usage.ts";
-import { objectsIn } from "../fields.ts";
-import { redactedMark } from "./output-items.ts";
+} from "../../../domain/json-fields.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
+import { objectsIn } from "../../../wires/fields.ts";
+import { redactedMark } from "../../../wires/responses/output-items.ts";
+import type { AnswerContext } from "../answers/answer-context.ts";
+import { AnswerEvents } from "../answers/answer-events.ts";
+import type { ToolInput } from "../answers/tool-input.ts";
+import type { OnUnknownFinish } from "../finish-words.ts";
+import type { EventReader } from "../sse-codec.ts";
+import { errorIn, messageOf } from "./error-body.ts";
+import { classifyError } from "./read-failure.ts";
 
 /** What reading an answer needs beside it. */
-export interface ResponseServices {
+export interface ResponseParts {
+  readonly context: AnswerContext;
+  readonly onUnknownFinish: OnUnknownFinish;
   /** For servers that omit the ids of calls. */
   readonly newToolCallId: () => string;
-  /** The failure that an error of the answer means. */
-  readonly failureOf: (error: unknown) => UpstreamFailure;
   /** The usage that a response tells. */
   readonly usageOf: (response: JsonObject) => TokenUsage | undefined;
-  /** Why the answer ended, by the server's word. Throws for one that ended no answer. */
-  readonly finishOf: (word: string, hasCalls: boolean) => FinishReason;
-  /** The caller used the deprecated `functions`, so one call is answered as `function_call`. */
-  readonly usesFunctions: boolean;
 }
 
 /**
@@ -34,41 +38,60 @@ export interface ResponseServices {
  * left out is taken from the events that end a part, an item or the response.
  * Source: `ResponseStreamEvent` in OpenAI's OpenAPI document.
  */
-export class ResponseReader {
-  readonly #services: ResponseServices;
+export class ResponseAnswer implements EventReader {
+  readonly #parts: ResponseParts;
+  readonly #answer: AnswerEvents;
   readonly #items = new Map<number, OpenItem>();
-  readonly #usedIds = new Set<string>();
-  #events: ChatEvent[] = [];
   /** The place of the item that began last, for servers that do not tell one. */
   #latest = 0;
   #begun = 0;
-  #calls = 0;
   #hasContent = false;
   #isFinished = false;
 
-  constructor(services: ResponseServices) {
-    this.#services = services;
-  }
-
-  /** Adds the next events to a list. */
-  writeTo(events: ChatEvent[]): void {
-    this.#events = events;
+  constructor(parts: ResponseParts) {
+    this.#parts = parts;
+    this.#answer = new AnswerEvents(parts.context, parts.onUnknownFinish);
   }
 
   get isFinished(): boolean {
     return this.#isFinished;
   }
 
-  /** Whether an event can be missed: there was content, and no call is incomplete. */
+  get isCut(): boolean {
+    return this.#answer.isCut;
+  }
+
   get mayGoOn(): boolean {
-    for (const { call, isDone } of this.#items.values()) {
-      if (call !== undefined && !isDone) return false;
+    for (const { input, isDone } of this.#items.values()) {
+      if (input !== undefined && !isDone) return false;
     }
     return this.#hasContent;
   }
 
-  /** False for an event that cannot be read. Throws `UpstreamFailure` for an error. */
-  readEvent(event: JsonObject): boolean {
+  readData(data: string, events: ChatEvent[]): boolean {
+    const event = parseJson(data);
+    if (!isObject(event)) return data.trim() === "[DONE]";
+    this.#answer.writeTo(events);
+    const isSound = this.#readEvent(event);
+    if (this.isCut && !this.#isFinished) this.#finish("stop_sequence");
+    return isSound;
+  }
+
+  readWhole(json: string, events: ChatEvent[]): void {
+    const response = parseJson(json);
+    if (isObject(response)) refuseError(response);
+    if (!isObject(response) || !Array.isArray(response["output"])) {
+      throw brokenAnswer("the upstream's answer is not the expected JSON");
+    }
+    this.#answer.writeTo(events);
+    this.#readResponse(response);
+  }
+
+  end(): void {
+    throw brokenAnswer("the upstream's stream ended before the answer was finished");
+  }
+
+  #readEvent(event: JsonObject): boolean {
     const type = textOf(event["type"]);
     switch (type) {
       case "response.output_item.added":
@@ -83,13 +106,13 @@ export class ResponseReader {
       case "response.failed":
       case "response.cancelled": {
         const response = objectOf(event["response"]);
-        if (response !== undefined) this.readWhole(response);
+        if (response !== undefined) this.#readResponse(response);
         return response !== undefined;
       }
       case "error":
-        throw this.#services.failureOf(objectOf(event["error"]) ?? event);
+        throw failureOf(objectOf(event["error"]) ?? event);
       case undefined:
-        if (event["error"] !== undefined) throw this.#services.failureOf(event["error"]);
+        refuseError(event);
         return false;
       default:
         return this.#readText(type, event);
@@ -97,40 +120,29 @@ export class ResponseReader {
   }
 
   /** The response at its end: what no event of a stream has told, its usage, and how it ended. */
-  readWhole(response: JsonObject): void {
+  #readResponse(response: JsonObject): void {
     const { status, error } = response;
-    const usage = this.#services.usageOf(response);
+    const usage = this.#parts.usageOf(response);
     try {
-      if (isObject(error) || status === "failed") throw this.#services.failureOf(error ?? {});
+      if (isObject(error) || status === "failed") throw failureOf(error ?? {});
       listOf(response["output"])?.forEach((item, index) => {
         // Items that a stream has told are not told again, wherever it placed them.
         const isMissing = index >= this.#begun || this.#items.get(index)?.isDone === false;
         if (isObject(item) && isMissing) this.#readItem(index, item, true);
       });
       for (const index of this.#items.keys()) this.#endItem(index);
-      this.#finish(response);
+      const word = endOf(response);
+      if (!this.#hasContent && word === "completed") throw brokenAnswer("the answer is empty");
+      this.#answer.serviceTier(nonEmpty(response["service_tier"]));
+      this.#finish(word, usage);
     } catch (failure) {
       throw failure instanceof UpstreamFailure ? failure.withUsage(usage) : failure;
     }
-    if (usage !== undefined) this.#events.push({ type: "usage-report", usage });
   }
 
-  #finish(response: JsonObject): void {
-    const reason = endOf(response);
-    const calls = this.#calls > 0;
-    const finishReason = this.#services.finishOf(reason, calls);
-    if (!this.#hasContent && finishReason === "stop") throw brokenAnswer("the answer is empty");
-    const isCall = this.#services.usesFunctions && finishReason === "tool_calls";
-    const serviceTier = nonEmpty(response["service_tier"]);
-    if (serviceTier !== undefined) {
-      this.#events.push({ type: "answer-start", systemFingerprint: undefined, serviceTier });
-    }
+  #finish(word: string, usage?: TokenUsage): void {
+    this.#answer.finish(word, { usage });
     this.#isFinished = true;
-    this.#events.push({
-      type: "choice-finish",
-      choice,
-      finishReason: isCall ? "function_call" : finishReason,
-    });
   }
 
   #indexIn(event: JsonObject, isNew: boolean): number {
@@ -160,36 +172,22 @@ export class ResponseReader {
     return true;
   }
 
-  #open(index: number, type: ItemType, { call_id: id, name, namespace }: JsonObject): OpenItem {
-    const item: OpenItem = { type, call: undefined, said: new Map(), text: "", isDone: false };
+  #open(index: number, type: ItemType, call: JsonObject): OpenItem {
     this.#endItem(index);
+    const kind = callKinds[type];
+    const input = kind === undefined ? undefined : this.#startCall(kind, call);
+    const item: OpenItem = { type, input, said: new Map(), text: "", isDone: false };
     this.#items.set(index, item);
     this.#begun += 1;
-    const kind = callKinds[type];
-    if (kind === undefined) return item;
-    const toolName = nonEmpty(name);
-    if (toolName === undefined) throw brokenAnswer("a tool call has no name");
-    const flat = flatNameOf({ name: toolName, namespace: nonEmpty(namespace) });
-    return this.#startCall(item, { id: textOf(id), kind, name: flat });
+    return item;
   }
 
-  #startCall(item: OpenItem, call: NewCall): OpenItem {
+  #startCall(kind: ToolKind, { call_id: id, name, namespace }: JsonObject): ToolInput {
+    const toolName = nonEmpty(name);
+    if (toolName === undefined) throw brokenAnswer("a tool call has no name");
     this.#hasContent = true;
-    const { kind, name } = call;
-    if (this.#services.usesFunctions) {
-      // The deprecated format has room for one call.
-      if (this.#calls > 0) return item;
-      this.#events.push({ type: "function-call-start", choice, name });
-    } else {
-      const { newToolCallId } = this.#services;
-      const isKnown = call.id === undefined || call.id === "" || this.#usedIds.has(call.id);
-      const id = isKnown ? newToolCallId() : (call.id ?? "");
-      this.#usedIds.add(id);
-      this.#events.push({ type: "tool-call-start", choice, call: this.#calls, id, kind, name });
-    }
-    item.call = this.#calls;
-    this.#calls += 1;
-    return item;
+    const flat = flatNameOf({ name: toolName, namespace: nonEmpty(namespace) });
+    return this.#answer.plainCall(nonEmpty(id) ?? this.#parts.newToolCallId(), flat, kind);
   }
 
   #readItem(index: number, item: JsonObject, isWhole: boolean): void {
@@ -209,7 +207,7 @@ export class ResponseReader {
         break;
       default: {
         const text = textOf(item[type === "function_call" ? "arguments" : "input"]) ?? "";
-        this.#say(open, { name: callTexts[type], part: 0, text, isWhole });
+        this.#say(open, { name: type, part: 0, text, isWhole });
       }
     }
     this.#endItem(index);
@@ -234,14 +232,14 @@ export class ResponseReader {
     if (opaque === undefined) return;
     const isRedacted = opaque.startsWith(redactedMark) || undefined;
     const value = isRedacted === true ? opaque.slice(redactedMark.length) : opaque;
-    const thought = { type: "reasoning", text: item.text, opaque: value, isRedacted } as const;
     this.#hasContent = true;
-    this.#events.push({ type: "reasoning-block", choice, content: thought });
+    this.#answer.reasoningBlock({ type: "reasoning", text: item.text, opaque: value, isRedacted });
   }
 
   /** Forwards what of a text is new. A whole text that differs from its pieces changes nothing. */
   #say(item: OpenItem, { name, part, text, isWhole, logprobs }: Piece): void {
-    const key = `${name} ${part}`;
+    // A call has one text.
+    const key = item.input === undefined ? `${name} ${part}` : "";
     const before = item.said.get(key) ?? "";
     const piece = !isWhole ? text : text.startsWith(before) ? text.slice(before.length) : "";
     // Servers end a message too early.
@@ -258,53 +256,38 @@ export class ResponseReader {
     item.said.set(key, before + piece);
     item.text += said;
     this.#hasContent ||= !isThought;
-    this.#emit(item, { name, text: said, logprobs: isWhole && before !== "" ? [] : logprobs });
+    const probable = isWhole && before !== "" ? undefined : logprobs;
+    if (isThought) this.#answer.reasoning(said);
+    else if (item.input !== undefined) item.input.push(said);
+    else if (name === "refusal") this.#answer.refusal(said, probable);
+    else this.#answer.text(said, probable);
   }
 
-  #emit(
-    { type, call }: OpenItem,
-    { name, text, logprobs = [] }: Pick<Piece, "name" | "text" | "logprobs">,
-  ): void {
-    const probable = logprobs.length > 0 ? { logprobs } : undefined;
-    switch (type) {
-      case "message": {
-        const delta = name === "refusal" ? "refusal-delta" : "text-delta";
-        this.#events.push({ type: delta, choice, text, ...probable });
-        return;
-      }
-      case "reasoning":
-        this.#events.push({ type: "reasoning-delta", choice, text });
-        return;
-      default:
-        if (call === undefined) return;
-        this.#events.push(
-          this.#services.usesFunctions
-            ? { type: "function-call-delta", choice, arguments: text }
-            : { type: "tool-call-delta", choice, call, arguments: text },
-        );
-    }
-  }
-
-  /** A function without arguments gets no text, but its arguments must be JSON. */
   #endItem(index: number): void {
     const item = this.#items.get(index);
     if (item === undefined || item.isDone) return;
-    if (item.type === "function_call" && item.text === "") {
-      this.#emit(item, { name: callTexts.function_call, text: "{}" });
-    }
+    item.input?.end();
     item.isDone = true;
   }
 }
 
-/** The answer is one choice. */
-const choice = 0;
+function failureOf(error: unknown): UpstreamFailure {
+  return new UpstreamFailure(classifyError(undefined, error));
+}
+
+/** A 200 that is an error, or has an error in place of the output. */
+function refuseError(response: JsonObject): void {
+  const isFlat = response["output"] === undefined && messageOf(response) !== undefined;
+  const error = errorIn(response) ?? (isFlat ? response : undefined);
+  if (error !== undefined) throw failureOf(error);
+}
 
 type ItemType = "message" | "reasoning" | "function_call" | "custom_tool_call";
 
 interface OpenItem {
   readonly type: ItemType;
-  /** The index of a call that the caller gets. */
-  call: number | undefined;
+  /** Of a call. */
+  readonly input: ToolInput | undefined;
   /** What the caller has of each part, by the name of its events and its index. */
   readonly said: Map<string, string>;
   /** All of it together. */
@@ -312,12 +295,6 @@ interface OpenItem {
   /** The events that a thought's text is taken from. */
   thoughts?: string;
   isDone: boolean;
-}
-
-interface NewCall {
-  readonly id: string | undefined;
-  readonly kind: ToolKind;
-  readonly name: string;
 }
 
 interface Piece {
@@ -339,11 +316,6 @@ const callKinds: Readonly<Partial<Record<ItemType, ToolKind>>> = {
   function_call: "function",
   custom_tool_call: "custom",
 };
-const callTexts = {
-  function_call: "function_call_arguments",
-  custom_tool_call: "custom_tool_call_input",
-} as const;
-
 /** Texts by the name of their events: the item that has them, and the field of the whole text. */
 const kinds: Readonly<Record<string, { readonly type: ItemType; readonly field: string }>> = {
   output_text: { type: "message", field: "text" },
