@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
+import { type TokenClass, tokenClasses } from "../../domain/money/price.ts";
 import { decimalUnits, usdOfMicro } from "../../domain/money/usd.ts";
 
 /** LiteLLM's list of prices as entries of the section `prices`. */
@@ -78,75 +79,62 @@ function entryOf(name: string, model: JsonObject): PriceEntry | string {
   return { provider, model: bare, scope: region ?? geography, prices };
 }
 
-const classes: Readonly<Record<string, string>> = {
+const classes: Readonly<Record<string, TokenClass>> = {
   input_cost_per_token: "input",
   output_cost_per_token: "output",
   cache_read_input_token_cost: "cache_read",
   cache_creation_input_token_cost: "cache_write",
   cache_creation_input_token_cost_above_1hr: "cache_write_1h",
 };
-const field =
-  /^((?:in|out)put_cost_per_token|cache_read_input_token_cost|cache_creation_input_token_cost(?:_above_1hr)?)(?:_above_(\d+)k_tokens)?(?:_(flex|priority))?$/;
+const suffixes = /(?:_above_(\d+)k_tokens)?(?:_(flex|priority))?$/;
 /** USD per token as micro-USD per 1M tokens. */
 const digitsPerToken = 12;
 
-interface Tier {
-  readonly rates: Record<string, string>;
-  readonly long: Record<string, string>;
-  over: number | undefined;
+type Rates = { [Class in TokenClass]?: string };
+interface Tier extends Rates {
+  long_prompt?: Rates & { readonly over_tokens: number };
 }
 
 /** Undefined: nothing has a price. */
 function pricesOf(model: JsonObject): JsonObject | undefined {
-  const tiers = new Map<string, Tier>();
-  for (const [name, text] of Object.entries(model)) {
-    const [, of = "", thousands, tier = ""] = field.exec(name) ?? [];
-    const rate = classes[of];
-    const read = typeof text === "string" ? decimalUnits(text, digitsPerToken) : undefined;
-    if (rate === undefined || read === undefined) continue;
-    const own = tiers.get(tier) ?? { rates: {}, long: {}, over: undefined };
+  const tiers = new Map<string, Tier>([["", {}]]);
+  // Those of long prompts follow the usual ones.
+  const names = Object.keys(model).toSorted((one, other) => placeOf(one) - placeOf(other));
+  for (const name of names) {
+    const [suffix = "", thousands, tier = ""] = suffixes.exec(name) ?? [];
+    const rate = classes[name.slice(0, name.length - suffix.length)];
+    const usd = rate && usdOf(model[name], digitsPerToken);
+    if (rate === undefined || usd === undefined) continue;
+    const own = tiers.get(tier) ?? {};
     tiers.set(tier, own);
-    const usd = usdOfMicro(read.units);
-    if (thousands === undefined) own.rates[rate] = usd;
-    else {
-      own.over = Number(thousands) * 1_000;
-      own.long[rate] = usd;
-    }
+    if (thousands === undefined) own[rate] = usd;
+    else (own.long_prompt ??= { over_tokens: Number(thousands) * 1_000 })[rate] = usd;
   }
-  const standard = tiers.get("");
-  if (standard?.rates["input"] === undefined) return undefined;
+  const { "": standard = {}, ...others } = Object.fromEntries(tiers);
+  if (standard.input === undefined) return undefined;
   const isEmbedding = model["mode"] === "embedding";
-  if (!isEmbedding && standard.rates["output"] === undefined) return undefined;
+  if (!isEmbedding && standard.output === undefined) return undefined;
   // The list has it where nothing is known.
-  if (Object.values(standard.rates).every((rate) => rate === "0")) return undefined;
-  tiers.delete("");
-  const others = [...tiers].map(([name, tier]) => [name, writeTier(tier)] as const);
+  if (tokenClasses.every((name) => (standard[name] ?? "0") === "0")) return undefined;
   // Chat models bill an image as tokens.
-  const image = isEmbedding ? imageOf(model["input_cost_per_image"]) : {};
+  const image = isEmbedding ? usdOf(model["input_cost_per_image"], 6) : undefined;
   return {
-    ...writeTier(standard),
-    ...image,
-    ...(others.length === 0 ? {} : { tiers: Object.fromEntries(others) }),
+    ...standard,
+    ...(image !== undefined && { image }),
+    ...(Object.keys(others).length > 0 && { tiers: others }),
   };
 }
 
-function imageOf(text: unknown): JsonObject {
-  const read = typeof text === "string" ? decimalUnits(text, 6) : undefined;
-  return read === undefined ? {} : { image: usdOfMicro(read.units) };
+function placeOf(name: string): number {
+  const suffix = suffixes.exec(name)?.[0] ?? "";
+  const rate = classes[name.slice(0, name.length - suffix.length)];
+  const isLong = suffix.includes("above") ? tokenClasses.length : 0;
+  return rate === undefined ? 0 : isLong + tokenClasses.indexOf(rate);
 }
 
-function writeTier({ rates, long, over }: Tier): JsonObject {
-  const own = inOrder(rates);
-  return over === undefined
-    ? own
-    : { ...own, long_prompt: { over_tokens: over, ...inOrder(long) } };
-}
-
-function inOrder(rates: Tier["rates"]): JsonObject {
-  const names = ["input", "cache_read", "cache_write", "cache_write_1h", "output"];
-  return Object.fromEntries(
-    names.flatMap((name) => (rates[name] === undefined ? [] : [[name, rates[name]] as const])),
-  );
+function usdOf(text: unknown, digits: number): string | undefined {
+  const read = typeof text === "string" ? decimalUnits(text, digits) : undefined;
+  return read && usdOfMicro(read.units);
 }
 
 /**
