@@ -111,7 +111,7 @@ export function dearestNano(
       if (isOfPool && !isProvisioned) continue;
       const cost = mostAt({ target, model: of }, request, { tokens, prices, isProvisioned });
       if (typeof cost === "number") dearest = Math.max(dearest ?? 0, cost);
-      else unpriced.push({ target: target.id, missing: cost });
+      else unpriced.push({ target, missing: cost });
     }
   };
   look(model);
@@ -121,7 +121,9 @@ export function dearestNano(
     if (fallback !== undefined && mayUseModel(call.caller.key, alias)) look(fallback);
   }
   if (dearest !== undefined) return dearest;
-  const areKnown = unpriced.every(({ target }) => prices.isPublished(target, request.arrivedAt));
+  const areKnown = unpriced.every(({ target: { id } }) =>
+    prices.isPublished(id, request.arrivedAt),
+  );
   throw areKnown ? notPriced(model, unpriced) : pricesUnavailable(model);
 }
 
@@ -184,7 +186,7 @@ const picoPerNano = 1_000;
 const nanoPerMicro = 1_000;
 
 interface Unpriced {
-  readonly target: string;
+  readonly target: Target;
   readonly missing: string;
 }
 
@@ -205,7 +207,8 @@ function pricesUnavailable({ alias }: Model): GatewayError {
 }
 
 function notPriced({ alias }: Model, unpriced: readonly Unpriced[]): GatewayError {
-  const lacks = unpriced.map(({ target, missing }) => `${target} has ${missing}`);
+  // Account holders read it, who see no models of upstreams.
+  const lacks = unpriced.map(({ target, missing }) => `${missing} at ${target.upstream}`);
   const what = unpriced[0]?.missing ?? "no price";
   return new GatewayError("model_not_priced", {
     message:
@@ -216,8 +219,8 @@ function notPriced({ alias }: Model, unpriced: readonly Unpriced[]): GatewayErro
       rule: "model_not_priced",
       model: alias,
       summary:
-        "The key is under a budget that refuses calls, and what this one may be billed has no price: " +
-        `${lacks.join("; ")}. Set it in \`price\` of the target or in the section \`prices\` of the ` +
+        "The key is under a budget that refuses calls, and not all that this one may be billed has a " +
+        `price: ${lacks.join("; ")}. Set it in \`price\` of the target or in the section \`prices\` of the ` +
         "configuration, 0 if it costs nothing; `sluice prices list` shows what there is.",
     },
   });

@@ -197,6 +197,20 @@ describe("a call under a budget uses no target at which its cost may not be know
     expect(missingAt({ target, model: request.model }, request, free)).toBeUndefined();
   });
 
+  test("and the explanation names the upstream, whose models account holders do not see", () => {
+    const request = cachedRequest({ filled: "by_provider", keepsAnHour: false }, undefined);
+    let summary: string | undefined;
+    try {
+      dearestNano(request, tokens, { prices: bookOf({ "up/m": { input, output } }) });
+    } catch (error) {
+      summary = error instanceof GatewayError ? error.explanation?.summary : undefined;
+    }
+    expect(summary).toContain(
+      "a price: no price of cache_read at up. Set it in `price` of the target",
+    );
+    expect(summary).not.toContain("up/m");
+  });
+
   test.each([
     ["as_asked", undefined, { input, output }],
     ["by_provider", "hour", { input, output, cache_read }],
