@@ -94,7 +94,7 @@ test("each setting without a counterpart is named, in the result too", async () 
     "Left out, a wildcard; name each model that callers use: model_list[7] (openai/*).";
   const told = [
     "litellm_params.max_retries is not carried over; `routing.attempts` is for all models: chat.",
-    "context_window is a guess: LiteLLM's file does not have it, so look it up: small (128000), " +
+    "context_window is a guess: the file does not have it, so look it up: small (128000), " +
       "spare (128000), local (128000), sky (128000).",
     "A secret is in the file; better put it in a variable: upstreams.openai, upstreams.hosted-vllm.",
     wildcard,
@@ -243,4 +243,12 @@ model_list:
   expect((await convert("include: [more.yaml]\nmodel_list: []\n")).notes[0]).toContain(
     "includes itself",
   );
+});
+
+test("the configuration in the documentation of another gateway is valid", async () => {
+  const page = await Bun.file("docs/coming-from.md").text();
+  const [, example = ""] = /```yaml\n([^]*?)```/.exec(page) ?? [];
+  expect(parseConfig(example, { name: "docs/coming-from.md", env: {} })).toMatchObject({
+    ok: true,
+  });
 });

@@ -44,9 +44,7 @@ describe("providers", () => {
     expect(at(`upstreams ${name} base_url`)).toBe(base);
     expect(at(`upstreams ${name} api_key`)).toBe(key && `\${${key}}`);
     expect(at(`upstreams ${name} profile`)).toBe(profile);
-    expect(notes.includes(`The key is the variable ${key}, as in LiteLLM: chat.`)).toBe(
-      key !== undefined,
-    );
+    expect(notes.includes(`The key is the usual variable ${key}: chat.`)).toBe(key !== undefined);
     const names = ["HOSTED_VLLM_API_BASE", "LM_STUDIO_API_BASE"];
     const bases = Object.fromEntries(names.map((each) => [each, "http://10.0.0.1/v1"]));
     const env = { ...bases, ...(key !== undefined && { [key]: "k" }) };

@@ -107,8 +107,8 @@ class Conversion {
     const params = new Entry({ ...shared, ...own });
     if (shared !== undefined) params.value("litellm_credential_name");
     const info = entry.map("model_info");
-    const told: string[] = [];
-    const tell = (sentence: string): void => void told.push(sentence);
+    const told: (readonly [sentence: string, about: string])[] = [];
+    const tell = (sentence: string, about = ""): void => void told.push([sentence, about]);
     const sections = { settings: this.#settings, router: this.#router };
     const deployment = this.#mayServe(name, readDeployment({ params, info, tell, ...sections }));
     if (typeof deployment === "string") {
@@ -117,7 +117,9 @@ class Conversion {
       return;
     }
     const model = this.#modelOf(name, deployment.kind);
-    for (const sentence of told) this.#notes.add(sentence, model.alias);
+    for (const [sentence, about] of told) {
+      this.#notes.add(sentence, about === "all" ? undefined : `${model.alias} ${about}`.trim());
+    }
     const upstream = this.#upstreamOf(deployment);
     model.deployments.push({ ...deployment, target: { upstream, ...deployment.target } });
     for (const key of ["id", "db_model"]) info.value(key);
@@ -256,7 +258,7 @@ class Conversion {
       const others = "give the others a model of their own if long inputs fail there";
       this.#notes.add(`The largest context_window of several targets is written; ${others}`, alias);
     } else if (windows.size === 0) {
-      const guess = "context_window is a guess: LiteLLM's file does not have it, so look it up";
+      const guess = "context_window is a guess: the file does not have it, so look it up";
       this.#notes.add(guess, `${alias} (${window})`);
     }
     const outputs = deployments.map(({ output = window }) => Math.min(output, window));

@@ -262,7 +262,7 @@ function addressOf(params: Entry): Address {
 function keyOf(params: Entry, { key }: Provider, tell: Request["tell"]): string | undefined {
   const written = params.text("api_key");
   if (written !== undefined || key === undefined) return written;
-  tell(`The key is the variable ${key}, as in LiteLLM`);
+  tell(`The key is the usual variable ${key}`);
   return `\${${key}}`;
 }
 

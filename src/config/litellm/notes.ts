@@ -10,8 +10,8 @@ export class Notes {
   }
 
   sentences(): readonly string[] {
-    return [...this.#places].map(([sentence, places]) =>
-      places.size === 0 ? `${sentence}.` : `${sentence}: ${[...places].join(", ")}.`,
-    );
+    return [...this.#places].map(([sentence, places]) => {
+      return places.size === 0 ? `${sentence}.` : `${sentence}: ${[...places].join(", ")}.`;
+    });
   }
 }

@@ -12,8 +12,8 @@ export interface DeploymentEntry {
   readonly info: Entry;
   readonly settings: Entry;
   readonly router: Entry;
-  /** Says what the operator should know of the deployment. */
-  readonly tell: (sentence: string) => void;
+  /** Says what the operator should know of the deployment, or of all of them. */
+  readonly tell: (sentence: string, about?: string) => void;
 }
 
 export interface Deployment {
@@ -114,7 +114,7 @@ function readSizes(
   const known = sizesOf(info.text("base_model") ?? "") ?? sizesOf(model);
   const window = input ?? served ?? known?.window;
   if (window !== undefined && window === known?.window && input === undefined) {
-    tell(`Sizes are those that are known of the model (${window} tokens)`);
+    tell("Sizes are those that are known of the model", `(${window})`);
   }
   if (kind === "embedding") return { window, output: undefined };
   return { window, output: info.size("max_output_tokens") ?? either ?? known?.output };
@@ -127,7 +127,7 @@ function readSection(
 ): JsonObject {
   const isDropping = params.flag("drop_params") ?? settings.flag("drop_params") ?? false;
   if (!api.isAdapted) {
-    if (isDropping) tell(dropsNothing);
+    if (isDropping) tell(dropsNothing, "all");
     return { ...section, ...(info.text("mode") === "responses" && { api: "responses" }) };
   }
   const usual = api.needsCap && output === undefined ? usualMaxTokens : undefined;
@@ -165,6 +165,7 @@ function readTimeouts({ params, settings, router, tell }: DeploymentEntry): Json
     tell(
       "timeout is `timeouts.total` of the upstream: the longest time of a stream too, which LiteLLM lets go " +
         "on while it writes",
+      "all",
     );
   }
   const silent = first && durationOf(first, 3600);
