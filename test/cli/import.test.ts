@@ -252,3 +252,73 @@ test("the configuration in the documentation of another gateway is valid", async
     ok: true,
   });
 });
+
+test("TensorZero's models are models, their routing an order, and functions are named", async () => {
+  const path = await folder.write(
+    "tensorzero.toml",
+    `
+[gateway]
+bind_address = "0.0.0.0:3000"
+[models.haiku]
+routing = ["own", "cloud"]
+timeouts = { non_streaming = { total_ms = 400 }, streaming = { ttft_ms = 250 } }
+[models.haiku.providers.cloud]
+type = "aws_bedrock"
+model_id = "us.anthropic.claude-3-haiku-20240307-v1:0"
+region = "us-east-1"
+[models.haiku.providers.own]
+type = "anthropic"
+model_name = "claude-3-haiku-20240307"
+api_key_location = "env::CLAUDE_KEY"
+extra_body = [{ pointer = "/thinking", value = 1 }]
+[models."a/b"]
+routing = ["server", "vertex"]
+[models."a/b".providers.server]
+type = "sglang"
+model_name = "Qwen/Qwen2.5"
+api_base = "http://10.0.0.1:8000/v1/"
+api_key_location = "dynamic::key"
+[models."a/b".providers.vertex]
+type = "gcp_vertex_gemini"
+model_id = "gemini-2.5-pro"
+[embedding_models.vectors]
+routing = ["openai"]
+[embedding_models.vectors.providers.openai]
+type = "openai"
+model_name = "text-embedding-3-small"
+[functions.draft.variants.one]
+type = "chat_completion"
+model = "haiku"
+`,
+  );
+  const { exitCode, output, errors } = await runHere(["import", "tensorzero", path]);
+  expect(exitCode).toBe(0);
+  const env = { CLAUDE_KEY: "k", OPENAI_API_KEY: "k" };
+  const result = parseConfig(output, { name: "sluice.yaml", env });
+  if (!result.ok) throw new Error(formatProblems("sluice.yaml", result.problems));
+  const [production] = result.config.environments;
+  const targets = [...(production?.models.values() ?? [])].map((model) =>
+    model.targets.map(({ id, priority }) => `${id} ${priority}`),
+  );
+  expect(targets).toEqual([
+    [
+      "anthropic/claude-3-haiku-20240307 1",
+      "bedrock-us-east-1/us.anthropic.claude-3-haiku-20240307-v1:0 2",
+    ],
+    ["hosted-vllm/Qwen/Qwen2.5 1"],
+    ["openai/text-embedding-3-small 1"],
+  ]);
+  expect(production?.otherNames?.exact.get("tensorzero::model_name::a/b")).toBe("a/b");
+  expect(output).toMatch(/first_byte: 250ms\n {6}idle: 250ms\n {6}total: 400ms/);
+  for (const told of [
+    "extra_body is not carried over: models.haiku.providers.own.",
+    "gateway is not carried over.",
+    "Functions stay behind; write its prompt into the requests, and name the model of its variant: draft.",
+    "Keys that callers bring (dynamic::) are not taken; the file has the provider's: a/b.",
+    "Left out, Sluice makes no Google credentials;",
+  ]) {
+    expect(errors).toContain(told);
+  }
+  await folder.write("tensorzero.toml", "[models\n");
+  expect((await runHere(["import", "tensorzero", path])).errors).toContain("is not valid TOML");
+});

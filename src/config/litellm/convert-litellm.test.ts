@@ -258,7 +258,7 @@ describe("sizes, limits and times", () => {
     expect(at("routing attempts")).toBe(10);
     expect(notes).not.toContain("request_timeout");
     expect(notes).toContain(
-      "timeout is `timeouts.total` of the upstream: the longest time of a stream too",
+      "timeout is `timeouts.total` of the upstream, which bounds streams too.",
     );
   });
 

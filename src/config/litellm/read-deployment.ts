@@ -162,11 +162,7 @@ function readTimeouts({ params, settings, router, tell }: DeploymentEntry): Json
   const whole = params.number("timeout") ?? ofRouter;
   const first = params.number("stream_timeout") ?? ofStreams ?? whole;
   if (whole !== undefined) {
-    tell(
-      "timeout is `timeouts.total` of the upstream: the longest time of a stream too, which LiteLLM lets go " +
-        "on while it writes",
-      "all",
-    );
+    tell("timeout is `timeouts.total` of the upstream, which bounds streams too", "all");
   }
   const silent = first && durationOf(first, 3600);
   return {
