@@ -12,6 +12,7 @@ import { failureError } from "./failure-error.ts";
 import { Meter } from "./metering/meter.ts";
 import { untilEnded } from "./hooks.ts";
 import type { CallServices } from "./services.ts";
+import { labelsOf } from "./labels.ts";
 import type { Attempt } from "./attempts/attempt.ts";
 
 /** A running answer and its meter, which the receiver must close. */
@@ -43,6 +44,7 @@ export async function runCall<Answer>(
     nowMs: services.clock.monotonic(),
   };
   const { inputs, images, isStreamed, dialect, serviceTier } = work;
+  const labels = labelsOf(call, work.named, services);
   const output = work.expectedOutput(model);
   const size = work.measure(model, call);
   const estimate = services.estimator.estimate(subject, size, output);
@@ -50,7 +52,19 @@ export async function runCall<Answer>(
   services.running.enter(call);
   call.origin?.becomesCall();
   const meter = new Meter(
-    { call, model, size, output, estimate, inputs, images, isStreamed, dialect, serviceTier },
+    {
+      call,
+      model,
+      size,
+      output,
+      estimate,
+      inputs,
+      images,
+      isStreamed,
+      dialect,
+      serviceTier,
+      labels,
+    },
     services,
   );
   try {

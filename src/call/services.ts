@@ -12,21 +12,19 @@ import type { Sessions } from "../routing/affinity.ts";
 import type { Destination } from "../routing/candidates.ts";
 import type { RetryBudgets } from "../routing/retry-budget.ts";
 import type { TargetHealth } from "../routing/health/target-health.ts";
-import type { Pseudonyms } from "./opaque/pseudonyms.ts";
+import type { LabelServices } from "./labels.ts";
 import type { ValueTags } from "./opaque/value-tags.ts";
 import type { RunningCalls } from "./running-calls.ts";
 import type { TargetProber } from "./attempts/target-prober.ts";
 import type { Transport } from "../upstream-client/transport.ts";
 
 /** What the steps of a call depend on; `app.ts` builds it once. */
-export interface CallServices extends MeterServices {
+export interface CallServices extends MeterServices, LabelServices {
   readonly estimator: TokenEstimator;
   readonly calendar: Calendar;
   readonly random: () => number;
   /** Of what only upstreams understand. */
   readonly tags: ValueTags;
-  /** Of what callers name their end users and caches. */
-  readonly names: Pseudonyms;
   readonly sessions: Pick<Sessions, "of">;
   readonly transport: Transport;
   /** All addresses of a host name. */

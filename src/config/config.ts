@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import type { ImageFetchSettings } from "../domain/upstream-settings.ts";
+import type { ImageFetchSettings, StoredEndUsers } from "../domain/upstream-settings.ts";
 import type { UpstreamKind } from "../upstreams/kind.ts";
 import type { ConfigFile } from "./schema.ts";
 import { buildEnvironment, type ConfiguredEnvironment } from "./sections/environments.ts";
@@ -12,7 +12,13 @@ export type { UpstreamSettings } from "./sections/upstreams.ts";
 
 /** Keys that `buildConfig` renames or combines. */
 type CombinedKeys =
-  "data_dir" | "image_fetch" | "upstream_requests" | "environments" | "upstreams" | "models";
+  | "data_dir"
+  | "image_fetch"
+  | "upstream_requests"
+  | "environments"
+  | "upstreams"
+  | "models"
+  | "end_users";
 
 export interface Config extends Readonly<Omit<ConfigFile, CombinedKeys>> {
   /** Absolute, as the path of a database file is. */
@@ -20,6 +26,7 @@ export interface Config extends Readonly<Omit<ConfigFile, CombinedKeys>> {
   /** Most concurrent fetches of the process. */
   readonly upstreamRequests: number;
   readonly imageFetch: ImageFetchSettings;
+  readonly endUsers: StoredEndUsers;
   readonly environments: readonly ConfiguredEnvironment[];
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
 }
@@ -33,6 +40,7 @@ export function buildConfig(file: ConfigFile, kinds: readonly UpstreamKind[]): C
     environments,
     upstreams,
     models,
+    end_users: endUsers,
     ...sections
   } = file;
   const dataDir = resolve(namedDir);
@@ -44,6 +52,7 @@ export function buildConfig(file: ConfigFile, kinds: readonly UpstreamKind[]): C
       storage.backend === "sqlite" ? { ...storage, path: fileIn(dataDir, storage) } : storage,
     imageFetch,
     upstreamRequests,
+    endUsers,
     environments: environments.map((environment) => buildEnvironment(environment, sources)),
     upstreams: buildUpstreams(upstreams, kinds, (name, kind) => targetsAt(models, name, kind)),
   };

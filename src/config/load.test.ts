@@ -145,7 +145,7 @@ describe("a valid file", () => {
       },
       maxInFlight: 4096,
       drain: undefined,
-      endUsers: "pseudonym",
+      forwardEndUsers: "pseudonym",
       stateAccount: undefined,
     });
   });

@@ -5,6 +5,7 @@ import { hooksSchema } from "./sections/hooks.ts";
 import { idempotencySchema } from "./sections/idempotency.ts";
 import { imageFetchSchema } from "./sections/image-fetch.ts";
 import { environmentsSchema } from "./sections/environments.ts";
+import { endUsersSchema, tagsSchema } from "./sections/labels.ts";
 import { modelsSchema } from "./sections/models.ts";
 import { plansSchema } from "./sections/plans.ts";
 import { pricesSchema } from "./sections/prices.ts";
@@ -60,6 +61,8 @@ export function configFileSchema(kinds: readonly UpstreamKind[]) {
     models: modelsSchema(kinds),
     plans: plansSchema,
     prices: pricesSchema,
+    end_users: endUsersSchema,
+    tags: tagsSchema,
   });
 }
 

@@ -44,7 +44,10 @@ export interface DrainSettings {
  * How a caller's names of its end users leave for an upstream: as pseudonyms of its account, as they
  * are, or not at all.
  */
-export type EndUserNames = "pseudonym" | "as_sent" | "dropped";
+export type EndUserForwarding = "pseudonym" | "as_sent" | "none";
+
+/** How calls are stored with the end users that their callers name. */
+export type StoredEndUsers = "off" | "pseudonym" | "clear";
 
 /** How images are fetched by URL for upstreams that only accept their content. */
 export interface ImageFetchSettings {

@@ -6,8 +6,9 @@ import type { RoutingSettings } from "../domain/settings.ts";
 import type {
   ConnectionSettings,
   DrainSettings,
-  EndUserNames,
+  EndUserForwarding,
   ImageFetchSettings,
+  StoredEndUsers,
   Timeouts,
 } from "../domain/upstream-settings.ts";
 import type { UpstreamAdapter } from "../upstreams/adapter.ts";
@@ -41,7 +42,7 @@ export interface Upstream {
   readonly maxInFlight: number;
   /** Undefined: a stream is aborted when its caller disconnects. */
   readonly drain: DrainSettings | undefined;
-  readonly endUsers: EndUserNames;
+  readonly forwardEndUsers: EndUserForwarding;
   /** Id of the account that may name what the upstream holds. Undefined: none may. */
   readonly stateAccount: string | undefined;
 }
@@ -56,6 +57,9 @@ interface CallSettings {
   readonly imageFetch: ImageFetchSettings;
   /** How long to wait for the usage of a finished answer after its caller has disconnected. */
   readonly usageTimeoutMs: number;
+  readonly endUsers: StoredEndUsers;
+  /** Keys of tags that are stored. */
+  readonly tags: readonly string[];
   /** Undefined: calls have no spans. */
   readonly sampling?: SamplingSettings | undefined;
 }

@@ -1,5 +1,5 @@
 import type {
-  UsageDimension,
+  GroupDimension,
   UsageRank,
   UsageStep,
   CallOutcome,
@@ -40,6 +40,10 @@ export interface UsageFilter {
   readonly status?: number | undefined;
   readonly code?: string | undefined;
   readonly capacityClass?: CapacityClass | undefined;
+  /** As it is stored. Only calls have it, not their sums. */
+  readonly endUser?: string | undefined;
+  /** A key and its value. Only calls have it, not their sums. */
+  readonly tag?: readonly [key: string, value: string] | undefined;
 }
 
 export interface CallFilter extends UsageFilter {
@@ -49,24 +53,25 @@ export interface CallFilter extends UsageFilter {
 
 export interface TotalsQuery {
   readonly filter: UsageFilter;
-  readonly by: readonly UsageDimension[];
+  /** With those that only calls have, what is left of calls is summed up. */
+  readonly by: readonly GroupDimension[];
   readonly limit: number;
+  /** Whether there is a sum of the groups beyond `limit`, too; in a series for each step. */
+  readonly hasRest?: boolean | undefined;
 }
 
 export interface SeriesQuery extends TotalsQuery {
   readonly step: UsageStep;
   /** The groups within `limit` have the most of it. Default: calls. */
   readonly rank?: UsageRank | undefined;
-  /** Whether each step has a sum of the groups beyond `limit`, too. */
-  readonly hasRest?: boolean | undefined;
 }
 
 export interface UsageTotal {
   /**
-   * Ids of the group, in the order of `by`; a null target means that none was tried. Empty: the sum
+   * Ids of the group, by dimension in the order of `by`; a null target means that none was tried. Empty: the sum
    * of all groups beyond the limit.
    */
-  readonly group: Readonly<Partial<Record<UsageDimension, string | number | null>>>;
+  readonly group: Readonly<Record<string, string | number | null>>;
   readonly calls: number;
   /** Calls that did not complete: failed, abandoned or interrupted. */
   readonly failedCalls: number;

@@ -6,20 +6,21 @@ type Json = Readonly<Record<string, unknown>>;
 
 const name = "jane.doe@example.com";
 const cache = "cache of jane";
-const pseudonym = expect.stringMatching(/^[0-9a-f]{32}$/);
+const pseudonym = expect.stringMatching(/^eu_[0-9A-Za-z]{16}$/);
+const cachePseudonym = expect.stringMatching(/^pc_[0-9A-Za-z]{16}$/);
 
 let provider: NotingProvider;
 let gateway: TestGateway;
 let otherKey: string;
 
-const ways = ["pseudonym", "as_sent", "dropped"] as const;
+const ways = ["pseudonym", "as_sent", "none"] as const;
 const kinds = ["openai", "anthropic"] as const;
 
 beforeAll(async () => {
   provider = new NotingProvider();
   const upstreams = ways.flatMap((way) =>
     kinds.map((kind) => {
-      const setting = way === "pseudonym" ? "" : `end_users: ${way}`;
+      const setting = way === "pseudonym" ? "" : `forward_end_users: ${way}`;
       return `\n  ${kind}-${way}: ${provider.upstream(kind, setting)}`;
     }),
   );
@@ -113,7 +114,7 @@ describe.each([...combinations, ["embeddings", "openai"] as const])("%s to %s", 
   test("the operator may send it as it is, or not at all", async () => {
     const asSent = await sentFor(asked, `${kind}-as_sent`);
     expect(nameIn(asSent.body)).toBe(name);
-    const dropped = await sentFor(asked, `${kind}-dropped`);
+    const dropped = await sentFor(asked, `${kind}-none`);
     expect(nameIn(dropped.body)).toBeUndefined();
     expect(dropped.text).not.toContain("jane");
   });
@@ -126,10 +127,10 @@ test.each(["chat", "responses"] as const)(
     const { body } = await sentFor(asked, "openai-pseudonym", more);
     const other = await sentFor(asked, "openai-pseudonym", more, otherKey);
     expect(body["safety_identifier"]).toEqual(pseudonym);
-    expect(body["prompt_cache_key"]).toEqual(pseudonym);
-    expect(other.body["prompt_cache_key"]).toEqual(pseudonym);
+    expect(body["prompt_cache_key"]).toEqual(cachePseudonym);
+    expect(other.body["prompt_cache_key"]).toEqual(cachePseudonym);
     expect(other.body["prompt_cache_key"]).not.toBe(body["prompt_cache_key"]);
-    const dropped = await sentFor(asked, "openai-dropped", more);
+    const dropped = await sentFor(asked, "openai-none", more);
     expect(dropped.body["prompt_cache_key"]).toBe(body["prompt_cache_key"]);
     expect(dropped.body).not.toHaveProperty("safety_identifier");
     const asSent = await sentFor(asked, "openai-as_sent", more);

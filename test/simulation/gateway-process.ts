@@ -242,6 +242,8 @@ export class GatewayProcess {
         chatAnswerValues: 1_000_000,
         malformedEvents: 10,
         usageTimeoutMs,
+        endUsers: "off",
+        tags: [],
         imageFetch: noImageFetch,
       },
     };
@@ -255,7 +257,7 @@ export class GatewayProcess {
       connections: plainConnections,
       maxInFlight,
       drain,
-      endUsers: "pseudonym",
+      forwardEndUsers: "pseudonym",
       stateAccount: undefined,
       adapter: makeAdapter(plan, this.clock),
     };

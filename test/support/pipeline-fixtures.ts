@@ -34,7 +34,7 @@ import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
 import type { OpenAiSettings } from "../../src/upstreams/openai/config.ts";
-import { Pseudonyms } from "../../src/call/opaque/pseudonyms.ts";
+import { Pseudonyms } from "../../src/domain/keys/pseudonyms.ts";
 import { Sessions } from "../../src/routing/affinity.ts";
 import { ValueTags } from "../../src/call/opaque/value-tags.ts";
 import { testPeppers } from "./test-peppers.ts";
@@ -90,7 +90,7 @@ export function upstreamOf(name: string, values: Partial<Upstream> = {}): Upstre
     connections: plainConnections,
     maxInFlight: 10,
     drain: undefined,
-    endUsers: "pseudonym",
+    forwardEndUsers: "pseudonym",
     stateAccount: undefined,
     ...values,
   };
@@ -116,6 +116,8 @@ export function snapshotOf(
       chatAnswerValues: 1_000_000,
       malformedEvents: 10,
       usageTimeoutMs: 5_000,
+      endUsers: "pseudonym",
+      tags: [],
       imageFetch: { ...noImageFetch, ...imageFetch },
     },
   };
@@ -271,6 +273,7 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
     onCountFailed: () => undefined,
     onMalformedEvents: () => undefined,
     onHookFailed: () => undefined,
+    onLabelDropped: () => undefined,
     ...values,
   };
   const placesAt = (upstream: Upstream): UpstreamPlaces => routing.capacity.at(upstream).places;

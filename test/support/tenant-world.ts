@@ -1,3 +1,4 @@
+import { noLabels } from "../../src/call/labels.ts";
 import { Calendar } from "../../src/domain/money/calendar.ts";
 import { PublishedPrices } from "../../src/domain/money/price.ts";
 import { insertKey } from "../../src/control/keys/issue-key.ts";
@@ -221,7 +222,17 @@ export class TenantWorld implements AsyncDisposable {
     const output = { cap, choices };
     const estimate = estimator.estimate(subject, size, output);
     const meter = new Meter(
-      { call, model, size, output, estimate, inputs: choices, isStreamed: true, dialect: "chat" },
+      {
+        call,
+        model,
+        size,
+        output,
+        estimate,
+        inputs: choices,
+        isStreamed: true,
+        dialect: "chat",
+        labels: noLabels,
+      },
       this.#services,
     );
     const { arrivedAt } = meter;

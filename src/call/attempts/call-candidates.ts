@@ -5,6 +5,7 @@ import type { Model, ModelKind, Target } from "../../domain/model.ts";
 import type { Admission } from "../../admission/admit.ts";
 import { mayUseModel } from "../../domain/keys/key.ts";
 import type { Call } from "../../snapshot/call.ts";
+import type { NamedLabels } from "../labels.ts";
 import type { CallServices } from "../services.ts";
 import type { Session } from "../../routing/affinity.ts";
 import {
@@ -213,6 +214,7 @@ export interface CallWork<Answer> extends PricedWork {
   readonly kind: ModelKind;
   readonly dialect: CallDialect;
   readonly isStreamed: boolean;
+  readonly named: NamedLabels;
   /** What admission reserves for, of this model. */
   expectedOutput(model: Model): OutputExpectation;
   /** The part of the call that no attempt has answered yet, from 0 to 1. */

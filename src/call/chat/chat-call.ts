@@ -193,6 +193,10 @@ class ChatWork<Answer> implements CallWork<Answer> {
     this.#progress = new ChoiceProgress(this.inputs);
   }
 
+  get named(): Conversation["options"] {
+    return this.#request.options;
+  }
+
   get serviceTier(): string | undefined {
     return this.#request.options.serviceTier;
   }
@@ -295,7 +299,7 @@ function withHiddenNames(request: Conversation, attempt: Attempt): Conversation 
   const { model, upstream } = candidate;
   const { sessions } = services;
   const { accountId } = call.caller.key;
-  const options = services.names.hide(request.options, accountId, upstream.endUsers);
+  const options = services.names.hide(request.options, accountId, upstream.forwardEndUsers);
   const isKept = upstream.adapter.chat?.takesSessions !== true || Boolean(options.promptCacheKey);
   const promptCacheKey = isKept ? undefined : cacheKeyOfSession(request, model, { call, sessions });
   if (promptCacheKey !== undefined) return { ...request, options: { ...options, promptCacheKey } };

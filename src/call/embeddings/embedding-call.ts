@@ -62,6 +62,7 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
     kind: "embedding",
     dialect: "embeddings",
     isStreamed: false,
+    named: request,
     measure: (model, call) => (hasImages && readsImages(model, call) ? sizeWithImages : size),
     expectedOutput: () => ({ cap: 0, choices: 1 }),
     inputs: request.inputs.length,
@@ -77,7 +78,11 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
       const inputs = await acceptableInputs(embedding, codec);
       const { call, candidate, services } = attempt;
       const { upstream, model } = candidate;
-      const named = services.names.hide(request, call.caller.key.accountId, upstream.endUsers);
+      const named = services.names.hide(
+        request,
+        call.caller.key.accountId,
+        upstream.forwardEndUsers,
+      );
       // Of the target: the caller may have used another name.
       const ofTarget = { ...named, model: model.alias };
       await sendMissing({ request: ofTarget, inputs, progress, codec, attempt });

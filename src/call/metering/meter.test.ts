@@ -1,3 +1,4 @@
+import { noLabels } from "../labels.ts";
 import { expect, test } from "bun:test";
 import { Calendar } from "../../domain/money/calendar.ts";
 import { KeptLedger } from "../../../test/support/ledger-fixtures.ts";
@@ -46,6 +47,7 @@ async function setUp({ takes = true, call = callOf({ receivedAt: 0 }) } = {}) {
       inputs: 1,
       isStreamed: true,
       dialect: "messages",
+      labels: noLabels,
     },
     {
       clock,

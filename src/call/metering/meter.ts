@@ -24,6 +24,7 @@ import type {
   TokenEstimate,
   TokenEstimator,
 } from "../../admission/estimate/estimate.ts";
+import type { CallLabels } from "../labels.ts";
 import { type AboutCall, attemptEndOf, CallPath, timingOf } from "../call-path.ts";
 import { costOfCall, type CostTerms, dearestCost } from "./call-cost.ts";
 import { CallUsage, type CountedUsage } from "./call-usage.ts";
@@ -58,6 +59,7 @@ export interface MeterSubject {
   readonly dialect: CallDialect;
   /** The service tier that the caller asked for. */
   readonly serviceTier?: string | undefined;
+  readonly labels: Pick<CallLabels, "endUser" | "tags">;
 }
 
 /** Tokens that a stream may deliver beyond its reservation before the limits are updated. */
@@ -292,7 +294,7 @@ export class Meter {
   }
 
   #openedCall(admission: Admission): OpenedCall {
-    const { call, model, dialect, isStreamed } = this.#subject;
+    const { call, model, dialect, isStreamed, labels } = this.#subject;
     const { key } = call.caller;
     const reserved = {
       inputTokens: this.#tokens.inputTokens,
@@ -317,6 +319,8 @@ export class Meter {
       reservedTokens: admission.reservedTokens,
       weights: admission.weights,
       via: call.caller.via,
+      endUser: labels.endUser,
+      tags: labels.tags,
       costNano: admission.budgeted?.reservedNano ?? cost.costNano,
       priceVersion: cost.priceVersion,
       charge: admission.budgeted?.charge,
@@ -332,7 +336,7 @@ export class Meter {
   }
 
   #record({ outcome, status, code, error }: CallEnd, { usage, source }: CountedUsage): UsageRecord {
-    const { call, model, dialect, isStreamed } = this.#subject;
+    const { call, model, dialect, isStreamed, labels } = this.#subject;
     const { key } = call.caller;
     const { receivedAt } = call;
     const admission = this.#admission;
@@ -377,6 +381,8 @@ export class Meter {
       reservedTokens: admission?.reservedTokens,
       planTokens: admission?.weights && planTokens(admission.weights, usage, target),
       via: call.caller.via,
+      endUser: labels.endUser,
+      tags: labels.tags,
       charge: admission?.budgeted?.charge,
       refusedBy: exhaustedBudget(error?.explanation?.budget),
     };

@@ -1,22 +1,24 @@
 import { z } from "zod";
 
-/** Headers of the transport, the credential and the body, which a tag must not replace. */
+/** Headers of the transport, the credential and the body, which have another meaning. */
 const reserved =
   /^(?:host|connection|content-.*|transfer-encoding|te|upgrade|accept.*|authorization|cookie|api-key|x-api-key|idempotency-key|x-amz.*|x-sluice.*)$/;
+
+/** A header whose meaning the operator decides. */
+export const ownHeader = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,62}$/, "must be the name of a header, in lower case")
+  .refine((name) => !reserved.test(name), "must not be a header with another meaning");
 
 export const hooksSchema = z
   .strictObject({
     call_tag: z
       .strictObject({
-        header: z
-          .string()
-          .regex(/^[a-z][a-z0-9-]{0,62}$/, "must be the name of a header, in lower case")
-          .refine((name) => !reserved.test(name), "must not be a header with another meaning")
-          .describe(
-            "Header whose value tags the call: 1 to 64 letters, digits or any of `._:/-`. " +
-              "It is sent to the upstream and logged as `call tagged` with the usage of " +
-              "the call.",
-          ),
+        header: ownHeader.describe(
+          "Header whose value tags the call: 1 to 64 letters, digits or any of `._:/-`. " +
+            "It is sent to the upstream and logged as `call tagged` with the usage of " +
+            "the call.",
+        ),
       })
       .optional()
       .describe("Tags calls by a header, such as `x-team`. Default: calls are not tagged."),

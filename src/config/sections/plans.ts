@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type JsonObject, objectOf } from "../../domain/json-fields.ts";
 import { bedrockWeights, type TokenWeights } from "../../domain/limits/token-weights.ts";
 import { uncappedOutputs, undecidedLimits, type Plan } from "../../domain/limits/plan.ts";
+import { ownHeader } from "./hooks.ts";
 import {
   duration,
   flag,
@@ -104,6 +105,12 @@ const planSchema = z
           "input counts 1, and so does what the map does not name. `bedrock`: as in Amazon " +
           "Bedrock's own quota, cached input 0 and output by model. Default: each counts 1.",
       ),
+    end_user_header: ownHeader
+      .optional()
+      .describe(
+        "Header in which requests with keys of the plan name their end user, before what their bodies " +
+          "say. Only for keys whose holders set it themselves, or remove it from what they pass on.",
+      ),
     when_limits_unavailable: z
       .enum(undecidedLimits)
       .default("local")
@@ -176,6 +183,7 @@ function buildPlans(
     uncapped: plan.uncapped,
     overrunFactor: plan.overrun_factor,
     whenLimitsUnavailable: plan.when_limits_unavailable,
+    endUserHeader: plan.end_user_header,
   }));
   return new Map(built.map((plan) => [plan.name, plan]));
 }

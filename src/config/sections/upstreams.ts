@@ -2,7 +2,7 @@ import { z } from "zod";
 import type {
   ConnectionSettings,
   DrainSettings,
-  EndUserNames,
+  EndUserForwarding,
   Timeouts,
 } from "../../domain/upstream-settings.ts";
 import { duration, identifier, text, wholeNumber } from "../../settings/values.ts";
@@ -51,8 +51,8 @@ const drainSchema = z
       "once.",
   );
 
-const endUsers = z
-  .enum(["pseudonym", "as_sent", "dropped"])
+const forwardEndUsers = z
+  .enum(["pseudonym", "as_sent", "none"])
   .prefault("pseudonym")
   .describe(
     "How names of a caller's end users (`user`, `safety_identifier`, `metadata.user_id`) are " +
@@ -88,7 +88,7 @@ function upstreamSchema(ofKind: UpstreamKind, kindAbout: string) {
       tls: upstreamTls,
       max_in_flight: mostInFlight,
       drain: drainSchema,
-      end_users: endUsers,
+      forward_end_users: forwardEndUsers,
       state_account: stateAccount,
     })
     .superRefine((upstream, context) => {
@@ -98,9 +98,9 @@ function upstreamSchema(ofKind: UpstreamKind, kindAbout: string) {
     })
     .transform((upstream) => {
       const { kind, timeouts, connections, tls, max_in_flight, drain, ...others } = upstream;
-      const { end_users, state_account, ...fields } = others;
-      const shared = { timeouts, connections, tls, max_in_flight, drain, end_users, state_account };
-      return { kind, ...shared, fields };
+      const { forward_end_users, state_account, ...fields } = others;
+      const names = { forward_end_users, state_account };
+      return { kind, timeouts, connections, tls, max_in_flight, drain, ...names, fields };
     });
 }
 
@@ -113,7 +113,7 @@ export interface UpstreamSettings {
   readonly maxInFlight: number;
   /** Undefined: an answer whose caller has left is aborted. */
   readonly drain: DrainSettings | undefined;
-  readonly endUsers: EndUserNames;
+  readonly forwardEndUsers: EndUserForwarding;
   /** Id of the account that may name what the upstream holds. Undefined: none may. */
   readonly stateAccount: string | undefined;
   /** Built by the kind, for its adapter. Values may be secret. */
@@ -142,7 +142,7 @@ function buildShared({
   tls,
   max_in_flight: maxInFlight,
   drain,
-  end_users: endUsers,
+  forward_end_users: forwardEndUsers,
   state_account: stateAccount,
 }: UpstreamsFile[string]): Omit<UpstreamSettings, "name" | "kind" | "settings"> {
   return {
@@ -155,7 +155,7 @@ function buildShared({
     connections: buildConnections(connections, tls),
     maxInFlight,
     drain: drain && { timeoutMs: drain.timeout, limit: drain.limit },
-    endUsers,
+    forwardEndUsers,
     stateAccount,
   };
 }

@@ -32,6 +32,18 @@ const filterFields = {
     .describe("An HTTP status."),
   code: name.describe("An error code, such as `rate_limit_exceeded`."),
   class: z.enum(["provisioned", "spillover", "on-demand"]).optional(),
+  end_user: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe("An end user as calls have it: a pseudonym, unless names are stored."),
+  tag: z
+    .string()
+    .regex(/^[^=]{1,64}=./, "use a key and a value such as team=search")
+    .max(200)
+    .optional()
+    .describe("A key and a value, such as `team=search`."),
 };
 
 const groupFields = {
@@ -40,11 +52,19 @@ const groupFields = {
     .max(100)
     .optional()
     .describe(
-      `Dimensions to group by, separated by commas: ${usageDimensions.join(", ")}. Account ` +
-        "holders cannot group by target.",
+      `Dimensions to group by, separated by commas: ${usageDimensions.join(", ")}; and ` +
+        "`end_user` and `tag:<key>`, which only the calls that are kept have. Account holders cannot " +
+        "group by target.",
     )
     .meta({ examples: ["key,model"] }),
   limit: numberText({ min: 1, max: 1000, initial: 100 }).describe("Maximum number of groups."),
+  rest: z
+    .literal("true")
+    .optional()
+    .describe(
+      "`true`: also the sum of the groups beyond `limit`, with an empty `group`; in a series for each " +
+        "step.",
+    ),
 };
 
 export const totalsQuerySchema = z.strictObject({ ...filterFields, ...groupFields });
@@ -57,12 +77,6 @@ export const seriesQuerySchema = z.strictObject({
     .optional()
     .describe("The default depends on the period. At most 1500 steps."),
   rank: z.enum(usageRanks).optional().describe("What the groups have the most of. Default: calls."),
-  rest: z
-    .literal("true")
-    .optional()
-    .describe(
-      "`true`: each step also has the sum of the groups beyond `limit`, with an empty `group`.",
-    ),
 });
 
 const callFilterFields = {
@@ -183,6 +197,11 @@ export const callRowSchema = z
       .enum(["playground"])
       .nullable()
       .describe("`playground`: a user of the console made it. Null: an application did."),
+    end_user: z
+      .string()
+      .nullable()
+      .describe("A pseudonym, unless the file says that names are stored. Null: none was named."),
+    tags: z.record(z.string(), z.string()).nullable().describe("Values by keys. Null: none."),
   })
   .meta({ id: "CallRow", description: "One call: one row of the ledger." });
 export type CallRow = z.infer<typeof callRowSchema>;

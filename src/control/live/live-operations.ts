@@ -42,7 +42,7 @@ function listTargets(services: AdminServices): Operation {
         reports.totals({ filter, by: ["target"], limit: mostTargets }),
         processRows(),
       ]);
-      const byTarget = new Map(totals.map((total) => [total.group.target, total]));
+      const byTarget = new Map(totals.map((total) => [total.group["target"], total]));
       const targets = viewTargets(platform(), facts);
       const all = targets.reduce((sum, { id }) => sum + (byTarget.get(id)?.calls ?? 0), 0);
       const data = targets.map((target) => {

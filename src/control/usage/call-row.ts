@@ -28,6 +28,8 @@ export function viewCall(record: UsageRecord, reader: Reader): CallRow {
     price_version: record.priceVersion ?? null,
     may_be_billed_twice: mayBeBilledTwice ?? false,
     via: record.via ?? null,
+    end_user: record.endUser ?? null,
+    tags: record.tags ?? null,
   });
 }
 

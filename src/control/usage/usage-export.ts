@@ -9,7 +9,7 @@ import {
 } from "../operation/operation.ts";
 import { requireRoom } from "../operation/room.ts";
 import type { AdminServices } from "../services.ts";
-import { csvLine } from "./csv.ts";
+import { type CsvValue, csvLine } from "./csv.ts";
 import { usageFilter } from "./usage-filter.ts";
 
 const pageRows = 500;
@@ -76,11 +76,16 @@ async function* writeCsv(pages: Pages): AsyncGenerator<string> {
   // Written with the first page, so that a store that fails at once causes a proper error.
   let head = csvLine(columns);
   for await (const rows of pages) {
-    const lines = rows.map((row) => csvLine(columns.map((name) => row[name])));
+    const lines = rows.map((row) => csvLine(columns.map((name) => cellOf(row[name]))));
     yield head + lines.join("");
     head = "";
   }
   if (head !== "") yield head;
+}
+
+/** Tags are one cell. */
+function cellOf(value: CallRow[keyof CallRow]): CsvValue {
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
 }
 
 async function* writeLines(pages: Pages): AsyncGenerator<string> {

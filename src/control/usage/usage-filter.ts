@@ -1,7 +1,11 @@
 import type { z } from "zod";
 import type { callQuerySchema } from "../contract/usage.ts";
 import type { Principal } from "../../domain/principal.ts";
-import { type UsageDimension, usageDimensions } from "../../domain/usage/usage.ts";
+import {
+  type GroupDimension,
+  type UsageDimension,
+  usageDimensions,
+} from "../../domain/usage/usage.ts";
 import type { CallFilter } from "../../store/usage-reports.ts";
 import { invalidField } from "../operation/refusals.ts";
 import { listScope } from "../operation/scope.ts";
@@ -33,9 +37,16 @@ export function usageFilter(query: FilterQuery, principal: Principal, now: numbe
     applicationId: query.application_id,
     keyId: query.key_id,
     capacityClass: query.class,
+    endUser: query.end_user,
+    tag: query.tag === undefined ? undefined : readTag(query.tag),
     mayBeBilledTwice: query.may_be_billed_twice === "true" ? (true as const) : undefined,
   };
   return { filter, isEmpty };
+}
+
+function readTag(text: string): readonly [string, string] {
+  const end = text.indexOf("=");
+  return [text.slice(0, end), text.slice(end + 1)];
 }
 
 const dimensions: ReadonlyMap<string, UsageDimension> = new Map(
@@ -46,12 +57,16 @@ const dimensions: ReadonlyMap<string, UsageDimension> = new Map(
 export function readDimensions(
   text: string | undefined,
   principal: Principal,
-): readonly UsageDimension[] {
+): readonly GroupDimension[] {
   if (text === undefined || text === "") return [];
-  const found = text.split(",").map((name) => {
+  const found = text.split(",").map((name): GroupDimension => {
     const dimension = dimensions.get(name.trim());
     if (dimension !== undefined) return dimension;
-    throw invalidField("by", `use any of ${usageDimensions.join(", ")}, separated by commas`);
+    if (name.trim() === "end_user") return "end_user";
+    const [, key] = /^tag:([A-Za-z0-9_.-]{1,64})$/.exec(name.trim()) ?? [];
+    if (key !== undefined) return `tag:${key}`;
+    const all = [...usageDimensions, "end_user", "tag:<key>"].join(", ");
+    throw invalidField("by", `use any of ${all}, separated by commas`);
   });
   if (found.includes("target")) requireTargets("by", principal);
   return [...new Set(found)];

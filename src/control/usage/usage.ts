@@ -53,7 +53,10 @@ function totals({ reports, clock, platform, store }: AdminServices): Operation {
     async run({ call, query }) {
       const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
       const by = readDimensions(query.by, call.principal);
-      const found = isEmpty ? [] : await reports.totals({ filter, by, limit: query.limit });
+      const hasRest = query.rest === "true";
+      const found = isEmpty
+        ? []
+        : await reports.totals({ filter, by, limit: query.limit, hasRest });
       if (found.length === 0) requireKnownNames(platform(), query);
       const namesOf = await readGroupNames(store, found);
       const data = found.map((total) => viewTotal(total, namesOf(total)));

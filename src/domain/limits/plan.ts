@@ -25,6 +25,10 @@ export interface Plan {
   readonly overrunFactor: number;
   /** What happens while the store that several processes share does not decide. */
   readonly whenLimitsUnavailable: UndecidedLimits;
+  /** The header in which a key's requests name their end users. Undefined: in none. */
+  readonly endUserHeader?: string | undefined;
+  /** The limits of each end user of a key. Undefined: they have none of their own. */
+  readonly eachEndUser?: Limits | undefined;
 }
 
 /** `local`: each process grants its share of the limits; `closed`: calls are refused. */

@@ -52,6 +52,8 @@ export type CallOutcome = (typeof callOutcomes)[number];
 /** How a call came that no application made. */
 export type CallOrigin = "playground";
 
+export type CallTags = Readonly<Record<string, string>>;
+
 /** One row of the ledger: one call. */
 export interface UsageRecord {
   readonly id: string;
@@ -106,6 +108,10 @@ export interface UsageRecord {
   readonly planTokens?: number | undefined;
   /** Undefined: an application made it, with a secret of the key. */
   readonly via?: CallOrigin | undefined;
+  /** A pseudonym, or the name itself if the file says so. Undefined: none was named. */
+  readonly endUser?: string | undefined;
+  /** By the keys that the file allows. Undefined: none. */
+  readonly tags?: CallTags | undefined;
   /** For the sums of budgets alone, not stored with the row. Undefined: it was under none. */
   readonly charge?: Charge | undefined;
   /** The budget that had too little left for it, as it was then; for alerts alone, not stored. */
@@ -134,6 +140,8 @@ export interface OpenedCall extends Pick<
   | "isStreamed"
   | "reservedTokens"
   | "via"
+  | "endUser"
+  | "tags"
   | "priceVersion"
   | "charge"
 > {
@@ -178,6 +186,15 @@ export const usageDimensions = [
   "class",
 ] as const;
 export type UsageDimension = (typeof usageDimensions)[number];
+
+/** Those that only calls have, not their sums. */
+export type CallDimension = "end_user" | `tag:${string}`;
+
+export type GroupDimension = UsageDimension | CallDimension;
+
+export function isOfCalls(dimension: GroupDimension): dimension is CallDimension {
+  return dimension === "end_user" || dimension.startsWith("tag:");
+}
 
 /** Those whose values are ids of what has a name. */
 export const namedDimensions = ["account", "application", "key"] as const;

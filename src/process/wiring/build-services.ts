@@ -13,7 +13,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { Calendar } from "../../domain/money/calendar.ts";
 import type { PriceBook } from "../../domain/money/price.ts";
-import { Pseudonyms } from "../../call/opaque/pseudonyms.ts";
+import { Pseudonyms } from "../../domain/keys/pseudonyms.ts";
 import { ValueTags } from "../../call/opaque/value-tags.ts";
 import { noProxies, type Proxies } from "../../domain/upstream-settings.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
@@ -101,6 +101,7 @@ export function buildServices(options: ServiceOptions) {
       if (refusal !== undefined) refusals.record(refusal);
     },
     onSettleFailed: (callId, error) => events.settleFailed(callId, error),
+    onLabelDropped: (label) => events.labelDropped(label),
     onHookFailed: (callId, hook, error) => events.hookFailed(callId, hook, error),
     onRetryDecided: (alias, decision) => routingEvents.retryDecided(alias, decision),
     onAttemptFailed: (call, candidate, failure) =>

@@ -53,6 +53,8 @@ export function buildSnapshot(config: Config, parts: SnapshotParts, before?: Rep
       chatAnswerValues: config.answers.chatValues,
       malformedEvents: config.streams.malformedEvent === "skip" ? mostMalformedEvents : 0,
       imageFetch: config.imageFetch,
+      endUsers: config.endUsers,
+      tags: config.tags,
       usageTimeoutMs: config.streams.usageTimeoutMs,
       sampling: config.telemetry.otlp?.sendsTraces === true ? config.telemetry.otlp : undefined,
     },
@@ -79,8 +81,8 @@ function buildUpstreams(
         newToolCallId: () => `call_${randomBase62(24, randomBytes)}`,
         onTrouble: (what) => onTrouble(name, what),
       });
-    const { timeouts, connections, maxInFlight, drain, endUsers, stateAccount } = upstream;
-    const ways = { timeouts, connections, maxInFlight, drain, endUsers, stateAccount };
+    const { timeouts, connections, maxInFlight, drain, forwardEndUsers, stateAccount } = upstream;
+    const ways = { timeouts, connections, maxInFlight, drain, forwardEndUsers, stateAccount };
     upstreams.set(name, { name, adapter, ...ways });
   }
   return upstreams;

@@ -44,6 +44,7 @@ function table(name: string, ...key: readonly string[]): CopiedTable {
 const emptyTables: readonly CopiedTable[] = [
   table("accounts"),
   table("erased_accounts"),
+  table("erased_end_users", "digest"),
   table("applications"),
   table("keys"),
   table("secrets", "public_id"),

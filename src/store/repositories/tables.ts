@@ -41,6 +41,7 @@ type RowWith<Entity, Columns> = Omit<Row<Entity>, keyof Columns> & Columns;
 export interface Tables {
   accounts: AccountRow;
   erasedAccounts: { id: string; at: number };
+  erasedEndUsers: { digest: string; at: number };
   applications: Row<Application>;
   keys: KeyColumns;
   secrets: Row<KeySecret>;
@@ -138,6 +139,7 @@ export type UsageRow = RowWith<
     isStreamed: number;
     routing: string | null;
     mayBeBilledTwice: number;
+    tags: string | null;
   }
 >;
 

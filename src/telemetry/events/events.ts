@@ -153,6 +153,10 @@ export class TelemetryEvents {
     this.#logger.log("info", "call tagged", { ...about, inputTokens, outputTokens, parts });
   }
 
+  labelDropped(label: "end_user" | "tag"): void {
+    this.#counters.of("sluice_labels_dropped_total", label).value += 1;
+  }
+
   /** A hook failed after the call was over. */
   hookFailed(callId: string, hook: string, error: unknown): void {
     const cause = describeError(error);

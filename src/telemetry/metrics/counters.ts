@@ -34,6 +34,11 @@ const table = {
     "Problems of an upstream outside calls, such as an unknown reason for the end of answers.",
     "upstream",
   ],
+  sluice_labels_dropped_total: [
+    "Names of end users, and values of tags, that were too long or had no printable text; their " +
+      "calls went on without.",
+    "of",
+  ],
   sluice_config_reloads_total: ["Reloads of the configuration, by result.", "result"],
   sluice_ledger_write_failures_total: [
     "Batches of usage that the database rejected; they are retried.",
@@ -108,6 +113,7 @@ const knownValues: readonly (readonly [CounterName, readonly string[]])[] = [
   ["sluice_idempotent_answers_total", results],
   ["sluice_refusals_total", refusalRules],
   ["sluice_repeated_refusals_total", ["key", "address"]],
+  ["sluice_labels_dropped_total", ["end_user", "tag"]],
   ["sluice_shed_calls_total", capacityClasses],
   ["sluice_trace_calls_total", ["sent", "failed", "dropped"]],
   ["sluice_metrics_exports_total", ["sent", "failed"]],

@@ -5,7 +5,7 @@ import type { Page, PageRequest } from "../../control-store.ts";
 import type { CallFilter } from "../../usage-reports.ts";
 import type { Queries, SqlConnection, UsageRow } from "../tables.ts";
 import { decodeCursor, encodeCursor, type ListPosition } from "../cursor.ts";
-import { all, callConditions, filteredColumns, sumConditions } from "./usage-filter.ts";
+import { all, callConditions, filteredColumns, needsCalls, sumConditions } from "./usage-filter.ts";
 import { type Grain, stepLengthsMs, stepStart } from "./usage-range.ts";
 import { toRecord } from "./usage-row.ts";
 import { readHorizons } from "./usage-store.ts";
@@ -57,22 +57,23 @@ export async function listCalls(
 
 /** Whether an index has exactly the calls of the filter, by time. */
 function isIndexed(filter: CallFilter): boolean {
-  if (filter.mayBeBilledTwice === true) return false;
+  if (filter.mayBeBilledTwice === true || needsCalls(filter, [])) return false;
   const [column = "key_id", ...others] = filteredColumns(filter).map(([name]) => name);
   return others.length === 0 && (column === "key_id" || column === "account_id");
 }
 
 /**
  * The last part of a range that one statement may read: with at most so many calls, apart from ties
- * of one millisecond. If the filter asks for calls that may be billed twice, only those count.
+ * of one millisecond. If the filter asks for an end user, or for calls that may be billed twice, only
+ * those count.
  */
 export async function latestCalls(
   queries: Queries,
-  { mayBeBilledTwice }: CallFilter,
+  { mayBeBilledTwice, endUser }: CallFilter,
   { since, until }: TimeSpan,
 ): Promise<TimeSpan> {
   const conditions = [
-    ...callConditions({ since, until, mayBeBilledTwice }),
+    ...callConditions({ since, until, mayBeBilledTwice, endUser }),
     sql`started_at >= ${since} and started_at < ${until}`,
   ];
   const { rows } = await sql<{ startedAt: number }>`

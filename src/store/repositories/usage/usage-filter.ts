@@ -1,7 +1,12 @@
 import { type Expression, type RawBuilder, sql, type SqlBool } from "kysely";
-import type { UsageDimension } from "../../../domain/usage/usage.ts";
+import {
+  type GroupDimension,
+  isOfCalls,
+  type UsageDimension,
+} from "../../../domain/usage/usage.ts";
 import type { CallFilter, UsageFilter } from "../../usage-reports.ts";
 import { unindexed } from "../entity-table.ts";
+import { readTags } from "./usage-row.ts";
 
 /** The column of a dimension, in `usage` and in `usage_groups`. */
 export const dimensionColumns = {
@@ -38,15 +43,45 @@ export function filteredColumns(
   return values.flatMap(([column, value]) => (value === undefined ? [] : [[column, value]]));
 }
 
+/** Whether only the calls tell what a question asks for, not their sums. */
+export function needsCalls(filter: UsageFilter, by: readonly GroupDimension[]): boolean {
+  return filter.endUser !== undefined || filter.tag !== undefined || by.some(isOfCalls);
+}
+
+/** The column of `usage` that a dimension is in. */
+export function callColumnOf(dimension: GroupDimension): string {
+  if (!isOfCalls(dimension)) return dimensionColumns[dimension];
+  return dimension === "end_user" ? "end_user" : "tags";
+}
+
+/** The value of a dimension in a row's column. */
+export function groupValueOf(
+  dimension: GroupDimension,
+  value: string | number | null,
+): string | number | null {
+  if (!dimension.startsWith("tag:") || typeof value !== "string") return value;
+  return readTags(value)[dimension.slice("tag:".length)] ?? null;
+}
+
 /** The conditions of a filter on calls, without its times. */
 export function callConditions(filter: CallFilter): readonly Expression<SqlBool>[] {
-  const { mayBeBilledTwice } = filter;
+  const { mayBeBilledTwice, endUser, tag } = filter;
   const conditions = filteredColumns(filter).map(([column, value]) => {
     // Calls that may be billed twice are found only by their own index.
     const found = mayBeBilledTwice === true ? unindexed(column) : sql.ref(column);
     return sql<SqlBool>`${found} = ${value}`;
   });
-  return mayBeBilledTwice === true ? [isBilledTwice, ...conditions] : conditions;
+  if (mayBeBilledTwice === true) conditions.unshift(isBilledTwice);
+  if (endUser !== undefined) conditions.push(sql<SqlBool>`end_user = ${endUser}`);
+  if (tag !== undefined) conditions.push(hasTag(tag));
+  return conditions;
+}
+
+/** Quotes within a value have a backslash before them, so no value looks like a pair. */
+function hasTag([key, value]: readonly [string, string]): RawBuilder<SqlBool> {
+  const pair = `${JSON.stringify(key)}:${JSON.stringify(value)}`;
+  // The one search for a text that both databases have in the same words and that tells cases apart.
+  return sql<SqlBool>`replace(tags, ${pair}, '') <> tags`;
 }
 
 /** A literal, not a parameter, to match the condition of the partial index. */

@@ -1,9 +1,9 @@
 import { sql } from "kysely";
-import type { UsageDimension, UsageRank, UsageStep } from "../../../domain/usage/usage.ts";
+import type { GroupDimension, UsageRank, UsageStep } from "../../../domain/usage/usage.ts";
 import type { TotalsQuery } from "../../usage-reports.ts";
 import { withRawRows } from "../session.ts";
 import type { Queries, UsageRow, UsageSum } from "../tables.ts";
-import { all, callConditions, dimensionColumns, sumConditions } from "./usage-filter.ts";
+import { all, callColumnOf, callConditions, groupValueOf, sumConditions } from "./usage-filter.ts";
 import { type RangePiece, stepLengthsMs, stepStart } from "./usage-range.ts";
 import type { TimeSpan } from "./usage-calls.ts";
 import { addCall, addSum, columnOf, type CountedCall, counts, sumOfNone } from "./usage-sums.ts";
@@ -46,7 +46,7 @@ export async function readSums(
   const isWhole = step === undefined || step === grain;
   const at = isWhole ? "sums.at" : `sums.at - sums.at % ${stepLengthsMs[step]}`;
   const dimensions = by.map((dimension, index) => {
-    return `groups.${dimensionColumns[dimension]} as group_${index}`;
+    return `groups.${callColumnOf(dimension)} as group_${index}`;
   });
   const selected = [
     `${step === undefined ? "0" : at} as step_at`,
@@ -115,7 +115,7 @@ export async function readCallSums(
   { since, until }: TimeSpan,
 ): Promise<readonly GroupSum[]> {
   const dimensions = by.map((dimension, index) => {
-    return `${dimensionColumns[dimension]} as group_${index}`;
+    return `${callColumnOf(dimension)} as group_${index}`;
   });
   const { rows } = await sql<CallRow>`
     select ${sql.raw([...countedColumns, ...dimensions].join(", "))} from usage
@@ -137,10 +137,12 @@ export async function readCallSums(
 }
 
 function groupOf(
-  by: readonly UsageDimension[],
+  by: readonly GroupDimension[],
   row: DimensionValues,
 ): Pick<GroupSum, "values" | "name"> {
   // A group without a target has an empty one.
-  const values = by.map((_, index) => row[`group_${index}`] || null);
+  const values = by.map((dimension, index) =>
+    groupValueOf(dimension, row[`group_${index}`] || null),
+  );
   return { values, name: JSON.stringify(values) };
 }

@@ -1,6 +1,11 @@
 import { sql } from "kysely";
 import { latenciesAt } from "../../../domain/usage/latency-histogram.ts";
-import type { UsageDimension, UsageStep, UsageRecord } from "../../../domain/usage/usage.ts";
+import {
+  type GroupDimension,
+  isOfCalls,
+  type UsageRecord,
+  type UsageStep,
+} from "../../../domain/usage/usage.ts";
 import { nextTurn } from "../../../domain/waiting/wait.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
 import type {
@@ -22,6 +27,7 @@ import {
   type SumQuestion,
 } from "./usage-groups.ts";
 import { cutRange, type RangePiece, stepLengthsMs, type UsageExtent } from "./usage-range.ts";
+import { needsCalls } from "./usage-filter.ts";
 import { readHorizons } from "./usage-store.ts";
 import { toRecord } from "./usage-row.ts";
 import { addSum } from "./usage-sums.ts";
@@ -41,24 +47,23 @@ export class SqlUsageReports implements UsageReports {
     this.#connection = connection;
   }
 
-  async totals({ filter, by, limit }: TotalsQuery): Promise<readonly UsageTotal[]> {
-    const sums = new SumTable();
+  async totals(query: TotalsQuery): Promise<readonly UsageTotal[]> {
+    const { filter, by, limit, hasRest = false } = query;
+    // There may be as many end users as calls.
+    const isLong = by.some(isOfCalls);
+    const largest = hasRest || isLong ? await this.#largest(query) : undefined;
+    const sums = new SumTable(largest, hasRest);
     await this.#readAll({ filter, by, step: undefined }, "day", (sum) => sums.add(sum));
-    return sums.all
-      .toSorted(compareCalls)
-      .slice(0, limit)
-      .map((sum) => toTotal(sum, by));
+    const all = sums.all.toSorted(compareCalls);
+    return (largest === undefined ? all.slice(0, limit) : all).map((sum) => toTotal(sum, by));
   }
 
   async series(query: SeriesQuery): Promise<readonly UsagePoint[]> {
     const { filter, by, step, hasRest = false } = query;
     // Found first, because all groups in all steps would need too much memory.
     const largest = by.length === 0 ? undefined : await this.#largest(query);
-    const sums = new SumTable();
-    await this.#readAll({ filter, by, step }, step, (sum) => {
-      if (largest?.has(sum.name) !== false) sums.add(sum);
-      else if (hasRest) sums.add({ ...sum, name: "", values: undefined });
-    });
+    const sums = new SumTable(largest, hasRest);
+    await this.#readAll({ filter, by, step }, step, (sum) => sums.add(sum));
     return sums.all
       .toSorted((one, other) => one.at - other.at || compareCalls(one, other))
       .map((sum) => ({ at: sum.at, ...toTotal(sum, by) }));
@@ -77,7 +82,12 @@ export class SqlUsageReports implements UsageReports {
   }
 
   /** The names of the groups with the most calls or tokens over all steps. */
-  async #largest({ filter, by, limit, rank = "calls" }: SeriesQuery): Promise<ReadonlySet<string>> {
+  async #largest({
+    filter,
+    by,
+    limit,
+    rank = "calls",
+  }: TotalsQuery & Pick<SeriesQuery, "rank">): Promise<ReadonlySet<string>> {
     let sizes = new Map<string, number>();
     await this.#readAll({ filter, by, step: undefined, ranking: rank }, "day", ({ name, sum }) => {
       const size = rankedCounts[rank].reduce((total, count) => total + Number(sum[count]), 0);
@@ -99,6 +109,10 @@ export class SqlUsageReports implements UsageReports {
   ): Promise<void> {
     const { since, until } = question.filter;
     const extent = await this.#connection.read(readExtent);
+    if (needsCalls(question.filter, question.by)) {
+      const kept = { since: Math.max(since, extent.callsSince), until } as const;
+      return this.#readMinutes(question, { ...kept, step: "minute" }, add);
+    }
     for (const piece of cutRange({ since, until, longest, extent })) {
       if (piece.step === "minute") await this.#readMinutes(question, piece, add);
       else await this.#readSteps(question, piece, add);
@@ -153,15 +167,25 @@ function ranked(sizes: ReadonlyMap<string, number>): (readonly [string, number])
   );
 }
 
-/** The sums of groups by step. */
+/** The sums of groups by step; of others than `largest`, if they are given, at most one sum. */
 class SumTable {
   readonly #sums = new Map<string, GroupSum>();
+  readonly #largest: ReadonlySet<string> | undefined;
+  readonly #hasRest: boolean;
+
+  constructor(largest: ReadonlySet<string> | undefined, hasRest: boolean) {
+    this.#largest = largest;
+    this.#hasRest = hasRest;
+  }
 
   get all(): GroupSum[] {
     return [...this.#sums.values()];
   }
 
-  add(sum: GroupSum): void {
+  add(given: GroupSum): void {
+    const isLarge = this.#largest?.has(given.name) !== false;
+    if (!isLarge && !this.#hasRest) return;
+    const sum = isLarge ? given : { ...given, name: "", values: undefined };
     const name = `${sum.at} ${sum.name}`;
     const known = this.#sums.get(name);
     if (known === undefined) this.#sums.set(name, sum);
@@ -188,7 +212,7 @@ function compareCalls(one: GroupSum, other: GroupSum): number {
   return other.sum.calls - one.sum.calls || (one.name < other.name ? -1 : 1);
 }
 
-function toTotal({ values, sum }: GroupSum, by: readonly UsageDimension[]): UsageTotal {
+function toTotal({ values, sum }: GroupSum, by: readonly GroupDimension[]): UsageTotal {
   const dimensions = values === undefined ? [] : by;
   const group: UsageTotal["group"] = Object.fromEntries(
     dimensions.map((dimension, index) => [dimension, values?.[index] ?? null] as const),

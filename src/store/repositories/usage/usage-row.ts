@@ -1,5 +1,6 @@
 import { type CallRouting, keptRouting, readRouting } from "../../../domain/usage/call-routing.ts";
-import type { UsageRecord } from "../../../domain/usage/usage.ts";
+import { isObject } from "../../../domain/json-object.ts";
+import type { CallTags, UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
 import { type ColumnTypes, isStorableText, present, storableTexts } from "../row.ts";
 import type { SqlValue, UsageRow } from "../tables.ts";
@@ -38,6 +39,8 @@ export const callColumns = {
   may_be_billed_twice: "bigint",
   reserved_tokens: "bigint",
   via: "text",
+  end_user: "text",
+  tags: "text",
 } as const satisfies ColumnTypes;
 
 const columns = Object.entries(callColumns).map(([name, type]) => ({
@@ -67,12 +70,13 @@ function fits(value: SqlValue, type: ColumnTypes[string]): boolean {
 
 /** Values in the order of `callColumns`. */
 export function toValues(record: UsageRecord): readonly (string | number | null)[] {
-  const { routing, cacheWriteTokens = 0, mayBeBilledTwice = false } = record;
+  const { routing, tags, cacheWriteTokens = 0, mayBeBilledTwice = false } = record;
   const { charge: _, refusedBy: _refused, cacheWrite1hTokens = 0, ...stored } = record;
   const kept = routing && JSON.stringify(keptRouting(routing));
   const row: Readonly<Record<string, string | number | boolean | undefined>> = {
     ...stored,
     routing: kept,
+    tags: tags && JSON.stringify(tags),
     cacheWriteTokens,
     cacheWrite1hTokens,
     mayBeBilledTwice,
@@ -96,6 +100,7 @@ export function toRecord(row: UsageRow): UsageRecord {
     costNano,
     priceVersion,
     repricedNano,
+    tags,
     ...always
   } = row;
   return {
@@ -111,7 +116,21 @@ export function toRecord(row: UsageRow): UsageRecord {
     ...(costNano !== null && { costNano }),
     ...(priceVersion !== null && { priceVersion }),
     ...(repricedNano !== null && { repricedNano }),
+    ...(tags !== null && { tags: readTags(tags) }),
   };
+}
+
+/** Nothing of an unreadable text. */
+export function readTags(text: string): CallTags {
+  try {
+    const values: unknown = JSON.parse(text);
+    const entries = isObject(values) ? Object.entries(values) : [];
+    return Object.fromEntries(
+      entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+    );
+  } catch {
+    return {};
+  }
 }
 
 /** Undefined for an unreadable text; the call counts anyway. */

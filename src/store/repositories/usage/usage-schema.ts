@@ -44,12 +44,17 @@ export const tables = `
     routing TEXT,
     may_be_billed_twice INT NOT NULL,
     -- 'playground'; NULL: an application made it.
-    via TEXT
+    via TEXT,
+    -- A pseudonym, or the name itself if the file says so; NULL: none was named, or it is erased.
+    end_user TEXT,
+    -- JSON: values by keys; NULL: none.
+    tags TEXT
   ) STRICT;
   -- Lists by model, application and the rest go by time, over the days and hours with such calls.
   CREATE INDEX usage_by_time ON usage (started_at);
   CREATE INDEX usage_by_key ON usage (key_id, started_at);
   CREATE INDEX usage_by_account ON usage (account_id, started_at);
+  CREATE INDEX usage_by_end_user ON usage (end_user, started_at) WHERE end_user IS NOT NULL;
   -- They are rare: the list of them follows this.
   CREATE INDEX usage_billed_twice ON usage (started_at, id) WHERE may_be_billed_twice = 1;
 
@@ -138,4 +143,7 @@ export const tables = `
 
   -- Calls of these accounts may still be on their way; they are not to be stored any more.
   CREATE TABLE erased_accounts (id TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  -- End users whose earlier calls are stored without them. Only a digest, which names nobody.
+  CREATE TABLE erased_end_users (digest TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `;

@@ -73,7 +73,7 @@ describe("an upstream of kind bedrock", () => {
       },
       maxInFlight: 4096,
       drain: undefined,
-      endUsers: "pseudonym",
+      forwardEndUsers: "pseudonym",
       stateAccount: undefined,
     });
   });

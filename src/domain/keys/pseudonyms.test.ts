@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { Secret } from "../../domain/keys/secret.ts";
-import { Peppers } from "../../domain/keys/peppers.ts";
+import { Secret } from "./secret.ts";
+import { Peppers } from "./peppers.ts";
 import { Pseudonyms } from "./pseudonyms.ts";
 
 const secret = (text: string) => new Secret(`${text} that is long enough for a pepper`);
@@ -12,7 +12,7 @@ function pseudonymOf(user: string, accountId = "acct_a", peppers = new Peppers(f
 
 test("a pseudonym is the same in every process and after every restart", () => {
   // Providers know end users by it: a change of the derivation makes all of them new.
-  expect(pseudonymOf("jane")).toBe("51196c6e1a78e88a3e960462e979333d");
+  expect(pseudonymOf("jane")).toBe("eu_PJseDyC8AbOez1la");
   expect(pseudonymOf("jane", "acct_a", new Peppers(first, [secret("older")]))).toBe(
     pseudonymOf("jane"),
   );
@@ -31,7 +31,7 @@ test("other accounts and names have others, also of the same letters", () => {
     pseudonymOf("x".repeat(1_000_000)),
   ];
   expect(new Set(all).size).toBe(all.length);
-  for (const each of all) expect(each).toMatch(/^[0-9a-f]{32}$/);
+  for (const each of all) expect(each).toMatch(/^eu_[0-9A-Za-z]{16}$/);
 });
 
 test("fields without names, and what else they have, stay as they are", () => {
@@ -40,6 +40,6 @@ test("fields without names, and what else they have, stay as they are", () => {
   expect(names.hide(fields, "acct_a", "pseudonym")).toBe(fields);
   const named = { ...fields, user: "jane" };
   expect(names.hide(named, "acct_a", "as_sent")).toBe(named);
-  const dropped: object = names.hide(named, "acct_a", "dropped");
+  const dropped: object = names.hide(named, "acct_a", "none");
   expect(dropped).toEqual({ user: undefined, temperature: 1 });
 });

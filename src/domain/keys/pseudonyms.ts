@@ -1,0 +1,72 @@
+import type { EndUserForwarding } from "../upstream-settings.ts";
+import { encodeBase62 } from "./base62.ts";
+import type { Peppers } from "./peppers.ts";
+
+/** What a caller names its end users and caches. */
+interface Names {
+  readonly user?: string | undefined;
+  readonly safetyIdentifier?: string | undefined;
+  readonly promptCacheKey?: string | undefined;
+}
+
+const named = ["user", "safetyIdentifier", "promptCacheKey"] as const satisfies (keyof Names)[];
+
+/** An end user of an account, without its name. Neither value reveals the other. */
+export interface EndUserMark {
+  /** `eu_` and 16 letters and digits: in rows of calls, and as upstreams see it. */
+  readonly pseudonym: string;
+  /** Where its limits are counted. */
+  readonly scope: string;
+}
+
+/**
+ * Names of end users and caches as the ledger and upstreams see them. A pseudonym is an HMAC of the
+ * account and the name under a key derived from the first pepper: who reads it tells end users of one
+ * account apart, learns nothing about them, and cannot link them across accounts. Nor can a caller use
+ * the cache of another account by its name.
+ */
+export class Pseudonyms {
+  readonly #key: Bun.CryptoHasher;
+
+  constructor({ first }: Pick<Peppers, "first">) {
+    this.#key = new Bun.CryptoHasher("sha256", first.digest("names of end users"));
+  }
+
+  /** Spaces around a name do not count. */
+  ofEndUser(accountId: string, name: string): EndUserMark {
+    const digest = this.#digest(accountId, name.trim());
+    return { pseudonym: `eu_${lettersOf(digest)}`, scope: digest.toString("hex", 16) };
+  }
+
+  /**
+   * The fields as they may leave for an upstream; the same object if it has no names. Caches are no end
+   * users: their names always leave.
+   */
+  hide<Fields extends Names>(fields: Fields, accountId: string, sent: EndUserForwarding): Fields {
+    if (sent === "as_sent" || named.every((name) => fields[name] === undefined)) return fields;
+    const hidden: Record<string, string | undefined> = {};
+    for (const name of named) {
+      const value = fields[name];
+      if (value === undefined) continue;
+      if (name === "promptCacheKey")
+        hidden[name] = `pc_${lettersOf(this.#digest(accountId, value))}`;
+      else if (sent === "none") hidden[name] = undefined;
+      else hidden[name] = this.ofEndUser(accountId, value).pseudonym;
+    }
+    return { ...fields, ...hidden };
+  }
+
+  #digest(accountId: string, name: string): Buffer {
+    return this.#key.copy().update(`${accountId}\n${name}`).digest();
+  }
+}
+
+const eightLetters = 62 ** 8;
+
+/** Of the first half of a digest. */
+function lettersOf(digest: Buffer): string {
+  const part = (start: number): string => {
+    return encodeBase62(digest.readUIntBE(start, 6) % eightLetters, 8);
+  };
+  return part(0) + part(6);
+}
