@@ -112,6 +112,8 @@ function attacks(): Record<string, FixtureRequest[]> {
     updateAccount: [{ ...account, body: { ...revision, note: "x" } }],
     deleteAccount: [account],
     eraseAccount: [{ ...account, body: { confirm: mark } }],
+    findEndUsers: [{ ...account, body: { names: [mark] } }],
+    eraseEndUser: [{ ...account, body: { name: mark } }],
     createApplication: [{ body: { account_id: accountId, environment: "production", name: "x" } }],
     listApplications: [
       {},

@@ -1,6 +1,7 @@
 import { accountOperations } from "./accounts/accounts.ts";
 import { applicationOperations } from "./accounts/applications.ts";
 import { auditOperations } from "./audit/audit.ts";
+import { endUserOperations } from "./accounts/end-users.ts";
 import { erasureOperations } from "./accounts/erase-account.ts";
 import { keyOperations } from "./keys/keys.ts";
 import { liveOperations } from "./live/live-operations.ts";
@@ -29,6 +30,7 @@ export function adminOperations(
   const operations = [
     ...accountOperations(services),
     ...erasureOperations(services),
+    ...endUserOperations(services),
     ...applicationOperations(services),
     ...keyOperations(services),
     ...leakOperations(services),

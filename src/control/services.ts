@@ -19,7 +19,7 @@ import type { UsageReports } from "../store/usage-reports.ts";
 export interface AdminServices {
   readonly store: Omit<ControlStore, "prune">;
   readonly reports: Omit<UsageReports, "admitted">;
-  readonly usage: Pick<UsageStore, "erase">;
+  readonly usage: Pick<UsageStore, "erase" | "eraseEndUsers">;
   readonly prices: PriceTables;
   readonly costs: CostStore;
   readonly refusals: RefusalFinder;

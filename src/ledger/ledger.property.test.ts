@@ -157,6 +157,7 @@ class Trial implements AsyncDisposable {
           life.isOver ? Promise.reject(new StorageUnavailable("dead")) : this.store.insert(rows),
         prune: () => this.store.prune(),
         erase: () => this.store.erase(),
+        eraseEndUsers: () => this.store.eraseEndUsers(),
       },
       settings: {
         batchRows: 1 + Math.floor(this.#random() * 20),

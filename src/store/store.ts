@@ -86,6 +86,20 @@ export interface UsageStore {
   prune(limits: UsageRetention, limit: number): Promise<number>;
   /** Removes at most `limit` rows of an account; returns how many. */
   erase(accountId: string, limit: number): Promise<number>;
+  /**
+   * Takes end users out of the calls that arrived before a time, in steps, and out of those that are
+   * stored later; returns out of how many. The sums stay. Nothing of the names is then left in files of
+   * the database.
+   */
+  eraseEndUsers(erased: ErasedEndUsers): Promise<number>;
+}
+
+export interface ErasedEndUsers {
+  readonly accountId: string;
+  /** As calls have them. */
+  readonly endUsers: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly before: number;
 }
 
 /** Calls in the order in which they were stored, for one receiver, which has each at least once. */
@@ -98,6 +112,8 @@ export interface StoredCalls {
   next(request: StoredCallsRequest): Promise<CallBatch | undefined>;
   /** The alerts that were noted when some of these calls were stored. */
   alertsOf(callIds: readonly string[]): Promise<readonly BudgetAlert[]>;
+  /** The calls without end users that were erased after they arrived. */
+  withoutErased(calls: readonly UsageRecord[]): Promise<readonly UsageRecord[]>;
   /** The receiver has the batch. */
   confirm(holder: string, batch: CallBatch): Promise<void>;
 }

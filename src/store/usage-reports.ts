@@ -40,8 +40,8 @@ export interface UsageFilter {
   readonly status?: number | undefined;
   readonly code?: string | undefined;
   readonly capacityClass?: CapacityClass | undefined;
-  /** As it is stored. Only calls have it, not their sums. */
-  readonly endUser?: string | undefined;
+  /** Any of these, as they are stored. Only calls have them, not their sums. */
+  readonly endUsers?: readonly string[] | undefined;
   /** A key and its value. Only calls have it, not their sums. */
   readonly tag?: readonly [key: string, value: string] | undefined;
 }

@@ -118,6 +118,20 @@ const accounts: Readonly<Record<string, RouteCase>> = {
     prepare: async (asked) => ({ path: `${p}/accounts/${(await newAccount(asked)).id}` }),
     ...operated,
   },
+  "POST /admin/v1/accounts/{id}/end-users": {
+    prepare: ({ of }) => ({
+      path: `${p}/accounts/${of.account}/end-users`,
+      body: { names: ["jane"] },
+    }),
+    ...managed,
+  },
+  "POST /admin/v1/accounts/{id}/erase-end-user": {
+    prepare: ({ of }) => ({
+      path: `${p}/accounts/${of.account}/erase-end-user`,
+      body: { name: "jane" },
+    }),
+    ...managed,
+  },
   "POST /admin/v1/accounts/{id}/erase": {
     prepare: async (asked) => {
       const { id, name } = await newAccount(asked);

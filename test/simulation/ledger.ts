@@ -128,7 +128,12 @@ export class ProcessLedger {
       this.#isRunning
         ? database.insert(records)
         : Promise.reject(new StorageUnavailable("the process has ended"));
-    const store = { insert, prune: () => Promise.resolve(0), erase: () => Promise.resolve(0) };
+    const store = {
+      insert,
+      prune: () => Promise.resolve(0),
+      erase: () => Promise.resolve(0),
+      eraseEndUsers: () => Promise.resolve(0),
+    };
     const on = eventsFor(options.world);
     const atTurnEnd = (write: () => void): void => void clock.schedule(write, 0);
     this.#ledger = new Ledger({ folder, store, settings, clock, on, atTurnEnd });

@@ -96,6 +96,10 @@ export class FallibleStore implements UsageStore {
     return Promise.resolve(0);
   }
 
+  eraseEndUsers(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
   erase(): Promise<number> {
     return Promise.resolve(0);
   }

@@ -1,4 +1,5 @@
 import { CommandError } from "../command.ts";
+import { costText } from "../output/usd.ts";
 import { readText } from "../output/reply-fields.ts";
 import { switches, type VerbCall } from "../verbs/verb.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
@@ -47,6 +48,24 @@ export const accounts: ResourceSpec = {
       check: requireSameName,
       done: "is erased.",
       examples: ['accounts erase acct_0123456789abcdef --confirm "Example Shop"'],
+    },
+    {
+      name: "end-users",
+      operation: "findEndUsers",
+      columns: [
+        "name",
+        "end_user",
+        "calls",
+        { title: "INPUT", of: "input_tokens" },
+        { title: "OUTPUT", of: "output_tokens" },
+        { title: "USD", of: ({ cost_usd: cost }) => costText(cost) },
+      ],
+      examples: ['accounts end-users "Example Shop" --names jane@example.com'],
+    },
+    {
+      name: "erase-end-user",
+      operation: "eraseEndUser",
+      examples: ['accounts erase-end-user "Example Shop" --name jane@example.com'],
     },
   ],
 };

@@ -37,7 +37,7 @@ export function usageFilter(query: FilterQuery, principal: Principal, now: numbe
     applicationId: query.application_id,
     keyId: query.key_id,
     capacityClass: query.class,
-    endUser: query.end_user,
+    endUsers: query.end_user === undefined ? undefined : [query.end_user],
     tag: query.tag === undefined ? undefined : readTag(query.tag),
     mayBeBilledTwice: query.may_be_billed_twice === "true" ? (true as const) : undefined,
   };

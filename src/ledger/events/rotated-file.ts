@@ -1,5 +1,5 @@
-import { open, rename, type FileHandle } from "node:fs/promises";
-import { dirname } from "node:path";
+import { open, readdir, rename, type FileHandle } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import type { EventFileSettings } from "../../domain/settings.ts";
 import { systemFiles } from "../spool/spool-files.ts";
 
@@ -25,6 +25,21 @@ export class RotatedFile {
     const appended = this.#appending.then(() => this.#append(lines));
     this.#appending = appended.catch(() => undefined);
     return appended;
+  }
+
+  /**
+   * Writes over each part of the lines, also of files that were renamed, as many bytes. Who reads them
+   * finds all lines where they were.
+   */
+  overwrite(isMeant: (line: string) => boolean, parts: ReadonlyMap<string, string>): Promise<void> {
+    const overwritten = this.#appending.then(async () => {
+      const { path } = this.#settings;
+      const names = await readdir(dirname(path));
+      const own = names.filter((name) => `${name}.`.startsWith(`${basename(path)}.`));
+      for (const name of own) await overwriteIn(join(dirname(path), name), isMeant, parts);
+    });
+    this.#appending = overwritten.catch(() => undefined);
+    return overwritten;
   }
 
   async close(): Promise<void> {
@@ -68,6 +83,33 @@ export class RotatedFile {
       throw error;
     }
   }
+}
+
+async function overwriteIn(
+  path: string,
+  isMeant: (line: string) => boolean,
+  parts: ReadonlyMap<string, string>,
+): Promise<void> {
+  await using file = await open(path, "r+");
+  // Of the line that begins what was read and not written yet.
+  let position = 0;
+  let unread = Buffer.alloc(0);
+  for await (const bytes of file.createReadStream({ autoClose: false, start: 0 })) {
+    unread = Buffer.concat([unread, bytes]);
+    let start = 0;
+    for (let end; (end = unread.indexOf(newline, start)) !== -1; start = end + 1) {
+      const line = unread.subarray(start, end);
+      if (!isMeant(line.toString())) continue;
+      for (const [part, other] of parts) {
+        const at = line.indexOf(part);
+        if (at === -1) continue;
+        await file.write(other.padEnd(Buffer.byteLength(part)), position + start + at);
+      }
+    }
+    position += start;
+    unread = unread.subarray(start);
+  }
+  await file.datasync();
 }
 
 /** Length of the file up to its last line end; lines are much shorter than what is read. */

@@ -49,7 +49,12 @@ class Life {
       await this.do(() => store.insert(rows));
       if (this.isOver) throw new StorageUnavailable("nobody is there to hear it");
     };
-    return { insert, prune: () => store.prune(), erase: () => store.erase() };
+    return {
+      insert,
+      prune: () => store.prune(),
+      erase: () => store.erase(),
+      eraseEndUsers: () => store.eraseEndUsers(),
+    };
   }
 
   files(hasTrouble: () => boolean): SpoolFiles {

@@ -382,7 +382,11 @@ export class ControlPlane implements AsyncDisposable {
       prices,
       reports,
       costs,
-      usage,
+      usage: {
+        erase: (...about) => usage.erase(...about),
+        // The leader's jobs have files with events of calls.
+        eraseEndUsers: (erased) => (this.#leader?.jobs.usage ?? usage).eraseEndUsers(erased),
+      },
       refusals: this.#pages,
       live: this.#pages,
       clock: this.#options.clock,

@@ -213,8 +213,9 @@ function withFile(
   return {
     async insert(records) {
       await store.insert(records);
+      const stored = await storedCalls.withoutErased(records);
       const alerts = await storedCalls.alertsOf(records.map(({ id }) => id));
-      const lines = [...records.map(eventOf), ...alerts.map(alertLineOf)];
+      const lines = [...stored.map(eventOf), ...alerts.map(alertLineOf)];
       await file.append(lines).catch((cause: unknown) => {
         // No row is at fault, so all of them are tried again.
         throw new StorageUnavailable("the events of the ledger cannot be written", { cause });
@@ -222,5 +223,13 @@ function withFile(
     },
     prune: (...about) => store.prune(...about),
     erase: (...about) => store.erase(...about),
+    async eraseEndUsers(erased) {
+      const calls = await store.eraseEndUsers(erased);
+      const owner = `"account_id":${JSON.stringify(erased.accountId)}`;
+      const names = erased.endUsers.map((name) => `"end_user":${JSON.stringify(name)}`);
+      const parts = new Map(names.map((name) => [name, '"end_user":null']));
+      await file.overwrite((line) => line.includes(owner), parts);
+      return calls;
+    },
   };
 }

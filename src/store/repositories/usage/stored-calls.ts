@@ -2,7 +2,9 @@ import { sql } from "kysely";
 import { alertsBetween, alertsOfCalls } from "../budgets/alerts.ts";
 import type { BudgetAlert, CallBatch, StoredCalls, StoredCallsRequest } from "../../store.ts";
 import type { Queries, SqlConnection, UsageRow } from "../tables.ts";
+import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { toRecord } from "./usage-row.ts";
+import { withoutErased } from "./erased-end-users.ts";
 
 /** A cursor in the database, over calls whose transactions run one at a time. */
 export class SqlStoredCalls implements StoredCalls {
@@ -23,6 +25,10 @@ export class SqlStoredCalls implements StoredCalls {
 
   alertsOf(callIds: readonly string[]): Promise<readonly BudgetAlert[]> {
     return this.#connection.read((queries) => alertsOfCalls(queries, callIds));
+  }
+
+  withoutErased(calls: readonly UsageRecord[]): Promise<readonly UsageRecord[]> {
+    return this.#connection.read((queries) => withoutErased(queries, calls));
   }
 
   confirm(holder: string, { end, repriced }: CallBatch): Promise<void> {

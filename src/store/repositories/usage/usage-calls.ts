@@ -7,17 +7,9 @@ import type { Queries, SqlConnection, UsageRow } from "../tables.ts";
 import { decodeCursor, encodeCursor, type ListPosition } from "../cursor.ts";
 import { all, callConditions, filteredColumns, needsCalls, sumConditions } from "./usage-filter.ts";
 import { type Grain, stepLengthsMs, stepStart } from "./usage-range.ts";
+import { latestCalls, type TimeSpan } from "./call-spans.ts";
 import { toRecord } from "./usage-row.ts";
 import { readHorizons } from "./usage-store.ts";
-
-/** A time range; `until` is excluded. */
-export interface TimeSpan {
-  readonly since: number;
-  readonly until: number;
-}
-
-/** Most calls that one statement reads, or searches for those that match. */
-const callsAtOnce = 10_000;
 
 /** Single calls, newest first. */
 export async function listCalls(
@@ -60,26 +52,6 @@ function isIndexed(filter: CallFilter): boolean {
   if (filter.mayBeBilledTwice === true || needsCalls(filter, [])) return false;
   const [column = "key_id", ...others] = filteredColumns(filter).map(([name]) => name);
   return others.length === 0 && (column === "key_id" || column === "account_id");
-}
-
-/**
- * The last part of a range that one statement may read: with at most so many calls, apart from ties
- * of one millisecond. If the filter asks for an end user, or for calls that may be billed twice, only
- * those count.
- */
-export async function latestCalls(
-  queries: Queries,
-  { mayBeBilledTwice, endUser }: CallFilter,
-  { since, until }: TimeSpan,
-): Promise<TimeSpan> {
-  const conditions = [
-    ...callConditions({ since, until, mayBeBilledTwice, endUser }),
-    sql`started_at >= ${since} and started_at < ${until}`,
-  ];
-  const { rows } = await sql<{ startedAt: number }>`
-    select started_at from usage where ${all(conditions)}
-    order by started_at desc limit 1 offset ${callsAtOnce}`.execute(queries);
-  return { since: rows[0]?.startedAt ?? since, until };
 }
 
 /**

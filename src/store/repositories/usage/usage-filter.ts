@@ -6,6 +6,7 @@ import {
 } from "../../../domain/usage/usage.ts";
 import type { CallFilter, UsageFilter } from "../../usage-reports.ts";
 import { unindexed } from "../entity-table.ts";
+import { rowsOf } from "../row.ts";
 import { readTags } from "./usage-row.ts";
 
 /** The column of a dimension, in `usage` and in `usage_groups`. */
@@ -45,7 +46,7 @@ export function filteredColumns(
 
 /** Whether only the calls tell what a question asks for, not their sums. */
 export function needsCalls(filter: UsageFilter, by: readonly GroupDimension[]): boolean {
-  return filter.endUser !== undefined || filter.tag !== undefined || by.some(isOfCalls);
+  return filter.endUsers !== undefined || filter.tag !== undefined || by.some(isOfCalls);
 }
 
 /** The column of `usage` that a dimension is in. */
@@ -65,16 +66,24 @@ export function groupValueOf(
 
 /** The conditions of a filter on calls, without its times. */
 export function callConditions(filter: CallFilter): readonly Expression<SqlBool>[] {
-  const { mayBeBilledTwice, endUser, tag } = filter;
+  const { mayBeBilledTwice, endUsers, tag } = filter;
   const conditions = filteredColumns(filter).map(([column, value]) => {
     // Calls that may be billed twice are found only by their own index.
     const found = mayBeBilledTwice === true ? unindexed(column) : sql.ref(column);
     return sql<SqlBool>`${found} = ${value}`;
   });
   if (mayBeBilledTwice === true) conditions.unshift(isBilledTwice);
-  if (endUser !== undefined) conditions.push(sql<SqlBool>`end_user = ${endUser}`);
+  if (endUsers !== undefined) conditions.push(isAnyOf(endUsers));
   if (tag !== undefined) conditions.push(hasTag(tag));
   return conditions;
+}
+
+function isAnyOf(endUsers: readonly string[]): RawBuilder<SqlBool> {
+  const names = rowsOf(
+    { end_user: "text" },
+    endUsers.map((name) => [name]),
+  );
+  return sql`end_user in (select end_user from ${names})`;
 }
 
 /** Quotes within a value have a backslash before them, so no value looks like a pair. */

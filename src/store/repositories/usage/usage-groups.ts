@@ -5,7 +5,7 @@ import { withRawRows } from "../session.ts";
 import type { Queries, UsageRow, UsageSum } from "../tables.ts";
 import { all, callColumnOf, callConditions, groupValueOf, sumConditions } from "./usage-filter.ts";
 import { type RangePiece, stepLengthsMs, stepStart } from "./usage-range.ts";
-import type { TimeSpan } from "./usage-calls.ts";
+import type { TimeSpan } from "./call-spans.ts";
 import { addCall, addSum, columnOf, type CountedCall, counts, sumOfNone } from "./usage-sums.ts";
 
 export interface SumQuestion extends Pick<TotalsQuery, "filter" | "by"> {

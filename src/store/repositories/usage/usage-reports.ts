@@ -18,7 +18,8 @@ import type {
   UsageTotal,
 } from "../../usage-reports.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
-import { latestCalls, listCalls } from "./usage-calls.ts";
+import { latestCalls } from "./call-spans.ts";
+import { listCalls } from "./usage-calls.ts";
 import {
   type GroupSum,
   rankedCounts,

@@ -45,7 +45,8 @@ export const tables = `
     may_be_billed_twice INT NOT NULL,
     -- 'playground'; NULL: an application made it.
     via TEXT,
-    -- A pseudonym, or the name itself if the file says so; NULL: none was named, or it is erased.
+    -- A pseudonym, or the name itself if the file says so; NULL: none was named, or it is erased. In no
+    -- index: SQLite leaves copies of values in pages of an index that it splits.
     end_user TEXT,
     -- JSON: values by keys; NULL: none.
     tags TEXT
@@ -54,7 +55,6 @@ export const tables = `
   CREATE INDEX usage_by_time ON usage (started_at);
   CREATE INDEX usage_by_key ON usage (key_id, started_at);
   CREATE INDEX usage_by_account ON usage (account_id, started_at);
-  CREATE INDEX usage_by_end_user ON usage (end_user, started_at) WHERE end_user IS NOT NULL;
   -- They are rare: the list of them follows this.
   CREATE INDEX usage_billed_twice ON usage (started_at, id) WHERE may_be_billed_twice = 1;
 

@@ -3,11 +3,12 @@ import type { Clock } from "../../../domain/clock.ts";
 import { Calendar } from "../../../domain/money/calendar.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
-import type { DroppedRows, UsageRetention, UsageStore } from "../../store.ts";
+import type { DroppedRows, ErasedEndUsers, UsageRetention, UsageStore } from "../../store.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
 import { chargeCalls, findBudgets } from "../budgets/charge-calls.ts";
 import { nextBudgetEpoch } from "../budgets/spend.ts";
 import { namesOf, rowsOf } from "../row.ts";
+import { eraseEndUsers, withoutErased } from "./erased-end-users.ts";
 import { stepStart } from "./usage-range.ts";
 import { callColumns, storable, toValues } from "./usage-row.ts";
 import { addToSums } from "./usage-sums.ts";
@@ -26,6 +27,8 @@ export interface UsageStoreOptions {
   readonly insertNew?: InsertNew | undefined;
   /** Keeps budgets from being made until the end of the transaction. Default: one runs at a time. */
   readonly keepBudgets?: ((queries: Queries) => Promise<undefined>) | undefined;
+  /** Removes what is left of erased values in files. Default: nothing is. */
+  readonly onErased?: (() => Promise<void>) | undefined;
   /** Called for calls that came too late to be stored. */
   readonly onDropped?: ((dropped: DroppedRows) => void) | undefined;
 }
@@ -52,8 +55,9 @@ export class SqlUsageStore implements UsageStore {
       keepBudgets,
     } = this.#options;
     try {
-      const rows = records.map(storable);
+      const given = records.map(storable);
       const dropped = await this.#connection.change(async (queries) => {
+        const rows = await withoutErased(queries, given);
         const isUnder = (await findBudgets(queries, rows)).length > 0;
         const epoch = isUnder ? await nextBudgetEpoch(queries) : await keepBudgets?.(queries);
         const { calls, hoursSince, ...left } = await insertBatch(queries, rows, insertNew);
@@ -75,6 +79,12 @@ export class SqlUsageStore implements UsageStore {
 
   erase(accountId: string, limit: number): Promise<number> {
     return this.#connection.change((queries) => eraseUsage(queries, accountId, limit));
+  }
+
+  async eraseEndUsers(erased: ErasedEndUsers): Promise<number> {
+    const calls = await eraseEndUsers(this.#connection, erased);
+    await this.#options.onErased?.();
+    return calls;
   }
 }
 
@@ -172,6 +182,7 @@ async function pruneCalls(queries: Queries, before: number, limit: number): Prom
       select id from usage where started_at < ${before} order by started_at limit ${limit})
     returning started_at`.execute(queries);
   await sql`delete from cost_adjustments where started_at < ${before}`.execute(queries);
+  await sql`delete from erased_end_users where at < ${before}`.execute(queries);
   const newest = rows.reduce((latest, { startedAt }) => Math.max(latest, startedAt), -1);
   await moveHorizon(queries, "call", newest + 1);
   return rows.length;

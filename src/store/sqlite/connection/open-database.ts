@@ -39,6 +39,8 @@ export function openDatabase(path: string, settings: OpenSettings): Database {
     // Keys and usage must survive a power cut; batches make that cheap.
     database.run("PRAGMA synchronous = FULL");
     database.run("PRAGMA foreign_keys = ON");
+    // What is erased must not be left in the file.
+    database.run("PRAGMA secure_delete = ON");
     const isClaimed =
       owner === undefined ||
       (facts.pepperMark !== undefined && owner.claim(facts).pepperMark === facts.pepperMark);
