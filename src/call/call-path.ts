@@ -27,6 +27,13 @@ export interface NotedAttempt {
 /** How an attempt ended: with its answer, abandoned, or with a failure. */
 export type AttemptEnd = "answered" | "given-up" | UpstreamFailureDetails;
 
+export interface CallEnd {
+  readonly outcome: CallOutcome;
+  readonly status: number;
+  readonly code?: string | undefined;
+  readonly error?: GatewayError;
+}
+
 /** How the attempt that serves a call ends with it. */
 export function attemptEndOf(outcome: CallOutcome, error: GatewayError | undefined): AttemptEnd {
   if (outcome === "completed") return "answered";

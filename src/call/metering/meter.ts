@@ -25,7 +25,7 @@ import type {
   TokenEstimator,
 } from "../../admission/estimate/estimate.ts";
 import type { CallLabels } from "../labels.ts";
-import { type AboutCall, attemptEndOf, CallPath, timingOf } from "../call-path.ts";
+import { type AboutCall, attemptEndOf, type CallEnd, CallPath, timingOf } from "../call-path.ts";
 import { costOfCall, type CostTerms, dearestCost } from "./call-cost.ts";
 import { CallUsage, type CountedUsage } from "./call-usage.ts";
 import { generatedWithin, type Unanswered, usageOfFailed } from "./failed-usage.ts";
@@ -387,11 +387,4 @@ export class Meter {
       refusedBy: exhaustedBudget(error?.explanation?.budget),
     };
   }
-}
-
-interface CallEnd {
-  readonly outcome: CallOutcome;
-  readonly status: number;
-  readonly code?: string | undefined;
-  readonly error?: GatewayError;
 }

@@ -48,10 +48,12 @@ export class Pseudonyms {
     for (const name of named) {
       const value = fields[name];
       if (value === undefined) continue;
-      if (name === "promptCacheKey")
+      if (name === "promptCacheKey") {
         hidden[name] = `pc_${lettersOf(this.#digest(accountId, value))}`;
-      else if (sent === "none") hidden[name] = undefined;
-      else hidden[name] = this.ofEndUser(accountId, value).pseudonym;
+      } else {
+        const isSent = sent === "pseudonym";
+        hidden[name] = isSent ? this.ofEndUser(accountId, value).pseudonym : undefined;
+      }
     }
     return { ...fields, ...hidden };
   }

@@ -16,7 +16,7 @@ import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigText, DemoAccess, MainState, ToControl } from "../messages.ts";
 import { StartProblem, type Handlers } from "../thread-link.ts";
 import { platformOf } from "./admin-plane.ts";
-import { openStorage, type Storage } from "../wiring/open-storage.ts";
+import { erasing, openStorage, type Storage } from "../wiring/open-storage.ts";
 import { keepLastGood } from "../last-good.ts";
 import { createKeyTotals } from "./key-totals.ts";
 import { Leader, type LeaderOptions } from "./leader.ts";
@@ -382,11 +382,7 @@ export class ControlPlane implements AsyncDisposable {
       prices,
       reports,
       costs,
-      usage: {
-        erase: (...about) => usage.erase(...about),
-        // The leader's jobs have files with events of calls.
-        eraseEndUsers: (erased) => (this.#leader?.jobs.usage ?? usage).eraseEndUsers(erased),
-      },
+      usage: erasing(() => this.#leader?.jobs.usage ?? usage),
       refusals: this.#pages,
       live: this.#pages,
       clock: this.#options.clock,

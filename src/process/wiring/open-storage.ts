@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { alertEventOf } from "../../control/budgets/alert-event.ts";
 import { viewCall } from "../../control/usage/call-row.ts";
+import type { AdminServices } from "../../control/services.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
@@ -167,6 +168,14 @@ function openJobs(
       await sender?.stop();
       await eventFile?.close();
     },
+  };
+}
+
+/** Erases in the usage of that moment: that of the leader's jobs has files with events, too. */
+export function erasing(usage: () => UsageStore): AdminServices["usage"] {
+  return {
+    erase: (...about) => usage().erase(...about),
+    eraseEndUsers: (erased) => usage().eraseEndUsers(erased),
   };
 }
 
