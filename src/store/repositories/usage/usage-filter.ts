@@ -6,7 +6,7 @@ import {
 } from "../../../domain/usage/usage.ts";
 import type { CallFilter, UsageFilter } from "../../usage-reports.ts";
 import { unindexed } from "../entity-table.ts";
-import { rowsOf } from "../row.ts";
+import { rowsOf, storableText } from "../row.ts";
 import { readTags } from "./usage-row.ts";
 
 /** The column of a dimension, in `usage` and in `usage_groups`. */
@@ -81,7 +81,7 @@ export function callConditions(filter: CallFilter): readonly Expression<SqlBool>
 function isAnyOf(endUsers: readonly string[]): RawBuilder<SqlBool> {
   const names = rowsOf(
     { end_user: "text" },
-    endUsers.map((name) => [name]),
+    endUsers.map((name) => [storableText(name)]),
   );
   return sql`end_user in (select end_user from ${names})`;
 }
