@@ -156,7 +156,9 @@ test.each(["chat", "responses", "messages"] as const)(
     expect(await keyOf({}, gateway.key, off)).toBeUndefined();
     // What the caller names goes first.
     if (asked !== "messages") {
-      expect(await keyOf({ prompt_cache_key: cache }, gateway.key, session)).toEqual(pseudonym);
+      expect(await keyOf({ prompt_cache_key: cache }, gateway.key, session)).toEqual(
+        cachePseudonym,
+      );
     }
     const { body } = await sentFor(asked, "openai-pseudonym", {}, gateway.key, session);
     expect(body).not.toHaveProperty("prompt_cache_key");
