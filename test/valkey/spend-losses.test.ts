@@ -58,6 +58,8 @@ const step = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("settle"), call: fc.nat(50), part: fc.nat(100) }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("wait"), ms: fc.nat(3_000) }) },
+  // By then nobody waits for a process that ended.
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("wait"), ms: fc.constant(62_000) }) },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant("catch up") }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant("store"), count: fc.nat(8) }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant("tell"), process: fc.nat(2) }) },
@@ -70,7 +72,14 @@ const step = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("heal") }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("crash"), process: fc.nat(2) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("crash"),
+      process: fc.nat(2),
+      isSilent: fc.boolean(),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("flush") }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("delete"), which: fc.nat(3) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("save") }) },
@@ -86,6 +95,7 @@ class History {
   readonly #processes: Process[] = [];
   readonly #rows: Row[] = [];
   readonly #errors: unknown[] = [];
+  #silent: string[] = [];
   #epoch = 0;
   #count = 0;
   #isSaved = false;
@@ -132,7 +142,13 @@ class History {
         return this.#heal();
       case "crash": {
         const ended = this.#at(next.process);
-        for (const row of this.#rows) if (row.process === ended.id) row.hasEnded = true;
+        for (const row of this.#rows) {
+          if (row.process !== ended.id) continue;
+          row.hasEnded = true;
+          row.isStored ||= next.isSilent;
+        }
+        // As if its machine could not be reached: its row stays.
+        if (next.isSilent) this.#silent.push(ended.id);
         // It tells nothing more, whatever its commands under way do.
         ended.line.fault = "unreachable";
         this.#processes[next.process] = await this.#newProcess();
@@ -207,6 +223,7 @@ class History {
     await this.#heal();
     for (const row of this.#rows) if (!row.hasEnded) await this.#settleRow(row, 50);
     for (const row of this.#rows) row.isStored = true;
+    this.#silent = [];
     for (let seconds = 0; seconds < 70; seconds += 1) {
       await this.#wait(1_000);
       for (const { limits } of this.#processes) this.#tell(limits);
@@ -266,7 +283,7 @@ class History {
       spend,
       isComplete,
       processes: live,
-      silent: [],
+      silent: this.#silent,
     });
   }
 

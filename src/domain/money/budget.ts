@@ -29,15 +29,6 @@ export interface Budget {
   readonly createdAt: number;
 }
 
-/** Whether calls of a key for some model can be under a budget of its account. */
-export function coversKey(
-  budget: Pick<Budget, "applicationId" | "keyId">,
-  key: { readonly id: string; readonly applicationId: string },
-): boolean {
-  if (budget.keyId !== undefined) return budget.keyId === key.id;
-  return budget.applicationId === undefined || budget.applicationId === key.applicationId;
-}
-
 /** Whether so many percent of a limit are spent, exactly. */
 export function isReached(
   { limitNano }: Pick<Budget, "limitNano">,
@@ -86,13 +77,13 @@ export interface StoredSpend {
   readonly byProcess: Readonly<Record<string, number>>;
 }
 
-/** What the control thread tells of stored spend: all at first, then what has changed. */
+/** Stored spend, from the control thread to the main one: all at first, then what has changed. */
 export interface SpendNote {
-  /** Of the newest change that is told. A note with an earlier epoch knows less. */
+  /** Of the newest change in it. A note with an earlier epoch has less. */
   readonly epoch: number;
-  /** Whether what was told before is no longer true, as after a database was restored. */
+  /** Whether earlier notes are void: it has all. So it is at first, each hour, and after a restore. */
   readonly isWhole: boolean;
-  /** Of periods that are not over for long. A period that was never told has no spend. */
+  /** Of periods that are not over for long. A period in no note has no spend. */
   readonly spend: readonly StoredSpend[];
   /** False while calls of processes that ended may not be stored yet. */
   readonly isComplete: boolean;

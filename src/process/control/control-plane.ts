@@ -318,7 +318,7 @@ export class ControlPlane implements AsyncDisposable {
         onTick?.();
       },
       "keys.load": async ({ since, limit }) =>
-        this.#spend.before(await keys.loadKeys(since, limit)),
+        this.#spend.beforeKeys(await keys.loadKeys(since, limit)),
       "keys.used": (uses) => {
         for (const [publicId, at] of uses) lastUse.note(publicId, at);
         this.#recent.note(uses);

@@ -21,7 +21,7 @@ export interface SpendFeedOptions {
 }
 
 const lookIntervalMs = 1_000;
-/** All is told again then: periods end, and budgets are deleted. */
+/** A note has all then: periods end, and budgets are deleted. */
 const wholeIntervalMs = 3_600_000;
 /** Until all is known, calls under budgets that refuse wait for it. */
 const hastyIntervalMs = 100;
@@ -56,9 +56,9 @@ export class SpendFeed {
    * Returns the keys once the main thread has what was spent under their budgets: a new one may be spent
    * already. Throws `StorageUnavailable`.
    */
-  async before(page: KeyChanges): Promise<KeyChanges> {
+  async beforeKeys(page: KeyChanges): Promise<KeyChanges> {
     const hasBudgets = page.changes.some(({ live }) => live?.budgets !== undefined);
-    // Without the database, what was told before stays.
+    // Without the database, the last note stays.
     if (hasBudgets && page.ageMs === undefined) await this.#looking.run();
     return page;
   }
@@ -78,14 +78,14 @@ export class SpendFeed {
     const counted = whoCounts(rows(), state());
     const now = clock.now();
     const isDue = clock.monotonic() - this.#wholeAtMs >= wholeIntervalMs || now < this.#wholeFor;
-    const told = await store.since(isDue ? 0 : this.#epoch, now);
-    if (told.isWhole) {
+    const stored = await store.since(isDue ? 0 : this.#epoch, now);
+    if (stored.isWhole) {
       this.#wholeAtMs = clock.monotonic();
       this.#wholeFor = now;
     }
-    this.#epoch = told.epoch;
+    this.#epoch = stored.epoch;
     this.#isComplete = counted.isComplete;
-    tell({ ...told, ...counted });
+    tell({ ...stored, ...counted });
   }
 }
 
@@ -94,10 +94,10 @@ export class SpendFeed {
  * sign counts as gone: what it had not stored comes with its return.
  */
 export function whoCounts(
-  known: ReturnType<SpendFeedOptions["rows"]>,
+  seen: ReturnType<SpendFeedOptions["rows"]>,
   state: OwnState,
 ): Pick<SpendNote, "isComplete" | "processes" | "silent"> {
-  const { own = "", rows = [] } = known ?? {};
+  const { own = "", rows = [] } = seen ?? {};
   const others = rows.filter((row) => row.id !== own && isLive(row));
   // The row of a leader that was killed says nothing of its own spool.
   const ofMachine = others.filter(
@@ -107,5 +107,5 @@ export function whoCounts(
   const isBehind = [state, ...others].some(({ ingest }) => ingest === "behind");
   const processes = [state, ...others].flatMap(({ chargesAs }) => chargesAs ?? []);
   const silent = rows.filter((row) => !isLive(row)).flatMap(({ chargesAs }) => chargesAs ?? []);
-  return { isComplete: known !== undefined && isStored && !isBehind, processes, silent };
+  return { isComplete: seen !== undefined && isStored && !isBehind, processes, silent };
 }

@@ -89,7 +89,7 @@ export class BudgetTally {
       const { storedSinceMs = Infinity } = predecessor;
       if (nowMs - storedSinceMs > storedAfterMs) this.#predecessors.delete(process);
     }
-    // All is told once an hour.
+    // Once an hour.
     if (isWhole) this.#removeIdle();
   }
 

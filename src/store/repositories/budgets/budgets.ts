@@ -69,8 +69,8 @@ export class Budgets extends EntityTable<StoredBudget, BudgetRow, BudgetFilter> 
     const before = await this.get(budget.id);
     const after = await super.update(budget);
     if (before !== undefined && before.limitNano < after.limitNano) await rearm(queries, after);
-    const isTold = before?.mode !== after.mode || before.limitNano !== after.limitNano;
-    if (isTold && (before?.mode === "refuse" || after.mode === "refuse")) {
+    const isChanged = before?.mode !== after.mode || before.limitNano !== after.limitNano;
+    if (isChanged && (before?.mode === "refuse" || after.mode === "refuse")) {
       await tellKeys(queries, { ...after, mode: "refuse" });
     }
     return after;

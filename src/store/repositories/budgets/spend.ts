@@ -92,10 +92,10 @@ export async function countStoredCalls(
   }
 }
 
-/** How long after its end a period is still told: calls of it may run. */
-const toldAfterEndMs = 86_400_000;
+/** How long after its end a period is still of interest: calls of it may run. */
+const readAfterEndMs = 86_400_000;
 
-type ToldSpend = Pick<SpendNote, "epoch" | "isWhole" | "spend">;
+type SpendSince = Pick<SpendNote, "epoch" | "isWhole" | "spend">;
 
 export type SpendStore = ReturnType<typeof spendIn>;
 
@@ -103,18 +103,18 @@ export type SpendStore = ReturnType<typeof spendIn>;
 export function spendIn(connection: Pick<SqlConnection, "read">) {
   return {
     /** What changed since an epoch; 0: all. Throws `StorageUnavailable`. */
-    since(since: number, now: number): Promise<ToldSpend> {
+    since(since: number, now: number): Promise<SpendSince> {
       return connection.read(async (queries) => {
         const row = queries.selectFrom("epochs").select("value").where("name", "=", "budgets");
         const epoch = (await row.executeTakeFirst())?.value ?? 0;
-        // An older database was restored, so all is told again.
+        // An older database was restored, so all is read again.
         const start = since > epoch ? 0 : since;
         if (start === epoch && epoch > 0) return { epoch, isWhole: false, spend: [] };
         const changed = sql`select budget_id, period_id from budget_spend where changed_epoch > ${start}`;
         const { rows } = await sql<StoredSpend & { process: string; spentNano: number }>`
           select budget_id, period_id, process, spent_nano from budget_spend
           where (budget_id, period_id) in (${changed})
-            and (ends_at is null or ends_at > ${now - toldAfterEndMs})
+            and (ends_at is null or ends_at > ${now - readAfterEndMs})
           order by budget_id, period_id`.execute(queries);
         return { epoch, isWhole: start === 0, spend: groupSpend(rows) };
       });
