@@ -5,6 +5,7 @@ import { type FaultProcess, startFaultProcess } from "../support/fault-process.t
 import { postgresPrograms, startPostgres } from "../support/postgres-server.ts";
 import { sizeOf } from "../support/requirement.ts";
 import { processesOf } from "../support/sluice-process.ts";
+import { setLimit } from "../support/stored-budgets.ts";
 import { until } from "../support/until.ts";
 import { startValkey, valkeyProgram } from "../support/valkey-server.ts";
 import { startWebhookReceiver, webhookSecret } from "../support/webhook-receiver.ts";
@@ -92,13 +93,7 @@ test.each(installations)(
       if (killed !== undefined) process.kill(killed, "SIGKILL");
       // Now and then there is more to spend.
       const limit_usd = ((5 + 2 * (kill + 1)) / 10).toFixed(1);
-      const change = { revision: kill + 1, limit_usd };
-      const path = `/admin/v1/budgets/${budget.id}`;
-      // Too many wrong attempts would be refused for a while.
-      for (let status = 0; status !== 200; await Bun.sleep(200)) {
-        const answer = await gateway.admin("PATCH", path, change).catch(() => undefined);
-        status = answer?.status ?? 0;
-      }
+      await setLimit(gateway, budget.id, limit_usd);
     }
     // The last calls need not fit to the last nano-USD, so 100 percent may never be reached.
     await until(() => receiver.alerts.length > 0);

@@ -5,7 +5,7 @@ import { budgetSchema } from "../../src/control/contract.ts";
 import { startSimulator } from "../../simulator/simulator.ts";
 import { type FaultProcess, startFaultProcess } from "../support/fault-process.ts";
 import { runSluice } from "../support/sluice-process.ts";
-import { storedBudgets } from "../support/stored-budgets.ts";
+import { setLimit, storedBudgets } from "../support/stored-budgets.ts";
 import { until } from "../support/until.ts";
 import { startValkey, valkeyProgram, type ValkeyServer } from "../support/valkey-server.ts";
 
@@ -53,14 +53,12 @@ test.each([
     expect(budgets).toHaveLength(accounts.length);
     const load = new Load(gateway);
     const underWay = load.run();
-    let revision = 0;
     for (const [index, trouble] of troubles(gateway, valkey).entries()) {
       await trouble();
       await Bun.sleep(1_500);
-      revision += 1;
       const limit_usd = (0.2 + 0.15 * (index + 1)).toFixed(2);
       const before = load.served;
-      for (const { id } of budgets) await raise(gateway, id, { revision, limit_usd });
+      for (const { id } of budgets) await setLimit(gateway, id, limit_usd);
       await until(() => load.served > before + 20);
     }
     load.isOver = true;
@@ -105,15 +103,6 @@ function troubles(
   return valkey === undefined
     ? [kill, restart, priceRise]
     : [kill, restart, priceRise, flush, restart, outage, kill];
-}
-
-async function raise(gateway: FaultProcess, id: string, change: object): Promise<void> {
-  for (let status = 0; status !== 200; await Bun.sleep(200)) {
-    const answer = await gateway
-      .admin("PATCH", `/admin/v1/budgets/${id}`, change)
-      .catch(() => undefined);
-    status = answer?.status ?? 0;
-  }
 }
 
 /** Calls of all accounts, without a pause while they are served. */

@@ -7,7 +7,7 @@ import { type FaultProcess, startFaultProcess } from "../support/fault-process.t
 import { postgresPrograms, startPostgres } from "../support/postgres-server.ts";
 import { sizeOf, testWhere } from "../support/requirement.ts";
 import { processesOf, runSluice } from "../support/sluice-process.ts";
-import { storedBudgets } from "../support/stored-budgets.ts";
+import { setLimit, storedBudgets } from "../support/stored-budgets.ts";
 import { until } from "../support/until.ts";
 import { startValkey, valkeyProgram, type ValkeyServer } from "../support/valkey-server.ts";
 
@@ -68,8 +68,8 @@ testWhere(
       await troubles[trouble % troubles.length]?.({ gateway, valkey, random });
       await Bun.sleep(random.integer(500, 3_000));
       const raised = budgets.find(({ account }) => account === "raised");
-      const change = { revision: trouble + 1, limit_usd: (0.05 * (trouble + 2)).toFixed(2) };
-      await changed(gateway, raised?.id ?? "", change);
+      const limit_usd = (0.05 * (trouble + 2)).toFixed(2);
+      await setLimit(gateway, raised?.id ?? "", limit_usd);
       const before = load.statuses.get(200) ?? 0;
       await until(() => (load.statuses.get(200) ?? 0) > before + 20);
       if (load.elapsedMs - told < 30_000) continue;
@@ -130,15 +130,6 @@ async function flush({ valkey }: Installation): Promise<void> {
 }
 
 const troubles = [killOne, loseLimits, killOne, restart, flush];
-
-async function changed(gateway: FaultProcess, id: string, change: object): Promise<void> {
-  for (let status = 0; status !== 200; await Bun.sleep(200)) {
-    const answer = await gateway
-      .admin("PATCH", `/admin/v1/budgets/${id}`, change)
-      .catch(() => undefined);
-    status = answer?.status ?? 0;
-  }
-}
 
 /** Calls of all accounts at a steady pace. */
 class Load {

@@ -1,4 +1,21 @@
+import { budgetSchema } from "../../src/control/contract/budgets.ts";
 import type { FaultProcess } from "./fault-process.ts";
+
+/** Sets the limit of a budget while processes end and begin. An answer may be lost, and its change made. */
+export async function setLimit(gateway: FaultProcess, id: string, limitUsd: string): Promise<void> {
+  const path = `/admin/v1/budgets/${id}`;
+  for (;;) {
+    const shown = await gateway.admin("GET", path).catch(() => undefined);
+    if (shown?.status === 200) {
+      const { limit_usd, revision } = budgetSchema.parse(await shown.json());
+      if (Number(limit_usd) === Number(limitUsd)) return;
+      const change = { revision, limit_usd: limitUsd };
+      await gateway.admin("PATCH", path, change).catch(() => undefined);
+    }
+    // Too many wrong attempts would be refused for a while.
+    await Bun.sleep(200);
+  }
+}
 
 /** A budget of an account, as its database has it. */
 export interface StoredBudget {
