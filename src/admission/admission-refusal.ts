@@ -83,9 +83,8 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
   const isTokens = dimension === "tokens";
   const limit = isTokens ? state.limitTokens : state.limitRequests;
   const granted = share ?? limit;
-  const used = isTokens
-    ? granted - state.remainingTokens + debt
-    : granted - state.remainingRequests;
+  const remaining = isTokens ? state.remainingTokens : state.remainingRequests;
+  const used = refused.decision.used ?? granted - remaining + (isTokens ? debt : 0);
   const asked = isTokens ? refused.askedTokens : 1;
   const notes = isTokens ? notesOf(refused) : [];
   const noted = notes.length === 0 ? "" : ` (${notes.join(", ")})`;

@@ -4,20 +4,12 @@ import type { CapacityClass } from "../domain/usage/usage.ts";
 import {
   type CountedRequest,
   type LimitState,
-  minuteScopes,
   type RequestKind,
 } from "../domain/limits/limit-scope.ts";
 import type { CountDecision, LimitDecision, LimitStore } from "../store/limits/limit-store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
-import {
-  asideScopeId,
-  type Guarantee,
-  guaranteeOf,
-  keyScopeId,
-  planScopes,
-  scopeTerms,
-} from "./plan-scopes.ts";
+import { asideScopes, type Guarantee, guaranteeOf, keyScopeId, planScopes } from "./plan-scopes.ts";
 import {
   type Budgeted,
   budgetedOf,
@@ -144,7 +136,12 @@ function admitUnderPlan(
   const reserveNano = budgets && dearestNano(request, billedOf(request, reservation), { prices });
   const decide = (decision: LimitDecision): Admission | Promise<Admission> => {
     if (decision.isAdmitted) {
-      const { state } = decision;
+      const { state, wouldRefuse } = decision;
+      if (wouldRefuse !== undefined) {
+        const now = services.clock.now();
+        const audited = { request, decision: wouldRefuse, askedTokens: tokens, weights, now };
+        call.origin?.wouldBeRefused(admissionRefusal(audited));
+      }
       const capacityClass = guaranteed === undefined ? "on-demand" : "spillover";
       const budgeted = budgetedOf(request, { budgets, reserveNano }, limits);
       return admissionOf(request, reservation, { state, capacityClass, budgeted, weights });
@@ -240,7 +237,7 @@ function noGuarantee({ call, model }: AdmissionRequest): GatewayError {
   });
 }
 
-type ArrivingRequest = Pick<Call, "caller" | "environment" | "snapshot">;
+type ArrivingRequest = Pick<Call, "caller" | "environment" | "snapshot" | "origin">;
 
 /**
  * Counts a request of a key on arrival, independent of its outcome. Throws 429, or 503 when nobody
@@ -252,12 +249,22 @@ export function countRequest(
   request: ArrivingRequest,
   services: CountServices,
 ): CountedRequest | undefined | Promise<CountedRequest | undefined> {
-  const isCall = kind === "call";
-  const countedOf = (decision: CountDecision): CountedRequest | undefined => {
-    if (decision.isAdmitted) return decision.counted;
-    if (isCall && request.caller.key.provisionedUnits > 0) return undefined;
+  const hasUnits = kind === "call" && request.caller.key.provisionedUnits > 0;
+  const refusalBy = (decision: RefusedAdmission["decision"]): GatewayError => {
     const now = services.clock.now();
-    throw admissionRefusal({ request: { call: request }, decision, askedTokens: 0, now });
+    return admissionRefusal({ request: { call: request }, decision, askedTokens: 0, now });
+  };
+  const countedOf = (decision: CountDecision): CountedRequest | undefined | Promise<undefined> => {
+    if (decision.isAdmitted) {
+      const { counted, wouldRefuse } = decision;
+      if (wouldRefuse === undefined) return counted;
+      // Whether it is within the guarantee is not known before its model.
+      if (hasUnits) return uncounted(counted, services.limits);
+      request.origin?.wouldBeRefused(refusalBy(wouldRefuse));
+      return counted;
+    }
+    if (hasUnits) return undefined;
+    throw refusalBy(decision);
   };
   const decision = services.limits.count(
     kind === "call" ? planScopes(request) : asideScopes(kind, request),
@@ -265,7 +272,7 @@ export function countRequest(
   return decision instanceof Promise ? decision.then(countedOf) : countedOf(decision);
 }
 
-function asideScopes(kind: Exclude<RequestKind, "call">, request: ArrivingRequest) {
-  const { key, limits } = request.caller;
-  return minuteScopes(asideScopeId(kind, key.limitScope), limits, scopeTerms(request));
+function uncounted(counted: CountedRequest, limits: LimitStore): undefined | Promise<undefined> {
+  const undone = limits.uncount(counted);
+  return undone instanceof Promise ? undone.then(() => undefined) : undefined;
 }

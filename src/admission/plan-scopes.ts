@@ -13,17 +13,38 @@ import { guaranteeSeconds } from "./capacity/guarantee.ts";
 
 /** All limits of a call except its guarantee; made once for each call. */
 export function planScopes(call: Pick<Call, "caller" | "snapshot">): readonly LimitScope[] {
-  const { key, limits, accountLimits } = call.caller;
-  const terms = scopeTerms(call);
-  const scopes: LimitScope[] = minuteScopes(keyScopeId(key.limitScope), limits, terms);
+  const { key, accountLimits } = call.caller;
+  const scopes: LimitScope[] = ownScopes(keyScopeId(key.limitScope), call);
   if (accountLimits !== undefined) {
-    scopes.push(...minuteScopes(accountScopeId(key.accountId), accountLimits, terms));
+    scopes.push(...minuteScopes(accountScopeId(key.accountId), accountLimits, scopeTerms(call)));
   }
   return scopes;
 }
 
+/** Limits of requests that are no calls. */
+export function asideScopes(
+  kind: Exclude<RequestKind, "call">,
+  request: Pick<Call, "caller" | "snapshot">,
+): readonly LimitScope[] {
+  return ownScopes(asideScopeId(kind, request.caller.key.limitScope), request);
+}
+
+/**
+ * The limits of the plan, or the key's own. While the plan is in audit they count in windows of their
+ * own, so that what ran then is no debt of the time after it.
+ */
+function ownScopes(id: string, call: Pick<Call, "caller" | "snapshot">): [LimitScope, LimitScope] {
+  const { limits } = call.caller;
+  const terms = scopeTerms(call);
+  if (uncappedTerms(call).mode !== "audit") return minuteScopes(id, limits, terms);
+  const audited = { ...terms, isAudited: true, isClosedAlone: false };
+  return minuteScopes(`${auditPrefix}${id}`, limits, audited);
+}
+
+const auditPrefix = "audit:";
+
 /** What all scopes of a call have in common. */
-export function scopeTerms(call: Pick<Call, "caller" | "snapshot">): ScopeTerms {
+function scopeTerms(call: Pick<Call, "caller" | "snapshot">): ScopeTerms {
   const { overrunFactor, whenLimitsUnavailable } = uncappedTerms(call);
   const isClosedAlone = whenLimitsUnavailable === "closed";
   return { overrunFactor, owner: call.caller.key.accountId, isClosedAlone };
@@ -35,7 +56,7 @@ export function accountScopeId(accountId: string): string {
 }
 
 /** The scope of requests that are no calls, limited like calls but counted apart from them. */
-export function asideScopeId(kind: Exclude<RequestKind, "call">, limitScope: string): string {
+function asideScopeId(kind: Exclude<RequestKind, "call">, limitScope: string): string {
   return `${asideNames[kind]}:${limitScope}`;
 }
 
@@ -43,8 +64,9 @@ const asideNames = { listing: "models", count: "counts" } as const;
 
 /** What the requests of a scope ask for; undefined for calls. */
 export function asideOf(scopeId: string): string | undefined {
-  if (scopeId.startsWith(asideScopeId("listing", ""))) return "lists and usage";
-  return scopeId.startsWith(asideScopeId("count", "")) ? "counts of tokens" : undefined;
+  const id = scopeId.startsWith(auditPrefix) ? scopeId.slice(auditPrefix.length) : scopeId;
+  if (id.startsWith(asideScopeId("listing", ""))) return "lists and usage";
+  return id.startsWith(asideScopeId("count", "")) ? "counts of tokens" : undefined;
 }
 
 /** The scope of a key's requests and tokens, for all of its secrets. */

@@ -27,12 +27,13 @@ export interface ReservationRequest {
 }
 
 const usualTerms = {
+  mode: "enforce",
   uncapped: "debt",
   overrunFactor: 3,
   whenLimitsUnavailable: "local",
 } as const;
 
-/** How the plan of a key treats calls that do not cap their output. */
+/** How the plan of a key treats its calls, above all those that do not cap their output. */
 export function uncappedTerms({ caller, snapshot }: Pick<Call, "caller" | "snapshot">) {
   return snapshot.plans.get(caller.key.plan) ?? usualTerms;
 }
@@ -71,7 +72,9 @@ export function reservationUnder(
       return { ...reserved(guess), mostTokens: dearestTokens(weights, inputTokens, most) };
     case "cap": {
       const outputCap = Math.max(1, Math.floor(guess / output.choices));
-      return { ...reserved(outputCap * output.choices), outputCap };
+      const reservation = reserved(outputCap * output.choices);
+      // A limit that refuses nothing cuts nothing either.
+      return uncappedTerms(call).mode === "audit" ? reservation : { ...reservation, outputCap };
     }
     case "maximum":
       return reserved(most);

@@ -10,6 +10,11 @@ export interface AccessFacts {
   readonly isRepeat: boolean;
 }
 
+export interface AuditedRequest {
+  readonly plan: string;
+  readonly refusal: Refusal;
+}
+
 /** A finished request, for the log and the metrics. */
 export interface HandledRequest {
   readonly id: string;
@@ -22,6 +27,8 @@ export interface HandledRequest {
   readonly error: GatewayError | undefined;
   /** Present when the gateway itself refused, with the caller as far as it is known. */
   readonly refusal?: Refusal | undefined;
+  /** The refusal that the request would have got if its plan were not in audit. */
+  readonly audited?: AuditedRequest | undefined;
   /** Set for a prepared refusal that was sent again. */
   readonly repeatedOf?: "key" | "address" | undefined;
   /** Set for a request of the API that did not become a call. */

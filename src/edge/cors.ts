@@ -5,6 +5,7 @@ const exposedHeaders = [
   "x-request-id",
   "request-id",
   "x-sluice-served-by",
+  "x-sluice-would-refuse",
   "x-sluice-target",
   "x-sluice-cost-usd",
   "x-sluice-budget-reset",

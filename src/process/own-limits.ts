@@ -89,7 +89,8 @@ export class OwnLimits implements LimitStore {
     if (this.#isWhole) return store.count(scopes);
     const decision = store.count(this.#partOf(scopes));
     if (!decision.isAdmitted) return refusedByShare(decision, { scopes, tokens: 0 });
-    return { isAdmitted: true, counted: { scopes, slot: decision.counted.slot } };
+    const { counted, wouldRefuse } = decision;
+    return { isAdmitted: true, counted: { scopes, slot: counted.slot }, wouldRefuse };
   }
 
   /** Once the limits are given away, a request stays counted: it may have been counted before. */
@@ -110,7 +111,9 @@ export class OwnLimits implements LimitStore {
     if (!decision.isAdmitted) {
       return decision.budgets === undefined ? refusedByShare(decision, request) : decision;
     }
-    return { isAdmitted: true, state: stateOfWhole(decision.state, scopes, scopes[0]?.id) };
+    const { wouldRefuse } = decision;
+    const state = stateOfWhole(decision.state, scopes, scopes[0]?.id);
+    return { isAdmitted: true, state, wouldRefuse };
   }
 
   use(callId: string, tokens: number): void {
@@ -220,6 +223,7 @@ export class OwnLimits implements LimitStore {
     const { givers } = this.#own;
     const isGiver = this.#gift !== undefined;
     return scopes.map((scope) => {
+      if (scope.isAudited === true) return scope;
       const limit = partOf(scope.limit, keyOf(nameOf(scope)), { givers, isGiver });
       return { ...scope, limit };
     });

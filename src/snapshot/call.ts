@@ -65,6 +65,8 @@ export interface RequestOrigin {
   readonly spans?: CallSpanIds | undefined;
   /** The request has become a call, whose end is logged instead. */
   becomesCall(): void;
+  /** A limit in audit would have refused it. */
+  wouldBeRefused(refusal: GatewayError): void;
 }
 
 export interface CallMemory {

@@ -10,11 +10,14 @@ import { sizeOf } from "../support/requirement.ts";
 import { clientOf, emptied, limitsOver, steeredBy } from "../support/valkey-limits.ts";
 import { describeWithValkey, startValkey, type ValkeyServer } from "../support/valkey-server.ts";
 
-const scopeIds = ["key", "account", "pool"] as const;
+const scopeIds = ["key", "account", "pool", "tried"] as const;
 /** Small, so that limits are reached. */
 const limits = { requestsPerMinute: 5, tokensPerMinute: 90 };
 const scopes = new Map(
-  scopeIds.map((id) => [id, minuteScopes(id, limits, { overrunFactor: 3, owner: "account" })]),
+  scopeIds.map((id) => {
+    const terms = { overrunFactor: 3, owner: "account", isAudited: id === "tried" };
+    return [id, minuteScopes(id, limits, terms)];
+  }),
 );
 
 const step = fc.oneof(
@@ -98,7 +101,10 @@ async function compare(create: Create, startMs: number, steps: readonly Step[]):
 }
 
 function toldOf(decision: LimitDecision): object {
-  if (decision.isAdmitted) return { isAdmitted: true, state: decision.state };
+  if (decision.isAdmitted) {
+    const { state, wouldRefuse } = decision;
+    return { isAdmitted: true, state, wouldRefuse: wouldRefuse && toldOf(wouldRefuse) };
+  }
   const { scopeId, dimension, freeAfterMs, overrun, state, debt } = decision;
   return { scopeId, dimension, freeAfterMs, overrun, state, debt };
 }

@@ -46,7 +46,7 @@ export class ScopeAudit {
   /** The scope of the last request. */
   get latest(): LimitsOfId {
     const none = { window: "minute", requests: 1, tokens: 1, overrunFactor: Infinity } as const;
-    return this.#latest ?? { id: this.id, isShared: false, ...none };
+    return this.#latest ?? { id: this.id, isShared: false, isAudited: false, ...none };
   }
 
   admitted({

@@ -132,7 +132,8 @@ export class LimitModel {
   /** Undefined: counted. */
   count(scopes: readonly LimitScope[], nowMs: number): RefusedByLimit | undefined {
     const byId = limitsById(scopes);
-    const refusal = this.#refuse(byId, { requests: 1, tokens: 0 }, nowMs);
+    const enforced = byId.filter(({ isAudited }) => !isAudited);
+    const refusal = this.#refuse(enforced, { requests: 1, tokens: 0 }, nowMs);
     if (refusal === undefined) this.#charge(byId, { requests: 1, tokens: 0 }, slotAt(nowMs));
     return refusal;
   }
@@ -153,15 +154,11 @@ export class LimitModel {
     const overrun = Math.max(0, mostTokens - tokens);
     // Whoever asks applies the limits, even if refused.
     for (const scope of scopes) this.#account(scope, slot);
-    const hopeless = scopes.find((scope) => overrun > overrunLimit(scope));
-    if (hopeless !== undefined) return this.#refuseOverrun(hopeless, overrun, nowMs);
-    const refusal = this.#refuse(scopes, demand, nowMs);
+    const enforced = scopes.filter(({ isAudited }) => !isAudited);
+    const audited = scopes.filter(({ isAudited }) => isAudited);
+    const refusal = this.#refuseCall(enforced, { demand, overrun, nowMs });
     if (refusal !== undefined) return refusal;
-    const overrunning = scopes.find((scope) => {
-      const { debt, overrun: open } = this.#account(scope, slot);
-      return overrun > 0 && debt + open + overrun > overrunLimit(scope);
-    });
-    if (overrunning !== undefined) return this.#refuseOverrun(overrunning, overrun, nowMs);
+    const wouldRefuse = this.#refuseCall(audited, { demand, overrun, nowMs });
     const charges = this.#charge(scopes, demand, slot);
     const held = { atMs: nowMs, slot, reserved: tokens, tokens, overrun, heldIn: slot };
     const reservation = { ...held, charges };
@@ -169,7 +166,22 @@ export class LimitModel {
     for (const scope of scopes) this.#account(scope, slot).open.add(reservation);
     const first = scopes[0];
     if (first === undefined) throw new Error("no scopes");
-    return { isAdmitted: true, state: this.state(first, nowMs) };
+    return { isAdmitted: true, state: this.state(first, nowMs), wouldRefuse };
+  }
+
+  #refuseCall(
+    scopes: readonly LimitsOfId[],
+    { demand, overrun, nowMs }: { demand: Demand; overrun: number; nowMs: number },
+  ): RefusedByLimit | undefined {
+    const hopeless = scopes.find((scope) => overrun > overrunLimit(scope));
+    if (hopeless !== undefined) return this.#refuseOverrun(hopeless, overrun, nowMs);
+    const refusal = this.#refuse(scopes, demand, nowMs);
+    if (refusal !== undefined) return refusal;
+    const overrunning = scopes.find((scope) => {
+      const { debt, overrun: open } = this.#account(scope, slotAt(nowMs));
+      return overrun > 0 && debt + open + overrun > overrunLimit(scope);
+    });
+    return overrunning && this.#refuseOverrun(overrunning, overrun, nowMs);
   }
 
   #refuse(
@@ -205,7 +217,7 @@ export class LimitModel {
     });
   }
 
-  #refuseOverrun(scope: LimitsOfId, overrun: number, nowMs: number): LimitDecision {
+  #refuseOverrun(scope: LimitsOfId, overrun: number, nowMs: number): RefusedByLimit {
     const { debt, overrun: open } = this.#account(scope, slotAt(nowMs));
     const limit = overrunLimit(scope);
     return {
@@ -266,7 +278,7 @@ export class LimitModel {
     const slot = slotAt(nowMs);
     const account = this.#accounts.get(first.id)?.copy() ?? new Account(slot, this.#overrunSlots);
     account.advance(slot);
-    account.holdTo(first.tokens);
+    account.holdTo(first.isAudited ? Infinity : first.tokens);
     return this.state(first, nowMs, account);
   }
 
@@ -305,14 +317,14 @@ export class LimitModel {
     return Math.ceil(Math.max(...waits));
   }
 
-  #account({ id, tokens }: LimitsOfId, slot: number): Account {
+  #account({ id, tokens, isAudited }: LimitsOfId, slot: number): Account {
     let account = this.#accounts.get(id);
     if (account === undefined) {
       account = new Account(slot, this.#overrunSlots);
       this.#accounts.set(id, account);
     }
     account.advance(slot);
-    account.holdTo(tokens);
+    account.holdTo(isAudited ? Infinity : tokens);
     return account;
   }
 }

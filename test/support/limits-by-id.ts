@@ -9,12 +9,14 @@ export interface LimitsOfId {
   readonly tokens: number;
   readonly overrunFactor: number;
   readonly isShared: boolean;
+  readonly isAudited: boolean;
 }
 
 /** In the order of their ids. */
 export function limitsById(scopes: readonly LimitScope[]): readonly LimitsOfId[] {
   const byName = new Map<string, LimitsOfId>();
-  for (const { id, window, unit, limit, overrunFactor = Infinity, isShared = false } of scopes) {
+  for (const { id, window, unit, limit, overrunFactor = Infinity, ...sort } of scopes) {
+    const { isShared = false, isAudited = false } = sort;
     const name = `${id} ${window === "minute"}`;
     const so = byName.get(name);
     byName.set(name, {
@@ -23,6 +25,7 @@ export function limitsById(scopes: readonly LimitScope[]): readonly LimitsOfId[]
       requests: unit === "requests" ? limit : (so?.requests ?? Infinity),
       tokens: unit === "tokens" ? limit : (so?.tokens ?? Infinity),
       isShared,
+      isAudited,
       overrunFactor: unit === "tokens" ? overrunFactor : (so?.overrunFactor ?? Infinity),
     });
   }

@@ -135,9 +135,9 @@ export function formatRefusal(refusal: ReplyRecord, call: ReplyRecord = {}): str
   const ofCall = (name: string): string | number => cellOf(call, name);
   const code = refusal["code"] === null ? "" : ` ${of("code")}`;
   // These the gateway did not decide.
-  const verb = ["internal_error", "answer_mismatch", "deadline"].includes(String(of("rule")))
-    ? "Failed"
-    : "Refused";
+  const isFailure = ["internal_error", "answer_mismatch", "deadline"].includes(String(of("rule")));
+  const isAudited = refusal["is_audited"] === true;
+  const verb = isFailure ? "Failed" : isAudited ? "Would have been refused" : "Refused";
   const isSame = refusal["caller_status"] === refusal["status"] || of("caller_status") === "-";
   const seen = isSame ? "" : ` (the caller saw ${of("caller_status")})`;
   const head = `${verb} with ${of("status")}${code}${seen} at ${of("at")} UTC: ${of("summary")}`;

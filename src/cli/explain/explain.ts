@@ -33,9 +33,13 @@ async function explainRequest({ argument = "", client, io, isJson }: VerbCall): 
     io.report("The ledger cannot be read now; if targets were tried, they are not shown.");
   }
   const call = found ?? {};
-  if (isJson) io.print(JSON.stringify({ ...call, ...refusal }));
+  const isAudited = refusal?.["is_audited"] === true;
+  const all = isAudited ? { ...refusal, ...call } : { ...call, ...refusal };
+  if (isJson) io.print(JSON.stringify(all));
   else if (refusal === undefined) io.print(formatCall(call));
-  else io.print([formatRefusal(refusal, call), ...formatRouting(call)].join("\n"));
+  else if (isAudited && found !== undefined) {
+    io.print([formatCall(call), "", formatRefusal(refusal)].join("\n"));
+  } else io.print([formatRefusal(refusal, call), ...formatRouting(call)].join("\n"));
   return exitCodes.ok;
 }
 

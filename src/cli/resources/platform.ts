@@ -1,4 +1,10 @@
-import { cellOf, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
+import {
+  cellOf,
+  readPart,
+  readRecords,
+  readText,
+  type ReplyRecord,
+} from "../output/reply-fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 export const pools: ResourceSpec = {
@@ -167,11 +173,20 @@ export const plans: ResourceSpec = {
         "name",
         { title: "REQUESTS/MIN", of: (plan) => limitOf(cellOf(plan, "requests_per_minute")) },
         { title: "TOKENS/MIN", of: (plan) => limitOf(cellOf(plan, "tokens_per_minute")) },
+        { title: "TOKENS COUNT", of: weightsOf },
+        "mode",
         "provisioned",
       ],
     },
   ],
 };
+
+function weightsOf(plan: ReplyRecord): string {
+  const weights = readPart(plan, "token_weights");
+  if (weights === undefined) return "1 each";
+  const { cached_input: cached, cache_write: write, output } = weights;
+  return `cached ${cached}, cache write ${write}, output ${output ?? "by model"}`;
+}
 
 function limitOf(cell: string | number): string | number {
   return cell === "-" ? "custom" : cell;

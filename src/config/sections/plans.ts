@@ -1,7 +1,12 @@
 import { z } from "zod";
 import { type JsonObject, objectOf } from "../../domain/json-fields.ts";
 import { bedrockWeights, type TokenWeights } from "../../domain/limits/token-weights.ts";
-import { uncappedOutputs, undecidedLimits, type Plan } from "../../domain/limits/plan.ts";
+import {
+  planModes,
+  uncappedOutputs,
+  undecidedLimits,
+  type Plan,
+} from "../../domain/limits/plan.ts";
 import { ownHeader } from "./hooks.ts";
 import {
   duration,
@@ -67,6 +72,13 @@ const planSchema = z
       .describe("Maximum tokens in any 60 seconds.")
       .optional(),
     custom: flag(false).describe("Whether each key of the plan has its own limits."),
+    mode: z
+      .enum(planModes)
+      .default("enforce")
+      .describe(
+        "`audit`: the limits of the plan refuse nothing. What they would refuse is counted, explained " +
+          "and told in the header `x-sluice-would-refuse`.",
+      ),
     provisioned: flag(false).describe("Keys on this plan may buy provisioned throughput."),
     queue_timeout: duration("0s", ["0s", "10m"]).describe(
       "How long a call waits if its pool or upstream is full; `0s`: not at all.",
@@ -175,6 +187,7 @@ function buildPlans(
   const built = Object.entries(plans).map(([name, plan]) => ({
     name,
     limits: buildLimits(plan),
+    mode: plan.mode,
     tokenWeights: plan.token_weights,
     provisioned: plan.provisioned,
     queueTimeoutMs: plan.queue_timeout,

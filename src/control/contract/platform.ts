@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { planModes } from "../../domain/limits/plan.ts";
 import { timeSchema } from "./values.ts";
 
 const planSchema = z
@@ -6,6 +7,15 @@ const planSchema = z
     name: z.string(),
     requests_per_minute: z.int().nullable().describe("Null: each key has its own."),
     tokens_per_minute: z.int().nullable(),
+    mode: z.enum(planModes).describe("`audit`: its limits refuse nothing."),
+    token_weights: z
+      .object({
+        cached_input: z.number(),
+        cache_write: z.number(),
+        output: z.number().nullable().describe("Null: by the model, as in the provider's quota."),
+      })
+      .nullable()
+      .describe("What a token counts in `tokens_per_minute`; null: each counts 1."),
     provisioned: z.boolean().describe("Whether its keys may have provisioned throughput."),
   })
   .meta({ id: "Plan", description: "A named set of limits." });

@@ -13,6 +13,9 @@ export const refusalSchema = z
     caller_status: z.int().nullable().describe("As the caller's API has it; null: a stream's 200."),
     dialect: z.enum(callDialects).nullable().describe("The API of the request; null: of models."),
     code: z.string().nullable(),
+    is_audited: z
+      .boolean()
+      .describe("The plan is in audit: the request was served, and would have been refused so."),
     rule: z.string().meta({ examples: ["tokens_per_minute"] }),
     summary: z.string(),
     key_id: z.string().nullable(),

@@ -7,6 +7,7 @@ import {
   type PlanView,
 } from "../contract/platform.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
+import type { TokenWeights } from "../../domain/limits/token-weights.ts";
 import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
 import { requireKnownNames } from "../operation/known-names.ts";
 import type { AdminServices, PlatformEnvironment } from "../services.ts";
@@ -72,11 +73,21 @@ function viewModels({ name: environment, models }: PlatformEnvironment, isOfAll:
   );
 }
 
-function viewPlan({ name, limits, provisioned }: Plan): PlanView {
+function viewPlan({ name, limits, provisioned, mode, tokenWeights }: Plan): PlanView {
   return {
     name,
     requests_per_minute: limits?.requestsPerMinute ?? null,
     tokens_per_minute: limits?.tokensPerMinute ?? null,
+    mode: mode ?? "enforce",
+    token_weights: tokenWeights === undefined ? null : viewWeights(tokenWeights),
     provisioned,
+  };
+}
+
+function viewWeights({ cachedInput, cacheWrite, output }: TokenWeights) {
+  return {
+    cached_input: cachedInput / 100,
+    cache_write: cacheWrite / 100,
+    output: output === "by-model" ? null : output / 100,
   };
 }

@@ -117,11 +117,11 @@ function unknownRequest(): GatewayError {
   });
 }
 
-function viewRefusal({ explanation, ...refusal }: Refusal): RefusalView {
+function viewRefusal({ explanation, isAudited = false, ...refusal }: Refusal): RefusalView {
   const { window, budget, ...told } = explanation;
   return viewAs(
     refusalSchema,
-    { ...told, ...refusal },
+    { ...told, ...refusal, isAudited },
     {
       window: window === undefined ? null : apiForm(window),
       budget: budget === undefined ? null : viewBudget(budget),

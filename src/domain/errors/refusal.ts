@@ -12,6 +12,8 @@ export interface Refusal {
   readonly callerStatus?: number | undefined;
   readonly dialect?: CallDialect | undefined;
   readonly code: string | null;
+  /** The limit is in audit: the request was not refused. */
+  readonly isAudited?: boolean;
   readonly explanation: RefusalExplanation;
 }
 

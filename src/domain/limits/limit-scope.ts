@@ -19,6 +19,8 @@ export interface LimitScope {
    * others, and expires with the second of its admission.
    */
   readonly isShared?: boolean | undefined;
+  /** Refuses nothing, and use beyond it is no debt; decisions tell what it would refuse. */
+  readonly isAudited?: boolean | undefined;
   /** The account whose limits are decided in one step. Undefined: those of one id are. */
   readonly owner?: string | undefined;
   /** Set when nothing is admitted while the store that all processes share cannot decide. */
@@ -56,17 +58,20 @@ export type RequestKind = "call" | "listing" | "count";
 export function minuteScopes(
   id: string,
   { requestsPerMinute, tokensPerMinute }: Limits,
-  { overrunFactor, owner, isClosedAlone }: ScopeTerms = {},
+  { overrunFactor, owner, isClosedAlone, isAudited }: ScopeTerms = {},
 ): [LimitScope, LimitScope] {
-  const window = "minute";
+  const shared = { id, window: "minute", owner, isClosedAlone, isAudited } as const;
   return [
-    { id, unit: "requests", window, limit: requestsPerMinute, owner, isClosedAlone },
-    { id, unit: "tokens", window, limit: tokensPerMinute, owner, isClosedAlone, overrunFactor },
+    { ...shared, unit: "requests", limit: requestsPerMinute },
+    { ...shared, unit: "tokens", limit: tokensPerMinute, overrunFactor },
   ];
 }
 
 /** What the scopes of an account have in common. */
-export type ScopeTerms = Pick<LimitScope, "overrunFactor" | "owner" | "isClosedAlone">;
+export type ScopeTerms = Pick<
+  LimitScope,
+  "overrunFactor" | "owner" | "isClosedAlone" | "isAudited"
+>;
 
 /** What is left in the scopes of one id after a decision, for the `x-ratelimit-*` headers. */
 export interface LimitState {

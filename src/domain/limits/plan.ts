@@ -10,6 +10,8 @@ export interface Limits {
 export interface Plan {
   readonly name: string;
   readonly limits: Limits | undefined;
+  /** Undefined: its limits are enforced. */
+  readonly mode?: (typeof planModes)[number] | undefined;
   /** Undefined: each token counts one. */
   readonly tokenWeights?: TokenWeights | undefined;
   /** Whether keys on this plan may buy provisioned throughput. */
@@ -30,6 +32,9 @@ export interface Plan {
   /** The limits of each end user of a key. Undefined: they have none of their own. */
   readonly eachEndUser?: Limits | undefined;
 }
+
+/** `audit`: the limits of a plan refuse nothing, and what they would refuse is told. */
+export const planModes = ["enforce", "audit"] as const;
 
 /** `local`: each process grants its share of the limits; `closed`: calls are refused. */
 export const undecidedLimits = ["local", "closed"] as const;

@@ -85,9 +85,11 @@ function finish(reply: Reply, context: RequestContext): Response | Promise<Respo
   const durationMs = options.clock.monotonic() - context.receivedAt;
   context.durationMs = durationMs;
   const refusal = error && context.isExplained ? refusalIn(context, status, error) : undefined;
+  const audited = auditedIn(context, status);
   const { method } = request;
   const access = accessOf(context);
-  options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf, access });
+  const handled = { id, method, route, status, durationMs, error, refusal, audited };
+  options.onHandled({ ...handled, repeatedOf, access });
   const isClosing = closes(reply, context);
   const secured = shared.isAdmin ? securedReply(reply) : reply;
   const discarding = isClosing && shared.lingering.discardRest(request, edge.bodyLimits);
@@ -99,6 +101,16 @@ function refusalIn(context: RequestContext, callerStatus: number, error: Gateway
   const { id, route, caller, accountId, shared } = context;
   const at = shared.options.clock.now();
   return refusalOf({ id, at, callerStatus, route, caller, accountId, error });
+}
+
+function auditedIn(context: RequestContext, callerStatus: number): HandledRequest["audited"] {
+  const { audited, caller } = context;
+  const found = audited && refusalIn(context, callerStatus, audited);
+  if (found === undefined || caller === undefined) return undefined;
+  const { plan } = caller.key;
+  const summary = `Not refused, because plan ${plan} is in audit. ${found.explanation.summary}`;
+  const explanation = { ...found.explanation, summary };
+  return { plan, refusal: { ...found, isAudited: true, explanation } };
 }
 
 /** Undefined for calls, which are reported at their end, and for requests outside the API. */

@@ -41,7 +41,7 @@ export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
     return repeat(prepared, "address", keyed);
   }
   context.caller = caller;
-  return countThenServe(keyed, { caller, environment, snapshot });
+  return countThenServe(keyed, { caller, environment, snapshot, origin: context });
 }
 
 /** Counts a request, then continues; a repeated refusal within a second is the prepared one. */

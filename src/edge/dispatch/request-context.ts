@@ -53,6 +53,8 @@ export class RequestContext implements RequestOrigin, CallMemory, AnswerMemory {
   /** Memory of the body; it may be kept when the answer has begun. */
   body: MemoryHold | undefined;
   error: GatewayError | undefined;
+  /** What limits in audit would have answered. */
+  audited: GatewayError | undefined;
   /** False for a refusal that is not recorded. */
   isExplained = true;
   repeatedOf: HandledRequest["repeatedOf"];
@@ -98,6 +100,11 @@ export class RequestContext implements RequestOrigin, CallMemory, AnswerMemory {
     if (end === "cut") return this.connections.cutSoon(this.request);
     this.connections.resumeIdleTimer(this.request);
     return true;
+  }
+
+  /** By the first of its limits that would have. */
+  wouldBeRefused(refusal: GatewayError): void {
+    this.audited ??= refusal;
   }
 
   becomesCall(): void {

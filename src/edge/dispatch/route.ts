@@ -34,7 +34,7 @@ export interface KeyCall extends Omit<PublicCall, "signal">, Call {
 }
 
 /** A request of a key before its body is read. */
-export type ArrivingRequest = Pick<KeyCall, "caller" | "environment" | "snapshot">;
+export type ArrivingRequest = Pick<KeyCall, "caller" | "environment" | "snapshot" | "origin">;
 
 /** A request of the control plane that the principal's role and scopes permit. */
 export interface AdminCall extends PublicCall {

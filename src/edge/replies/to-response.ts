@@ -7,6 +7,7 @@ export function toResponse(reply: Reply, context: RequestContext, isClosing: boo
   const headers: Record<string, string> = { ...reply.headers, "x-request-id": id };
   const idHeader = context.surface?.dialect.idHeader ?? context.idHeader;
   if (idHeader !== undefined) headers[idHeader] = id;
+  if (context.audited !== undefined) headers["x-sluice-would-refuse"] = context.audited.type;
   headers["openai-processing-ms"] = String(Math.round(durationMs));
   const origin = request.headers.get("origin");
   if (origin !== null) Object.assign(headers, edge.cors.headersFor(origin));

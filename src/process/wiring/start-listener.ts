@@ -80,7 +80,8 @@ function handlersOf(
 ) {
   const onHandled: DispatchOptions["onHandled"] = (event) => {
     events.requestHandled(event);
-    if (event.refusal !== undefined) refusals.record(event.refusal);
+    const told = event.refusal ?? event.audited?.refusal;
+    if (told !== undefined) refusals.record(told);
   };
   const handle = createDispatch({ ...plan, newRequestId: nextId, onHandled });
   const onError = (error: unknown): Response => {

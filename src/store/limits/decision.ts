@@ -16,6 +16,27 @@ interface Asked {
 
 /** Undefined: the request is admitted. */
 export function refusalFor(asked: Asked, random: () => number): RefusedByLimit | undefined {
+  const { charges } = asked;
+  if (!charges.some(isAudited)) return refusalBy(asked, random);
+  return refusalBy({ ...asked, charges: charges.filter((of) => !isAudited(of)) }, random);
+}
+
+/** What limits in audit would refuse. Undefined: nothing. */
+export function auditedRefusal(asked: Asked, random: () => number): RefusedByLimit | undefined {
+  const charges = asked.charges.filter(isAudited);
+  const refusal = charges.length === 0 ? undefined : refusalBy({ ...asked, charges }, random);
+  if (refusal === undefined) return undefined;
+  const refusing = charges.find(
+    ({ scope }) => scope.id === refusal.scopeId && scope.unit === refusal.dimension,
+  );
+  return { ...refusal, used: refusing?.window.charged };
+}
+
+function isAudited({ scope }: ScopeWindow): boolean {
+  return scope.isAudited === true;
+}
+
+function refusalBy(asked: Asked, random: () => number): RefusedByLimit | undefined {
   const { charges, overrun } = asked;
   const hopeless = overrun > 0 && charges.find(({ scope }) => overrun > overrunLimit(scope));
   if (hopeless) return overrunRefusal(hopeless, asked, undefined);
@@ -105,8 +126,8 @@ export function countedSlotsOf({ window }: LimitScope): number {
 }
 
 /** The limit beyond which use is a debt. */
-export function heldTo({ isShared = false, limit }: LimitScope): number {
-  return isShared ? Number.POSITIVE_INFINITY : limit;
+export function heldTo({ isShared = false, isAudited = false, limit }: LimitScope): number {
+  return isShared || isAudited ? Number.POSITIVE_INFINITY : limit;
 }
 
 export function overrunLimit({ limit, overrunFactor = Infinity, unit }: LimitScope): number {

@@ -52,15 +52,20 @@ export interface LimitRequest {
 }
 
 export type CountDecision =
-  { readonly isAdmitted: true; readonly counted: CountedRequest } | RefusedByLimit;
+  ({ readonly isAdmitted: true; readonly counted: CountedRequest } & Audited) | RefusedByLimit;
 
 export type LimitDecision =
-  | {
+  | ({
       readonly isAdmitted: true;
       /** The state of the first scope's id. */
       readonly state: LimitState;
-    }
+    } & Audited)
   | RefusedByLimit;
+
+export interface Audited {
+  /** What limits in audit would have decided; undefined: the same. */
+  readonly wouldRefuse?: RefusedByLimit | undefined;
+}
 
 /** A budget that had no room for a call, and what it had. */
 export interface FullBudget {
@@ -90,6 +95,8 @@ export interface RefusedByLimit {
   readonly retryAfterMs: number | undefined;
   /** The state of the id whose scope refused. */
   readonly state: LimitState;
+  /** Of a limit in audit: what is used of it, which may be more than the limit. */
+  readonly used?: number | undefined;
   /** Tokens used beyond the limit and not paid off yet. */
   readonly debt: number;
   /** The part of the limit that this process grants while limits cannot be decided for all. */

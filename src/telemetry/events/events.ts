@@ -79,7 +79,7 @@ export class TelemetryEvents {
   }
 
   requestHandled(request: HandledRequest): void {
-    const { id, method, route, status, error, repeatedOf, access } = request;
+    const { id, method, route, status, error, repeatedOf, access, audited } = request;
     this.#metrics.requestAnswered(route, status);
     if (repeatedOf !== undefined) {
       this.#counters.of("sluice_repeated_refusals_total", repeatedOf).value += 1;
@@ -87,6 +87,10 @@ export class TelemetryEvents {
     const explanation = request.refusal?.explanation ?? error?.explanation;
     if (explanation !== undefined) {
       this.#counters.of("sluice_refusals_total", explanation.rule).value += 1;
+    }
+    if (audited !== undefined) {
+      const { plan, refusal } = audited;
+      this.#counters.of("sluice_audited_refusals_total", plan, refusal.explanation.rule).value += 1;
     }
     if (error?.row.code === "internal_error") {
       const cause = describeError(error.cause);

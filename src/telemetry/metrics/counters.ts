@@ -51,6 +51,11 @@ const table = {
     "Requests with events of the ledger that failed; they are repeated.",
   ],
   sluice_refusals_total: ["Requests that got an error for which the gateway has a rule.", "rule"],
+  sluice_audited_refusals_total: [
+    "Requests that limits of a plan in audit would have refused.",
+    "plan",
+    "rule",
+  ],
   sluice_limits_lost_total: [
     "Losses of what limits.store had counted for one account, or values there that were unreadable.",
   ],

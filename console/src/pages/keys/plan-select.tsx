@@ -51,5 +51,11 @@ export function PlanSelect({
 function limitsText(plan: PlanView | undefined): string {
   const { requests_per_minute: requests = null, tokens_per_minute: tokens = null } = plan ?? {};
   if (requests === null || tokens === null) return "Each key has its own limits.";
-  return `${exactText(requests)} requests and ${exactText(tokens)} tokens in any minute.`;
+  const { mode, token_weights: weights } = plan ?? {};
+  const counted =
+    weights === null || weights === undefined
+      ? ""
+      : ` A token of cached input counts ${weights.cached_input}, of cache writes ${weights.cache_write}, of output ${weights.output ?? "by model"}.`;
+  const audit = mode === "audit" ? " It is in audit: nothing is refused." : "";
+  return `${exactText(requests)} requests and ${exactText(tokens)} tokens in any minute.${counted}${audit}`;
 }

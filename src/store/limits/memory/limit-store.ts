@@ -8,7 +8,14 @@ import {
 import type { SpendNote } from "../../../domain/money/budget.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
 import { BudgetTally, refusedByBudgets } from "../budget-tally.ts";
-import { firstOf, refusalFor, stateOf, type Demand, type ScopeWindow } from "../decision.ts";
+import {
+  auditedRefusal,
+  firstOf,
+  refusalFor,
+  stateOf,
+  type Demand,
+  type ScopeWindow,
+} from "../decision.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
 import { ScopeWindows } from "./scope-windows.ts";
 import type { ScopeUse } from "../window.ts";
@@ -78,13 +85,13 @@ export class MemoryLimitStore implements LimitStore {
   count(scopes: readonly LimitScope[]): CountDecision {
     const now = this.#advance();
     const charges = this.#windows.prepare(scopes);
-    const refusal = refusalFor(
-      { charges, demand: oneRequest, overrun: 0, now },
-      this.#options.random,
-    );
+    const { random } = this.#options;
+    const asked = { charges, demand: oneRequest, overrun: 0, now };
+    const refusal = refusalFor(asked, random);
     if (refusal !== undefined) return refusal;
+    const wouldRefuse = auditedRefusal(asked, random);
     this.#windows.charge(charges, oneRequest, 0);
-    return { isAdmitted: true, counted: { scopes, slot: this.#slot } };
+    return { isAdmitted: true, counted: { scopes, slot: this.#slot }, wouldRefuse };
   }
 
   uncount({ scopes, slot }: CountedRequest): void {
@@ -101,16 +108,19 @@ export class MemoryLimitStore implements LimitStore {
     const now = this.#advance();
     const charges = this.#windows.prepare(request.scopes);
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
-    const refusal = refusalFor({ charges, demand, overrun, now }, this.#options.random);
+    const { random } = this.#options;
+    const asked = { charges, demand, overrun, now };
+    const refusal = refusalFor(asked, random);
     if (refusal !== undefined) return refusal;
     if (budgets !== undefined) {
       const full = this.tally.full(budgets, reserveNano);
       if (full !== undefined) {
         const state = stateOf(firstOf(charges), charges, now);
-        return refusedByBudgets(full, state, this.#options.random);
+        return refusedByBudgets(full, state, random);
       }
       this.tally.reserve(callId, budgets, reserveNano);
     }
+    const wouldRefuse = auditedRefusal(asked, random);
     this.#windows.charge(charges, demand, overrun);
     this.#reservations.set(callId, {
       slot: this.#slot,
@@ -119,7 +129,7 @@ export class MemoryLimitStore implements LimitStore {
       tokens,
       overrun,
     });
-    return { isAdmitted: true, state: stateOf(firstOf(charges), charges, now) };
+    return { isAdmitted: true, state: stateOf(firstOf(charges), charges, now), wouldRefuse };
   }
 
   use(callId: string, tokens: number): void {

@@ -1,6 +1,6 @@
 import type { LimitState } from "../../../domain/limits/limit-scope.ts";
 import { countedSlotsOf, heldTo, overrunLimit } from "../decision.ts";
-import type { RefusedByLimit } from "../limit-store.ts";
+import type { Audited, RefusedByLimit } from "../limit-store.ts";
 import type { Parameter } from "./client.ts";
 import type { Demanded, OwnWindow } from "./own-windows.ts";
 import type { Lease } from "./read-reply.ts";
@@ -17,7 +17,7 @@ export interface Asked extends Demanded {
   readonly money: BudgetRequest | undefined;
 }
 
-export type Admitted = { readonly slot: number; readonly state: LimitState };
+export type Admitted = { readonly slot: number; readonly state: LimitState } & Audited;
 export type Outcome = Admitted | RefusedByLimit;
 
 export function isRefused(outcome: Outcome): outcome is RefusedByLimit {
@@ -44,7 +44,8 @@ export function decideRequest(
   for (const of of own) {
     const { scope, window } = of;
     const sort = scope.unit === "requests" ? "r" : "t";
-    parameters.push(countedSlotsOf(scope), sort, Math.max(0, window.overrun - more));
+    parameters.push(countedSlotsOf(scope), sort, scope.isAudited === true ? 1 : 0);
+    parameters.push(Math.max(0, window.overrun - more));
     parameters.push(...[scope.limit, heldTo(scope), overrunLimit(scope)].map(String));
     of.openToldAtMs = sentAtMs;
   }

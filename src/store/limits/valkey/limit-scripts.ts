@@ -21,7 +21,8 @@ return { 0, now, now - since, evicted }
 
 /**
  * Decides about a request under all of its scopes, or none: { 0 admitted | 1 refused | 2 the server
- * has not all data | 3 a window was unreadable, now, slot, lease, windows }. With an admission, the
+ * has not all data | 3 a window was unreadable, now, slot, lease, windows }; of an admission that
+ * limits in audit would have refused, the windows follow once more, as of a refusal. With an admission, the
  * process may lease what it will need until the slot ends: at most an equal part of what is left. With
  * budgets among the keys, their refusals are those of `reserve`, followed by windows. Without windows,
  * budgets alone decide, also while the server has not all data of windows.
@@ -37,7 +38,8 @@ local windows = {}
 for i = 2, last do
   local counted = takeNumber()
   local w = open(KEYS[i], counted)
-  w.counted, w.isRequests, w.ownOpen = counted, take() == 'r', takeNumber()
+  w.counted, w.isRequests, w.isAudited = counted, take() == 'r', takeNumber() == 1
+  w.ownOpen = takeNumber()
   w.limit, w.held, w.most = takeNumber(), takeNumber(), takeNumber()
   windows[#windows + 1] = w
 end
@@ -66,18 +68,24 @@ local function isOver(w)
   return overrun > 0 and not w.isRequests and w.d + w.others + w.ownOpen > w.most
 end
 
+local function explainAll(all, isRefused)
+  for _, w in ipairs(windows) do
+    if not w.isRequests then w:setOpen(process, math.max(0, w.ownOpen - overrun)) end
+    -- A payment or another period stays; a refusal changes nothing else.
+    if isRefused and not w.isNew and w.isChanged then w:save() end
+    all[#all + 1] = explained(w)
+  end
+  return all
+end
+
+local wouldRefuse
 for _, over in ipairs(windows) do
   if isOver(over) then
-    local all = { 1, now, slot, {} }
-    for _, w in ipairs(windows) do
-      if not w.isRequests then w:setOpen(process, math.max(0, w.ownOpen - overrun)) end
-      -- A payment or another period stays; a refusal changes nothing else.
-      if not w.isNew and w.isChanged then w:save() end
-      all[#all + 1] = explained(w)
-    end
-    return all
+    if not over.isAudited then return explainAll({ 1, now, slot, {} }, true) end
+    wouldRefuse = true
   end
 end
+local audited = wouldRefuse and explainAll({}, false) or {}
 if last < #KEYS then
   local refused = reserve(last + 1, since)
   if refused then
@@ -109,6 +117,7 @@ for _, w in ipairs(windows) do
   w:save()
   all[#all + 1] = told(w)
 end
+for _, of in ipairs(audited) do all[#all + 1] = of end
 return all
 `,
 };

@@ -5,15 +5,9 @@ import {
   type LimitState,
 } from "../../../domain/limits/limit-scope.ts";
 import type { SpendNote } from "../../../domain/money/budget.ts";
-import type {
-  CountDecision,
-  LimitDecision,
-  LimitRequest,
-  LimitStore,
-  RefusedByLimit,
-} from "../limit-store.ts";
+import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
 import { type BudgetTally, refusedByBudgets } from "../budget-tally.ts";
-import { firstOf, stateOf } from "../decision.ts";
+import { auditedRefusal, firstOf, stateOf } from "../decision.ts";
 import type { ValkeyClient } from "./client.ts";
 import { type Asked, decideRequest, isRefused, type Outcome } from "./decide-request.ts";
 import { Leases, type LeaseRest } from "./leases.ts";
@@ -93,12 +87,10 @@ export class ValkeyLimits implements LimitStore {
   async read(lists: readonly (readonly LimitScope[])[]): Promise<readonly LimitState[]> {
     this.#advance();
     const asked = lists.map((scopes) => this.#names.of(scopes));
-    const { client } = this.#options;
-    const states = this.trust.decides ? await readWindows(client, asked) : undefined;
+    const states = this.trust.decides ? await readWindows(this.#options.client, asked) : undefined;
     return asked.map((names) => states?.get(names) ?? this.#stateOf(names.scopes));
   }
 
-  /** As this process has counted. */
   #stateOf(scopes: readonly LimitScope[]): LimitState {
     const own = this.#own.peek(this.#names.of(scopes), this.#reports.slot);
     return stateOf(firstOf(own), own, this.#reports.serverMs);
@@ -140,8 +132,11 @@ export class ValkeyLimits implements LimitStore {
 
   count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision> {
     const outcome = this.#decide({ scopes, demand: oneRequest, overrun: 0 });
-    const read = (made: Outcome): CountDecision =>
-      isRefused(made) ? made : { isAdmitted: true, counted: { scopes, slot: made.slot } };
+    const read = (made: Outcome): CountDecision => {
+      if (isRefused(made)) return made;
+      const { slot, wouldRefuse } = made;
+      return { isAdmitted: true, counted: { scopes, slot }, wouldRefuse };
+    };
     return outcome instanceof Promise ? outcome.then(read) : read(outcome);
   }
 
@@ -188,7 +183,7 @@ export class ValkeyLimits implements LimitStore {
         charged: tokens,
         overrun,
       });
-      return { isAdmitted: true, state: made.state };
+      return { isAdmitted: true, state: made.state, wouldRefuse: made.wouldRefuse };
     };
     return outcome instanceof Promise ? outcome.then(read) : read(outcome);
   }
@@ -250,7 +245,7 @@ export class ValkeyLimits implements LimitStore {
     switch (decided.is) {
       case "admitted": {
         if (money !== undefined) this.#budgets.admitted(money);
-        const { slot, state, lease, now: serverMs } = decided;
+        const { slot, state, lease, now: serverMs, wouldRefuse } = decided;
         openOverrun(own, lease.overrun - more);
         charge(asked, slot);
         this.#reports.compare(account, own, decided.windows);
@@ -259,7 +254,7 @@ export class ValkeyLimits implements LimitStore {
           for (const ended of this.#leases.takeEnded(clock.monotonic())) this.#giveBack(ended);
           this.#leases.granted(names, lease, { slot, state, sentAtMs, serverMs });
         }
-        return { slot, state };
+        return { slot, state, wouldRefuse };
       }
       case "full":
         return this.#refuseMoney(asked, decided);
@@ -331,11 +326,12 @@ export class ValkeyLimits implements LimitStore {
     const terms = { processes: processes(), nowMs: this.#reports.serverMs, waitMs, random };
     const refusal = refusalByShare(own, asked, terms);
     if (refusal !== undefined) return refusal;
+    const wouldRefuse = refusalByShare(own, asked, terms, auditedRefusal);
     const slot = this.#reports.slot;
     chargeAlone(asked, slot);
     openOverrun(own, overrun);
     if (isTold) this.#reports.note(account, stepsOf(asked, slot, 1));
-    return { slot, state: stateOf(firstOf(own), own, this.#reports.serverMs) };
+    return { slot, state: stateOf(firstOf(own), own, this.#reports.serverMs), wouldRefuse };
   }
 
   /** The server has not answered, or only later. */

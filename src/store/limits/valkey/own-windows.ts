@@ -4,6 +4,7 @@ import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { longestGuaranteeSeconds, slotMs } from "../../../domain/limits/slots.ts";
 import { UsageWindow } from "../window.ts";
 import {
+  auditedRefusal,
   countedSlotsOf,
   refusalFor,
   refusedByShare,
@@ -154,12 +155,13 @@ export function refusalByShare(
   own: readonly OwnWindow[],
   { scopes, demand, overrun }: Demanded,
   { processes, nowMs, waitMs, random }: ShareTerms,
+  decide: typeof refusalFor | typeof auditedRefusal = refusalFor,
 ): RefusedByLimit | undefined {
   const charges = own.map(({ scope, window }) => ({
     scope: { ...scope, limit: shareOf(scope.limit, processes) },
     window,
   }));
-  const refusal = refusalFor({ charges, demand, overrun, now: nowMs }, random);
+  const refusal = decide({ charges, demand, overrun, now: nowMs }, random);
   const { tokens } = demand;
   return (
     refusal && refusedByShare(refusal, { scopes, tokens, mostTokens: tokens + overrun }, waitMs)

@@ -3,6 +3,7 @@ import { UsageWindow } from "../window.ts";
 import {
   firstOf,
   heldTo,
+  auditedRefusal,
   refusalFor,
   stateOf,
   type ScopeWindow,
@@ -37,6 +38,7 @@ export type Decided = Told &
         readonly state: LimitState;
         readonly lease: Lease;
         readonly windows: readonly WindowTold[];
+        readonly wouldRefuse: RefusedByLimit | undefined;
       }
     | {
         readonly is: "refused";
@@ -62,19 +64,26 @@ export function readDecision(reply: unknown, asked: Demanded, random: () => numb
   const windows = told.map(numbersOf);
   switch (verdict) {
     case 0: {
+      const audited = windows.slice(asked.scopes.length);
       const charges = chargesOf(asked, time.slot, (index) => contentsTold(windows[index]));
       const [requests = 0, tokens = 0, overrun = 0] = numbersOf(extra);
       const state = stateOf(firstOf(charges), charges, time.now);
       const lease = { requests, tokens, overrun };
-      return { ...time, is: "admitted", state, lease, windows: windows.map(windowTold) };
+      const wouldRefuse =
+        audited.length === 0
+          ? undefined
+          : auditedRefusal(explainedTo(asked, time, audited), random);
+      return {
+        ...time,
+        is: "admitted",
+        state,
+        lease,
+        windows: windows.map(windowTold),
+        wouldRefuse,
+      };
     }
     case 1: {
-      const charges = chargesOf(asked, time.slot, (index) => {
-        const [debt = 0, overrun = 0, , ...amounts] = windows[index] ?? [];
-        return { debt, overrun, amounts };
-      });
-      const { demand, overrun } = asked;
-      const refusal = refusalFor({ charges, demand, overrun, now: time.now }, random);
+      const refusal = refusalFor(explainedTo(asked, time, windows), random);
       if (refusal === undefined) throw new TypeError("a refusal by Valkey has no reason");
       return { ...time, is: "refused", refusal, windows: windows.map(refusedTold) };
     }
@@ -90,6 +99,19 @@ export function readDecision(reply: unknown, asked: Demanded, random: () => numb
     default:
       throw new TypeError("Valkey has not answered with a decision");
   }
+}
+
+/** A request and the windows that explain what refuses it. */
+function explainedTo(
+  asked: Demanded,
+  { now, slot }: Told,
+  windows: readonly (readonly number[])[],
+) {
+  const charges = chargesOf(asked, slot, (index) => {
+    const [debt = 0, overrun = 0, , ...amounts] = windows[index] ?? [];
+    return { debt, overrun, amounts };
+  });
+  return { charges, demand: asked.demand, overrun: asked.overrun, now };
 }
 
 /** The states of windows that were read: of each list of scopes in turn. */
