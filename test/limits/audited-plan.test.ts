@@ -49,10 +49,9 @@ test("nothing is refused by requests, and each answer over the limit says so", a
   const answers: Answer[] = [];
   for (let call = 0; call < 6; call += 1) answers.push(await ask(gateway));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
-  expect(answers.map(({ wouldRefuse }) => wouldRefuse)).toEqual([
-    ...[null, null, null],
-    ...["requests", "requests", "requests"],
-  ]);
+  const none = Array.from({ length: 3 }, () => null);
+  const told = Array.from({ length: 3 }, () => "requests");
+  expect(answers.map(({ wouldRefuse }) => wouldRefuse)).toEqual([...none, ...told]);
   await gateway.usage();
   const { call, refusal } = await explain(gateway, answers[5]?.id ?? "");
   expect(call).toMatchObject({ outcome: "completed", status: 200 });
@@ -122,7 +121,8 @@ test("limits of the account still refuse", async () => {
   const limits = { requests_per_minute: 5, tokens_per_minute: 1_000_000 };
   const change = { revision: account?.revision, limits };
   const set = await gateway.admin("PATCH", `/admin/v1/accounts/${account?.id}`, change);
-  expect([set.status, await set.text()]).toEqual([200, expect.any(String)]);
+  await set.text();
+  expect(set.status).toBe(200);
   const statuses: number[] = [];
   for (let call = 0; call < 8; call += 1) statuses.push((await ask(gateway)).status);
   expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
@@ -174,7 +174,8 @@ describe("with provisioned throughput", () => {
         { model: "chat-model", messages: [{ role: "user", content: "echo: hi" }], max_tokens: 10 },
         { headers: { "x-sluice-capacity": "on-demand-only" } },
       );
-      expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+      await response.text();
+      expect(response.status).toBe(200);
       beyond.push(response.headers.get(header));
     }
     expect(beyond).toEqual([null, "requests", "requests"]);
@@ -189,7 +190,7 @@ describeWithValkey(() => {
       `mode: audit, requests_per_minute: 40, tokens_per_minute: 100000`,
       {
         processes: 2,
-        sections: { limits: `{ store: "${valkey.server.url}" }` },
+        sections: { limits: `{ store: "${valkey.server.url}", timeout: 5s }` },
       },
     );
     const answers = await Promise.all(Array.from({ length: 100 }, () => ask(gateway)));

@@ -125,7 +125,7 @@ describeWithValkey(() => {
       sections: {
         models,
         plans: `{ standard: { token_weights: bedrock } }`,
-        limits: `{ store: "${valkey.server.url}" }`,
+        limits: `{ store: "${valkey.server.url}", timeout: 5s }`,
       },
     });
     expect(await callsBefore429(gateway, 40)).toBe(40);

@@ -184,8 +184,9 @@ export const plans: ResourceSpec = {
 function weightsOf(plan: ReplyRecord): string {
   const weights = readPart(plan, "token_weights");
   if (weights === undefined) return "1 each";
-  const { cached_input: cached, cache_write: write, output } = weights;
-  return `cached ${cached}, cache write ${write}, output ${output ?? "by model"}`;
+  const output = weights["output"] === null ? "by model" : cellOf(weights, "output");
+  const [cached, write] = [cellOf(weights, "cached_input"), cellOf(weights, "cache_write")];
+  return `cached ${cached}, cache write ${write}, output ${output}`;
 }
 
 function limitOf(cell: string | number): string | number {

@@ -326,7 +326,7 @@ export class ValkeyLimits implements LimitStore {
     const terms = { processes: processes(), nowMs: this.#reports.serverMs, waitMs, random };
     const refusal = refusalByShare(own, asked, terms);
     if (refusal !== undefined) return refusal;
-    const wouldRefuse = refusalByShare(own, asked, terms, auditedRefusal);
+    const wouldRefuse = refusalByShare(own, asked, { ...terms, decide: auditedRefusal });
     const slot = this.#reports.slot;
     chargeAlone(asked, slot);
     openOverrun(own, overrun);

@@ -4,7 +4,6 @@ import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { longestGuaranteeSeconds, slotMs } from "../../../domain/limits/slots.ts";
 import { UsageWindow } from "../window.ts";
 import {
-  auditedRefusal,
   countedSlotsOf,
   refusalFor,
   refusedByShare,
@@ -145,6 +144,8 @@ export interface ShareTerms {
   /** The wait sent for a request that is too large only for the share. */
   readonly waitMs: number;
   readonly random: () => number;
+  /** Default: what refuses the request. */
+  readonly decide?: typeof refusalFor;
 }
 
 /**
@@ -154,8 +155,7 @@ export interface ShareTerms {
 export function refusalByShare(
   own: readonly OwnWindow[],
   { scopes, demand, overrun }: Demanded,
-  { processes, nowMs, waitMs, random }: ShareTerms,
-  decide: typeof refusalFor | typeof auditedRefusal = refusalFor,
+  { processes, nowMs, waitMs, random, decide = refusalFor }: ShareTerms,
 ): RefusedByLimit | undefined {
   const charges = own.map(({ scope, window }) => ({
     scope: { ...scope, limit: shareOf(scope.limit, processes) },
