@@ -229,6 +229,8 @@ describe("a valid file", () => {
     expect(plans.get("enterprise")).toEqual({
       name: "enterprise",
       limits: undefined,
+      mode: "enforce",
+      tokenWeights: undefined,
       provisioned: true,
       queueTimeoutMs: 0,
       isIdempotent: false,

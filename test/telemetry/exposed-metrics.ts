@@ -15,7 +15,8 @@ const pools = `
   shared: { tokens_per_minute: 100000, unit_tokens_per_minute: 1000, max_in_flight: 1 }`;
 
 const plans = `
-  patient: { requests_per_minute: 1000, tokens_per_minute: 1000000, queue_timeout: 60s }`;
+  patient: { requests_per_minute: 1000, tokens_per_minute: 1000000, queue_timeout: 60s }
+  tried: { requests_per_minute: 1, tokens_per_minute: 1, mode: audit }`;
 
 /** A gateway of one process. */
 export function startMeasured(): Promise<TestGateway> {
@@ -27,13 +28,16 @@ export function startMeasured(): Promise<TestGateway> {
 
 /** Makes calls for all kinds of series, and returns the page of metrics after them. */
 export async function pageAfterCalls(gateway: TestGateway): Promise<string> {
-  const call = async (model: string): Promise<number> => {
+  const tried = await gateway.createKey({ plan: "tried" });
+  const call = async (model: string, key = gateway.key): Promise<number> => {
     const body = { model, messages: [{ role: "user", content: "Hello" }] };
-    const answer = await gateway.post("/v1/chat/completions", body);
+    const headers = { authorization: `Bearer ${key}` };
+    const answer = await gateway.post("/v1/chat/completions", body, { headers });
     await answer.arrayBuffer();
     return answer.status;
   };
   const statuses = [await call("sound"), await call("failing"), await call("paired")];
+  statuses.push(await call("sound", tried.text));
   // All but one of them wait for their turn.
   statuses.push(...(await Promise.all(Array.from({ length: 8 }, () => call("pooled")))));
   if (statuses.some((status) => status !== 200)) {
