@@ -5,7 +5,13 @@ import {
   type LimitState,
 } from "../../../domain/limits/limit-scope.ts";
 import type { SpendNote } from "../../../domain/money/budget.ts";
-import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
+import type {
+  CountDecision,
+  LimitDecision,
+  LimitRequest,
+  LimitStore,
+  RefusedByLimit,
+} from "../limit-store.ts";
 import { type BudgetTally, refusedByBudgets } from "../budget-tally.ts";
 import { auditedRefusal, firstOf, stateOf } from "../decision.ts";
 import type { ValkeyClient } from "./client.ts";
