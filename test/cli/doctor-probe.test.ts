@@ -146,6 +146,26 @@ test.each(Object.entries(chatServers.profiles))(
   },
 );
 
+test("a target is asked by each API that an alias calls it by, and for vectors", async () => {
+  await using simulator = startSimulator();
+  const path = await folder.write(
+    "apis.yaml",
+    `data_dir: ${folder.path}/state
+storage: { url: "sqlite:${folder.path}/state/sluice.db" }
+environments: [{ name: production, hosts: ["*"], models: ["*"] }]
+upstreams: { server: { kind: openai, base_url: "${simulator.url}" } }
+models:
+  one: { kind: chat, context_window: 8000, targets: [{ upstream: server, model: m }] }
+  same: { kind: chat, context_window: 8000, targets: [{ upstream: server, model: m }] }
+  other: { kind: chat, context_window: 8000, targets: [{ upstream: server, model: m, openai: { api: responses } }] }
+  vectors: { kind: embedding, context_window: 8000, targets: [{ upstream: server, model: m }] }
+`,
+  );
+  const { output } = await runHere(["doctor", "--config", path]);
+  const asked = [...output.matchAll(/(\w+) at server\/m answers/g)].map(([, alias]) => alias);
+  expect(asked).toEqual(["one", "other", "vectors"]);
+});
+
 test("a server without quirks needs none, and without --probe none is asked", async () => {
   const { output } = await diagnose("plain", "");
   expect(output).not.toContain("to the upstream server");

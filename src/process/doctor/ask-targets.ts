@@ -37,7 +37,7 @@ export interface AskedTargetReport {
 
 const askedAtOnce = 8;
 
-/** Asks every target of the configuration for a few tokens, each once, as a gateway would. */
+/** Asks every target for a few tokens as a gateway would, once for each API that aliases call it by. */
 export async function askTargets(
   config: Config,
   options: AskOptions,
@@ -45,7 +45,7 @@ export async function askTargets(
   const { clock, random: randomBytes } = options;
   const onTrouble = (): void => undefined;
   const snapshot = buildSnapshot(config, { clock, randomBytes, onTrouble, hooks: [] });
-  const waiting = targetsOf(config);
+  const waiting = targetsOf(config, snapshot);
   const reports: AskedTargetReport[] = [];
   while (waiting.length > 0) {
     const asked = waiting.splice(0, askedAtOnce).map((one) => ask(one, snapshot, options));
@@ -59,12 +59,16 @@ interface ModelTarget {
   readonly target: Target;
 }
 
-function targetsOf({ environments }: Config): ModelTarget[] {
+function targetsOf({ environments }: Config, { upstreams }: Snapshot): ModelTarget[] {
   const found = new Map<string, ModelTarget>();
   for (const { models } of environments) {
     for (const model of models.values()) {
       for (const target of model.targets) {
-        if (!found.has(target.id)) found.set(target.id, { model, target });
+        const { chat } = upstreams.get(target.upstream)?.adapter ?? {};
+        const named = { alias: model.alias, model: target.model, upstream: target.upstream };
+        const api = model.kind === "chat" ? chat?.origin?.(named).wire : model.kind;
+        const key = `${target.id} ${api}`;
+        if (!found.has(key)) found.set(key, { model, target });
       }
     }
   }
