@@ -4,7 +4,7 @@ import type { AnswerBlock, ChatEvent, ChatResult } from "../../src/domain/chat/a
 import { writeCompletion } from "../../src/wires/chat/write-answer.ts";
 import { CompletionStreamWriter } from "../../src/wires/chat/write-stream.ts";
 import { AnswerReader } from "../../src/upstreams/shared/openai/stream/answer-reader.ts";
-import { ChatWire } from "../../src/upstreams/shared/openai/stream/decode-chat-stream.ts";
+import { ChatWire } from "../../src/upstreams/shared/openai/chat-codec.ts";
 import { SseDecoder } from "../../src/upstreams/shared/sse-codec.ts";
 import { collectAnswer } from "../../src/upstreams/shared/collect-answer.ts";
 import { answerServices, decoderLimits } from "../support/answer-decoding.ts";

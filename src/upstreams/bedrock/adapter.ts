@@ -17,8 +17,6 @@ import type {
 import { type OnUnknownFinish, unknownFinishReport } from "../shared/finish-words.ts";
 import { asCountFailure, asksForCount, countPathOf, encodeCountTokens } from "./count-tokens.ts";
 import { decodeCount } from "../shared/answer-decoder.ts";
-import { createMessagesCodec } from "../shared/messages/messages-codec.ts";
-import { messagesCountRequest, messagesRequest } from "./messages-request.ts";
 import { createReadFailure as createReadNativeFailure } from "../shared/openai/read-failure.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
@@ -31,8 +29,7 @@ import type { EmbeddingWire } from "./embeddings/wire.ts";
 import { embeddingWires } from "./embeddings/families.ts";
 import { answersAsWhole, encodeConverse } from "./encode/encode-converse.ts";
 import { encodePathSegment, endpointOf, isNativePath } from "./endpoint.ts";
-import type { Api } from "./models/apis.ts";
-import { openAiCodecs } from "./openai-codecs.ts";
+import { messagesCountRequest, nativeCodecs } from "./native-codecs.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import type { BedrockModelSettings, BedrockSettings } from "./settings.ts";
 
@@ -116,20 +113,12 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     const operation = isStreamed ? "converse-stream" : "converse";
     return { ...rest, request: post(`${endpoint}${path}/${operation}`, body) };
   };
-  const messages = createMessagesCodec(
-    (request, identifier) =>
-      messagesRequest(endpoint, request, models.at(request.model, identifier).model),
-    onUnknownFinish,
-  );
-  const native: Partial<Record<Api, typeof messages>> = {
-    messages,
-    ...openAiCodecs({
-      endpoint,
-      service: options.service,
-      modelOf: (alias, identifier) => models.at(alias, identifier).model,
-      services: { newToolCallId: options.newToolCallId, onUnknownFinish },
-    }),
-  };
+  const native = nativeCodecs({
+    endpoint,
+    service: options.service,
+    modelOf: (alias, identifier) => models.at(alias, identifier).model,
+    services: { newToolCallId: options.newToolCallId, onUnknownFinish },
+  });
   return {
     ...(countsTokens && {
       countTokens(request: Conversation, identifier: string) {

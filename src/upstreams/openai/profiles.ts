@@ -1,3 +1,4 @@
+import { keysOf } from "../../domain/json-fields.ts";
 import type { Quirk } from "../../wires/chat/quirks.ts";
 
 /** What a profile may set: keys of an upstream in the file, as an operator could write them. */
@@ -87,10 +88,4 @@ export const profiles = {
   },
 } as const satisfies Readonly<Record<string, Profile>>;
 
-export type ProfileName = keyof typeof profiles;
-
-export const profileNames: readonly ProfileName[] = Object.keys(profiles).filter(isProfile);
-
-function isProfile(name: string): name is ProfileName {
-  return name in profiles;
-}
+export const profileNames = keysOf(profiles);

@@ -1,3 +1,4 @@
+import { keysOf } from "../../domain/json-fields.ts";
 import abouts from "./quirks.json" with { type: "json" };
 
 /**
@@ -9,8 +10,4 @@ export type Quirk = keyof typeof abouts;
 /** What Sluice does about each. */
 export const quirks: Readonly<Record<Quirk, string>> = abouts;
 
-export const quirkNames: readonly Quirk[] = Object.keys(quirks).filter(isQuirk);
-
-function isQuirk(name: string): name is Quirk {
-  return name in quirks;
-}
+export const quirkNames: readonly Quirk[] = keysOf(abouts);

@@ -1,7 +1,9 @@
 import type { Conversation } from "../../../domain/chat/conversation.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import type { ChatCodec, EncodedRequest } from "../../adapter.ts";
-import { createSseCodec } from "../sse-codec.ts";
-import { ChatWire } from "./stream/decode-chat-stream.ts";
+import { type AnswerWire, createSseCodec, type EventReader } from "../sse-codec.ts";
+import { readUsage } from "./read-answer.ts";
+import { AnswerReader } from "./stream/answer-reader.ts";
 import type { AnswerServices } from "./stream/tool-call-tracker.ts";
 
 /** A request, and the service tier that it names, if it does. */
@@ -30,4 +32,21 @@ export function createChatCodec(
     const wire = new ChatWire(askedTier === undefined ? ofWire : { ...ofWire, askedTier });
     return { request, adjusted, isAnsweredWhole, wire };
   });
+}
+
+/** Answers are `chat.completion`s, or streams of `chat.completion.chunk`s. */
+export class ChatWire implements AnswerWire {
+  readonly #services: AnswerServices;
+
+  constructor(services: AnswerServices) {
+    this.#services = services;
+  }
+
+  newReader(): EventReader {
+    return new AnswerReader(this.#services);
+  }
+
+  usageOf(usage: unknown): TokenUsage | undefined {
+    return readUsage(usage, this.#services.askedTier);
+  }
 }

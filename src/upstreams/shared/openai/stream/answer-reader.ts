@@ -13,7 +13,10 @@ import {
 import type { AnswerServices } from "./tool-call-tracker.ts";
 import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
 import { parseAnswer, readUsage } from "../read-answer.ts";
+import type { EventReader } from "../../sse-codec.ts";
 import { ChoiceReader, type AnswerParts } from "./choice-reader.ts";
+import { readChunk } from "./read-chunk.ts";
+import { RepeatedChunk } from "./repeated-chunk.ts";
 
 type UsageReport = Extract<ChatEvent, { type: "usage-report" }>;
 
@@ -22,7 +25,9 @@ type UsageReport = Extract<ChatEvent, { type: "usage-report" }>;
  * may repeat or omit fields and have other indexes, but an answer must not be cut: every choice
  * needs its finish.
  */
-export class AnswerReader {
+export class AnswerReader implements EventReader {
+  readonly isCut = false;
+  readonly #repeated = new RepeatedChunk();
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #shared: AnswerParts;
   #systemFingerprint: string | undefined;
@@ -30,6 +35,7 @@ export class AnswerReader {
   /** Of the last chunk that names one: the first ones may repeat what was asked. */
   #servedTier: string | undefined;
   #hasStarted = false;
+  #isDone = false;
   #usage: UsageReport | undefined;
 
   constructor(services: AnswerServices) {
@@ -43,28 +49,41 @@ export class AnswerReader {
     };
   }
 
-  /** Whether there was content. */
-  get hasStarted(): boolean {
-    return this.#hasStarted;
+  get isFinished(): boolean {
+    return this.#isDone;
   }
 
-  /** Whether a call has begun whose choice has not ended. */
-  get isWithinCall(): boolean {
-    return [...this.#choices.values()].some(({ isWithinCall }) => isWithinCall);
+  get mayGoOn(): boolean {
+    if (!this.#hasStarted) return false;
+    for (const { isWithinCall } of this.#choices.values()) if (isWithinCall) return false;
+    return true;
   }
 
-  /** Whether the next piece may begin with the rest of a thought. */
-  get isWithinThought(): boolean {
-    return this.#shared.isWithinThought;
-  }
-
-  /** Whether fields of earlier chunks wait for an event. */
-  get hasExtra(): boolean {
-    return this.#shared.answerExtra !== undefined || this.#shared.choicesWithExtra > 0;
+  readData(data: string, events: ChatEvent[], isError: boolean): boolean {
+    if (data.trim() === "[DONE]") {
+      this.end(events);
+      this.#isDone = true;
+      return true;
+    }
+    const delta = this.#repeated.read(data);
+    if (delta !== undefined) {
+      events.push(delta);
+      return true;
+    }
+    const chunk = readChunk(data, isError);
+    if (chunk === undefined) return false;
+    const before = events.length;
+    const shared = this.#shared;
+    // Fields of earlier chunks wait for an event.
+    const hasExtra = shared.answerExtra !== undefined || shared.choicesWithExtra > 0;
+    this.#readChunk(chunk, events);
+    if (shared.isWithinThought) this.#repeated.forget();
+    else if (!hasExtra) this.#repeated.learn(data, events.slice(before));
+    return true;
   }
 
   /** What an answer has cost is known even if it is broken. */
-  readChunk(chunk: JsonObject, events: ChatEvent[]): void {
+  #readChunk(chunk: JsonObject, events: ChatEvent[]): void {
     try {
       this.#readChoicesOfChunk(chunk, events);
     } catch (error) {
@@ -117,7 +136,7 @@ export class AnswerReader {
    * Throws `UpstreamFailure` if it was cut.
    */
   end(events: ChatEvent[]): void {
-    if (!this.#isFinished) {
+    if (!this.#isWhole) {
       const failure = brokenAnswer("the upstream's stream ended before the answer was finished");
       throw failure.withUsage(this.#usage?.usage);
     }
@@ -167,7 +186,7 @@ export class AnswerReader {
   /** Fields after the end of all choices, as xAI's citations, go with the usage they stand beside. */
   #withLateExtra(report: UsageReport): UsageReport {
     const { answerExtra: extra } = this.#shared;
-    if (extra === undefined || !this.#isFinished) return report;
+    if (extra === undefined || !this.#isWhole) return report;
     this.#shared.answerExtra = undefined;
     return { ...report, extra };
   }
@@ -176,7 +195,7 @@ export class AnswerReader {
     return billedTier(this.#servedTier, this.#shared.services.askedTier);
   }
 
-  get #isFinished(): boolean {
+  get #isWhole(): boolean {
     for (const { isFinished } of this.#choices.values()) if (!isFinished) return false;
     return this.#choices.size > 0;
   }

@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 import type { ChatEvent } from "../../../../domain/chat/answer.ts";
 import { answerServices, decoderLimits } from "../../../../../test/support/answer-decoding.ts";
 import { SseDecoder } from "../../sse-codec.ts";
-import { ChatWire, RepeatedChunk } from "./decode-chat-stream.ts";
+import { ChatWire } from "../chat-codec.ts";
+import { RepeatedChunk } from "./repeated-chunk.ts";
 
 interface Decoded {
   readonly events: readonly ChatEvent[];
