@@ -107,7 +107,10 @@ export class CallPath {
     if (first === undefined || second === undefined || served === undefined) return undefined;
     const isPeer = ({ model, target }: Candidate): boolean =>
       model === first.model && target.priority === first.target.priority;
-    if (first.rank === undefined) return isPeer(second) ? "none" : undefined;
+    // A rank of the second one alone: a pool of the key's units comes before all sessions.
+    if (first.rank === undefined) {
+      return isPeer(second) && second.rank === undefined ? "none" : undefined;
+    }
     const own = this.#candidates.find((each) => each.rank?.rank === 1 && isPeer(each));
     if (own?.rank === undefined) return undefined;
     if (own.target.id === served) return "kept";

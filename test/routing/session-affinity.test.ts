@@ -207,6 +207,60 @@ describe("a session's target", () => {
     await until("the target serves again", async () => (await servedBy(headers)) === own);
   });
 
+  test("is left while it has no place", async () => {
+    const lines = upstreams.map((name) => {
+      return `\n  ${name}: ${simulatorUpstream(simulators[name], "openai", "max_in_flight: 1")}`;
+    });
+    await using full = await startGateway({
+      sections: {
+        routing: routing(),
+        upstreams: lines.join(""),
+        models: chatModel("chat-model"),
+      },
+    });
+    const headers = session("of a full target");
+    for (const name of upstreams) {
+      simulators[name].setFaultPlan([{ mode: "stall-mid", argument: 1_000, times: 1 }]);
+    }
+    const held = await full.post("/v1/chat/completions", ask("echo: hi", { stream: true }), {
+      headers,
+    });
+    const other = await full.post("/v1/chat/completions", short, { headers });
+    expect(upstreamIn(other)).not.toBe(upstreamIn(held));
+    await Promise.all([other.text(), held.text()]);
+    expect(await affinityCounts(full)).toMatchObject({ "calls kept": 1, "calls busy": 1 });
+  });
+
+  test("comes after the pool of the key's units, within the guarantee", async () => {
+    const lines = upstreams.map((name) => {
+      return `\n  ${name}: ${simulatorUpstream(simulators[name], "openai")}`;
+    });
+    const pooled = targets.replace("upstream: one,", "upstream: one, pool: bought,");
+    await using sold = await startGateway({
+      sections: {
+        upstreams: lines.join(""),
+        pools: "{ bought: { tokens_per_minute: 1000000, unit_tokens_per_minute: 100000 } }",
+        models: chatModel("chat-model").replace(targets, pooled),
+      },
+      key: { provisionedUnits: 2, provisionedPool: "bought" },
+    });
+    const served = new Set<string>();
+    for (let index = 0; index < 8; index += 1) {
+      for (const capacity of ["auto", "on-demand-only"]) {
+        const headers = { ...session(`session ${index}`), "x-sluice-capacity": capacity };
+        const response = await sold.post("/v1/chat/completions", short, { headers });
+        await response.text();
+        served.add(
+          `${capacity} ${response.headers.get("x-sluice-served-by")} ${upstreamIn(response)}`,
+        );
+      }
+    }
+    expect([...served].filter((each) => each.startsWith("auto"))).toEqual(["auto provisioned one"]);
+    expect(served.size).toBeGreaterThan(2);
+    expect(await affinityCounts(sold)).toMatchObject({ "calls kept": 8 });
+    expect((await affinityCounts(sold))["calls none"]).toBeUndefined();
+  });
+
   test("is left by a hedge when it is slow", async () => {
     const headers = session("of a slow target");
     const body = ask("echo: hi", { model: "hedged" });
