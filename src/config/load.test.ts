@@ -180,6 +180,7 @@ describe("a valid file", () => {
           priority: 1,
           pool: undefined,
           weight: 1,
+          promptCache: { filled: "by_provider", keepsAnHour: false },
         },
       ],
     });
