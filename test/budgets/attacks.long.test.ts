@@ -278,28 +278,41 @@ describe.each(installations)("with %s, %s and processes: %d", (store, database, 
       await using started = await start();
       const { gateway } = started;
       const { id, account_id, application_id } = await gateway.key();
-      const { text } = await gateway.gateway.createKey();
-      const all = [
-        await gateway.create({ account_id, limit_usd: "1", period: "month" }),
+      const { id: lateId, text } = await gateway.gateway.createKey({ application: "late" });
+      const { application_id: late } = (await gateway.json("GET", `/keys/${lateId}`)) as {
+        application_id: string;
+      };
+      const ofAccount = await gateway.create({ account_id, limit_usd: "1", period: "month" });
+      const others = [
         await gateway.create({ application_id, limit_usd: "1", period: "day" }),
+        await gateway.create({ key_id: id, limit_usd: "1", period: "month" }),
       ];
-      const ofKey = await gateway.create({ key_id: id, limit_usd: "1", period: "month" });
+      const ofLate = await gateway.create({ application_id: late, limit_usd: "1", period: "week" });
       await gateway.everyProcessDecides();
-      const other = { headers: { authorization: `Bearer ${text}` } };
-      const stream = await gateway.gateway.post(
-        "/v1/chat/completions",
-        { ...hello, stream: true },
-        other,
+      const headers = { authorization: `Bearer ${text}` };
+      await until(async () => (await gateway.call(hello, undefined, { headers })).status === 200);
+      const streams = await Promise.all(
+        Array.from({ length: 6 }, async (_, index) => {
+          const body = { ...hello, stream: true };
+          const init = index % 2 === 0 ? {} : { headers };
+          const answer = await gateway.gateway.post("/v1/chat/completions", body, init);
+          return { answer, reader: answer.body?.getReader() };
+        }),
       );
-      await stream.body?.getReader().read();
+      await Promise.all(streams.map(({ reader }) => reader?.read()));
+      await gateway.json("DELETE", `/keys/${lateId}`);
+      await gateway.json("DELETE", `/applications/${late}`);
       await gateway.json("DELETE", `/keys/${id}`);
-      await until(async () =>
-        (await gateway.rows()).some(({ outcome }) => outcome !== "interrupted"),
-      );
-      const cost = await gateway.costOfRows();
-      for (const budget of all) expect(await gateway.spent(budget.id)).toBe(cost);
-      const shown = await gateway.gateway.admin("GET", `/admin/v1/budgets/${ofKey.id}`);
-      expect([200, 404]).toContain(shown.status);
+      const streamedRows = async () =>
+        (await gateway.rows()).filter(({ isStreamed }) => isStreamed);
+      await until(async () => (await streamedRows()).length === streams.length);
+      const rows = await gateway.rows();
+      const costOf = (of: typeof rows) => of.reduce((sum, { costNano = 0 }) => sum + costNano, 0);
+      expect(await gateway.spent(ofAccount.id)).toBe(costOf(rows));
+      const own = costOf(rows.filter((row) => row.applicationId === application_id));
+      for (const budget of others) expect(await gateway.spent(budget.id)).toBe(own);
+      const gone = await gateway.gateway.admin("GET", `/admin/v1/budgets/${ofLate.id}`);
+      expect(gone.status).toBe(404);
     },
     60_000,
   );

@@ -157,7 +157,8 @@ test("a budget that only running calls fill is worth another try, and says so", 
 });
 
 test("nothing stays reserved for calls that fail, are cancelled or refused, or that repeat another", async () => {
-  await using gateway = await startGateway({ sections: { models } });
+  const plans = "{ enterprise: { custom: true, idempotency: true } }";
+  await using gateway = await startGateway({ sections: { models, plans } });
   const { id } = await keyOf(gateway);
   const budget = await create(gateway, { key_id: id, ...budgetOf(20) });
   const failing = { ...hello, model: "failing-model" };
@@ -178,6 +179,8 @@ test("nothing stays reserved for calls that fail, are cancelled or refused, or t
     expect(answer.status).toBe(200);
     await answer.text();
   }
+  // One of them was a call.
+  expect((await gateway.usage()).filter(({ status }) => status === 200)).toHaveLength(1);
   const inputs = Array.from({ length: 100 }, (_, index) => `text ${index}`);
   const embedded = await gateway.post("/v1/embeddings", {
     model: "embedding-model",

@@ -214,3 +214,31 @@ test("a wrong price that spent a budget is mended by pricing the calls again", a
   expect(await gateway.spent(budget.id)).toBe(wrong / 10);
   await until(async () => (await gateway.call()).status === 200);
 });
+
+test("a repeat is answered from what is stored, though the budget is spent, and costs nothing", async () => {
+  await using gateway = await BudgetGateway.start({
+    sections: { models, plans: "{ enterprise: { custom: true, idempotency: true } }" },
+  });
+  const { id } = await gateway.key();
+  const budget = await gateway.create({ key_id: id, limit_usd: "5", period: "month" });
+  await gateway.everyProcessDecides();
+  const init = { headers: { "idempotency-key": "once" } };
+  const first = await gateway.call(hello, undefined, init);
+  expect(first.status).toBe(200);
+  const cost = await gateway.costOfRows();
+  await gateway.json("PATCH", `/budgets/${budget.id}`, { revision: 1, limit_usd: usdOf(cost) });
+  expect((await gateway.call()).status).toBe(429);
+  const again = await Promise.all(
+    Array.from({ length: 5 }, () => gateway.call(hello, undefined, init)),
+  );
+  expect(again.map(({ status, text }) => [status, text])).toEqual(
+    again.map(() => [200, first.text]),
+  );
+  // A request that was refused is a new one when it comes again.
+  const later = { headers: { "idempotency-key": "refused" } };
+  expect((await gateway.call(hello, undefined, later)).status).toBe(429);
+  await gateway.json("PATCH", `/budgets/${budget.id}`, { revision: 2, limit_usd: "5" });
+  expect((await gateway.call(hello, undefined, later)).status).toBe(200);
+  const after = await gateway.costOfRows();
+  expect(await gateway.spent(budget.id)).toBe(after);
+});
