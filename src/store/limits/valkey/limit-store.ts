@@ -5,13 +5,7 @@ import {
   type LimitState,
 } from "../../../domain/limits/limit-scope.ts";
 import type { SpendNote } from "../../../domain/money/budget.ts";
-import type {
-  CountDecision,
-  LimitDecision,
-  LimitRequest,
-  LimitStore,
-  RefusedByLimit,
-} from "../limit-store.ts";
+import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
 import { type BudgetTally, refusedByBudgets } from "../budget-tally.ts";
 import { auditedRefusal, firstOf, stateOf } from "../decision.ts";
 import type { ValkeyClient } from "./client.ts";
@@ -309,7 +303,7 @@ export class ValkeyLimits implements LimitStore {
   }
 
   /** By budgets without room, or as nobody knows. */
-  #refuseMoney({ money, scopes }: Asked, decided?: Decided): RefusedByLimit {
+  #refuseMoney({ money, scopes }: Asked, decided?: Decided): Outcome {
     if (money === undefined) throw new TypeError("no money was asked for");
     const isFull = decided?.is === "full";
     const full = this.#budgets.full(money, isFull ? decided.full : []);
