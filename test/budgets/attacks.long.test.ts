@@ -299,7 +299,7 @@ describe.each(installations)("with %s, %s and processes: %d", (store, database, 
           return { answer, reader: answer.body?.getReader() };
         }),
       );
-      await Promise.all(streams.map(({ reader }) => reader?.read()));
+      await Promise.all(streams.map(async ({ reader }) => reader?.read()));
       await gateway.json("DELETE", `/keys/${lateId}`);
       await gateway.json("DELETE", `/applications/${late}`);
       await gateway.json("DELETE", `/keys/${id}`);
