@@ -229,3 +229,52 @@ test("a converted file routes calls as LiteLLM does, and its notes name whatever
     { numRuns: runsOf(400) },
   );
 }, 60_000);
+
+const keys = [
+  "model",
+  "api_base",
+  "api_key",
+  "order",
+  "rpm",
+  "timeout",
+  "fallbacks",
+  "model_group_alias",
+  "mode",
+];
+const anyMap = fc.dictionary(
+  fc.constantFrom(...keys, "extra_headers", "max_tokens"),
+  fc.jsonValue(),
+);
+const section = fc.oneof(fc.jsonValue(), anyMap);
+const anyDeployment = fc.record(
+  {
+    model_name: fc.oneof(fc.jsonValue(), fc.string({ unit: "grapheme", minLength: 1 })),
+    litellm_params: fc.oneof(
+      section,
+      fc
+        .tuple(
+          anyMap,
+          fc.constantFrom(...Object.keys(places), "azure/x", "azure_ai/y", "bedrock/a/b", "a//b"),
+        )
+        .map(([rest, model]) => ({ ...rest, model })),
+    ),
+    model_info: section,
+  },
+  { requiredKeys: [] },
+);
+
+test("whatever a file has, its conversion answers", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(fc.jsonValue(), anyDeployment), { maxLength: 4 }),
+      section,
+      section,
+      (list, settings, router) => {
+        const tree = { model_list: list, litellm_settings: settings, router_settings: router };
+        const { file, notes } = convertLiteLlm(tree);
+        parseConfig(writeYaml(file, notes), { name: "x", env: environment });
+      },
+    ),
+    { numRuns: runsOf(1000) },
+  );
+}, 60_000);

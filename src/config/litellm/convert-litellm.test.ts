@@ -85,7 +85,7 @@ describe("providers", () => {
       "https://r.openai.azure.com/",
       undefined,
       "/openai/deployments/gpt",
-      "2024-10-21",
+      "${AZURE_API_VERSION:-2025-02-01-preview}",
     ],
     [
       "azure/gpt",

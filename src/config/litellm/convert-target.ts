@@ -34,6 +34,8 @@ interface Provider {
   readonly base?: string;
   /** The variable of the credential if the file has none. Absent: it needs none. */
   readonly key?: string;
+  /** Models that are its without its name before them, as LiteLLM's own list has them. */
+  readonly names?: string;
   /** An address there is this provider, whatever the file calls it. */
   readonly host?: string;
   readonly settings?: JsonObject;
@@ -42,15 +44,6 @@ interface Provider {
 }
 
 const providers: Readonly<Record<string, Provider>> = rows;
-
-/** Names without a provider, as LiteLLM's own list has them. */
-const bareNames: readonly (readonly [RegExp, string])[] = [
-  [/^claude-/, "anthropic"],
-  [/^gemini-/, "vertex_ai"],
-  [/^command-/, "cohere"],
-  [/^deepseek-/, "deepseek"],
-  [/^(?:us|eu|apac|global)\.|^(?:anthropic|amazon|meta|mistral|cohere|ai21)\./, "bedrock"],
-];
 
 interface Request {
   readonly params: Entry;
@@ -100,7 +93,10 @@ const converters: Readonly<Record<string, (request: Request) => ConvertedTarget 
 function providerOf(model: string): string {
   const [first = "", ...rest] = model.split("/");
   if (rest.length > 0 && !model.startsWith("${")) return first;
-  return bareNames.find(([pattern]) => pattern.test(model))?.[1] ?? "openai";
+  const known = Object.entries(providers).find(([, { names }]) => {
+    return names !== undefined && new RegExp(`^(?:${names})`).test(model);
+  });
+  return known?.[0] ?? "openai";
 }
 
 const routes = /^(?:converse|invoke|converse_like|llama|deepseek_r1|nova|imported|openai)\//;
@@ -157,7 +153,7 @@ function anthropicTarget({ params, provider, model, tell }: Request): ConvertedT
   return { place: "anthropic", upstream: stated(upstream), model, section: {}, api: claude };
 }
 
-const usualAzureVersion = "2024-10-21";
+const usualAzureVersion = "${AZURE_API_VERSION:-2025-02-01-preview}";
 
 function azureTarget({ params, provider, model: written, tell }: Request): ConvertedTarget {
   const { base = provider.base ?? "", query } = addressOf(params);
