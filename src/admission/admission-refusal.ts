@@ -4,6 +4,7 @@ import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../domain/limi
 import type { CallWeights } from "../domain/limits/token-weights.ts";
 import type { LimitDecision } from "../store/limits/limit-store.ts";
 import { budgetRefusal } from "./budget-refusal.ts";
+import { isOfEndUser } from "./end-user-scopes.ts";
 import { accountScopeId, asideOf, type Guarantee } from "./plan-scopes.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation } from "./estimate/estimate.ts";
@@ -19,7 +20,7 @@ export interface RefusedAdmission {
     readonly isCounted?: boolean;
   };
   /** Undefined: the plan refused. */
-  readonly guarantee?: Guarantee;
+  readonly guarantee?: Guarantee | undefined;
   readonly decision: Extract<LimitDecision, { isAdmitted: false }>;
   readonly askedTokens: number;
   /** Those that its tokens count with; undefined: each counts one. */
@@ -132,7 +133,10 @@ function subjectOf({ request, guarantee, decision }: RefusedAdmission, ofPlan: s
   const what = guarantee === undefined ? ofPlan : `provisioned tokens per ${guarantee.seconds} s`;
   const model = request.model === undefined ? "" : `${request.model.alias} in `;
   const isOfAccount = decision.scopeId === accountScopeId(accountId);
-  const whose = isOfAccount ? "all applications of the account" : `application ${application}`;
+  const ofWhom = isOfEndUser(decision.scopeId) ? "this end user of " : "";
+  const whose = isOfAccount
+    ? "all applications of the account"
+    : `${ofWhom}application ${application}`;
   const aside = asideOf(decision.scopeId);
   const listing = aside === undefined ? "" : `${aside} in `;
   return `${listing}${model}${whose} on ${what}`;
@@ -153,7 +157,8 @@ function explain(
   const isOfAccount = scopeId === accountScopeId(refused.request.call.caller.key.accountId);
   const aside = asideOf(scopeId);
   const ofListings = aside === undefined ? "" : ` of requests for ${aside}`;
-  const ofWhom = isOfAccount ? " of all keys of the account" : ofListings;
+  const ofOne = isOfEndUser(scopeId) ? " of this end user (each_end_user)" : ofListings;
+  const ofWhom = isOfAccount ? " of all keys of the account" : ofOne;
   const owed =
     debtOf === 0
       ? ""

@@ -3,6 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { CapacityClass } from "../domain/usage/usage.ts";
 import {
   type CountedRequest,
+  type LimitScope,
   type LimitState,
   type RequestKind,
 } from "../domain/limits/limit-scope.ts";
@@ -49,6 +50,8 @@ export interface AdmissionRequest extends ReservationRequest, MoneyRequest {
   readonly model: Model;
   /** Whether the input was counted; otherwise its tokens are an estimate. */
   readonly isCounted?: boolean;
+  /** The limits of the end user; undefined: it has none. */
+  readonly endUser?: readonly LimitScope[] | undefined;
 }
 
 interface CountServices {
@@ -94,7 +97,15 @@ async function admitGuaranteed(
     return admissionOf(request, reservation, { state, capacityClass: "provisioned", budgeted });
   }
   const now = services.clock.now();
-  const guaranteed = { request, guarantee, decision, askedTokens: reservation.tokens, now };
+  const { endUser = [] } = request;
+  const isOfGuarantee = !endUser.some(({ id }) => !decision.isAdmitted && id === decision.scopeId);
+  const guaranteed = {
+    request,
+    guarantee: isOfGuarantee ? guarantee : undefined,
+    decision,
+    askedTokens: reservation.tokens,
+    now,
+  };
   if (isPoolOnly) throw await refusalOf(guaranteed, services);
   return admitUnderPlan(request, services, guaranteed);
 }
@@ -115,7 +126,8 @@ async function tryGuarantee(
   const { tokens, mostTokens } = reservation;
   const pools = { prices, ownPool: caller.key.provisionedPool, isOfPool };
   const reserveNano = budgets && dearestNano(request, billedOf(request, reservation), pools);
-  const asked = { callId, scopes, tokens, mostTokens, budgets, reserveNano };
+  const all = request.endUser === undefined ? scopes : [...scopes, ...request.endUser];
+  const asked = { callId, scopes: all, tokens, mostTokens, budgets, reserveNano };
   return { budgets, reserveNano, isOfPool, decision: await limits.acquire(asked) };
 }
 
@@ -127,11 +139,13 @@ function admitUnderPlan(
 ): Admission | Promise<Admission> {
   const { call } = request;
   const weights = planWeights(request);
-  const reservation = reservationUnder(call.caller.limits.tokensPerMinute, request, weights);
+  const reservation = reservationUnder(tokenLimitOf(request), request, weights);
   const { tokens, mostTokens } = reservation;
   const { counted } = call;
+  const { endUser } = request;
   const { limits, prices } = services;
-  const scopes = counted?.scopes ?? planScopes(call);
+  const ofPlan = counted?.scopes ?? planScopes(call);
+  const scopes = endUser === undefined ? ofPlan : [...ofPlan, ...endUser];
   const budgets = budgetsOf(request, services);
   const reserveNano = budgets && dearestNano(request, billedOf(request, reservation), { prices });
   const decide = (decision: LimitDecision): Admission | Promise<Admission> => {
@@ -148,20 +162,35 @@ function admitUnderPlan(
     }
     const now = services.clock.now();
     const refused = { request, decision, askedTokens: tokens, weights, now };
-    return refusalOf(soonerOf(refused, guaranteed), services).then((error) => {
-      throw error;
-    });
+    return refuseUnderPlan(soonerOf(refused, guaranteed), request, services);
   };
-  const decision = limits.acquire({
-    callId: call.id,
-    scopes,
-    tokens,
-    mostTokens,
-    counted,
-    budgets,
-    reserveNano,
-  });
+  const asked = { callId: call.id, scopes, tokens, mostTokens, budgets, reserveNano };
+  if (endUser !== undefined && counted !== undefined) {
+    // Its request counts for the end user, too: for all in one step, or for none.
+    const freed = limits.uncount(counted);
+    if (freed instanceof Promise) return freed.then(() => limits.acquire(asked)).then(decide);
+  }
+  const isCounted = endUser === undefined;
+  const decision = limits.acquire(isCounted ? { ...asked, counted } : asked);
   return decision instanceof Promise ? decision.then(decide) : decide(decision);
+}
+
+async function refuseUnderPlan(
+  refused: RefusedAdmission,
+  { call: { counted }, endUser }: AdmissionRequest,
+  services: AdmissionServices,
+): Promise<never> {
+  // It has used its key's request all the same.
+  if (endUser !== undefined && counted !== undefined) await services.limits.count(counted.scopes);
+  throw await refusalOf(refused, services);
+}
+
+/** The smallest limit on the tokens of the plan and of the end user. */
+function tokenLimitOf({ call, endUser = [] }: Pick<AdmissionRequest, "call" | "endUser">): number {
+  return endUser.reduce(
+    (least, { unit, limit }) => (unit === "tokens" ? Math.min(least, limit) : least),
+    call.caller.limits.tokensPerMinute,
+  );
 }
 
 /**
@@ -218,9 +247,8 @@ export function canEverFit(request: AdmissionRequest): boolean {
     reservationUnder(limit, request, weights).tokens <= limit;
   const guarantee = wantedGuarantee(request);
   if (guarantee !== undefined && fits(guarantee.tokens)) return true;
-  const { options, caller } = request.call;
-  const { tokensPerMinute } = caller.limits;
-  return options.capacity !== "provisioned-only" && fits(tokensPerMinute, planWeights(request));
+  const isPoolOnly = request.call.options.capacity === "provisioned-only";
+  return !isPoolOnly && fits(tokenLimitOf(request), planWeights(request));
 }
 
 function wantedGuarantee({ call, model }: AdmissionRequest): Guarantee | undefined {

@@ -70,7 +70,8 @@ export async function runCall<Answer>(
   try {
     checkModels(model, { call, work });
     const { arrivedAt } = meter;
-    const request = { call, model, estimate, output, arrivedAt, size, work };
+    const endUser = services.endUsers.of(call, labels.endUserScope);
+    const request = { call, model, estimate, output, arrivedAt, size, work, endUser };
     const admitting = admit(
       canEverFit(request) ? request : await counted(request, work, { call, meter, services }),
       services,

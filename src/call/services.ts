@@ -1,5 +1,6 @@
 import type { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Call } from "../snapshot/call.ts";
+import type { EndUserScopes } from "../admission/end-user-scopes.ts";
 import type { CapacityGate } from "../admission/capacity/place.ts";
 import type { Calendar } from "../domain/money/calendar.ts";
 import type { TokenEstimator } from "../admission/estimate/estimate.ts";
@@ -40,6 +41,7 @@ export interface CallServices extends MeterServices, LabelServices {
   readonly capacity: CapacityGate;
   /** For calls whose class is known only after admission; the listener checks the others. */
   readonly overload: Pick<OverloadGuard, "refusesAdmitted" | "refusal">;
+  readonly endUsers: Pick<EndUserScopes, "of">;
   readonly onHookFailed: OnHookFailed;
   /** `decision`: where a failed attempt is retried, or why it is not. */
   readonly onRetryDecided: (alias: string, decision: string) => void;

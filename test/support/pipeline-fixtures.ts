@@ -274,6 +274,7 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
     onMalformedEvents: () => undefined,
     onHookFailed: () => undefined,
     onLabelDropped: () => undefined,
+    endUsers: { of: () => undefined },
     ...values,
   };
   const placesAt = (upstream: Upstream): UpstreamPlaces => routing.capacity.at(upstream).places;

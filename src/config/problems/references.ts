@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { type SettingProblem, withSuggestion } from "../../settings/values.ts";
-import { isSameValue } from "../../domain/json-object.ts";
+import { isObject, isSameValue } from "../../domain/json-object.ts";
 import { suggest } from "../../domain/suggest.ts";
 import {
   sitesOf,
@@ -26,6 +26,7 @@ export function referenceProblems(
     ...fallbackProblems(outline),
     ...environmentProblems(outline),
     ...processProblems(outline),
+    ...endUserProblems(outline),
   ];
 }
 
@@ -55,6 +56,9 @@ const outlineSchema = z.object({
     .optional()
     .catch(undefined),
   pools: z.record(z.string(), z.unknown()).catch({}),
+  plans: z.record(z.string(), z.unknown()).catch({}),
+  // Written without quotes, YAML's `off` may be a flag.
+  end_users: z.unknown().optional(),
   processes: z
     .union([z.literal("auto"), z.int()])
     .optional()
@@ -83,6 +87,19 @@ function processProblems({ processes, limits, storage }: Outline): readonly Sett
     `${count} processes need a server that counts for all of them: set limits.store to one, such ` +
     "as a Valkey on this machine (valkey://127.0.0.1:6379), or set processes to 1";
   return [{ path: ["processes"], message }];
+}
+
+function endUserProblems({ end_users, plans }: Outline): readonly SettingProblem[] {
+  if (end_users !== "off") return [];
+  const keys = ["each_end_user", "end_user_header"];
+  return Object.entries(plans).flatMap(([name, plan]) =>
+    keys
+      .filter((key) => isObject(plan) && plan[key] !== undefined)
+      .map((key) => ({
+        path: ["plans", name, key],
+        message: "needs end users, and end_users is off: set it to pseudonym, or remove this",
+      })),
+  );
 }
 
 type TargetOutline = z.output<typeof target>;

@@ -123,6 +123,20 @@ const planSchema = z
         "Header in which requests with keys of the plan name their end user, before what their bodies " +
           "say. Only for keys whose holders set it themselves, or remove it from what they pass on.",
       ),
+    each_end_user: z
+      .strictObject({
+        requests_per_minute: requiredWholeNumber([1, mostPerMinute]).describe(
+          "Maximum requests of each end user of a key in any 60 seconds.",
+        ),
+        tokens_per_minute: requiredWholeNumber([1, mostPerMinute]).describe(
+          "Maximum tokens of each end user of a key in any 60 seconds.",
+        ),
+      })
+      .optional()
+      .describe(
+        "What each end user that callers name may use of a key's limits. Calls that name none are " +
+          "under the key's limits alone. Default: end users have no limits of their own.",
+      ),
     when_limits_unavailable: z
       .enum(undecidedLimits)
       .default("local")
@@ -197,6 +211,10 @@ function buildPlans(
     overrunFactor: plan.overrun_factor,
     whenLimitsUnavailable: plan.when_limits_unavailable,
     endUserHeader: plan.end_user_header,
+    eachEndUser: plan.each_end_user && {
+      requestsPerMinute: plan.each_end_user.requests_per_minute,
+      tokensPerMinute: plan.each_end_user.tokens_per_minute,
+    },
   }));
   return new Map(built.map((plan) => [plan.name, plan]));
 }

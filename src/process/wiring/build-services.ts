@@ -20,6 +20,7 @@ import type { Transport } from "../../upstream-client/transport.ts";
 import type { CountArrival } from "../../edge/dispatch/dispatch-options.ts";
 import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
 import { countRequest } from "../../admission/admit.ts";
+import { EndUserScopes } from "../../admission/end-user-scopes.ts";
 import { TokenEstimator } from "../../admission/estimate/estimate.ts";
 import { CountingTargets } from "../../call/counting-targets.ts";
 import { MemoryGate } from "../../domain/waiting/memory-gate.ts";
@@ -87,6 +88,10 @@ export function buildServices(options: ServiceOptions) {
     limits,
     /** Counts a request before its body is read. */
     count: (kind, request) => countRequest(kind, request, { limits, clock }),
+    endUsers: new EndUserScopes({
+      monotonic: () => clock.monotonic(),
+      onOverflow: () => events.endUsersOverflowed(),
+    }),
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,
     prices,

@@ -157,6 +157,10 @@ export class TelemetryEvents {
     this.#logger.log("info", "call tagged", { ...about, inputTokens, outputTokens, parts });
   }
 
+  endUsersOverflowed(): void {
+    this.#counters.of("sluice_end_users_beyond_total").value += 1;
+  }
+
   labelDropped(label: "end_user" | "tag"): void {
     this.#counters.of("sluice_labels_dropped_total", label).value += 1;
   }

@@ -34,6 +34,9 @@ const table = {
     "Problems of an upstream outside calls, such as an unknown reason for the end of answers.",
     "upstream",
   ],
+  sluice_end_users_beyond_total: [
+    "Calls of end users without limits apart, because their account has 100,000 others at the time.",
+  ],
   sluice_labels_dropped_total: [
     "Names of end users, and values of tags, that were too long or had no printable text; their " +
       "calls went on without.",

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { parseConfig } from "../../src/config/load.ts";
+import { startGateway, type TestGateway } from "../support/gateway.ts";
+
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  const each = (requests: number, tokens: number) =>
+    `each_end_user: { requests_per_minute: ${requests}, tokens_per_minute: ${tokens} }`;
+  gateway = await startGateway({
+    sections: {
+      plans: `
+  few: { requests_per_minute: 50, tokens_per_minute: 1000000, ${each(3, 1_000_000)} }
+  small: { requests_per_minute: 1000, tokens_per_minute: 1000000, ${each(100, 5_000)} }`,
+    },
+  });
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+async function ask(key: string, user: string | undefined, cap = 10): Promise<Response> {
+  const response = await gateway.post(
+    "/v1/chat/completions",
+    {
+      model: "chat-model",
+      messages: [{ role: "user", content: "Hi" }],
+      max_completion_tokens: cap,
+      user,
+    },
+    { headers: { authorization: `Bearer ${key}` } },
+  );
+  return response;
+}
+
+async function statuses(calls: readonly Promise<Response>[]): Promise<Record<number, number>> {
+  const counts: Record<number, number> = {};
+  for (const response of await Promise.all(calls)) {
+    await response.body?.cancel();
+    counts[response.status] = (counts[response.status] ?? 0) + 1;
+  }
+  return counts;
+}
+
+const times = <Made>(count: number, make: (index: number) => Made): Made[] =>
+  Array.from({ length: count }, (_none, index) => make(index));
+
+test("each end user gets its requests and no more, however many come at once", async () => {
+  const { text: key } = await gateway.createKey({ plan: "few" });
+  expect(await statuses(times(10, () => ask(key, "jane")))).toEqual({ 200: 3, 429: 7 });
+  expect(await statuses(times(3, () => ask(key, "john")))).toEqual({ 200: 3 });
+  // Calls of nobody are under the limits of the key alone.
+  expect(await statuses(times(5, () => ask(key, undefined)))).toEqual({ 200: 5 });
+  const refused = await ask(key, "jane");
+  expect(refused.status).toBe(429);
+  expect(refused.headers.get("x-ratelimit-limit-requests")).toBe("3");
+  expect(Number(refused.headers.get("retry-after-ms"))).toBeGreaterThan(0);
+  const { error } = (await refused.json()) as { error: { message: string; type: string } };
+  expect(error.type).toBe("requests");
+  expect(error.message).toContain("this end user of application test-application");
+  expect(error.message).not.toContain("jane");
+});
+
+test("a flood of names is under the limit of the key, and refusals of one leave the others theirs", async () => {
+  const { text: key } = await gateway.createKey({ plan: "few", application: "flood" });
+  const flood = await statuses(times(80, (index) => ask(key, `user-${index}`)));
+  expect(flood).toEqual({ 200: 50, 429: 30 });
+});
+
+test("tokens of an end user are reserved and settled beside those of the key", async () => {
+  const { text: key } = await gateway.createKey({ plan: "small" });
+  const large = await ask(key, "jane", 6_000);
+  expect(large.status).toBe(429);
+  const { error } = (await large.json()) as { error: { message: string } };
+  expect(error.message).toContain("Request too large");
+  expect(error.message).toContain("Limit 5000");
+  // Two at once do not fit; one after the other do, since their answers are short.
+  expect(await statuses(times(2, () => ask(key, "john", 3_000)))).toEqual({ 200: 1, 429: 1 });
+  expect(await statuses([ask(key, "john", 3_000)])).toEqual({ 200: 1 });
+  expect(await statuses([ask(key, "jane", 4_000), ask(key, undefined, 6_000)])).toEqual({ 200: 2 });
+});
+
+test("limits of end users need end users", () => {
+  const text = `
+upstreams: { a: { kind: openai, base_url: "http://127.0.0.1:1" } }
+models: { m: { kind: chat, context_window: 1000, targets: [{ upstream: a, model: x }] } }
+environments: [{ name: test, hosts: ["*"], models: ["*"] }]
+end_users: off
+plans:
+  pilot: { each_end_user: { requests_per_minute: 1, tokens_per_minute: 1 } }
+`;
+  const result = parseConfig(text, { name: "test", env: {} });
+  const problems = result.ok
+    ? []
+    : result.problems.map(({ path, message }) => `${path} ${message}`);
+  expect(problems).toEqual([
+    "plans.pilot.each_end_user needs end users, and end_users is off: set it to pseudonym, or remove this",
+  ]);
+});
