@@ -4,8 +4,7 @@ import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../domain/limi
 import type { CallWeights } from "../domain/limits/token-weights.ts";
 import type { LimitDecision } from "../store/limits/limit-store.ts";
 import { budgetRefusal } from "./budget-refusal.ts";
-import { isOfEndUser } from "./end-user-scopes.ts";
-import { accountScopeId, asideOf, type Guarantee } from "./plan-scopes.ts";
+import { accountScopeId, asideOf, type Guarantee, isOfEndUser } from "./plan-scopes.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation } from "./estimate/estimate.ts";
 import type { Model } from "../domain/model.ts";

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { callOf, plainPlan } from "../../test/support/pipeline-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { EndUserScopes, isOfEndUser } from "./end-user-scopes.ts";
+import { EndUserScopes } from "./end-user-scopes.ts";
+import { isOfEndUser } from "./plan-scopes.ts";
 
 const eachEndUser = { requestsPerMinute: 2, tokensPerMinute: 100 };
 

@@ -1,13 +1,12 @@
 import { AgingMap } from "../domain/limits/aging-map.ts";
-import { type LimitScope, minuteScopes } from "../domain/limits/limit-scope.ts";
+import type { LimitScope } from "../domain/limits/limit-scope.ts";
 import type { Call } from "../snapshot/call.ts";
-import { scopeTerms } from "./plan-scopes.ts";
+import { endUserScopeId, ownScopes } from "./plan-scopes.ts";
 
 /** As long as a window of a limit, and a second. */
 const lifetimeMs = 61_000;
 /** Most end users of one account that have limits apart at a time. */
 export const mostEndUsers = 100_000;
-const prefix = "end-user:";
 
 export interface EndUserScopesOptions {
   /** Default: `mostEndUsers`. */
@@ -38,9 +37,9 @@ export class EndUserScopes {
     const { key } = call.caller;
     const limits = call.snapshot.plans.get(key.plan)?.eachEndUser;
     if (limits === undefined || endUser === undefined) return undefined;
-    const own = `${prefix}${key.limitScope}:${endUser}`;
-    const id = this.#isApart(key.accountId, own) ? own : `${prefix}others:${key.accountId}`;
-    return minuteScopes(id, limits, scopeTerms(call));
+    const own = endUserScopeId(key.limitScope, endUser);
+    const isApart = this.#isApart(key.accountId, own);
+    return ownScopes(isApart ? own : endUserScopeId("others", key.accountId), call, limits);
   }
 
   #isApart(accountId: string, id: string): boolean {
@@ -61,8 +60,4 @@ export class EndUserScopes {
     onOverflow();
     return false;
   }
-}
-
-export function isOfEndUser(scopeId: string): boolean {
-  return scopeId.startsWith(prefix);
 }

@@ -4,6 +4,7 @@ import {
   type RequestKind,
   type ScopeTerms,
 } from "../domain/limits/limit-scope.ts";
+import type { Limits } from "../domain/limits/plan.ts";
 import type { Call } from "../snapshot/call.ts";
 import { uncappedTerms } from "./reserve-tokens.ts";
 import { guaranteedTokens } from "../domain/limits/capacity.ts";
@@ -30,11 +31,14 @@ export function asideScopes(
 }
 
 /**
- * The limits of the plan, or the key's own. While the plan is in audit they count in windows of their
+ * The limits of the plan, or the key's own, or those of an end user. While the plan is in audit they count in windows of their
  * own, so that what ran then is no debt of the time after it.
  */
-function ownScopes(id: string, call: Pick<Call, "caller" | "snapshot">): [LimitScope, LimitScope] {
-  const { limits } = call.caller;
+export function ownScopes(
+  id: string,
+  call: Pick<Call, "caller" | "snapshot">,
+  limits: Limits = call.caller.limits,
+): [LimitScope, LimitScope] {
   const terms = scopeTerms(call);
   if (uncappedTerms(call).mode !== "audit") return minuteScopes(id, limits, terms);
   const audited = { ...terms, isAudited: true, isClosedAlone: false };
@@ -62,9 +66,22 @@ function asideScopeId(kind: Exclude<RequestKind, "call">, limitScope: string): s
 
 const asideNames = { listing: "models", count: "counts" } as const;
 
+/** The scope of an end user of a key. */
+export function endUserScopeId(limitScope: string, endUser: string): string {
+  return `end-user:${limitScope}:${endUser}`;
+}
+
+export function isOfEndUser(scopeId: string): boolean {
+  return withoutAudit(scopeId).startsWith("end-user:");
+}
+
+function withoutAudit(scopeId: string): string {
+  return scopeId.startsWith(auditPrefix) ? scopeId.slice(auditPrefix.length) : scopeId;
+}
+
 /** What the requests of a scope ask for; undefined for calls. */
 export function asideOf(scopeId: string): string | undefined {
-  const id = scopeId.startsWith(auditPrefix) ? scopeId.slice(auditPrefix.length) : scopeId;
+  const id = withoutAudit(scopeId);
   if (id.startsWith(asideScopeId("listing", ""))) return "lists and usage";
   return id.startsWith(asideScopeId("count", "")) ? "counts of tokens" : undefined;
 }
