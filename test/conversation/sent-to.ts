@@ -5,7 +5,7 @@ import { Secret } from "../../src/domain/keys/secret.ts";
 import type { AdapterServices, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
 import { createAnthropicAdapter } from "../../src/upstreams/anthropic/adapter.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
-import { buildSettings, fields } from "../../src/upstreams/openai/config.ts";
+import { buildSettings, fields, targetKey } from "../../src/upstreams/openai/config.ts";
 import { encodeChecked, modelWith } from "../bedrock/checked-encode.ts";
 import { identifiers } from "../support/bedrock-identifiers.ts";
 
@@ -35,7 +35,7 @@ export function sentToResponses(conversation: Conversation): SentRequest {
   const written = { base_url: "http://localhost/v1" };
   const settings = {
     ...buildSettings(z.object(fields).parse(written)),
-    responses: new Map([[conversation.model, new Set(["claude-sonnet-4-5"])]]),
+    responses: new Set([targetKey(conversation.model, "claude-sonnet-4-5")]),
   };
   return sentTo(createOpenAiAdapter(settings, services), conversation);
 }

@@ -12,10 +12,10 @@ import type { Conversation } from "../../domain/chat/conversation.ts";
 import { writeResponsesRequest } from "../../wires/responses/write-request.ts";
 import { createResponsesCodec, ownFields } from "../shared/openai/responses-codec.ts";
 import { serverProbes } from "./probes.ts";
-import type { OpenAiSettings, ResponsesTargets } from "./config.ts";
+import { type OpenAiSettings, targetKey } from "./config.ts";
 
 /** With what the targets of the upstream say. */
-export type TargetedSettings = OpenAiSettings & { readonly responses?: ResponsesTargets };
+export type TargetedSettings = OpenAiSettings & { readonly responses?: ReadonlySet<string> };
 
 /** Any server that speaks OpenAI's wire format: vLLM, Ollama, llama.cpp, Azure, OpenAI itself. */
 export function createOpenAiAdapter(
@@ -50,7 +50,7 @@ export function createOpenAiAdapter(
     { newToolCallId, onUnknownFinish },
   );
   const isByResponses = (alias: string, model: string): boolean =>
-    settings.responses?.get(alias)?.has(model) === true;
+    settings.responses?.has(targetKey(alias, model)) === true;
   const codecFor = (request: Conversation, model: string): typeof chat =>
     isByResponses(request.model, model) ? responses : chat;
   return {

@@ -15,21 +15,12 @@ import type { FieldsOf, FileTarget } from "../kind.ts";
 import { type Profile, profileNames, profiles, usual } from "./profiles.ts";
 
 /** Sluice sets these itself, or they belong to one connection and are never forwarded. */
-const reservedHeaders: ReadonlySet<string> = new Set([
-  "accept-encoding",
-  "connection",
-  "content-encoding",
-  "content-length",
-  "content-type",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
+const reservedHeaders: ReadonlySet<string> = new Set(
+  (
+    "accept-encoding connection content-encoding content-length content-type expect host keep-alive " +
+    "proxy-authorization te trailer transfer-encoding upgrade"
+  ).split(" "),
+);
 
 const headersSchema = z
   .record(
@@ -269,16 +260,15 @@ export const targetSections = {
   embedding: z.strictObject({}).optional(),
 };
 
-/** The targets that are called by Responses: models by alias. */
-export type ResponsesTargets = ReadonlyMap<string, ReadonlySet<string>>;
-
+/** The targets that are called by Responses, as `targetKey` names them. */
 export function responsesTargets(
   targets: readonly FileTarget<typeof targetSections>[],
-): ResponsesTargets {
-  const models = new Map<string, Set<string>>();
-  for (const { alias, model, kind, section } of targets) {
-    if (kind !== "chat" || section?.api !== "responses") continue;
-    models.set(alias, (models.get(alias) ?? new Set()).add(model));
-  }
-  return models;
+): ReadonlySet<string> {
+  return new Set(
+    targets.flatMap(({ alias, model, kind, section }) =>
+      kind === "chat" && section?.api === "responses" ? [targetKey(alias, model)] : [],
+    ),
+  );
 }
+
+export const targetKey = (alias: string, model: string): string => `${alias} ${model}`;

@@ -5,9 +5,8 @@ import type { Capabilities } from "../config/capabilities.ts";
 import {
   effortOrBudget,
   noThinking,
-  planAdaptive,
-  planBudget,
   planConfigured,
+  planThinking,
   type ThinkingCircumstances,
   type ThinkingPlan,
   type ThinkingWish,
@@ -35,20 +34,13 @@ export function planReasoning(
     mayThink: !isForced && turns.at(-1)?.role === "user",
   };
   if (configured !== undefined) return planConfigured(configured, capabilities, circumstances);
-  switch (capabilities.reasoning) {
-    case "none":
-      return noThinking;
-    case "thinking-budget":
-      return planBudget(wish, circumstances);
-    case "adaptive":
-      return planAdaptive(wish, capabilities, circumstances);
-    case "effort-field": {
-      // Such a model always reasons; its lowest effort is the closest to none.
-      const effort = wish.isOff ? "none" : effortOrBudget(wish);
-      if (effort === undefined) return noThinking;
-      return planField(effortIn(facts.efforts.field, effort) ?? effort);
-    }
+  if (capabilities.reasoning !== "effort-field") {
+    return planThinking(wish, capabilities, circumstances);
   }
+  // Such a model always reasons; its lowest effort is the closest to none.
+  const effort = wish.isOff ? "none" : effortOrBudget(wish);
+  if (effort === undefined) return noThinking;
+  return planField(effortIn(facts.efforts.field, effort) ?? effort);
 }
 
 function planField(effort: string): ReasoningPlan {

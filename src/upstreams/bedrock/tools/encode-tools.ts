@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../domain/json-fields.ts";
 import { isBlank } from "../../shared/adjustments.ts";
 import { providerSchema } from "../../shared/answer-format/provider-schema.ts";
-import type { ToolPlan } from "../../shared/tools/plan-tools.ts";
+import { claudeChoice, type ToolPlan } from "../../shared/tools/plan-tools.ts";
 import type { ToolNames } from "../../shared/tools/tool-names.ts";
 import type { Choice, Offer } from "../../shared/tools/tool-offers.ts";
 import { cachePointFor } from "../encode/cache-points.ts";
@@ -16,18 +16,16 @@ interface EncodedTools {
 }
 
 /** The tools of a request. */
-export function encodeTools(
-  { list, choice, isSingle }: ToolPlan,
-  model: BedrockModel,
-  names: ToolNames,
-): EncodedTools {
+export function encodeTools(plan: ToolPlan, model: BedrockModel, names: ToolNames): EncodedTools {
+  const { list, choice, isSingle } = plan;
   if (list.length === 0) return { config: undefined, fields: {} };
   return {
     config: {
       tools: list.flatMap((offer) => entriesOf(offer, model, names)),
       ...(!isSingle && choiceOf(choice, names)),
     },
-    fields: isSingle ? { tool_choice: singleChoiceOf(choice, names) } : {},
+    // The provider refuses it together with a choice in its own form.
+    fields: isSingle ? { tool_choice: claudeChoice(plan, names) } : {},
   };
 }
 
@@ -63,14 +61,4 @@ function choiceOf(choice: Choice, names: ToolNames): { toolChoice?: WireToolChoi
     case "none":
       return {};
   }
-}
-
-/**
- * The model's own format of a tool choice, the only one that can request single calls. The provider
- * refuses it together with its own format, so the whole choice is written here.
- */
-function singleChoiceOf(choice: Choice, names: ToolNames): JsonObject {
-  return choice.type === "named"
-    ? { type: "tool", name: names.sentNameOf(choice.name), disable_parallel_tool_use: true }
-    : { type: choice.type, disable_parallel_tool_use: true };
 }

@@ -73,11 +73,21 @@ export function planConfigured(
   return { fields: { thinking }, isThinking: true };
 }
 
+/** The caller's wish for a model that thinks so. */
+export function planThinking(
+  wish: ThinkingWish,
+  facts: ThinkingFacts & { readonly reasoning: string },
+  circumstances: ThinkingCircumstances,
+): ThinkingPlan {
+  if (facts.reasoning === "thinking-budget") return planBudget(wish, circumstances);
+  return facts.reasoning === "adaptive" ? planAdaptive(wish, facts, circumstances) : noThinking;
+}
+
 /**
  * For models that take no budget. Unlike a budget, this also works after a tool result without the
  * thoughts before the call.
  */
-export function planAdaptive(
+function planAdaptive(
   wish: ThinkingWish,
   facts: ThinkingFacts,
   { mayThink }: ThinkingCircumstances,
@@ -92,7 +102,7 @@ export function planAdaptive(
 }
 
 /** For models that take only a budget. */
-export function planBudget(wish: ThinkingWish, circumstances: ThinkingCircumstances): ThinkingPlan {
+function planBudget(wish: ThinkingWish, circumstances: ThinkingCircumstances): ThinkingPlan {
   if (!wish.isOn) return noThinking;
   const { maxTokens } = circumstances;
   const { budget, effort = "medium" } = wish;

@@ -16,19 +16,16 @@ import {
 } from "../answer-format/plan-answer-format.ts";
 import { providerSchema } from "../answer-format/provider-schema.ts";
 import {
-  noThinking,
-  planAdaptive,
-  planBudget,
+  planThinking,
   reportThinking,
-  type ThinkingCircumstances,
   type ThinkingFacts,
   type ThinkingPlan,
   thinkingWish,
 } from "../claude/thinking.ts";
 import { encodeInference, type InferenceModel, maxTokensOf, stopsOf } from "../inference.ts";
-import { planTools, type ToolPlan, type ToolRules } from "../tools/plan-tools.ts";
+import { claudeChoice, planTools, type ToolPlan, type ToolRules } from "../tools/plan-tools.ts";
 import { ToolNames } from "../tools/tool-names.ts";
-import { type Choice, type Offer, usesFunctions } from "../tools/tool-offers.ts";
+import { type Offer, usesFunctions } from "../tools/tool-offers.ts";
 import { encodeTurns, type TurnRules } from "../turns/turn-encoder.ts";
 import { lacksThoughts, withoutThoughts } from "../turns/turns.ts";
 
@@ -168,7 +165,7 @@ function encodeParts(
     adjustments,
   });
   const maxTokens = maxTokensOf(request, model, adjustments);
-  const thinking = planThinking(request, capabilities, {
+  const thinking = planThinking(thinkingWish(request), capabilities, {
     maxTokens,
     mayThink: !plan.isForced && turns.at(-1)?.role === "user",
     lacksThoughts: lacksThoughts(turns, writer),
@@ -205,34 +202,8 @@ function toolOf(
 
 function choiceOf(plan: ToolPlan, names: ToolNames): JsonObject | undefined {
   // Nothing may be called but what the list has.
-  const choice: Choice = plan.list.length === 0 ? { type: "none" } : plan.choice;
-  const single = plan.isSingle ? { disable_parallel_tool_use: true } : {};
-  switch (choice.type) {
-    case "named":
-      return { type: "tool", name: names.sentNameOf(choice.name), ...single };
-    case "any":
-      return { type: "any", ...single };
-    case "none":
-      return { type: "none" };
-    case "auto":
-      return plan.isSingle ? { type: "auto", ...single } : undefined;
-  }
-}
-
-function planThinking(
-  request: Conversation,
-  facts: MessagesCapabilities,
-  circumstances: ThinkingCircumstances,
-): ThinkingPlan {
-  const wish = thinkingWish(request);
-  switch (facts.reasoning) {
-    case "thinking-budget":
-      return planBudget(wish, circumstances);
-    case "adaptive":
-      return planAdaptive(wish, facts, circumstances);
-    default:
-      return noThinking;
-  }
+  if (plan.list.length === 0) return { type: "none" };
+  return plan.choice.type === "auto" && !plan.isSingle ? undefined : claudeChoice(plan, names);
 }
 
 function schemaOf(format: FormatPlan): JsonObject | undefined {

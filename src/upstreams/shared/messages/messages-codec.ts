@@ -1,17 +1,13 @@
-import type { AdjustedFields } from "../../../domain/chat/answer.ts";
 import type { Conversation } from "../../../domain/chat/conversation.ts";
 import type { ChatCodec, UpstreamRequest } from "../../adapter.ts";
 import type { AnswerContext } from "../answers/answer-context.ts";
 import type { OnUnknownFinish } from "../finish-words.ts";
 import { type AnswerWire, createSseCodec } from "../sse-codec.ts";
+import type { EncodedMessages } from "./encode-messages.ts";
 import { MessagesAnswer, messagesUsage } from "./messages-answer.ts";
 
 /** A request of the Messages API, and what its answer is read with. */
-interface MessagesRequest {
-  readonly request: UpstreamRequest;
-  readonly context: AnswerContext;
-  readonly adjusted: AdjustedFields;
-}
+type MessagesRequest = Omit<EncodedMessages, "body"> & { readonly request: UpstreamRequest };
 
 /** The Messages API for whole and streamed answers. `ask` writes a request to the model's id. */
 export function createMessagesCodec(

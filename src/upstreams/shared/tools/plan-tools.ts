@@ -1,4 +1,5 @@
 import { type Conversation, fieldOf } from "../../../domain/chat/conversation.ts";
+import type { JsonObject } from "../../../domain/json-fields.ts";
 import type { Adjustments } from "../adjustments.ts";
 import type { FormatPlan } from "../answer-format/plan-answer-format.ts";
 import type { ToolNames } from "./tool-names.ts";
@@ -61,6 +62,15 @@ export function planTools(
     textTools: new Set(
       list.filter(({ kind }) => kind === "custom").map(({ name }) => names.sentNameOf(name)),
     ),
+  };
+}
+
+/** A choice in the form of Claude's own requests, the only one that can ask for single calls. */
+export function claudeChoice({ choice, isSingle }: ToolPlan, names: ToolNames): JsonObject {
+  return {
+    type: choice.type === "named" ? "tool" : choice.type,
+    ...(choice.type === "named" && { name: names.sentNameOf(choice.name) }),
+    ...(isSingle && choice.type !== "none" && { disable_parallel_tool_use: true }),
   };
 }
 
