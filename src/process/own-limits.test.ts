@@ -239,3 +239,27 @@ test("processes together never exceed a limit, whenever and however often one re
     { numRuns: 300 },
   );
 });
+
+test("limits in audit refuse in neither process, and both tell of what is used of the whole", () => {
+  const clock = new ManualClock();
+  const tried = minuteScopes("audit:key:a", limits, { owner: "account", isAudited: true });
+  const told = (one: OwnLimits, tokens: number) => {
+    const callId = `call ${(calls += 1)}`;
+    const decision = one.acquire({ callId, scopes: tried, tokens });
+    if (!decision.isAdmitted) throw new Error("it was refused");
+    const { wouldRefuse } = decision;
+    return wouldRefuse && [wouldRefuse.state.limitTokens, wouldRefuse.used];
+  };
+  const before = limitsAt(clock);
+  expect(told(before, 700)).toBeUndefined();
+  expect(told(before, 700)).toEqual([1_000, 700]);
+  const { after } = handOver(before, clock);
+  expect(told(after, 1)).toEqual([1_000, 1_400]);
+  // The one that has given its limits away begins anew, as it does with its part of others.
+  expect(told(before, 1_000)).toBeUndefined();
+  before.end();
+  after.giversEnded();
+  expect(told(after, 1)).toEqual([1_000, 2_401]);
+  clock.advance(61_000);
+  expect(told(after, 1_000)).toBeUndefined();
+});

@@ -129,8 +129,12 @@ test("limits of the account still refuse", async () => {
 });
 
 test("a key that was far over its limit is not locked when the plan enforces it", async () => {
+  await expectNotLocked({});
+});
+
+async function expectNotLocked(sections: Readonly<Record<string, string>>): Promise<void> {
   const limits = "requests_per_minute: 100, tokens_per_minute: 500";
-  await using gateway = await start(`mode: audit, ${limits}`);
+  await using gateway = await start(`mode: audit, ${limits}`, { sections });
   const long = { messages: [{ role: "user", content: "count: 3000" }], max_tokens: 3_000 };
   for (let call = 0; call < 5; call += 1) expect((await ask(gateway, long)).status).toBe(200);
   const enforced = { plans: `{ standard: { ${limits} } }` };
@@ -144,7 +148,7 @@ test("a key that was far over its limit is not locked when the plan enforces it"
   expect((await ask(gateway, { max_tokens: 490 })).status).toBe(200);
   await gateway.reconfigure(enforced);
   expect((await ask(gateway, { max_tokens: 490 })).status).toBe(429);
-});
+}
 
 describe("with provisioned throughput", () => {
   test("only calls beyond the guarantee are told", async () => {
@@ -204,6 +208,10 @@ describeWithValkey(() => {
     for (const refusal of data) {
       expect(refusal).toMatchObject({ is_audited: true, rule: "requests_per_minute" });
     }
+  });
+
+  test("nor is a key locked whose limits are in a server", async () => {
+    await expectNotLocked({ limits: `{ store: "${valkey.server.url}", timeout: 5s }` });
   });
 
   test("a plan that would be closed without the server serves while it is in audit", async () => {

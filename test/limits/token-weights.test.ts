@@ -100,6 +100,38 @@ test("a call is refused by what its tokens may count, in numbers of the plan", a
   await small.text();
 });
 
+test("parallel calls never use more than the weighted limit, streamed or not", async () => {
+  const limit = 3_000;
+  const weights = { cached: 0.1, write: 1.25, output: 5 };
+  const limits = `requests_per_minute: 1000, tokens_per_minute: ${limit}`;
+  await using gateway = await startWith(
+    `${limits}, token_weights: { cached_input: 0.1, cache_write: 1.25, output: 5 }`,
+  );
+  const statuses = await Promise.all(
+    Array.from({ length: 60 }, async (_, index) => {
+      const response = await gateway.post("/v1/chat/completions", {
+        model: index % 3 === 0 ? "claude" : "llama",
+        max_tokens: 40 + index,
+        stream: index % 2 === 0,
+        messages: [{ role: "user", content: "count: 500" }],
+      });
+      await response.text();
+      return response.status;
+    }),
+  );
+  expect(statuses).toContain(200);
+  expect(statuses).toContain(429);
+  const rows = await gateway.usage();
+  const used = rows.reduce((sum, row) => {
+    const { inputTokens, cachedInputTokens, cacheWriteTokens = 0, outputTokens } = row;
+    const fresh = inputTokens - cachedInputTokens - cacheWriteTokens;
+    const input = fresh + cachedInputTokens * weights.cached + cacheWriteTokens * weights.write;
+    return sum + input + outputTokens * weights.output;
+  }, 0);
+  expect(used).toBeGreaterThan(limit / 4);
+  expect(used).toBeLessThanOrEqual(limit);
+});
+
 test("output counts by the model of the provider", async () => {
   const limits = "requests_per_minute: 100, tokens_per_minute: 1000";
   await using gateway = await startWith(`${limits}, token_weights: bedrock`);
