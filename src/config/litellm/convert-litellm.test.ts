@@ -75,7 +75,7 @@ describe("providers", () => {
     const { at } = convert([
       ["a", { model: "openai/x/y", api_base: "https://openrouter.ai/api/v1", api_key: "k" }],
     ]);
-    expect(at("upstreams openai profile")).toBe("openrouter");
+    expect(at("upstreams openrouter profile")).toBe("openrouter");
     expect(at("models a targets 0 model")).toBe("x/y");
   });
 
@@ -193,7 +193,7 @@ describe("providers", () => {
     const { at, notes } = convert([["a", { model: "openai/x", litellm_credential_name: "one" }]], {
       credential_list,
     });
-    expect(at("upstreams openai")).toMatchObject({
+    expect(at("upstreams one-example")).toMatchObject({
       base_url: "https://one.example/v1",
       api_key: "${ONE}",
     });
@@ -277,12 +277,10 @@ describe("sizes, limits and times", () => {
       "litellm_params.temperature is not carried over; Sluice adds no defaults",
     );
     expect(notes).toContain("rpm and tpm of a deployment are shares of calls here, not limits;");
+    expect(notes).toContain("Not carried over; events leave by metrics");
+    expect(notes).toContain("Not carried over; `storage.url`");
     expect(notes).toContain(
-      "litellm_settings.success_callback is not carried over; events leave by metrics",
-    );
-    expect(notes).toContain("general_settings.database_url is not carried over; `storage.url`");
-    expect(notes).toContain(
-      "litellm_settings.odd is not carried over; Sluice has nothing of this name.",
+      "Not carried over; Sluice has nothing of this name: litellm_settings.odd.",
     );
     expect(notes).not.toMatch(/set_verbose|telemetry|\.callbacks/);
   });
@@ -333,7 +331,7 @@ describe("names", () => {
       ["a", { model: "os.environ/MODEL", ...local, api_key: "${KEY}" }],
     ]);
     expect(at("models a targets 0 model")).toBe("${MODEL}");
-    expect(at("upstreams openai api_key")).toBe("${KEY}");
+    expect(at("upstreams 10-0-0-1 api_key")).toBe("${KEY}");
     expect(notes).toContain(
       "The model is in a variable, which must have its name without a provider's prefix: a.",
     );

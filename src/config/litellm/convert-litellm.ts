@@ -170,7 +170,7 @@ class Conversion {
       .toLowerCase()
       .replaceAll(/[^a-z0-9]+/g, "-")
       .replaceAll(/^-|-$/g, "");
-    const name = firstFree(base, new Set(this.#upstreams.keys()));
+    const name = firstFree(base || "server", new Set(this.#upstreams.keys()));
     this.#upstreams.set(name, upstream);
     if ([upstream["api_key"], upstream["secret_access_key"]].some(isPlain)) {
       this.#notes.add("A secret is in the file; better put it in a variable", `upstreams.${name}`);
@@ -295,8 +295,14 @@ class Conversion {
     }));
   }
 
+  /** Of a deployment with its alias, else of the file. */
   #noteUnread(entry: Entry, section = "", alias?: string): void {
-    for (const key of entry.unread()) this.#notes.add(adviceOn(section + key), alias);
+    for (const key of entry.unread()) {
+      const name = section + key;
+      const advice = adviceOn(name);
+      if (alias === undefined) this.#notes.add(`Not carried over; ${advice}`, name);
+      else this.#notes.add(`${name} is not carried over; ${advice}`, alias);
+    }
   }
 }
 

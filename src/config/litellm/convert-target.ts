@@ -213,8 +213,11 @@ function serverTarget({ params, name, provider, model: written, tell }: Request)
   if (name === "gemini" && base !== undefined && !base.endsWith("/openai")) {
     tell("The api_base of gemini is Google's own API; write its OpenAI-compatible one as base_url");
   }
-  const host = base === undefined ? undefined : URL.parse(base)?.hostname;
-  const known = Object.values(providers).find((each) => host !== undefined && each.host === host);
+  const host = base === undefined ? undefined : (URL.parse(base)?.hostname ?? base);
+  const knownAs = Object.keys(providers).find(
+    (each) => host !== undefined && providers[each]?.host === host,
+  );
+  const known = knownAs === undefined ? undefined : providers[knownAs];
   const profile = provider.profile ?? known?.profile;
   const isResponses = written.startsWith("responses/");
   const address = base ?? provider.base;
@@ -231,7 +234,9 @@ function serverTarget({ params, name, provider, model: written, tell }: Request)
   };
   const section = isResponses ? { api: "responses" } : {};
   const model = written.replace(/^responses\//, "");
-  return { place: name, upstream: stated(upstream), model, section, api: openAi };
+  // OpenAI's name says nothing of another server.
+  const place = knownAs ?? (name === "openai" ? host : undefined) ?? name;
+  return { place, upstream: stated(upstream), model, section, api: openAi };
 }
 
 interface Address {

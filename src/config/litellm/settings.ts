@@ -8,8 +8,8 @@ const patterns = Object.entries(advice).flatMap(([name, what]) => {
   return parts.length === 1 ? [] : [[new RegExp(`^${parts.join(".*")}$`), what] as const];
 });
 
-/** What becomes of a setting that is not converted, and what to do instead. */
+/** What to do instead of a setting that is not converted. */
 export function adviceOn(setting: string): string {
   const [, what] = patterns.find(([pattern]) => pattern.test(setting)) ?? [];
-  return `${setting} is not carried over; ${known[setting] ?? what ?? "Sluice has nothing of this name"}`;
+  return known[setting] ?? what ?? "Sluice has nothing of this name";
 }
