@@ -135,13 +135,14 @@ export class BudgetTally {
   full(budgets: readonly BudgetScope[], requestNano: number): readonly FullBudget[] | undefined {
     if (requestNano === 0) return undefined;
     if (!this.#note.isComplete) return [];
-    const full = budgets.flatMap((scope) => {
+    let full: FullBudget[] | undefined;
+    for (const scope of budgets) {
       const { spentNano: own, reservedNano } = this.tallyOf(scope);
       const spentNano = own + this.#othersNano(keyOf(scope));
-      const isFull = spentNano + reservedNano + requestNano > scope.budget.limitNano;
-      return isFull ? [{ scope, spentNano, reservedNano, requestNano }] : [];
-    });
-    return full.length === 0 ? undefined : full;
+      if (spentNano + reservedNano + requestNano <= scope.budget.limitNano) continue;
+      (full ??= []).push({ scope, spentNano, reservedNano, requestNano });
+    }
+    return full;
   }
 
   reserve(callId: string, budgets: readonly BudgetScope[], nano: number): void {
