@@ -45,7 +45,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "import",
-    summary: "convert the configuration of another gateway: import litellm FILE",
+    summary: "convert the configuration of LiteLLM or TensorZero: import litellm FILE",
     load: async () => (await import("./import.ts")).importCommand,
   },
   {

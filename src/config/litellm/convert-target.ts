@@ -281,7 +281,7 @@ function headersOf(params: Entry): JsonObject {
 }
 
 /** Without what says nothing. */
-function stated(fields: JsonObject): JsonObject {
+export function stated(fields: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(fields).filter(
       ([, value]) => value !== undefined && !(isObject(value) && Object.keys(value).length === 0),

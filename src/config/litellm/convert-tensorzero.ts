@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../domain/json-object.ts";
 import { type Converted, convertLiteLlm } from "./convert-litellm.ts";
+import { stated } from "./convert-target.ts";
 import { Entry } from "./entry.ts";
 import { Notes } from "./notes.ts";
 
@@ -93,8 +94,4 @@ function timesOf(entry: Entry): JsonObject {
   const whole = times.map("non_streaming").number("total_ms");
   const first = times.map("streaming").number("ttft_ms");
   return stated({ timeout: whole && whole / 1000, stream_timeout: first && first / 1000 });
-}
-
-function stated(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

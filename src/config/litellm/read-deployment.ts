@@ -167,7 +167,7 @@ function readTimeouts({ params, settings, router, tell }: DeploymentEntry): Json
   const silent = first && durationOf(first, 3600);
   return {
     ...(silent && { first_byte: silent, idle: silent }),
-    ...(whole && { total: durationOf(whole, 86_400) }),
+    ...(whole && { total: durationOf(Math.max(whole, first ?? 0), 86_400) }),
   };
 }
 
