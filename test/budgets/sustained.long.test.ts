@@ -4,7 +4,11 @@ import { Random } from "../../simulator/answer/random.ts";
 import { startSimulator } from "../../simulator/simulator.ts";
 import { budgetSchema } from "../../src/control/contract.ts";
 import { type FaultProcess, startFaultProcess } from "../support/fault-process.ts";
-import { postgresPrograms, startPostgres } from "../support/postgres-server.ts";
+import {
+  postgresPrograms,
+  type PostgresServer,
+  startPostgres,
+} from "../support/postgres-server.ts";
 import { sizeOf, testWhere } from "../support/requirement.ts";
 import { processesOf, runSluice } from "../support/sluice-process.ts";
 import { setLimit, storedBudgets } from "../support/stored-budgets.ts";
@@ -32,7 +36,7 @@ testWhere(
   postgresPrograms !== undefined && valkeyProgram !== null,
   "PostgreSQL, and Valkey or Redis, are not both installed",
 )(
-  `${seconds} s of kills, restarts and lost limits leave each of three accounts within its budget`,
+  `${seconds} s of kills, restarts, crashes of the database and lost limits leave each of three accounts within its budget`,
   async () => {
     await using postgres = await startPostgres();
     await using valkey = await startValkey();
@@ -65,7 +69,7 @@ testWhere(
     const random = new Random(seed);
     let told = 0;
     for (let trouble = 0; load.elapsedMs < seconds * 1_000; trouble += 1) {
-      await troubles[trouble % troubles.length]?.({ gateway, valkey, random });
+      await troubles[trouble % troubles.length]?.({ gateway, postgres, valkey, random });
       await Bun.sleep(random.integer(500, 3_000));
       const raised = budgets.find(({ account }) => account === "raised");
       const limit_usd = (0.05 * (trouble + 2)).toFixed(2);
@@ -100,6 +104,7 @@ const explained = /The budgets that your API key is under cannot be checked at t
 
 interface Installation {
   readonly gateway: FaultProcess;
+  readonly postgres: PostgresServer;
   readonly valkey: ValkeyServer;
   readonly random: Random;
 }
@@ -129,7 +134,14 @@ async function flush({ valkey }: Installation): Promise<void> {
   await valkey.command("FLUSHALL");
 }
 
-const troubles = [killOne, loseLimits, killOne, restart, flush];
+/** It comes back with all that was committed. */
+async function crashDatabase({ postgres, random }: Installation): Promise<void> {
+  await postgres.kill();
+  await Bun.sleep(random.integer(0, 2_000));
+  await postgres.start();
+}
+
+const troubles = [killOne, loseLimits, crashDatabase, killOne, restart, flush];
 
 /** Calls of all accounts at a steady pace. */
 class Load {
