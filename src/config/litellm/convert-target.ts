@@ -43,7 +43,7 @@ interface Provider {
   readonly unserved?: string;
 }
 
-const providers: Readonly<Record<string, Provider>> = rows;
+const providers: ReadonlyMap<string, Provider> = new Map(Object.entries(rows));
 
 interface Request {
   readonly params: Entry;
@@ -61,7 +61,7 @@ export function convertTarget(params: Entry, tell: Request["tell"]): ConvertedTa
   if (written === "") return "it names no model";
   if (written.includes("*")) return "a wildcard; name each model that callers use";
   const name = params.text("custom_llm_provider") ?? providerOf(written);
-  const provider = providers[name];
+  const provider = providers.get(name);
   if (provider?.unserved !== undefined) return provider.unserved;
   const isPrefixed = written.startsWith(`${name}/`);
   const model = isPrefixed ? written.slice(name.length + 1) : written;
@@ -77,23 +77,26 @@ export function convertTarget(params: Entry, tell: Request["tell"]): ConvertedTa
     tell(`The provider ${name} is not known and taken for a server of OpenAI's API`);
     return serverTarget({ params, name, provider: {}, model, tell });
   }
-  const convert = converters[name] ?? serverTarget;
+  const convert = converters.get(name) ?? serverTarget;
   return convert({ params, name, provider, model, tell });
 }
 
-const converters: Readonly<Record<string, (request: Request) => ConvertedTarget | string>> = {
-  bedrock: bedrockTarget,
-  bedrock_converse: bedrockTarget,
-  azure: azureTarget,
-  azure_ai: azureAiTarget,
-  anthropic: anthropicTarget,
-};
+type Convert = (request: Request) => ConvertedTarget | string;
+
+/** Converters for providers with an API or addresses of their own. */
+const converters: ReadonlyMap<string, Convert> = new Map<string, Convert>([
+  ["bedrock", bedrockTarget],
+  ["bedrock_converse", bedrockTarget],
+  ["azure", azureTarget],
+  ["azure_ai", azureAiTarget],
+  ["anthropic", anthropicTarget],
+]);
 
 /** LiteLLM assumes OpenAI for a model without a provider that it does not know. */
 function providerOf(model: string): string {
   const [first = "", ...rest] = model.split("/");
   if (rest.length > 0 && !model.startsWith("${")) return first;
-  const known = Object.entries(providers).find(([, { names }]) => {
+  const known = [...providers].find(([, { names }]) => {
     return names !== undefined && new RegExp(`^(?:${names})`).test(model);
   });
   return known?.[0] ?? "openai";
@@ -214,10 +217,8 @@ function serverTarget({ params, name, provider, model: written, tell }: Request)
     tell("The api_base of gemini is Google's own API; write its OpenAI-compatible one as base_url");
   }
   const host = base === undefined ? undefined : (URL.parse(base)?.hostname ?? base);
-  const knownAs = Object.keys(providers).find(
-    (each) => host !== undefined && providers[each]?.host === host,
-  );
-  const known = knownAs === undefined ? undefined : providers[knownAs];
+  const [knownAs, known] =
+    [...providers].find(([, each]) => host !== undefined && each.host === host) ?? [];
   const profile = provider.profile ?? known?.profile;
   const isResponses = written.startsWith("responses/");
   const address = base ?? provider.base;

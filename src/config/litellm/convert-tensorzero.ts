@@ -5,18 +5,20 @@ import { Entry } from "./entry.ts";
 import { Notes } from "./notes.ts";
 
 /** LiteLLM's names of the providers that TensorZero calls otherwise. */
-const providers: Readonly<Record<string, string>> = {
-  aws_bedrock: "bedrock",
-  aws_sagemaker: "sagemaker",
-  fireworks: "fireworks_ai",
-  gcp_vertex_anthropic: "vertex_ai",
-  gcp_vertex_gemini: "vertex_ai",
-  google_ai_studio_gemini: "gemini",
-  sglang: "hosted_vllm",
-  tgi: "hosted_vllm",
-  together: "together_ai",
-  vllm: "hosted_vllm",
-};
+const providers: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    aws_bedrock: "bedrock",
+    aws_sagemaker: "sagemaker",
+    fireworks: "fireworks_ai",
+    gcp_vertex_anthropic: "vertex_ai",
+    gcp_vertex_gemini: "vertex_ai",
+    google_ai_studio_gemini: "gemini",
+    sglang: "hosted_vllm",
+    tgi: "hosted_vllm",
+    together: "together_ai",
+    vllm: "hosted_vllm",
+  }),
+);
 
 /**
  * Converts a parsed configuration of TensorZero: its models as deployments of LiteLLM, whose `order` is
@@ -81,7 +83,7 @@ function paramsOf(provider: Entry, notes: Notes, name: string): JsonObject {
     );
   }
   return stated({
-    model: `${providers[type] ?? type}/${model[0] ?? "tgi"}`,
+    model: `${providers.get(type) ?? type}/${model[0] ?? "tgi"}`,
     api_base: provider.text("api_base") ?? provider.text("endpoint"),
     api_key: variable === undefined ? undefined : `os.environ/${variable}`,
     aws_region_name: region === "sdk" ? "os.environ/AWS_REGION" : region,

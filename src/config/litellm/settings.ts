@@ -1,6 +1,6 @@
 import advice from "./settings.json" with { type: "json" };
 
-const known: Readonly<Record<string, string>> = advice;
+const known: ReadonlyMap<string, string> = new Map(Object.entries(advice));
 
 /** Names with `*`, which stands for any text. */
 const patterns = Object.entries(advice).flatMap(([name, what]) => {
@@ -11,5 +11,5 @@ const patterns = Object.entries(advice).flatMap(([name, what]) => {
 /** What to do instead of a setting that is not converted. */
 export function adviceOn(setting: string): string {
   const [, what] = patterns.find(([pattern]) => pattern.test(setting)) ?? [];
-  return known[setting] ?? what ?? "Sluice has nothing of this name";
+  return known.get(setting) ?? what ?? "Sluice has nothing of this name";
 }
