@@ -14,6 +14,8 @@ export interface LiveFacts {
   /** Targets that calls have reached since the start; all others are in service. */
   readonly targets: readonly TargetFacts[];
   readonly gates: readonly GateFacts[];
+  /** What its calls under way have reserved, by the ids of a budget and of its period. Absent: nothing. */
+  readonly reservedNano?: Readonly<Record<string, number>> | undefined;
   /** Of the keys that were asked for. */
   readonly keys: readonly KeyFacts[];
 }

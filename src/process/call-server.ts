@@ -187,6 +187,7 @@ export class CallServer implements AsyncDisposable {
         openCalls: this.openCalls,
         spoolBytes: ledger.spoolBytes,
         spoolLimitBytes: this.#config.ledger.spoolLimitBytes,
+        reservedNano: this.limits.reservedNano?.(),
         services: this.#services,
         keys: this.#keyRing,
         snapshot: this.#snapshot,

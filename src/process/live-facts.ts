@@ -16,7 +16,7 @@ import type { BuiltServices } from "./wiring/build-services.ts";
 
 export interface LiveParts extends Pick<
   LiveFacts,
-  "process" | "openCalls" | "spoolBytes" | "spoolLimitBytes"
+  "process" | "openCalls" | "spoolBytes" | "spoolLimitBytes" | "reservedNano"
 > {
   readonly services: Pick<BuiltServices, "health" | "capacity" | "overload" | "running">;
   readonly keys: Pick<KeyRing, "find" | "longestOf">;

@@ -55,6 +55,7 @@ function limitsInMemory(options: LimitsOptions): ProcessLimits {
     read: limits.read,
     chargesAs: limits.process,
     updateSpend: (note) => limits.updateSpend(note),
+    reservedNano: () => limits.reservedNano,
     sharing: undefined,
     async start() {
       if (!(await handOver.take())) snapshot.restore();

@@ -7,7 +7,7 @@ import {
   type LimitsState,
   type MemoryLimitStoreOptions,
 } from "../store/limits/memory/limit-store.ts";
-import { refusedByBudgets, type SpendByProcess } from "../store/limits/budget-tally.ts";
+import { refusedByBudgets, type SpendByProcess, type Sums } from "../store/limits/budget-tally.ts";
 import { refusedByShare, stateOfWhole } from "../store/limits/decision.ts";
 import type {
   CountDecision,
@@ -78,6 +78,10 @@ export class OwnLimits implements LimitStore {
   /** What is stored of spend. */
   updateSpend(note: SpendNote): void {
     this.#own.store.updateSpend(note);
+  }
+
+  get reservedNano(): Sums {
+    return this.#own.store.tally.reservedNano;
   }
 
   get isGiven(): boolean {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { z } from "zod";
-import { budgetSchema } from "../../src/control/contract.ts";
+import { budgetSchema, listOf } from "../../src/control/contract.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
 import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
@@ -143,6 +143,11 @@ test("a budget that only running calls fill is worth another try, and says so", 
   expect(waitMs).toBeGreaterThan(0);
   expect(waitMs).toBeLessThanOrEqual(60_000);
   expect(await refused.text()).toContain("is reserved for requests under way");
+  const reserved = async (): Promise<unknown> => {
+    const list = await gateway.admin("GET", "/admin/v1/budgets");
+    return listOf(budgetSchema).parse(await list.json()).data[0]?.state.reserved_usd;
+  };
+  expect(Number(await reserved())).toBe(reservedUsd);
   const tooLarge = await gateway.post("/v1/chat/completions", { ...hello, max_tokens: cap + 1 });
   expect(tooLarge.headers.get("x-should-retry")).toBe("false");
   const told = await tooLarge.text();
@@ -154,6 +159,7 @@ test("a budget that only running calls fill is worth another try, and says so", 
   expect(explained).toContain("a smaller `max_completion_tokens`");
   for (const text of [told, explained]) expect(text).not.toContain("It resets at");
   await stream.text();
+  expect(Number(await reserved())).toBe(0);
 });
 
 test("nothing stays reserved for calls that fail, are cancelled or refused, or that repeat another", async () => {

@@ -41,6 +41,7 @@ export const budgets: ResourceSpec = {
         "mode",
         { title: "LIMIT USD", of: "limit_usd" },
         { title: "SPENT USD", of: "state.spent_usd" },
+        { title: "RESERVED USD", of: "state.reserved_usd" },
         { title: "%", of: "state.percent" },
         { title: "UNTIL (UTC)", of: "state.ends_at" },
         { title: "RUNS OUT (UTC)", of: "state.runs_out_at" },

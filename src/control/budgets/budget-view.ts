@@ -2,36 +2,49 @@ import type { Budget, PeriodSpend, PeriodTime } from "../../domain/money/budget.
 import { Calendar } from "../../domain/money/calendar.ts";
 import { usdOfNano } from "../../domain/money/usd.ts";
 import type { Clock } from "../../domain/clock.ts";
+import type { LiveFacts } from "../../domain/live-facts.ts";
 import type { StoredBudget } from "../../store/entities.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
 import { budgetSchema } from "../contract/budgets.ts";
+import type { LiveReader } from "../services.ts";
 import { timeText, viewAs } from "../values/api-form.ts";
 import { readAccountNames, readOnce } from "../values/read-once.ts";
 
 interface Shown {
   readonly clock: Pick<Clock, "now">;
-  /** All budgets of the answer, if they are known before. */
+  readonly live: Pick<LiveReader, "facts">;
+  /** All budgets of an answer that changes none. */
   readonly listed?: readonly StoredBudget[] | undefined;
 }
 
 /** Shows budgets with what is spent of them, which is read once, as names are. */
-export function showBudgets(view: ControlView, { clock, listed }: Shown) {
+export function showBudgets(view: ControlView, { clock, live, listed }: Shown) {
   const accountName = readAccountNames(view);
   const applicationName = readOnce(async (id) => (await view.applications.get(id))?.name ?? "");
   const calendar = new Calendar();
   const now = clock.now();
   const states = listed && view.budgets.states(listed, now);
+  const facts = listed && live.facts({ publicIds: [], accountIds: [] });
   return async (budget: StoredBudget) => {
     const { accountId, applicationId, limitNano } = budget;
     const known = await (states ?? view.budgets.states([budget], now));
     const spend = known.find((state) => state.budget.id === budget.id) ?? nothingSpent;
+    const period = calendar.periodAt(budget, now);
+    const reserved = reservedOf(`${budget.id} ${period.id}`, await facts);
     return viewAs(budgetSchema, budget, {
       account: await accountName(accountId),
       application: applicationId === undefined ? null : await applicationName(applicationId),
       limit_usd: usdOfNano(limitNano),
-      state: viewState(budget, { spend, period: calendar.periodAt(budget, now), now }),
+      state: { ...viewState(budget, { spend, period, now }), reserved_usd: reserved },
     });
   };
+}
+
+/** Of the processes of this machine. */
+function reservedOf(key: string, facts: readonly LiveFacts[] | undefined): string | null {
+  if (facts === undefined) return null;
+  const sums = facts.map(({ reservedNano }) => reservedNano?.[key] ?? 0);
+  return usdOfNano(sums.reduce((sum, nano) => sum + nano, 0));
 }
 
 const nothingSpent: PeriodSpend = { spentNano: 0, unpricedCalls: 0 };

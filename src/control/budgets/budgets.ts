@@ -41,7 +41,8 @@ export function budgetOperations(services: AdminServices): readonly Operation[] 
       changedSchema: changedBudgetSchema,
       find: async (view, id, principal) =>
         requireVisible(await view.budgets.get(id), principal, "budget"),
-      show: (view, listed) => showBudgets(view, { clock: services.clock, listed }),
+      show: (view, listed) =>
+        showBudgets(view, { clock: services.clock, live: services.live, listed }),
     },
     services,
   );

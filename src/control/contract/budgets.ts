@@ -52,7 +52,12 @@ const budgetStateSchema = z
     starts_at: timeSchema,
     ends_at: timeSchema.nullable().describe("When the next period begins; null: never."),
     spent_usd: moneySchema.describe("The cost of its stored calls."),
-    left_usd: moneySchema,
+    reserved_usd: moneySchema
+      .nullable()
+      .describe(
+        "What calls under way on this machine may cost beside that. Null: the answer is of a change.",
+      ),
+    left_usd: moneySchema.describe("Of the limit, without what is spent."),
     percent: z.int().describe("Of the limit, rounded down: at 100, nothing is left."),
     runs_out_at: timeSchema
       .nullable()

@@ -32,7 +32,7 @@ export interface Resource<Each extends Kind, View> {
     named: string,
     principal: Principal,
   ) => Promise<Entities[Each]>;
-  /** Begins an answer; the function shows one entity of it. `listed`: all of them, of a list. */
+  /** Begins an answer; the function shows one entity of it. `listed`: all of them, unless it changes. */
   readonly show: (
     view: ControlView,
     listed?: readonly Entities[Each][],
@@ -155,7 +155,8 @@ export class ResourceOperations<Each extends Kind, View> {
       run: ({ call, parameters }) =>
         this.#services.store.read(async (view) => {
           const { find, show } = this.#resource;
-          return show(view)(await find(view, parameters["id"] ?? "", call.principal));
+          const entity = await find(view, parameters["id"] ?? "", call.principal);
+          return show(view, [entity])(entity);
         }),
     });
   }

@@ -4,7 +4,7 @@ import type { Config } from "../../config/config.ts";
 import type { SpendNote } from "../../domain/money/budget.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { parseValkeyUrl } from "../../domain/addresses.ts";
-import type { ReadLimits } from "../../domain/live-facts.ts";
+import type { LiveFacts, ReadLimits } from "../../domain/live-facts.ts";
 import type { LimitStore } from "../../store/limits/limit-store.ts";
 import { BudgetTally } from "../../store/limits/budget-tally.ts";
 import { ValkeyClient } from "../../store/limits/valkey/client.ts";
@@ -21,6 +21,8 @@ export interface ProcessLimits {
   readonly chargesAs?: string;
   /** What is spent under budgets, as the control thread tells it. */
   updateSpend?(note: SpendNote): void;
+  /** As in `LiveFacts`. */
+  reservedNano?(): LiveFacts["reservedNano"];
   /** What the process shares with others about targets; undefined: nothing. */
   readonly sharing: SharedSlots | undefined;
   /** Why it grants only its share of shared limits, for operators; undefined: it grants them. */
@@ -77,6 +79,7 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
     read: (of) => limits.read(of),
     chargesAs: process,
     updateSpend: (note) => limits.updateSpend(note),
+    reservedNano: () => tally.reservedNano,
     sharing: slots,
     lack: () => lackOf(trust, clock),
     async start() {

@@ -168,6 +168,15 @@ export class BudgetTally {
     return tallies;
   }
 
+  /** What running calls have reserved. */
+  get reservedNano(): Sums {
+    const sums: Record<string, number> = {};
+    for (const [key, { reservedNano }] of this.#tallies) {
+      if (reservedNano > 0) sums[key] = reservedNano;
+    }
+    return sums;
+  }
+
   /** Of this process and those before it, for a successor. */
   get byProcess(): SpendByProcess {
     const own = Array.from(this.#tallies, ([key, { spentNano, reservedNano }]) => {

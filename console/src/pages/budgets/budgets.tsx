@@ -121,16 +121,26 @@ function Spent({ budget }: { readonly budget: BudgetView }) {
 
 /** When it is spent, if spending goes on as in this period so far. */
 function Pace({ budget: { state, mode } }: { readonly budget: BudgetView }) {
-  const { percent, runs_out_at: at, ends_at: end } = state;
+  const { percent, runs_out_at: at, starts_at: start, ends_at: end } = state;
   if (percent >= 100) {
     return <Badge tone={mode === "refuse" ? "bad" : "warn"}>spent</Badge>;
   }
+  if (at === null && isEarly(start, end)) return <span className="muted">too early to say</span>;
   if (at === null) return <Badge tone="ok">{end === null ? "lasts" : "lasts until then"}</Badge>;
   return (
     <>
       <Badge tone="warn">runs out</Badge> <Time at={at} />
     </>
   );
+}
+
+const dayMs = 86_400_000;
+
+/** As in the API, which then tells no pace. */
+function isEarly(start: string, end: string | null): boolean {
+  const since = Date.parse(start);
+  const lengthMs = end === null ? Infinity : Date.parse(end) - since;
+  return Date.now() - since < Math.min(dayMs, lengthMs / 20);
 }
 
 const actions: Column<BudgetView> = ["Actions", (budget) => <Actions budget={budget} />];
