@@ -222,5 +222,6 @@ test("an image costs what the price of its model says, or its tokens", async () 
     const id = answer.headers.get("x-request-id");
     const row = (await gateway.usage()).find((each) => each.id === id);
     expect(row?.costNano).toBe((row?.inputTokens ?? 0) * perToken + 2 * perImage);
+    expect(row?.images).toBe(2);
   }
 });

@@ -88,6 +88,7 @@ export function randomRecord(random: Random, id: string, days: number): UsageRec
     cachedInputTokens: integerOf(random, 50),
     cacheWriteTokens: integerOf(random, 40) || undefined,
     ...(random() < 0.2 && { cacheWrite1hTokens: 1 + integerOf(random, 40) }),
+    ...(random() < 0.1 && { images: 1 + integerOf(random, 3) }),
     ...(random() < 0.2 && { serviceTier: pickOf(random, ["priority", "flex"]) }),
     // Some have no price, and a cost may be more than 32 bits hold.
     ...(random() < 0.9 && { costNano: integerOf(random, 9_000_000_000), priceVersion: 3 }),

@@ -60,6 +60,7 @@ export function usageStoreContract(name: string, create: () => Ledger | Promise<
       const cost = {
         cacheWriteTokens: 7,
         cacheWrite1hTokens: 5,
+        images: 2,
         serviceTier: "priority",
         costNano: 9_000_000_000_000_001,
         priceVersion: 12,
