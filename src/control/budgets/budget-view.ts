@@ -6,31 +6,27 @@ import type { LiveFacts } from "../../domain/live-facts.ts";
 import type { StoredBudget } from "../../store/entities.ts";
 import type { ControlView } from "../../store/repositories/control-store.ts";
 import { budgetSchema } from "../contract/budgets.ts";
-import type { LiveReader } from "../services.ts";
+import type { Reading } from "../operation/resource-operations.ts";
 import { timeText, viewAs } from "../values/api-form.ts";
 import { readAccountNames, readOnce } from "../values/read-once.ts";
 
-interface Shown {
-  readonly clock: Pick<Clock, "now">;
-  readonly live: Pick<LiveReader, "facts">;
-  /** All budgets of an answer that changes none. */
-  readonly listed?: readonly StoredBudget[] | undefined;
-}
-
 /** Shows budgets with what is spent of them, which is read once, as names are. */
-export function showBudgets(view: ControlView, { clock, live, listed }: Shown) {
+export function showBudgets(
+  view: ControlView,
+  clock: Pick<Clock, "now">,
+  reading?: Reading<StoredBudget>,
+) {
   const accountName = readAccountNames(view);
   const applicationName = readOnce(async (id) => (await view.applications.get(id))?.name ?? "");
   const calendar = new Calendar();
   const now = clock.now();
-  const states = listed && view.budgets.states(listed, now);
-  const facts = listed && live.facts({ publicIds: [], accountIds: [] });
+  const states = reading && view.budgets.states(reading.listed, now);
   return async (budget: StoredBudget) => {
     const { accountId, applicationId, limitNano } = budget;
     const known = await (states ?? view.budgets.states([budget], now));
     const spend = known.find((state) => state.budget.id === budget.id) ?? nothingSpent;
     const period = calendar.periodAt(budget, now);
-    const reserved = reservedOf(`${budget.id} ${period.id}`, await facts);
+    const reserved = reservedOf(`${budget.id} ${period.id}`, reading?.facts);
     return viewAs(budgetSchema, budget, {
       account: await accountName(accountId),
       application: applicationId === undefined ? null : await applicationName(applicationId),

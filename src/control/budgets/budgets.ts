@@ -41,8 +41,8 @@ export function budgetOperations(services: AdminServices): readonly Operation[] 
       changedSchema: changedBudgetSchema,
       find: async (view, id, principal) =>
         requireVisible(await view.budgets.get(id), principal, "budget"),
-      show: (view, listed) =>
-        showBudgets(view, { clock: services.clock, live: services.live, listed }),
+      readFacts: () => services.live.facts({ publicIds: [], accountIds: [] }),
+      show: (view, reading) => showBudgets(view, services.clock, reading),
     },
     services,
   );

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { isSameValue } from "../../domain/json-object.ts";
+import type { LiveFacts } from "../../domain/live-facts.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { Page, PageRequest } from "../../store/control-store.ts";
 import type { ControlTransaction, ControlView } from "../../store/repositories/control-store.ts";
@@ -32,11 +33,19 @@ export interface Resource<Each extends Kind, View> {
     named: string,
     principal: Principal,
   ) => Promise<Entities[Each]>;
-  /** Begins an answer; the function shows one entity of it. `listed`: all of them, unless it changes. */
+  /** What processes know, for answers that change nothing. */
+  readonly readFacts?: () => Promise<readonly LiveFacts[]>;
+  /** Begins an answer; the function shows one entity of it. `reading`: unless it is of a change. */
   readonly show: (
     view: ControlView,
-    listed?: readonly Entities[Each][],
+    reading?: Reading<Entities[Each]>,
   ) => Show<Entities[Each], View>;
+}
+
+export interface Reading<Entity> {
+  /** All entities of the answer. */
+  readonly listed: readonly Entity[];
+  readonly facts: readonly LiveFacts[];
 }
 
 type Show<Entity, View> = (entity: Entity) => View | Promise<View>;
@@ -132,13 +141,13 @@ export class ResourceOperations<Each extends Kind, View> {
       method: "GET",
       answer: listOf(this.#resource.schema),
       run: ({ call, query }) =>
-        this.#services.store.read(async (view) => {
+        this.#read(async (view, facts) => {
           const { principal } = call;
           const { accountId, isEmpty } = listScope(principal, query.account_id);
           if (isEmpty) return emptyList;
           const input = { view, principal, query, accountId, page: pageRequest(query) };
           const page = await own.find(input);
-          const show = this.#resource.show(view, page.items);
+          const show = this.#resource.show(view, { listed: page.items, facts });
           const data: View[] = [];
           for (const entity of page.items) data.push(await show(entity));
           return { data, next_cursor: page.next ?? null };
@@ -153,12 +162,20 @@ export class ResourceOperations<Each extends Kind, View> {
       method: "GET",
       answer: this.#resource.schema,
       run: ({ call, parameters }) =>
-        this.#services.store.read(async (view) => {
+        this.#read(async (view, facts) => {
           const { find, show } = this.#resource;
           const entity = await find(view, parameters["id"] ?? "", call.principal);
-          return show(view, [entity])(entity);
+          return show(view, { listed: [entity], facts })(entity);
         }),
     });
+  }
+
+  /** The database waits for nobody, so processes are asked before. */
+  async #read<Result>(
+    work: (view: ControlView, facts: readonly LiveFacts[]) => Promise<Result>,
+  ): Promise<Result> {
+    const facts = (await this.#resource.readFacts?.()) ?? [];
+    return this.#services.store.read((view) => work(view, facts));
   }
 
   /** Changes the entity that the path names; `below` is the rest of the path. */
