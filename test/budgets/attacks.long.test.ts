@@ -52,7 +52,12 @@ describe.each(installations)("with %s, %s and processes: %d", (store, database, 
     const gateway = await BudgetGateway.start({
       ...(processes > 1 && { processes }),
       ...options,
-      sections: { models, ...(limits && { limits }), ...(storage && { storage }) },
+      sections: {
+        models,
+        ...(limits && { limits }),
+        ...(storage && { storage }),
+        ...options.sections,
+      },
     });
     return {
       gateway,
@@ -313,6 +318,59 @@ describe.each(installations)("with %s, %s and processes: %d", (store, database, 
       for (const budget of others) expect(await gateway.spent(budget.id)).toBe(own);
       const gone = await gateway.gateway.admin("GET", `/admin/v1/budgets/${ofLate.id}`);
       expect(gone.status).toBe(404);
+    },
+    60_000,
+  );
+
+  testHere(
+    "a plan whose limits refuse nothing leaves budgets as they are",
+    async () => {
+      const plans = "{ tried: { requests_per_minute: 3, tokens_per_minute: 100, mode: audit } }";
+      await using started = await start({
+        key: { plan: "tried" },
+        sections: { plans },
+        simulator: { tokensPerSecond: 100 },
+      });
+      const { gateway } = started;
+      const { id } = await gateway.key();
+      const budget = await gateway.create({ key_id: id, limit_usd: "50", period: "month" });
+      await gateway.leave(budget, 9 * reservedNano);
+      expect(await gateway.fitting(40)).toBe(9);
+      const cost = await gateway.costOfRows();
+      expect(await gateway.spent(budget.id)).toBe(cost);
+      expect((await gateway.call()).status).toBe(429);
+    },
+    60_000,
+  );
+
+  testHere(
+    "callers that leave a queue, or wait too long in it, leave nothing reserved",
+    async () => {
+      await using started = await start({ simulator: { tokensPerSecond: 40 } });
+      const { gateway } = started;
+      const { id } = await gateway.key();
+      const budget = await gateway.create({ key_id: id, limit_usd: "4", period: "month" });
+      await gateway.everyProcessDecides();
+      const { simulator } = gateway.gateway;
+      await gateway.gateway.reconfigure({
+        models,
+        upstreams: `{ simulator: { kind: openai, base_url: "${simulator.url}", max_in_flight: 4 } }`,
+        plans: "{ enterprise: { custom: true, queue_timeout: 400ms } }",
+      });
+      const random = new Random(35);
+      const all = await Promise.all(
+        Array.from({ length: 60 }, async (_, index) => {
+          const body = { ...hello, max_tokens: 8, stream: index % 2 === 0 };
+          const signal = AbortSignal.timeout(index % 3 === 0 ? random.integer(20, 500) : 20_000);
+          const headers = index % 4 === 0 ? { "x-sluice-timeout-ms": "150" } : {};
+          const made = await gateway
+            .call(body, undefined, { signal, headers })
+            .catch(() => undefined);
+          return made?.status ?? 0;
+        }),
+      );
+      expect(new Set(all).size).toBeGreaterThan(2);
+      await gateway.expectNothingReserved(budget.id);
     },
     60_000,
   );
