@@ -303,6 +303,89 @@ export function usageStoreContract(name: string, create: () => Ledger | Promise<
       }
     });
 
+    test("end users are erased in all calls of their account so far, stored or not, and sums stay", async () => {
+      const of = (id: string, values: Partial<UsageRecord>) =>
+        recordOf(id, { startedAt: midnight, endUser: "eu_jane", ...values });
+      const records = [
+        of("req_1", {}),
+        of("req_2", { startedAt: midnight + dayMs }),
+        of("req_3", { endUser: "eu_john" }),
+        of("req_4", { accountId: "acct_b" }),
+        of("req_5", { endUser: undefined }),
+      ];
+      await ledger.store.insert(records);
+      const endUsers = ["eu_jane", "jane", "with \0 and \ud800"];
+      const erased = { accountId: "acct_a", endUsers, before: midnight + 2 * dayMs };
+      expect(await ledger.store.eraseEndUsers(erased)).toBe(2);
+      // Late, and after it.
+      await ledger.store.insert([
+        of("req_6", { startedAt: midnight + 1 }),
+        of("req_7", { startedAt: erased.before }),
+        of("req_8", { accountId: "acct_b" }),
+      ]);
+      expect(await ledger.store.eraseEndUsers(erased)).toBe(0);
+      const { items } = await ledger.reports.calls(allTime, { limit: 10 });
+      const byId = Object.fromEntries(items.map(({ id, endUser }) => [id, endUser]));
+      expect(byId).toEqual({
+        req_1: undefined,
+        req_2: undefined,
+        req_3: "eu_john",
+        req_4: "eu_jane",
+        req_5: undefined,
+        req_6: undefined,
+        req_7: "eu_jane",
+        req_8: "eu_jane",
+      });
+      expect(await countCalls()).toBe(8);
+    });
+
+    test("calls are told apart by end user and tag, the largest first, and what is left", async () => {
+      const names = Array.from({ length: 30 }, (_none, index) => `eu_${index}`);
+      const calls = names.flatMap((endUser, index) =>
+        Array.from({ length: index + 1 }, (_none, call) =>
+          recordOf(`req_${index}_${call}`, {
+            startedAt: midnight + index * 60_000,
+            endUser,
+            tags: { team: index % 2 === 0 ? "even" : 'o"d\\d', other: "x" },
+          }),
+        ),
+      );
+      await ledger.store.insert([...calls, recordOf("req_none", { startedAt: midnight })]);
+      const all = { since: midnight, until: midnight + dayMs };
+      const top = await ledger.reports.totals({
+        filter: all,
+        by: ["end_user"],
+        limit: 2,
+        hasRest: true,
+      });
+      expect(top.map(({ group, calls: count }) => [group["end_user"], count])).toEqual([
+        [undefined, calls.length + 1 - 59],
+        ["eu_29", 30],
+        ["eu_28", 29],
+      ]);
+      const filter = { ...all, tag: ["team", 'o"d\\d'] as const };
+      const [ofTag] = await ledger.reports.totals({
+        filter,
+        by: ["tag:team", "tag:none"],
+        limit: 5,
+      });
+      expect(ofTag).toMatchObject({
+        group: { "tag:team": 'o"d\\d', "tag:none": null },
+        calls: 240,
+      });
+      const series = await ledger.reports.series({
+        filter: { ...all, endUsers: ["eu_3", "eu_4"] },
+        by: ["end_user"],
+        limit: 1,
+        step: "hour",
+        hasRest: true,
+      });
+      expect(series.map(({ group, calls: count }) => [group["end_user"], count])).toEqual([
+        ["eu_4", 5],
+        [undefined, 4],
+      ]);
+    });
+
     test("an account that was erased may call again, and only that is counted", async () => {
       await ledger.store.insert([recordOf("req_1"), recordOf("req_2")]);
       await removeAll(() => ledger.store.erase("acct_a", 1));

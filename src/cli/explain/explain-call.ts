@@ -1,3 +1,4 @@
+import { isObject } from "../../domain/json-object.ts";
 import { commandLine } from "../program.ts";
 import { shortUsd } from "../output/usd.ts";
 import { formatDuration } from "../duration.ts";
@@ -39,6 +40,8 @@ export function formatCall(call: ReplyRecord): string {
     ["Cost", formatCost(call)],
     ["Count", sources[of("usage_source")] ?? "-"],
     ["Duration", `${of("duration_ms")} ms, first event after ${first}`],
+    ...(typeof call["end_user"] === "string" ? [["End user", of("end_user")] as const] : []),
+    ...(isObject(call["tags"]) ? [["Tags", of("tags")] as const] : []),
     ["Billing", call["may_be_billed_twice"] === true ? billedTwice : "once"],
   ]);
   return [head, "", ...facts, ...formatRouting(call)].join("\n");

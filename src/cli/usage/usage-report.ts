@@ -2,7 +2,13 @@ import { isObject } from "../../domain/json-object.ts";
 import type { AdminClient, AdminQuery } from "../client/admin-client.ts";
 import { shortUsd } from "../output/usd.ts";
 import type { CommandIo } from "../command.ts";
-import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
+import {
+  cellOf,
+  formatValue,
+  readRecord,
+  readRecords,
+  type ReplyRecord,
+} from "../output/reply-fields.ts";
 import { formatRecords, type Column } from "../output/show-reply.ts";
 
 /** Most groups of one answer of the admin API. */
@@ -48,7 +54,7 @@ export async function showUsageReport(
   { client, io }: ReportIo,
   { path, query }: UsageReport,
 ): Promise<void> {
-  const { by = "", step: _, limit = String(defaultLimit), ...filter } = query;
+  const { by = "", step: _, rest: _rest, limit = String(defaultLimit), ...filter } = query;
   const answer = readRecord(await client.request("GET", path, { query: { ...query, limit } }));
   const records = readRecords(answer, "data");
   const { since, until } = answer;
@@ -66,7 +72,7 @@ export async function showUsageReport(
   const rows = total === undefined ? records : [...records, total];
   io.print(formatRecords([...withoutTotal(leading, total), ...sumColumns], rows));
   const groups = new Set(records.map(({ group }) => JSON.stringify(group)));
-  if (dimensions.length > 0 && groups.size >= Number(limit)) {
+  if (dimensions.length > 0 && groups.size >= Number(limit) && query["rest"] === undefined) {
     io.report(
       `There may be more groups than ${limit}: raise --limit, or narrow the report, for example with ` +
         "--account or --since.",
@@ -76,7 +82,13 @@ export async function showUsageReport(
 
 /** The value of a dimension, and its name if it has one. */
 function columnsOf(dimension: string, { names }: ReplyRecord): readonly Column[] {
-  const value = { title: dimension.toUpperCase(), of: `group.${dimension}` };
+  const value: Column = {
+    title: dimension.toUpperCase(),
+    of: ({ group }) => {
+      if (!isObject(group)) return "";
+      return Object.keys(group).length === 0 ? "OTHERS" : formatValue(group[dimension]);
+    },
+  };
   if (!isObject(names) || !(dimension in names)) return [value];
   return [value, { title: "NAME", of: `names.${dimension}` }];
 }

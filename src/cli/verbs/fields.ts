@@ -78,6 +78,7 @@ const commonTexts: FieldTexts = {
     about: "How long the old secret keeps working. Default: 24h, at most 7d.",
   },
   plan: { about: "A configured plan." },
+  rest: { about: "Also the sum of the groups beyond --limit." },
   since: { value: "24h|time", about: "Start: an age, a date or a time with its zone." },
   password: { option: "password-file", value: "file", about: "File; `-`: standard input." },
   subject_id: { option: "subject", value: "id", about: "Id of what changed, such as a key." },

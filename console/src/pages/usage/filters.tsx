@@ -26,6 +26,8 @@ export const dimensions = {
   status: "Status",
   code: "Error code",
   class: "Capacity",
+  end_user: "End user",
+  tag: "Tag",
 } as const;
 export type Dimension = keyof typeof dimensions;
 export type FilterValues = Readonly<Record<Dimension, string>>;
@@ -190,6 +192,8 @@ const hints: Partial<Record<Dimension, string>> = {
   status: "Such as 429",
   code: "Such as rate_limit_exceeded",
   target: "upstream/identifier",
+  end_user: "Such as eu_4xT0...",
+  tag: "Such as team=search",
 };
 
 function namesOf(names: readonly string[]): readonly Option[] {

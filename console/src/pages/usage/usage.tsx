@@ -38,7 +38,8 @@ import {
 export function UsagePage() {
   const filters = useFilters();
   const [view, change] = useUrl({ metric: "tokens", by: "key", step: "" });
-  const names = useDimensions();
+  // A tag is grouped by its key, which is not listed.
+  const names = useDimensions().filter((name) => name !== "tag");
   const by = names.find((name) => name === view.by) ?? "";
   const length = lengthOf(filters.range);
   const step = stepOf(view.step, length);
