@@ -88,7 +88,7 @@ const verbs: AuditVerbs = {
   application: ["create", "update", "delete"],
   key: ["create", "update", "rotate", "end_secret", "leak", "revoke"],
   budget: ["create", "update", "delete"],
-  usage: ["reprice_begin", "reprice"],
+  usage: ["reprice_begin", "reprice", "erase_end_user_begin", "erase_end_user"],
   user: ["create", "update", "link", "delete"],
   token: ["create", "revoke"],
   session: ["start", "end"],
