@@ -1,12 +1,9 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
 import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
+import { byTarget } from "../shared/by-target.ts";
 import { decodeCount } from "../shared/answer-decoder.ts";
 import { unknownFinishReport } from "../shared/finish-words.ts";
-import {
-  encodeMessages,
-  encodeMessagesCount,
-  type MessagesModel,
-} from "../shared/messages/encode-messages.ts";
+import { encodeMessages, encodeMessagesCount } from "../shared/messages/encode-messages.ts";
 import { createMessagesCodec } from "../shared/messages/messages-codec.ts";
 import { createReadFailure } from "../shared/openai/read-failure.ts";
 import type { AnthropicSettings } from "./config.ts";
@@ -19,7 +16,7 @@ export function createAnthropicAdapter(
 ): UpstreamAdapter {
   const forwarded = new Set(settings.forwardFields);
   const api = { forwarded, strictTools: true, endUsers: true };
-  const modelAt = modelsOf(settings);
+  const modelAt = byTarget(settings.models, modelOf);
   const post = (request: Conversation, path: string, body: string): UpstreamRequest => ({
     url: `${settings.baseUrl}/v1/messages${path}`,
     method: "POST",
@@ -82,15 +79,4 @@ function betaHeader(
 ): Readonly<Record<string, string>> {
   const sent = new Set([...betas, ...asked.filter((beta) => forwardBetas.includes(beta))]);
   return sent.size === 0 ? {} : { "anthropic-beta": [...sent].join(",") };
-}
-
-/** Models with settings are made once; without settings, a model is what its identifier says. */
-function modelsOf({ models }: AnthropicSettings): (alias: string, id: string) => MessagesModel {
-  const made = new Map(
-    Array.from(models, ([alias, own]) => [
-      alias,
-      new Map(Array.from(own, ([id, settings]) => [id, modelOf(id, settings)])),
-    ]),
-  );
-  return (alias, id) => made.get(alias)?.get(id) ?? modelOf(id);
 }

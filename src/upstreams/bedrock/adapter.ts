@@ -16,6 +16,7 @@ import type {
 } from "../adapter.ts";
 import { type OnUnknownFinish, unknownFinishReport } from "../shared/finish-words.ts";
 import { asCountFailure, asksForCount, countPathOf, encodeCountTokens } from "./count-tokens.ts";
+import { byTarget } from "../shared/by-target.ts";
 import { decodeCount } from "../shared/answer-decoder.ts";
 import { createReadFailure as createReadNativeFailure } from "../shared/openai/read-failure.ts";
 import type { Clock } from "../../domain/clock.ts";
@@ -38,7 +39,7 @@ export function createBedrockAdapter(
   settings: BedrockSettings,
   services: AdapterServices,
 ): UpstreamAdapter {
-  const models = new TargetModels(settings);
+  const models = modelsOf(settings);
   const endpoint = endpointOf(settings);
   const authorizer = createAuthorizer(settings, services);
   const readFailure = createReadFailures(services.clock);
@@ -85,12 +86,12 @@ function createReadFailures(
  */
 function originOf(
   { credentials, region }: BedrockSettings,
-  models: TargetModels,
+  models: Models,
   { alias, model, upstream }: NamedTarget,
 ): ValueOrigin {
   const role = credentials.source === "bearer" ? undefined : credentials.assumedRole?.roleArn;
   return {
-    wire: models.at(alias, model).model.settings.api,
+    wire: models(alias, model).model.settings.api,
     model: foundationModelOf(model) ?? model,
     account: role?.split(":")[4] ?? upstream.replace(`@${region}`, ""),
     provesText: true,
@@ -98,7 +99,7 @@ function originOf(
 }
 
 interface ChatCodecOptions extends Required<Pick<ChatCodec, "origin">> {
-  readonly models: TargetModels;
+  readonly models: Models;
   readonly endpoint: string;
   readonly countsTokens: boolean;
   readonly service: BedrockSettings["service"];
@@ -116,13 +117,13 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
   const native = nativeCodecs({
     endpoint,
     service: options.service,
-    modelOf: (alias, identifier) => models.at(alias, identifier).model,
+    modelOf: (alias, identifier) => models(alias, identifier).model,
     services: { newToolCallId: options.newToolCallId, onUnknownFinish },
   });
   return {
     ...(countsTokens && {
       countTokens(request: Conversation, identifier: string) {
-        const { model, countPath } = models.at(request.model, identifier);
+        const { model, countPath } = models(request.model, identifier);
         if (options.service === "mantle") {
           if (model.settings.api !== "messages") return undefined;
           const counted = messagesCountRequest(endpoint, request, model);
@@ -140,7 +141,7 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     takesChoiceCount: false,
     takesImageUrls: false,
     encode(request, identifier) {
-      const target = models.at(request.model, identifier);
+      const target = models(request.model, identifier);
       const own = native[target.model.settings.api];
       if (own !== undefined) return own.encode(request, identifier);
       const { context, ...encoded } = encodeChat(request, target, false);
@@ -151,7 +152,7 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
       };
     },
     encodeStream(request, identifier) {
-      const target = models.at(request.model, identifier);
+      const target = models(request.model, identifier);
       const own = native[target.model.settings.api];
       if (own !== undefined) return own.encodeStream(request, identifier);
       const isAnsweredWhole = answersAsWhole(request, target.model);
@@ -165,17 +166,17 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
   };
 }
 
-function createEmbeddingCodec(models: TargetModels, endpoint: string): EmbeddingCodec {
+function createEmbeddingCodec(models: Models, endpoint: string): EmbeddingCodec {
   return {
     takesTokenIds: false,
     batchLimit: (request, identifier) =>
-      embeddingWire(models.at(request.model, identifier), identifier).batchLimit(request),
+      embeddingWire(models(request.model, identifier), identifier).batchLimit(request),
     takesImages(alias, identifier) {
-      const { family } = models.at(alias, identifier).model;
+      const { family } = models(alias, identifier).model;
       return isEmbeddingFamily(family) && embeddingWires[family].takesImages;
     },
     encode(request: EmbeddingRequest, identifier) {
-      const target = models.at(request.model, identifier);
+      const target = models(request.model, identifier);
       const { settings } = target.model;
       const wire = embeddingWire(target, identifier);
       return {
@@ -216,32 +217,13 @@ interface TargetModel {
   readonly countPath: string | undefined;
 }
 
-/** The models of all targets, by alias and identifier. */
-class TargetModels {
-  readonly #families: ModelFamilies;
-  readonly #targets: ReadonlyMap<string, ReadonlyMap<string, TargetModel>>;
+type Models = (alias: string, identifier: string) => TargetModel;
 
-  constructor(settings: BedrockSettings) {
-    this.#families = new ModelFamilies(settings.families);
-    this.#targets = new Map(
-      Array.from(settings.models, ([alias, own]) => [
-        alias,
-        new Map(Array.from(own, ([name, each]) => [name, this.#make(name, each)])),
-      ]),
-    );
-  }
-
-  /** Without settings, a target is what its identifier says. */
-  at(alias: string, identifier: string): TargetModel {
-    return this.#targets.get(alias)?.get(identifier) ?? this.#make(identifier, undefined);
-  }
-
-  #make(identifier: string, settings: BedrockModelSettings | undefined): TargetModel {
-    const model = bedrockModelOf(identifier, settings, this.#families);
-    return {
-      model,
-      path: `/model/${encodePathSegment(identifier)}`,
-      countPath: countPathOf(model),
-    };
-  }
+function modelsOf(settings: BedrockSettings): Models {
+  const families = new ModelFamilies(settings.families);
+  return byTarget(settings.models, (identifier, own?: BedrockModelSettings) => {
+    const model = bedrockModelOf(identifier, own, families);
+    const path = `/model/${encodePathSegment(identifier)}`;
+    return { model, path, countPath: countPathOf(model) };
+  });
 }

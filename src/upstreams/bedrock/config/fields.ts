@@ -97,36 +97,31 @@ function regionProblems({ region, regions, endpoint, endpoints }: Fields): Setti
 
 function addressProblems(upstream: Fields): readonly SettingProblem[] {
   const { region, regions, endpoint, endpoints, fips, service } = upstream;
-  const found: SettingProblem[] = [];
   const named = Object.keys(endpoints);
   const elsewhere = named.find((name) => regions?.includes(name) === false);
-  if (region === undefined && regions === undefined) {
-    found.push({ path: ["region"], message: "is required, unless regions is set" });
-  }
-  if (region !== undefined && regions !== undefined) {
-    found.push({ path: ["regions"], message: "must not be set together with region" });
-  }
-  if (regions !== undefined && endpoint !== undefined) {
-    const message = "must not be set together with regions: endpoints has one for each";
-    found.push({ path: ["endpoint"], message });
-  }
-  if (regions === undefined && named.length > 0) {
-    found.push({
-      path: ["endpoints"],
-      message: "needs regions beside it; one region has endpoint",
-    });
-  }
-  if (elsewhere !== undefined) {
-    found.push({ path: ["endpoints"], message: `names ${elsewhere}, which is not in regions` });
-  }
-  if (fips && service === "mantle") {
-    found.push({ path: ["fips"], message: "must not be set with service: mantle, which has none" });
-  }
-  if (fips && (endpoint !== undefined || named.length > 0)) {
-    const other = endpoint === undefined ? "endpoints" : "endpoint";
-    found.push({ path: ["fips"], message: `must not be set together with ${other}` });
-  }
-  return found;
+  const address = endpoint !== undefined ? "endpoint" : named.length > 0 ? "endpoints" : undefined;
+  const checks: readonly (readonly [boolean, string, string])[] = [
+    [region === undefined && regions === undefined, "region", "is required, unless regions is set"],
+    [
+      region !== undefined && regions !== undefined,
+      "regions",
+      "must not be set together with region",
+    ],
+    [
+      regions !== undefined && endpoint !== undefined,
+      "endpoint",
+      "must not be set together with regions: endpoints has one for each",
+    ],
+    [
+      regions === undefined && named.length > 0,
+      "endpoints",
+      "needs regions beside it; one region has endpoint",
+    ],
+    [elsewhere !== undefined, "endpoints", `names ${elsewhere}, which is not in regions`],
+    [fips && service === "mantle", "fips", "must not be set with service: mantle, which has none"],
+    [fips && address !== undefined, "fips", `must not be set together with ${address}`],
+  ];
+  return checks.flatMap(([isWrong, key, message]) => (isWrong ? [{ path: [key], message }] : []));
 }
 
 const signingKeys = ["access_key_id", "secret_access_key", "session_token"] as const;
