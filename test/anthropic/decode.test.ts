@@ -3,7 +3,7 @@ import { collectAnswer } from "../../src/upstreams/shared/collect-answer.ts";
 import type { ChatEvent } from "../../src/domain/chat/answer.ts";
 import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
 import { messagesWire } from "../../src/upstreams/shared/messages/messages-codec.ts";
-import { decodeSse, SseDecoder } from "../../src/upstreams/shared/sse-codec.ts";
+import { decodeAnswer, EventDecoder } from "../../src/upstreams/shared/answer-codec.ts";
 import {
   classifyError,
   createReadFailure,
@@ -36,7 +36,7 @@ const words = { type: "text", text: "" };
 function decode(events: readonly object[], pieceBytes = 0) {
   const bytes = new TextEncoder().encode(events.map(frame).join(""));
   const size = pieceBytes === 0 ? bytes.length : pieceBytes;
-  const decoder = new SseDecoder(wire, { ...decoderLimits, malformedEvents: 1 });
+  const decoder = new EventDecoder(wire, { ...decoderLimits, malformedEvents: 1 });
   const found: ChatEvent[] = [];
   for (let at = 0; at < bytes.length; at += size) {
     found.push(...decoder.push(bytes.subarray(at, at + size)));
@@ -141,13 +141,13 @@ test("a whole answer says the same, in place of a stream too", () => {
     },
   }).replace('"AT"', "12345678901234567890");
   const bytes = new TextEncoder().encode(body);
-  const whole = decodeSse(bytes, wire);
+  const whole = decodeAnswer(bytes, wire);
   const streamed = collectAnswer(decode(content).events);
   expect(whole).toEqual(streamed);
-  const decoder = new SseDecoder(wire, decoderLimits);
+  const decoder = new EventDecoder(wire, decoderLimits);
   expect(collectAnswer([...decoder.push(bytes), ...decoder.end()])).toEqual(whole);
   const stream = new TextEncoder().encode(content.map(frame).join(""));
-  expect(decodeSse(stream, wire)).toEqual(whole);
+  expect(decodeAnswer(stream, wire)).toEqual(whole);
 });
 
 test("words without the beginning of their block are read, and input without is broken", () => {
@@ -253,6 +253,6 @@ test.each(["", "{}", "[]", '{"content":[{"type":"text"}],"stop_reason":"end_turn
   "%j is no answer",
   (text) => {
     const body = new TextEncoder().encode(text);
-    expect(() => decodeSse(body, wire)).toThrow(UpstreamFailure);
+    expect(() => decodeAnswer(body, wire)).toThrow(UpstreamFailure);
   },
 );

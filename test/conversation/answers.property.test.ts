@@ -5,7 +5,7 @@ import { writeCompletion } from "../../src/wires/chat/write-answer.ts";
 import { CompletionStreamWriter } from "../../src/wires/chat/write-stream.ts";
 import { AnswerReader } from "../../src/upstreams/shared/openai/stream/answer-reader.ts";
 import { ChatWire } from "../../src/upstreams/shared/openai/chat-codec.ts";
-import { SseDecoder } from "../../src/upstreams/shared/sse-codec.ts";
+import { EventDecoder } from "../../src/upstreams/shared/answer-codec.ts";
 import { collectAnswer } from "../../src/upstreams/shared/collect-answer.ts";
 import { answerServices, decoderLimits } from "../support/answer-decoding.ts";
 
@@ -81,7 +81,7 @@ test("an answer in chat, whole or streamed, is read as what it was written from"
       const options = { ...about, includeUsage: true, wantsLogprobs: false };
       const writer = new CompletionStreamWriter(options);
       const frames = Buffer.from(writer.write(events) + writer.end(usage));
-      const decoder = new SseDecoder(new ChatWire(answerServices()), decoderLimits);
+      const decoder = new EventDecoder(new ChatWire(answerServices()), decoderLimits);
       const streamed = [...decoder.push(frames), ...decoder.end()];
       expect(decoder.failure).toBeUndefined();
       expect(bodyOf(collectAnswer(streamed))).toEqual(expected);

@@ -7,9 +7,8 @@ import type { TokenUsage } from "../../src/domain/usage/usage.ts";
 import type { ChatCodec } from "../../src/upstreams/adapter.ts";
 import { adapterOf } from "../support/pipeline-fixtures.ts";
 import { messagesWire } from "../../src/upstreams/shared/messages/messages-codec.ts";
-import { decodeSse, SseDecoder } from "../../src/upstreams/shared/sse-codec.ts";
-import { decodeConverse } from "../../src/upstreams/bedrock/decode/decode-converse.ts";
-import { decoderLimits } from "../support/answer-decoding.ts";
+import { decodeAnswer, EventDecoder } from "../../src/upstreams/shared/answer-codec.ts";
+import { decodeConverse, decoderLimits } from "../support/answer-decoding.ts";
 
 const context = {
   toolNames: new Map<string, string>(),
@@ -27,7 +26,7 @@ const bytesOf = (value: object): Uint8Array => new TextEncoder().encode(JSON.str
 function messagesUsages(usage: object): readonly (TokenUsage | undefined)[] {
   const content = [{ type: "text", text: "Hi." }];
   const whole = { type: "message", content, stop_reason: "end_turn", usage };
-  const stream = new SseDecoder(wire, decoderLimits);
+  const stream = new EventDecoder(wire, decoderLimits);
   const { output_tokens: _, ...start } = { output_tokens: 0, ...usage };
   const events = [
     { type: "message_start", message: { usage: start } },
@@ -44,7 +43,7 @@ function messagesUsages(usage: object): readonly (TokenUsage | undefined)[] {
     stream.push(new TextEncoder().encode(`event: x\ndata: ${JSON.stringify(event)}\n\n`)),
   );
   const streamed = events.findLast((event) => event.type === "usage-report")?.usage;
-  return [decodeSse(bytesOf(whole), wire).usage, streamed];
+  return [decodeAnswer(bytesOf(whole), wire).usage, streamed];
 }
 
 /** Claude Opus 4.8. */

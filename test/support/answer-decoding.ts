@@ -1,5 +1,10 @@
 import type { AnswerServices } from "../../src/upstreams/shared/openai/stream/tool-call-tracker.ts";
-import type { DecoderLimits } from "../../src/upstreams/adapter.ts";
+import type { ChatResult } from "../../src/domain/chat/answer.ts";
+import type { DecoderLimits, WholeAnswer } from "../../src/upstreams/adapter.ts";
+import { ConverseWire } from "../../src/upstreams/bedrock/decode/decode-converse.ts";
+import { decodeAnswer, EventDecoder } from "../../src/upstreams/shared/answer-codec.ts";
+import type { AnswerContext } from "../../src/upstreams/shared/answers/answer-context.ts";
+import type { OnUnknownFinish } from "../../src/upstreams/shared/finish-words.ts";
 
 /** Far above the answers of tests. */
 export const decoderLimits: DecoderLimits = {
@@ -16,4 +21,21 @@ export function answerServices(prefix = "new_"): AnswerServices {
     onUnknownFinish: () => undefined,
     signsByThoughts: false,
   };
+}
+
+/** A whole answer of Converse. */
+export function decodeConverse(
+  { headers, body }: WholeAnswer,
+  context: AnswerContext,
+  onUnknownFinish: OnUnknownFinish = () => undefined,
+): ChatResult {
+  return decodeAnswer(body, new ConverseWire(context, onUnknownFinish), headers);
+}
+
+/** Of a stream of Converse. */
+export function converseDecoder(
+  reader: { readonly context: AnswerContext; readonly onUnknownFinish: OnUnknownFinish },
+  limits: DecoderLimits,
+): EventDecoder<unknown> {
+  return new EventDecoder(new ConverseWire(reader.context, reader.onUnknownFinish), limits);
 }

@@ -14,8 +14,9 @@ import type {
   ValueOrigin,
   UpstreamRequest,
 } from "../adapter.ts";
-import { type OnUnknownFinish, unknownFinishReport } from "../shared/finish-words.ts";
+import { unknownFinishReport } from "../shared/finish-words.ts";
 import { asCountFailure, asksForCount, countPathOf, encodeCountTokens } from "./count-tokens.ts";
+import { createAnswerCodec } from "../shared/answer-codec.ts";
 import { byTarget } from "../shared/by-target.ts";
 import { decodeCount } from "../shared/answer-decoder.ts";
 import { createReadFailure as createReadNativeFailure } from "../shared/openai/read-failure.ts";
@@ -23,9 +24,8 @@ import type { Clock } from "../../domain/clock.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
 import { type BedrockModel, bedrockModelOf } from "./models/bedrock-model.ts";
 import { foundationModelOf, isEmbeddingFamily, ModelFamilies } from "./models/facts.ts";
-import { parseObject, usageIn } from "../../domain/json-fields.ts";
-import { readUsage } from "./decode/converse-events.ts";
-import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.ts";
+import { parseObject } from "../../domain/json-fields.ts";
+import { ConverseWire } from "./decode/decode-converse.ts";
 import type { EmbeddingWire } from "./embeddings/wire.ts";
 import { embeddingWires } from "./embeddings/families.ts";
 import { answersAsWhole, encodeConverse } from "./encode/encode-converse.ts";
@@ -44,15 +44,7 @@ export function createBedrockAdapter(
   const authorizer = createAuthorizer(settings, services);
   const readFailure = createReadFailures(services.clock);
   return {
-    chat: createChatCodec({
-      origin: (target) => originOf(settings, models, target),
-      models,
-      endpoint,
-      countsTokens: settings.countsTokens,
-      service: settings.service,
-      newToolCallId: services.newToolCallId,
-      onUnknownFinish: unknownFinishReport(services.onTrouble),
-    }),
+    chat: createChatCodec(settings, services, { models, endpoint }),
     embeddings: createEmbeddingCodec(models, endpoint),
     provider: "aws.bedrock",
     traceHeaders: ["traceparent", "tracestate"],
@@ -98,33 +90,35 @@ function originOf(
   };
 }
 
-interface ChatCodecOptions extends Required<Pick<ChatCodec, "origin">> {
-  readonly models: Models;
-  readonly endpoint: string;
-  readonly countsTokens: boolean;
-  readonly service: BedrockSettings["service"];
-  readonly newToolCallId: AdapterServices["newToolCallId"];
-  readonly onUnknownFinish: OnUnknownFinish;
-}
-
-function createChatCodec(options: ChatCodecOptions): ChatCodec {
-  const { models, endpoint, countsTokens, onUnknownFinish, origin } = options;
-  const encodeChat = (request: Conversation, { model, path }: TargetModel, isStreamed: boolean) => {
-    const { body, ...rest } = encodeConverse(request, model, { isStreamed });
-    const operation = isStreamed ? "converse-stream" : "converse";
-    return { ...rest, request: post(`${endpoint}${path}/${operation}`, body) };
-  };
+function createChatCodec(
+  settings: BedrockSettings,
+  { newToolCallId, onTrouble }: AdapterServices,
+  { models, endpoint }: { readonly models: Models; readonly endpoint: string },
+): ChatCodec {
+  const { service, countsTokens } = settings;
+  const onUnknownFinish = unknownFinishReport(onTrouble);
+  const converse = createAnswerCodec((request, identifier) => {
+    const { model, path } = models(request.model, identifier);
+    const isAnsweredWhole = request.isStreamed && answersAsWhole(request, model);
+    const isStreamed = request.isStreamed && !isAnsweredWhole;
+    const { body, context, adjusted } = encodeConverse(request, model, { isStreamed });
+    const url = `${endpoint}${path}/${isStreamed ? "converse-stream" : "converse"}`;
+    const wire = new ConverseWire(context, onUnknownFinish);
+    return { request: post(url, body), adjusted, isAnsweredWhole, wire };
+  });
   const native = nativeCodecs({
     endpoint,
-    service: options.service,
+    service,
     modelOf: (alias, identifier) => models(alias, identifier).model,
-    services: { newToolCallId: options.newToolCallId, onUnknownFinish },
+    services: { newToolCallId, onUnknownFinish },
   });
+  const codecFor = (request: Conversation, identifier: string): typeof converse =>
+    native[models(request.model, identifier).model.settings.api] ?? converse;
   return {
     ...(countsTokens && {
       countTokens(request: Conversation, identifier: string) {
         const { model, countPath } = models(request.model, identifier);
-        if (options.service === "mantle") {
+        if (service === "mantle") {
           if (model.settings.api !== "messages") return undefined;
           const counted = messagesCountRequest(endpoint, request, model);
           return { request: counted, decode: (answer) => decodeCount(answer, "input_tokens") };
@@ -137,32 +131,12 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
         };
       },
     }),
-    origin,
+    origin: (target) => originOf(settings, models, target),
     takesChoiceCount: false,
     takesImageUrls: false,
-    encode(request, identifier) {
-      const target = models(request.model, identifier);
-      const own = native[target.model.settings.api];
-      if (own !== undefined) return own.encode(request, identifier);
-      const { context, ...encoded } = encodeChat(request, target, false);
-      return {
-        ...encoded,
-        decode: (answer) => decodeConverse(answer, context, onUnknownFinish),
-        usageIn: (body) => readUsage(usageIn(body), undefined, context.askedTier),
-      };
-    },
-    encodeStream(request, identifier) {
-      const target = models(request.model, identifier);
-      const own = native[target.model.settings.api];
-      if (own !== undefined) return own.encodeStream(request, identifier);
-      const isAnsweredWhole = answersAsWhole(request, target.model);
-      const { context, ...encoded } = encodeChat(request, target, !isAnsweredWhole);
-      return {
-        ...encoded,
-        isAnsweredWhole,
-        newDecoder: (limits) => new ConverseStreamDecoder({ context, onUnknownFinish }, limits),
-      };
-    },
+    encode: (request, identifier) => codecFor(request, identifier).encode(request, identifier),
+    encodeStream: (request, identifier) =>
+      codecFor(request, identifier).encodeStream(request, identifier),
   };
 }
 

@@ -15,8 +15,11 @@ import {
 } from "../../../test/support/bedrock-frames.ts";
 import { partsOf } from "../../../test/bedrock/choice-parts.ts";
 import type { ChatEvent } from "../../domain/chat/answer.ts";
-import { ConverseStreamDecoder, decodeConverse } from "./decode/decode-converse.ts";
-import { decoderLimits } from "../../../test/support/answer-decoding.ts";
+import {
+  converseDecoder,
+  decodeConverse,
+  decoderLimits,
+} from "../../../test/support/answer-decoding.ts";
 import goldenAnswers from "./golden-answers/answers.json";
 import goldenStreams from "./golden-answers/streams.json";
 
@@ -98,7 +101,7 @@ function addClientEvent(
 
 function readHere(bytes: Uint8Array): { said: Said; failed: boolean } {
   const reader = { context: contextOf(), onUnknownFinish: () => undefined };
-  const decoder = new ConverseStreamDecoder(reader, decoderLimits);
+  const decoder = converseDecoder(reader, decoderLimits);
   const events = [...decoder.push(bytes)];
   if (!decoder.isDone && decoder.failure === undefined) events.push(...decoder.end());
   const said = nothing();

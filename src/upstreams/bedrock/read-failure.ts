@@ -16,7 +16,13 @@ import {
   objectOf,
   parseObject,
 } from "../../domain/json-fields.ts";
-import { anyOf, cleanCode, cleanMessage, readRetryAfter } from "../shared/failure-reply.ts";
+import {
+  anyOf,
+  cleanCode,
+  cleanMessage,
+  readRetryAfter,
+  wordless,
+} from "../shared/failure-reply.ts";
 
 export const requestIdHeader = "x-amzn-requestid";
 
@@ -78,7 +84,7 @@ export function failureOfException({
   const kind = kindByName(exception) ?? kindByStatus(exception);
   return {
     kind,
-    message: cleanMessage(message ?? wordless(name, status)),
+    message: cleanMessage(message ?? wordless(status, name)),
     status,
     code: cleanCode(name),
     hint: hintFor(kind, exception),
@@ -155,11 +161,6 @@ const throttleTexts = /^(?:too many (?:requests|tokens)|rate limit|throttl)/i;
 
 function withoutPreamble(message: string): string {
   return message.replace(/^The model returned the following errors: /i, "");
-}
-
-function wordless(name: string | undefined, status: number | undefined): string {
-  const answer = name ?? (status === undefined ? "an error" : `status ${status}`);
-  return `the model's upstream answered ${cleanMessage(answer)} and gave no reason`;
 }
 
 /**

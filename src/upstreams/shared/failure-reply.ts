@@ -49,3 +49,11 @@ export function readRetryAfter(headers: AnswerHeaders, nowMs: number): number | 
   const waitMs = Date.parse(value) - nowMs;
   return waitMs >= 0 ? waitMs : undefined;
 }
+
+/** In place of a message. `answer`: what stands for it; by default its status. */
+export function wordless(
+  status: number | undefined,
+  answer = status === undefined ? "an error" : `status ${status}`,
+): string {
+  return `the model's upstream answered ${cleanMessage(answer)} and gave no reason`;
+}

@@ -1,8 +1,8 @@
+import { decodeConverse } from "../../../../test/support/answer-decoding.ts";
 import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import { expect, test } from "bun:test";
 import type { AnswerContext } from "../../shared/answers/answer-context.ts";
 import { AnswerEvents } from "../../shared/answers/answer-events.ts";
-import { decodeConverse } from "../decode/decode-converse.ts";
 import { partsOf } from "../../../../test/bedrock/choice-parts.ts";
 
 const context: AnswerContext = {

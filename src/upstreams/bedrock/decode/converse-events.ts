@@ -1,7 +1,5 @@
 import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
-import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
-import type { AnswerHeaders } from "../../adapter.ts";
 import {
   countOf,
   isObject,
@@ -11,81 +9,15 @@ import {
   objectOf,
   textOf,
 } from "../../../domain/json-fields.ts";
-import type { OnUnknownFinish } from "../../shared/finish-words.ts";
-import { answerFailure } from "../../shared/answer-decoder.ts";
-import {
-  type AnswerContext,
-  withoutAnswerBesideCalls,
-} from "../../shared/answers/answer-context.ts";
-import { billedTier } from "../../../domain/money/service-tier.ts";
-import { stopSequenceIn } from "../encode/stop-sequence.ts";
-import { AnswerEvents } from "../../shared/answers/answer-events.ts";
 import { ContentBlocks } from "../../shared/answers/content-blocks.ts";
-import { guardrailOutcome } from "./guardrail.ts";
-import { parseExactly } from "../../shared/tools/tool-arguments.ts";
-import { failureInAnswer } from "../read-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { thoughtTokensIn } from "../thinking/plan-reasoning.ts";
-
-/**
- * The events that a stream of a whole Converse answer would have had, each block in one piece.
- * Throws `UpstreamFailure` for JSON that is not a whole answer.
- */
-export function converseEvents(
-  { json, headers }: WholeText,
-  context: AnswerContext,
-  onUnknownFinish: OnUnknownFinish,
-): readonly ChatEvent[] {
-  try {
-    const body = parseExactly(json);
-    const message = objectOf(objectOf(body["output"])?.["message"]);
-    const content = listOf(message?.["content"]);
-    if (content === undefined) {
-      throw failureInAnswer(body, headers) ?? brokenAnswer("the upstream's answer has no content");
-    }
-    const blocks = withoutAnswerBesideCalls(content, context, calledTool);
-    const events: ChatEvent[] = [];
-    const answer = new AnswerEvents(context, onUnknownFinish);
-    answer.writeTo(events);
-    readAnswer(body, blocks, { answer, asked: context.askedTier });
-    return events;
-  } catch (error) {
-    throw answerFailure(error);
-  }
-}
-
-function calledTool(block: unknown): unknown {
-  return objectOf(objectOf(block)?.["toolUse"])?.["name"];
-}
-
-/** A whole answer as text. */
-interface WholeText {
-  readonly json: string;
-  readonly headers?: AnswerHeaders;
-}
-
-function readAnswer(
-  body: JsonObject,
-  content: readonly unknown[],
-  { answer, asked }: { readonly answer: AnswerEvents; readonly asked: string | undefined },
-): void {
-  const tier = textOf(objectOf(body["serviceTier"])?.["type"]);
-  answer.serviceTier(tier);
-  const blocks = new ConverseBlocks(answer);
-  for (const block of content) if (isObject(block)) readBlock(block, blocks);
-  const { stopReason, trace, usage, additionalModelResponseFields: modelFields } = body;
-  answer.finish(textOf(stopReason), {
-    guardrail: guardrailOutcome(textOf(stopReason), trace),
-    usage: readUsage(usage, modelFields, billedTier(tier, asked)),
-    stopSequence: stopSequenceIn(modelFields),
-  });
-}
 
 /**
  * As a stream has it. A block has one of these fields; kinds of content that chat does not have are
  * left out.
  */
-function readBlock(block: JsonObject, blocks: ConverseBlocks): void {
+export function readBlock(block: JsonObject, blocks: ConverseBlocks): void {
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (!isTextOrNone(text)) throw brokenAnswer("a text of the answer is not text");
   if (!isNoneOr(toolUse, () => true)) {

@@ -11,8 +11,7 @@ import {
 } from "../../../../test/support/bedrock-frames.ts";
 import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
-import { decoderLimits } from "../../../../test/support/answer-decoding.ts";
-import { ConverseStreamDecoder } from "./decode-converse.ts";
+import { converseDecoder, decoderLimits } from "../../../../test/support/answer-decoding.ts";
 import goldenStreams from "../golden-answers/streams.json";
 
 interface GoldenStream {
@@ -37,7 +36,7 @@ function decode(
   malformedEvents = 0,
 ): Decoded {
   const reader = { context: contextOf(context), onUnknownFinish: () => undefined };
-  const decoder = new ConverseStreamDecoder(reader, { ...decoderLimits, malformedEvents });
+  const decoder = converseDecoder(reader, { ...decoderLimits, malformedEvents });
   const isOver = (): boolean => decoder.isDone || decoder.failure !== undefined;
   const events: ChatEvent[] = [];
   for (const piece of pieces) if (!isOver()) events.push(...decoder.push(piece));

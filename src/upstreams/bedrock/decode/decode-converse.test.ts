@@ -4,9 +4,12 @@ import { contextOf, type ContextFixture } from "../../../../test/support/bedrock
 import type { ChatChoice, ChatEvent, ChatResult } from "../../../domain/chat/answer.ts";
 import { type ChoiceParts, partsOf } from "../../../../test/bedrock/choice-parts.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { ConverseStreamDecoder, decodeConverse } from "./decode-converse.ts";
 import goldenAnswers from "../golden-answers/answers.json";
-import { decoderLimits } from "../../../../test/support/answer-decoding.ts";
+import {
+  converseDecoder,
+  decodeConverse,
+  decoderLimits,
+} from "../../../../test/support/answer-decoding.ts";
 
 interface GoldenAnswer {
   readonly name: string;
@@ -77,10 +80,7 @@ interface Replayed {
 }
 
 function replay(pieces: readonly Uint8Array[], context = plain): Replayed {
-  const decoder = new ConverseStreamDecoder(
-    { context, onUnknownFinish: () => undefined },
-    decoderLimits,
-  );
+  const decoder = converseDecoder({ context, onUnknownFinish: () => undefined }, decoderLimits);
   const early = pieces.flatMap((piece) => decoder.push(piece));
   expect(early).toEqual([]);
   const events = decoder.end();

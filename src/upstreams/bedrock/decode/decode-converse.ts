@@ -1,66 +1,70 @@
-import type { ChatEvent, ChatResult } from "../../../domain/chat/answer.ts";
+import type { ChatEvent } from "../../../domain/chat/answer.ts";
 import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import type { DecoderLimits, WholeAnswer } from "../../adapter.ts";
-import { collectAnswer, collectStream } from "../../shared/collect-answer.ts";
-import type { OnUnknownFinish } from "../../shared/finish-words.ts";
-import { AnswerDecoder } from "../../shared/answer-decoder.ts";
 import {
+  isObject,
   type JsonObject,
+  listOf,
   numberOf,
   objectOf,
   parseObject,
   textOf,
 } from "../../../domain/json-fields.ts";
-import type { AnswerContext } from "../../shared/answers/answer-context.ts";
 import { billedTier } from "../../../domain/money/service-tier.ts";
-import { stopSequenceIn } from "../encode/stop-sequence.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
+import type { AnswerHeaders } from "../../adapter.ts";
+import type { AnswerWire, EventReader } from "../../shared/answer-codec.ts";
+import {
+  type AnswerContext,
+  withoutAnswerBesideCalls,
+} from "../../shared/answers/answer-context.ts";
 import { AnswerEvents } from "../../shared/answers/answer-events.ts";
+import type { OnUnknownFinish } from "../../shared/finish-words.ts";
+import { parseExactly } from "../../shared/tools/tool-arguments.ts";
+import { stopSequenceIn } from "../encode/stop-sequence.ts";
+import { failureInAnswer, failureOfException } from "../read-failure.ts";
 import {
   ConverseBlocks,
-  converseEvents,
   hasProperShape,
   type KnownEvent,
+  readBlock,
   readUsage,
 } from "./converse-events.ts";
-import { guardrailOutcome } from "./guardrail.ts";
 import { type Frame, FrameReader } from "./event-stream.ts";
-import { failureInAnswer, failureOfException } from "../read-failure.ts";
+import { guardrailOutcome } from "./guardrail.ts";
 
-interface ConverseReader {
-  readonly context: AnswerContext;
-  readonly onUnknownFinish: OnUnknownFinish;
-}
+/** Answers are Converse's JSON, or streams of frames. */
+export class ConverseWire implements AnswerWire<Frame> {
+  readonly #context: AnswerContext;
+  readonly #onUnknownFinish: OnUnknownFinish;
 
-/**
- * Reads the answer to a request for a whole one: Converse's JSON, or a stream in its place. Throws
- * `UpstreamFailure` for anything else.
- */
-export function decodeConverse(
-  { headers, body }: WholeAnswer,
-  context: AnswerContext,
-  onUnknownFinish: OnUnknownFinish = () => undefined,
-): ChatResult {
-  // A frame begins with its length, which is below 2 ** 24; no JSON begins with a zero.
-  if (body[0] === 0) {
-    const reader = { context, onUnknownFinish };
-    return collectStream((limits) => new ConverseStreamDecoder(reader, limits), body);
+  constructor(context: AnswerContext, onUnknownFinish: OnUnknownFinish) {
+    this.#context = context;
+    this.#onUnknownFinish = onUnknownFinish;
   }
-  const json = new TextDecoder().decode(body);
-  return collectAnswer(converseEvents({ json, headers }, context, onUnknownFinish));
+
+  newParser(): FrameReader {
+    return new FrameReader();
+  }
+
+  newReader(): ConverseReader {
+    return new ConverseReader(this.#context, this.#onUnknownFinish);
+  }
+
+  usageOf(usage: unknown): TokenUsage | undefined {
+    return readUsage(usage, undefined, this.#context.askedTier);
+  }
 }
 
 /**
- * Reads a ConverseStream as events. The finish is held back until the metadata after it or the end
- * of the body, so an exception in between never follows an answer that looked whole. A whole answer
- * in place of a stream is replayed.
+ * Reads an answer of Converse. The finish of a stream is held back until the metadata after it or
+ * the end of the body, so an exception in between never follows an answer that looked whole.
  */
-export class ConverseStreamDecoder extends AnswerDecoder {
-  readonly #frames = new FrameReader();
+class ConverseReader implements EventReader<Frame> {
   readonly #text = new TextDecoder();
-  readonly #reader: ConverseReader;
+  readonly #context: AnswerContext;
   readonly #answer: AnswerEvents;
   readonly #blocks: ConverseBlocks;
+  #isFinished = false;
   #stopReason: string | undefined;
   #modelFields: unknown;
   #hasMetadata = false;
@@ -68,40 +72,52 @@ export class ConverseStreamDecoder extends AnswerDecoder {
   #serviceTier: string | undefined;
   #trace: unknown;
 
-  constructor(reader: ConverseReader, limits: DecoderLimits) {
-    super(limits);
-    this.#reader = reader;
-    this.#answer = new AnswerEvents(reader.context, reader.onUnknownFinish);
+  constructor(context: AnswerContext, onUnknownFinish: OnUnknownFinish) {
+    this.#context = context;
+    this.#answer = new AnswerEvents(context, onUnknownFinish);
     this.#blocks = new ConverseBlocks(this.#answer);
   }
 
-  get endedEarly(): boolean {
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  get isCut(): boolean {
     return this.#answer.isCut;
   }
 
-  protected override read(bytes: Uint8Array, events: ChatEvent[]): void {
-    this.#answer.writeTo(events);
-    for (const frame of this.#frames.push(bytes)) {
-      this.#readFrame(frame);
-      if (this.isDone) return;
-    }
-    if (this.#frames.failure !== undefined) throw this.#frames.failure;
+  /** Before any content, another target can still answer. An incomplete tool call could do harm. */
+  get mayGoOn(): boolean {
+    return this.#answer.hasSpoken && !this.#blocks.isWithinCall;
   }
 
-  /** Metadata may be missing: the answer is whole without it. */
-  protected override readEnd(events: ChatEvent[]): void {
+  /** Each block is in one piece. */
+  readWhole(json: string, events: ChatEvent[], headers?: AnswerHeaders): void {
     this.#answer.writeTo(events);
-    this.#frames.end();
-    if (this.#frames.failure !== undefined) throw this.#frames.failure;
+    const body = parseExactly(json);
+    const message = objectOf(objectOf(body["output"])?.["message"]);
+    const content = listOf(message?.["content"]);
+    if (content === undefined) {
+      throw failureInAnswer(body, headers) ?? brokenAnswer("the upstream's answer has no content");
+    }
+    this.#readStop(body);
+    this.#readMetadata(body);
+    this.#answer.serviceTier(this.#serviceTier);
+    this.#serviceTier = undefined;
+    for (const block of withoutAnswerBesideCalls(content, this.#context, calledTool)) {
+      if (isObject(block)) readBlock(block, this.#blocks);
+    }
     this.#finish();
   }
 
-  protected override readWhole(json: string): readonly ChatEvent[] {
-    const { context, onUnknownFinish } = this.#reader;
-    return converseEvents({ json }, context, onUnknownFinish);
+  /** Metadata may be missing: the answer is whole without it. */
+  end(events: ChatEvent[]): void {
+    this.#answer.writeTo(events);
+    this.#finish();
   }
 
-  #readFrame(frame: Frame): void {
+  readData(frame: Frame, events: ChatEvent[]): boolean {
+    this.#answer.writeTo(events);
     const { messageType, exceptionType, errorCode, errorMessage } = frame.headers;
     switch (messageType) {
       case "event":
@@ -112,11 +128,12 @@ export class ConverseStreamDecoder extends AnswerDecoder {
       case "error":
         throw exceptionFailure(errorCode, { message: errorMessage });
       default:
+        return true;
     }
   }
 
   /** Unknown events, like the start of a message, change nothing. */
-  #readEvent(frame: Frame): void {
+  #readEvent(frame: Frame): boolean {
     const { eventType } = frame.headers;
     switch (eventType) {
       case "contentBlockDelta":
@@ -126,11 +143,15 @@ export class ConverseStreamDecoder extends AnswerDecoder {
       case "metadata": {
         const event = parseObject(this.#text.decode(frame.payload));
         if (event !== undefined && hasProperShape(eventType, event)) {
-          return this.#readKnown(eventType, event);
+          this.#readKnown(eventType, event);
+          return true;
         }
-        return this.#skip(event);
+        const failure = event && failureInAnswer(event);
+        if (failure !== undefined) throw failure;
+        return false;
       }
       default:
+        return true;
     }
   }
 
@@ -143,8 +164,7 @@ export class ConverseStreamDecoder extends AnswerDecoder {
       case "contentBlockStop":
         return this.#blocks.end(blockIndexOf(event));
       case "messageStop":
-        this.#stopReason = textOf(event["stopReason"]);
-        this.#modelFields = event["additionalModelResponseFields"];
+        this.#readStop(event);
         return this.#finishIfWhole();
       case "metadata":
         this.#readMetadata(event);
@@ -152,16 +172,12 @@ export class ConverseStreamDecoder extends AnswerDecoder {
     }
   }
 
-  /** Before any content, another target can still answer. An incomplete tool call could do harm. */
-  #skip(event: JsonObject | undefined): void {
-    const failure = event && failureInAnswer(event);
-    if (failure !== undefined) throw failure;
-    this.skipMalformed({ mayGoOn: this.#answer.hasSpoken && !this.#blocks.isWithinCall });
-  }
-
   #readDelta(event: JsonObject): void {
     this.#blocks.delta(blockIndexOf(event), objectOf(event["delta"]) ?? {});
-    if (this.#answer.isCut) this.#finishEarly();
+    if (!this.#answer.isCut) return;
+    // The caller has the complete answer; the rest of the stream is not awaited.
+    this.#answer.finish("stop_sequence");
+    this.#isFinished = true;
   }
 
   #readBlockStart(event: JsonObject): void {
@@ -169,18 +185,17 @@ export class ConverseStreamDecoder extends AnswerDecoder {
     if (toolUse !== undefined) this.#blocks.start(blockIndexOf(event), toolUse);
   }
 
+  #readStop(event: JsonObject): void {
+    this.#stopReason = textOf(event["stopReason"]);
+    this.#modelFields = event["additionalModelResponseFields"];
+  }
+
   #readMetadata(event: JsonObject): void {
     this.#hasMetadata = true;
     this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
-    const tier = billedTier(this.#serviceTier, this.#reader.context.askedTier);
+    const tier = billedTier(this.#serviceTier, this.#context.askedTier);
     this.#usage = readUsage(event["usage"], this.#modelFields, tier);
     this.#trace = event["trace"];
-  }
-
-  /** The caller has the complete answer; the rest of the upstream's stream is not awaited. */
-  #finishEarly(): void {
-    this.#answer.finish("stop_sequence");
-    this.finish();
   }
 
   #finishIfWhole(): void {
@@ -198,8 +213,12 @@ export class ConverseStreamDecoder extends AnswerDecoder {
       usage: this.#usage,
       stopSequence: stopSequenceIn(this.#modelFields),
     });
-    this.finish();
+    this.#isFinished = true;
   }
+}
+
+function calledTool(block: unknown): unknown {
+  return objectOf(objectOf(block)?.["toolUse"])?.["name"];
 }
 
 function blockIndexOf(event: JsonObject): number | undefined {

@@ -51,8 +51,9 @@ export class FrameReader {
   }
 
   /** Call at the end of the body: a frame that was cut short fails here. */
-  end(): void {
+  end(): readonly Frame[] {
     if (this.#keptBytes > 0) this.#failure ??= brokenAnswer("the stream ended within a frame");
+    return [];
   }
 
   /** Reads a frame without copying, or keeps its received bytes; returns where the next begins. */

@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
 import { contextOf, streamOf } from "../../../../test/support/bedrock-frames.ts";
-import { decoderLimits } from "../../../../test/support/answer-decoding.ts";
-import { ConverseStreamDecoder, decodeConverse } from "./decode-converse.ts";
+import {
+  converseDecoder,
+  decodeConverse,
+  decoderLimits,
+} from "../../../../test/support/answer-decoding.ts";
 import { unknownFinishReport } from "../../shared/finish-words.ts";
 
 function wholeAnswer(stopReason: string): Uint8Array {
@@ -16,10 +19,10 @@ test("every way of reading an answer reports an unknown reason, and no other", (
     const body = wholeAnswer(stopReason);
     decodeConverse({ headers: new Headers(), body }, contextOf(), onUnknown);
     const reader = { context: contextOf(), onUnknownFinish: onUnknown };
-    const replay = new ConverseStreamDecoder(reader, decoderLimits);
+    const replay = converseDecoder(reader, decoderLimits);
     replay.push(body);
     replay.end();
-    const stream = new ConverseStreamDecoder(reader, decoderLimits);
+    const stream = converseDecoder(reader, decoderLimits);
     const said = ["contentBlockDelta", { delta: { text: "a" } }] as const;
     stream.push(streamOf([said, ["messageStop", { stopReason }]]));
     stream.end();

@@ -17,7 +17,7 @@ import { type AnswerContext, withoutAnswerBesideCalls } from "../answers/answer-
 import { AnswerEvents } from "../answers/answer-events.ts";
 import { ContentBlocks } from "../answers/content-blocks.ts";
 import type { OnUnknownFinish } from "../finish-words.ts";
-import type { EventReader } from "../sse-codec.ts";
+import type { EventReader } from "../answer-codec.ts";
 import { parseExactly } from "../tools/tool-arguments.ts";
 import { classifyError } from "../openai/read-failure.ts";
 

@@ -2,7 +2,7 @@ import type { Conversation } from "../../../domain/chat/conversation.ts";
 import type { ChatCodec, UpstreamRequest } from "../../adapter.ts";
 import type { AnswerContext } from "../answers/answer-context.ts";
 import type { OnUnknownFinish } from "../finish-words.ts";
-import { type AnswerWire, createSseCodec } from "../sse-codec.ts";
+import { type AnswerWire, createAnswerCodec, newSseParser } from "../answer-codec.ts";
 import type { EncodedMessages } from "./encode-messages.ts";
 import { MessagesAnswer, messagesUsage } from "./messages-answer.ts";
 
@@ -14,7 +14,7 @@ export function createMessagesCodec(
   ask: (conversation: Conversation, identifier: string) => MessagesRequest,
   onUnknownFinish: OnUnknownFinish,
 ): Pick<ChatCodec, "encode" | "encodeStream"> {
-  return createSseCodec((conversation, identifier) => {
+  return createAnswerCodec((conversation, identifier) => {
     const { context, request, adjusted } = ask(conversation, identifier);
     return { request, adjusted, wire: messagesWire(context, onUnknownFinish) };
   });
@@ -22,6 +22,7 @@ export function createMessagesCodec(
 
 export function messagesWire(context: AnswerContext, onUnknownFinish: OnUnknownFinish): AnswerWire {
   return {
+    newParser: newSseParser,
     newReader: () => new MessagesAnswer(context, onUnknownFinish),
     usageOf: messagesUsage,
   };

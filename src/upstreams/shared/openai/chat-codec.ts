@@ -1,7 +1,12 @@
 import type { Conversation } from "../../../domain/chat/conversation.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import type { ChatCodec, EncodedRequest } from "../../adapter.ts";
-import { type AnswerWire, createSseCodec, type EventReader } from "../sse-codec.ts";
+import {
+  type AnswerWire,
+  createAnswerCodec,
+  type EventReader,
+  newSseParser,
+} from "../answer-codec.ts";
 import { readUsage } from "./read-answer.ts";
 import { AnswerReader } from "./stream/answer-reader.ts";
 import type { AnswerServices } from "./stream/tool-call-tracker.ts";
@@ -26,7 +31,7 @@ export function createChatCodec(
 ): Pick<ChatCodec, "encode" | "encodeStream"> {
   const forChat = { ...services, signsByThoughts: false };
   const forOthers = { ...services, signsByThoughts: true };
-  return createSseCodec((conversation, model) => {
+  return createAnswerCodec((conversation, model) => {
     const { request, adjusted, askedTier } = ask(conversation, model);
     const ofWire = conversation.wire === "chat" ? forChat : forOthers;
     const wire = new ChatWire(askedTier === undefined ? ofWire : { ...ofWire, askedTier });
@@ -41,6 +46,8 @@ export class ChatWire implements AnswerWire {
   constructor(services: AnswerServices) {
     this.#services = services;
   }
+
+  readonly newParser = newSseParser;
 
   newReader(): EventReader {
     return new AnswerReader(this.#services);

@@ -2,7 +2,7 @@ import type { Clock } from "../../../domain/clock.ts";
 import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts";
 import type { FailedAnswer } from "../../adapter.ts";
-import { cleanCode, cleanMessage, readRetryAfter } from "../failure-reply.ts";
+import { cleanCode, cleanMessage, readRetryAfter, wordless } from "../failure-reply.ts";
 import {
   countOf,
   isObject,
@@ -125,9 +125,4 @@ function statusOf(code: unknown): number | undefined {
 function cleanParam(param: unknown): string | undefined {
   const text = textOf(param);
   return text !== undefined && /^[\w.$[\]-]{1,200}$/.test(text) ? text : undefined;
-}
-
-function wordless(status: number | undefined): string {
-  const answer = status === undefined ? "an error" : `status ${status}`;
-  return `the model's upstream answered ${answer} and gave no reason`;
 }

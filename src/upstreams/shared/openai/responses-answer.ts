@@ -18,7 +18,7 @@ import type { AnswerContext } from "../answers/answer-context.ts";
 import { AnswerEvents } from "../answers/answer-events.ts";
 import type { ToolInput } from "../answers/tool-input.ts";
 import type { OnUnknownFinish } from "../finish-words.ts";
-import type { EventReader } from "../sse-codec.ts";
+import type { EventReader } from "../answer-codec.ts";
 import { errorIn, messageOf } from "./error-body.ts";
 import { classifyError } from "./read-failure.ts";
 

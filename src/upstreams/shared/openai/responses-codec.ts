@@ -6,7 +6,7 @@ import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import type { ChatCodec } from "../../adapter.ts";
 import type { AnswerContext } from "../answers/answer-context.ts";
 import type { OnUnknownFinish } from "../finish-words.ts";
-import { createSseCodec } from "../sse-codec.ts";
+import { type AnswerWire, createAnswerCodec, newSseParser } from "../answer-codec.ts";
 import type { Ask } from "./chat-codec.ts";
 import { readCounts } from "./read-counts.ts";
 import { ResponseAnswer, type ResponseParts } from "./responses-answer.ts";
@@ -28,14 +28,19 @@ export function createResponsesCodec(
   ask: Ask,
   services: CodecServices,
 ): Pick<ChatCodec, "encode" | "encodeStream"> {
-  return createSseCodec((conversation, model) => {
+  return createAnswerCodec((conversation, model) => {
     refuseOptions(conversation);
     const { askedTier, request, adjusted } = ask(conversation, model);
     const usageOf: ResponseParts["usageOf"] = ({ usage, service_tier: tier }) =>
       readUsage(usage, billedTier(tier, askedTier));
     const parts = { ...services, usageOf, context: contextOf(conversation) };
     const newReader = (): ResponseAnswer => new ResponseAnswer(parts);
-    return { request, adjusted, wire: { newReader, usageOf: (usage) => usageOf({ usage }) } };
+    const wire: AnswerWire = {
+      newParser: newSseParser,
+      newReader,
+      usageOf: (usage) => usageOf({ usage }),
+    };
+    return { request, adjusted, wire };
   });
 }
 

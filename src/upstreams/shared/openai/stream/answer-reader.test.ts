@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "bun:test";
 import type { ChatEvent } from "../../../../domain/chat/answer.ts";
 import { answerServices, decoderLimits } from "../../../../../test/support/answer-decoding.ts";
-import { SseDecoder } from "../../sse-codec.ts";
+import { EventDecoder } from "../../answer-codec.ts";
 import { ChatWire } from "../chat-codec.ts";
 import { RepeatedChunk } from "./repeated-chunk.ts";
 
@@ -15,7 +15,7 @@ interface Decoded {
 
 function decodePieces(pieces: readonly Uint8Array[], malformedEvents = 0): Decoded {
   const limits = { ...decoderLimits, malformedEvents };
-  const decoder = new SseDecoder(new ChatWire(answerServices("call_new")), limits);
+  const decoder = new EventDecoder(new ChatWire(answerServices("call_new")), limits);
   const events: ChatEvent[] = [];
   for (const piece of pieces) {
     events.push(...decoder.push(piece));
@@ -294,10 +294,10 @@ test("a stream gives the same events as its chunks parsed one by one", () => {
         const data = JSON.stringify({ id: "1", choices: [choice] });
         return `data: ${data.replace('"content":', `"content":${space}`)}\n\n`;
       });
-      const together = new SseDecoder(new ChatWire(answerServices()), decoderLimits);
+      const together = new EventDecoder(new ChatWire(answerServices()), decoderLimits);
       const got = frames.flatMap((frame) => together.push(Buffer.from(frame)));
       // None repeats another when each has its own id.
-      const apart = new SseDecoder(new ChatWire(answerServices()), decoderLimits);
+      const apart = new EventDecoder(new ChatWire(answerServices()), decoderLimits);
       const expected = frames.flatMap((frame, place) =>
         apart.push(Buffer.from(frame.replace('"id":"1"', `"id":"${place}"`))),
       );

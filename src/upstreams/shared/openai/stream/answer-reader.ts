@@ -13,7 +13,7 @@ import {
 import type { AnswerServices } from "./tool-call-tracker.ts";
 import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
 import { parseAnswer, readUsage } from "../read-answer.ts";
-import type { EventReader } from "../../sse-codec.ts";
+import type { EventReader } from "../../answer-codec.ts";
 import { ChoiceReader, type AnswerParts } from "./choice-reader.ts";
 import { readChunk } from "./read-chunk.ts";
 import { RepeatedChunk } from "./repeated-chunk.ts";

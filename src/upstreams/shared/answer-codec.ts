@@ -3,17 +3,27 @@ import type { Conversation } from "../../domain/chat/conversation.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { usageIn } from "../../domain/json-fields.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import type { ChatCodec, DecoderLimits, EncodedStreamRequest } from "../adapter.ts";
+import type { AnswerHeaders, ChatCodec, DecoderLimits, EncodedStreamRequest } from "../adapter.ts";
 import { AnswerDecoder, answerFailure } from "./answer-decoder.ts";
 import { collectAnswer, collectStream } from "./collect-answer.ts";
 import { SseParser } from "./sse-parser.ts";
 import { isJson } from "./whole-body.ts";
 
+/** Cuts the bytes of a stream into the data of its events. */
+interface EventParser<Data> {
+  push(bytes: Uint8Array): readonly Data[];
+  end(): readonly Data[];
+  /** Whether an event was named `error`. */
+  readonly hasNamedError?: boolean;
+  /** What is wrong with the bytes after those that were read. */
+  readonly failure?: UpstreamFailure | undefined;
+}
+
 /** Turns one answer into events. Methods throw `UpstreamFailure` for errors and cut answers. */
-export interface EventReader {
+export interface EventReader<Data = string> {
   /** An event of a stream by its data; false if it is malformed. `isError`: one was named `error`. */
-  readData(data: string, events: ChatEvent[], isError: boolean): boolean;
-  readWhole(json: string, events: ChatEvent[]): void;
+  readData(data: Data, events: ChatEvent[], isError: boolean): boolean;
+  readWhole(json: string, events: ChatEvent[], headers?: AnswerHeaders): void;
   /** A stream has no more events. */
   end(events: ChatEvent[]): void;
   readonly isFinished: boolean;
@@ -24,19 +34,20 @@ export interface EventReader {
 }
 
 /** How a wire's answers are read. */
-export interface AnswerWire {
-  newReader(): EventReader;
+export interface AnswerWire<Data = string> {
+  newParser(): EventParser<Data>;
+  newReader(): EventReader<Data>;
   /** Of the field `usage` in a body that cannot be read otherwise. */
   usageOf(usage: unknown): TokenUsage | undefined;
 }
 
-interface Asked extends Omit<EncodedStreamRequest<ChatEvent>, "newDecoder" | "tagEvents"> {
-  readonly wire: AnswerWire;
+interface Asked<Data> extends Omit<EncodedStreamRequest<ChatEvent>, "newDecoder" | "tagEvents"> {
+  readonly wire: AnswerWire<Data>;
 }
 
-/** A wire of JSON and server-sent events. `ask` writes a request to the model's id. */
-export function createSseCodec(
-  ask: (conversation: Conversation, model: string) => Asked,
+/** Whole and streamed answers of one wire. `ask` writes a request to the model's id. */
+export function createAnswerCodec<Data>(
+  ask: (conversation: Conversation, model: string) => Asked<Data>,
 ): Pick<ChatCodec, "encode" | "encodeStream"> {
   return {
     encode(conversation, model) {
@@ -44,14 +55,15 @@ export function createSseCodec(
       return {
         request,
         adjusted,
-        decode: ({ body }) => decodeSse(body, wire),
+        decode: ({ body, headers }) => decodeAnswer(body, wire, headers),
         usageIn: (body) => wire.usageOf(usageIn(body)),
       };
     },
     encodeStream(conversation, model) {
       const asked = ask(streamed(conversation, true), model);
       const { wire, request, adjusted, isAnsweredWhole } = asked;
-      const newDecoder = (limits: DecoderLimits): SseDecoder => new SseDecoder(wire, limits);
+      const newDecoder = (limits: DecoderLimits): EventDecoder<Data> =>
+        new EventDecoder(wire, limits);
       return { request, adjusted, isAnsweredWhole: isAnsweredWhole === true, newDecoder };
     },
   };
@@ -65,16 +77,24 @@ function streamed(conversation: Conversation, isStreamed: boolean): Conversation
 const utf8 = new TextDecoder();
 
 /** A whole answer, or a stream in its place. Throws `UpstreamFailure` for anything else. */
-export function decodeSse(body: Uint8Array, wire: AnswerWire): ChatResult {
-  if (isJson(body)) return collectAnswer(wholeEvents(utf8.decode(body), wire));
-  return collectStream((limits) => new SseDecoder(wire, limits), body);
+export function decodeAnswer<Data>(
+  body: Uint8Array,
+  wire: AnswerWire<Data>,
+  headers?: AnswerHeaders,
+): ChatResult {
+  if (isJson(body)) return collectAnswer(wholeEvents(utf8.decode(body), wire, headers));
+  return collectStream((limits) => new EventDecoder(wire, limits), body);
 }
 
 /** The events that a stream of a whole answer would have had. */
-function wholeEvents(json: string, wire: AnswerWire): readonly ChatEvent[] {
+function wholeEvents<Data>(
+  json: string,
+  wire: AnswerWire<Data>,
+  headers?: AnswerHeaders,
+): readonly ChatEvent[] {
   const events: ChatEvent[] = [];
   try {
-    wire.newReader().readWhole(json, events);
+    wire.newReader().readWhole(json, events, headers);
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw answerFailure(error);
     throw error.withUsage(wire.usageOf(usageIn(new TextEncoder().encode(json))));
@@ -85,14 +105,17 @@ function wholeEvents(json: string, wire: AnswerWire): readonly ChatEvent[] {
 /** The largest event that is read: the last one of Responses has the whole answer. */
 const eventLimitCharacters = 16 * 1024 * 1024;
 
-/** Reads a stream, or a whole answer in its place, which is replayed. */
-export class SseDecoder extends AnswerDecoder {
-  readonly #parser = new SseParser(eventLimitCharacters);
-  readonly #wire: AnswerWire;
-  readonly #reader: EventReader;
+export const newSseParser = (): SseParser => new SseParser(eventLimitCharacters);
 
-  constructor(wire: AnswerWire, limits: DecoderLimits) {
+/** Reads a stream, or a whole answer in its place, which is replayed. */
+export class EventDecoder<Data> extends AnswerDecoder {
+  readonly #parser: EventParser<Data>;
+  readonly #wire: AnswerWire<Data>;
+  readonly #reader: EventReader<Data>;
+
+  constructor(wire: AnswerWire<Data>, limits: DecoderLimits) {
     super(limits);
+    this.#parser = wire.newParser();
     this.#wire = wire;
     this.#reader = wire.newReader();
   }
@@ -116,11 +139,14 @@ export class SseDecoder extends AnswerDecoder {
     return wholeEvents(json, this.#wire);
   }
 
-  #readAll(found: readonly string[], events: ChatEvent[]): void {
+  #readAll(found: readonly Data[], events: ChatEvent[]): void {
     const reader = this.#reader;
+    const parser = this.#parser;
     for (const data of found) {
-      if (!reader.readData(data, events, this.#parser.hasNamedError)) this.skipMalformed(reader);
+      const isSound = reader.readData(data, events, parser.hasNamedError === true);
+      if (!isSound) this.skipMalformed(reader);
       if (reader.isFinished || reader.isCut) return this.finish();
     }
+    if (parser.failure !== undefined) throw parser.failure;
   }
 }
