@@ -1,6 +1,14 @@
 /** Faults of other gateways' budgets, each as a test; the numbers are of their issues. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BudgetGateway, facts, hello, nanoOf, price, usdOf } from "../support/budget-gateway.ts";
+import {
+  BudgetGateway,
+  facts,
+  hello,
+  nanoOf,
+  nanoPerToken,
+  price,
+  usdOf,
+} from "../support/budget-gateway.ts";
 import { ShiftedClock } from "../support/shifted-clock.ts";
 import { until } from "../support/until.ts";
 
@@ -241,4 +249,23 @@ test("a repeat is answered from what is stored, though the budget is spent, and 
   expect((await gateway.call(hello, undefined, later)).status).toBe(200);
   const after = await gateway.costOfRows();
   expect(await gateway.spent(budget.id)).toBe(after);
+});
+
+test("an attempt without an answer counts as well, and nothing is admitted after that", async () => {
+  const silent = "model: fault-slow-first-byte-60005, upstream: simulator, priority: 1";
+  const lost = `{ ${facts}, timeouts: { first_byte: 300ms }, targets: [{ ${silent}, ${price} }, { model: simulated-spare, upstream: simulator, priority: 2, ${price} }] }`;
+  await using gateway = await BudgetGateway.start({
+    sections: { models: `${models}\n  lost-model: ${lost}` },
+  });
+  const { id } = await gateway.key();
+  const limit_usd = usdOf(hello.max_tokens * nanoPerToken);
+  const budget = await gateway.create({ key_id: id, limit_usd, period: "month" });
+  const body = { ...hello, model: "lost-model", stream: true };
+  await until(async () => (await gateway.call(body)).status === 200);
+  const [row] = await gateway.rows();
+  expect(row).toMatchObject({ attempts: 2, status: 200 });
+  const cost = await gateway.costOfRows();
+  expect(cost).toBeGreaterThan(nanoOf(limit_usd));
+  expect(await gateway.spent(budget.id)).toBe(cost);
+  expect((await gateway.call({ ...hello, max_tokens: 1 })).status).toBe(429);
 });
