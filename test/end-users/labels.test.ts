@@ -192,3 +192,30 @@ test("reports filter and group by end user and by tag, with a rest", async () =>
     expect((await gateway.admin("GET", `/admin/v1/usage/totals?${wrong}`)).status).toBe(400);
   }
 });
+
+test("where names are stored, a formula is none for a spreadsheet, and only its account sees it", async () => {
+  await using clear = await startGateway({ sections: { end_users: "clear", tags: "[team]" } });
+  const names = ["=1+1", "@SUM(A1)", '"quoted", and; =more', "<script>alert(1)</script>"];
+  for (const user of names) {
+    const body = { ...bodies["/v1/chat/completions"], user, metadata: { team: "-1+1;=x" } };
+    expect((await clear.post("/v1/chat/completions", body)).status).toBe(200);
+  }
+  const [row] = await clear.usage();
+  const csv = await (await clear.admin("GET", "/admin/v1/usage/export?format=csv")).text();
+  expect(csv).toContain(",'=1+1,");
+  expect(csv).toContain(",'@SUM(A1),");
+  expect(csv).not.toMatch(/(^|[,;"])\s*[=@]/m);
+  const encoded = encodeURIComponent(names[2] ?? "");
+  const found = await clear.admin("GET", `/admin/v1/usage/calls?end_user=${encoded}`);
+  const { data } = (await found.json()) as { data: Row[] };
+  expect(data.map(({ end_user: name }) => name)).toEqual([names[2] ?? ""]);
+  // What upstreams get does not change.
+  const path = `/admin/v1/accounts/${row?.accountId}/end-users`;
+  const looked = (await (await clear.admin("POST", path, { names })).json()) as {
+    data: { name: string; calls: number }[];
+  };
+  expect(looked.data.reduce((sum, { calls }) => sum + calls, 0)).toBe(names.length);
+  const erase = `/admin/v1/accounts/${row?.accountId}/erase-end-user`;
+  for (const name of names) await (await clear.admin("POST", erase, { name })).json();
+  expect((await clear.usage()).map(({ endUser }) => endUser)).toEqual(names.map(() => undefined));
+});

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/load.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";
 
 let gateway: TestGateway;
 
@@ -17,8 +18,13 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-async function ask(key: string, user: string | undefined, cap = 10): Promise<Response> {
-  const response = await gateway.post(
+async function ask(
+  key: string,
+  user: string | undefined,
+  cap = 10,
+  asked: Pick<TestGateway, "post"> = gateway,
+): Promise<Response> {
+  const response = await asked.post(
     "/v1/chat/completions",
     {
       model: "chat-model",
@@ -94,4 +100,29 @@ plans:
   expect(problems).toEqual([
     "plans.pilot.each_end_user needs end users, and end_users is off: set it to pseudonym, or remove this",
   ]);
+});
+
+describeWithValkey(() => {
+  const valkey = valkeyOfTests();
+
+  test("two processes give an end user its requests together, and no more", async () => {
+    await using both = await startGateway({
+      processes: 2,
+      sections: {
+        limits: `{ store: "${valkey.server.url}", timeout: 5s }`,
+        plans: `
+  shared:
+    requests_per_minute: 60
+    tokens_per_minute: 1000000
+    each_end_user: { requests_per_minute: 5, tokens_per_minute: 100000 }`,
+      },
+    });
+    const { text: key } = await both.createKey({ plan: "shared" });
+    const all = times(30, (index) => ask(key, `user-${index % 3}`, 10, both));
+    expect(await statuses(all)).toEqual({ 200: 15, 429: 15 });
+    const keys = String(await valkey.server.command("KEYS", "*"));
+    expect(keys).toContain("end-user:");
+    expect(keys).not.toContain("user-0");
+    expect(keys).not.toContain("eu_");
+  }, 30_000);
 });

@@ -1,6 +1,16 @@
-import { type NamedDimension, namedDimensions, type UsageStep } from "../../domain/usage/usage.ts";
+import {
+  type GroupDimension,
+  type NamedDimension,
+  namedDimensions,
+  type UsageStep,
+} from "../../domain/usage/usage.ts";
 import { usdOfNano } from "../../domain/money/usd.ts";
-import type { Percentiles, UsageTotal } from "../../store/usage-reports.ts";
+import {
+  type CallFilter,
+  needsCalls,
+  type Percentiles,
+  type UsageTotal,
+} from "../../store/usage-reports.ts";
 import {
   callDetailSchema,
   callQuerySchema,
@@ -42,7 +52,7 @@ export function usageOperations(services: AdminServices): readonly Operation[] {
   ];
 }
 
-function totals({ reports, clock, platform, store }: AdminServices): Operation {
+function totals({ reports, costs, clock, platform, store }: AdminServices): Operation {
   return defineOperation({
     ...reading,
     id: "getUsageTotals",
@@ -51,8 +61,9 @@ function totals({ reports, clock, platform, store }: AdminServices): Operation {
     query: totalsQuerySchema,
     answer: totalsSchema,
     async run({ call, query }) {
-      const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
+      const { filter: asked, isEmpty } = usageFilter(query, call.principal, clock.now());
       const by = readDimensions(query.by, call.principal);
+      const filter = await keptOf(asked, by, costs);
       const hasRest = query.rest === "true";
       const found = isEmpty
         ? []
@@ -65,7 +76,7 @@ function totals({ reports, clock, platform, store }: AdminServices): Operation {
   });
 }
 
-function series({ reports, clock, platform, store }: AdminServices): Operation {
+function series({ reports, costs, clock, platform, store }: AdminServices): Operation {
   return defineOperation({
     ...reading,
     id: "getUsageSeries",
@@ -74,8 +85,9 @@ function series({ reports, clock, platform, store }: AdminServices): Operation {
     query: seriesQuerySchema,
     answer: seriesSchema,
     async run({ call, query }) {
-      const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
+      const { filter: asked, isEmpty } = usageFilter(query, call.principal, clock.now());
       const by = readDimensions(query.by, call.principal);
+      const filter = await keptOf(asked, by, costs);
       const step = query.step ?? defaultStep(filter);
       checkSteps(filter, step);
       const { limit, rank, rest } = query;
@@ -89,6 +101,17 @@ function series({ reports, clock, platform, store }: AdminServices): Operation {
       return { ...rangeOf(filter), step, data };
     },
   });
+}
+
+/** A report that only calls can make begins with the oldest that is kept. */
+async function keptOf(
+  filter: CallFilter,
+  by: readonly GroupDimension[],
+  costs: AdminServices["costs"],
+): Promise<CallFilter> {
+  if (!needsCalls(filter, by)) return filter;
+  const since = Math.max(filter.since, await costs.callsSince());
+  return { ...filter, since: Math.min(since, filter.until) };
 }
 
 function defaultStep({ since, until }: TimeRange): UsageStep {

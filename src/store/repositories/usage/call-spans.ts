@@ -1,7 +1,7 @@
 import { sql } from "kysely";
-import type { CallFilter } from "../../usage-reports.ts";
+import { type CallFilter, needsCalls } from "../../usage-reports.ts";
 import type { Queries } from "../tables.ts";
-import { all, callConditions, needsCalls } from "./usage-filter.ts";
+import { all, callConditions } from "./usage-filter.ts";
 
 /** A time range; `until` is excluded. */
 export interface TimeSpan {

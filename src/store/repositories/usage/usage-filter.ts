@@ -44,11 +44,6 @@ export function filteredColumns(
   return values.flatMap(([column, value]) => (value === undefined ? [] : [[column, value]]));
 }
 
-/** Whether only the calls tell what a question asks for, not their sums. */
-export function needsCalls(filter: UsageFilter, by: readonly GroupDimension[]): boolean {
-  return filter.endUsers !== undefined || filter.tag !== undefined || by.some(isOfCalls);
-}
-
 /** The column of `usage` that a dimension is in. */
 export function callColumnOf(dimension: GroupDimension): string {
   if (!isOfCalls(dimension)) return dimensionColumns[dimension];

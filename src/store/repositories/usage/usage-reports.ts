@@ -8,14 +8,15 @@ import {
 } from "../../../domain/usage/usage.ts";
 import { nextTurn } from "../../../domain/waiting/wait.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
-import type {
-  CallFilter,
-  Percentiles,
-  SeriesQuery,
-  TotalsQuery,
-  UsagePoint,
-  UsageReports,
-  UsageTotal,
+import {
+  type CallFilter,
+  type Percentiles,
+  type SeriesQuery,
+  type TotalsQuery,
+  type UsagePoint,
+  type UsageReports,
+  type UsageTotal,
+  needsCalls,
 } from "../../usage-reports.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
 import { latestCalls } from "./call-spans.ts";
@@ -28,7 +29,6 @@ import {
   type SumQuestion,
 } from "./usage-groups.ts";
 import { cutRange, type RangePiece, stepLengthsMs, type UsageExtent } from "./usage-range.ts";
-import { needsCalls } from "./usage-filter.ts";
 import { readHorizons } from "./usage-store.ts";
 import { toRecord } from "./usage-row.ts";
 import { addSum } from "./usage-sums.ts";
