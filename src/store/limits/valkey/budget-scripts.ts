@@ -127,6 +127,7 @@ local function reserve(first, since)
     local isNew = tonumber(fields['.generation']) ~= began
     if isNew and (count < 0 or not isKnown()) then return unknown end
     if count >= 0 then bringTable(KEYS[at], fields, stored, epoch, hasEnded) end
+    if isNew then write(KEYS[at], lifeMs, '.generation', whole(began)) end
     for of, field in pairs(fields) do
       if isProcess(of) then
         local _, own, ofRunning = numbersOf(field)
@@ -143,9 +144,7 @@ local function reserve(first, since)
     writes[#writes + 1] = { KEYS[at], lifeMs, text }
   end
   if #full > 0 then return { 4, now, slot, full } end
-  for _, of in ipairs(writes) do
-    write(of[1], of[2], process, of[3], '.generation', whole(began))
-  end
+  for _, of in ipairs(writes) do write(of[1], of[2], process, of[3]) end
   return nil
 end
 `;

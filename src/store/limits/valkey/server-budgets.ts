@@ -34,11 +34,14 @@ interface Entry {
   readonly hash: string;
   /** The last command that was sent before it changed here. */
   changedAfter: number;
-  /** The epoch of the table that the server has at least; undefined: not known. */
-  tableEpoch: number | undefined;
+  /** Of the table that the server has at least. */
+  tableEpoch: number;
+  tableSentAtMs: number;
 }
 
 const lookMs = 1_000;
+/** So soon it is sent again, because a process may have ended since. */
+const tableMs = 60_000;
 const hashesAtOnce = 200;
 const totalLifeMs = 400 * 24 * 3_600_000;
 const shortestLifeMs = 24 * 3_600_000;
@@ -83,10 +86,12 @@ export class ServerBudgets {
   }
 
   /** What the table has of other processes; -1: nothing that the server does not have. */
-  #tableOf({ tally: { scope }, tableEpoch }: Entry): readonly Parameter[] {
-    const { tally } = this.#options;
-    const { epoch, byProcess } = tally.storedOf(scope);
-    if (tableEpoch !== undefined && epoch <= tableEpoch) return [-1];
+  #tableOf(entry: Entry): readonly Parameter[] {
+    const { tally, clock } = this.#options;
+    const { epoch, byProcess } = tally.storedOf(entry.tally.scope);
+    const now = clock.monotonic();
+    if (epoch <= entry.tableEpoch && now - entry.tableSentAtMs < tableMs) return [-1];
+    entry.tableSentAtMs = now;
     const others = Object.entries(byProcess).filter(([process]) => process !== tally.process);
     return [others.length, ...others.flat()];
   }
@@ -101,11 +106,7 @@ export class ServerBudgets {
   /** Not admitted, or nobody knows. Later commands may have told the server of the reservation. */
   refused({ callId, entries }: BudgetRequest): void {
     this.#options.tally.settle(callId, 0);
-    for (const entry of entries) {
-      // A process may have ended since the server got the table.
-      entry.tableEpoch = undefined;
-      this.#change(entry);
-    }
+    for (const entry of entries) this.#change(entry);
   }
 
   /**
@@ -114,8 +115,10 @@ export class ServerBudgets {
    */
   full(request: BudgetRequest, full: readonly number[]): readonly FullBudget[] {
     this.refused(request);
-    if (full.length === 0) this.#lookedAtMs = -Infinity;
-    const { budgets, requestNano } = request;
+    const { budgets, requestNano, entries, epoch } = request;
+    const isKnown = full.length > 0;
+    if (!isKnown) this.#lookedAtMs = -Infinity;
+    for (const entry of entries) entry.tableEpoch = isKnown ? epoch : -Infinity;
     return budgets.flatMap((scope, index) => {
       const at = full.findIndex((which, place) => place % 3 === 0 && which === index);
       if (at < 0) return [];
@@ -155,7 +158,7 @@ export class ServerBudgets {
       const { generation, isMarked } = await this.#run(shard, [], 0);
       if (isMarked) continue;
       const ofShard = all.filter((entry) => entry.shard === shard);
-      for (const entry of ofShard) entry.tableEpoch = undefined;
+      for (const entry of ofShard) entry.tableEpoch = -Infinity;
       await this.#writeAll(ofShard);
       await this.#run(shard, [], generation);
     }
@@ -198,7 +201,8 @@ export class ServerBudgets {
       const { accountId } = tally.scope.budget;
       const shard = shardOf(accountId, this.#options.client.shards);
       const hash = `sluice:{${shard}}:budget:${accountId}:${keyOf(tally.scope)}`;
-      entry = { tally, shard, hash, changedAfter: -1, tableEpoch: undefined };
+      const never = { changedAfter: -1, tableEpoch: -Infinity, tableSentAtMs: -Infinity };
+      entry = { tally, shard, hash, ...never };
       this.#entries.set(tally, entry);
     }
     return entry;
