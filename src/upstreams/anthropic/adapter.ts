@@ -1,7 +1,7 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
 import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
 import { byTarget } from "../shared/by-target.ts";
-import { decodeCount } from "../shared/answer-decoder.ts";
+import { decodeCount } from "../shared/answer-codec.ts";
 import { unknownFinishReport } from "../shared/finish-words.ts";
 import { encodeMessages, encodeMessagesCount } from "../shared/messages/encode-messages.ts";
 import { createMessagesCodec } from "../shared/messages/messages-codec.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { chatOf, modelWith } from "../../../test/bedrock/checked-encode.ts";
 import { bedrockModelOf } from "./models/bedrock-model.ts";
-import { decodeCount } from "../shared/answer-decoder.ts";
+import { decodeCount } from "../shared/answer-codec.ts";
 import { countPathOf, encodeCountTokens } from "./count-tokens.ts";
 
 test.each([

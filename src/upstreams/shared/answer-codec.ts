@@ -1,13 +1,19 @@
 import type { ChatEvent, ChatResult } from "../../domain/chat/answer.ts";
 import type { Conversation } from "../../domain/chat/conversation.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { usageIn } from "../../domain/json-fields.ts";
+import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { countOf, parseObject, usageIn } from "../../domain/json-fields.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import type { AnswerHeaders, ChatCodec, DecoderLimits, EncodedStreamRequest } from "../adapter.ts";
-import { AnswerDecoder, answerFailure } from "./answer-decoder.ts";
+import type {
+  AnswerHeaders,
+  ChatCodec,
+  DecoderLimits,
+  EncodedStreamRequest,
+  StreamDecoder,
+  WholeAnswer,
+} from "../adapter.ts";
 import { collectAnswer, collectStream } from "./collect-answer.ts";
 import { SseParser } from "./sse-parser.ts";
-import { isJson } from "./whole-body.ts";
+import { isJson, WholeBody } from "./whole-body.ts";
 
 /** Cuts the bytes of a stream into the data of its events. */
 interface EventParser<Data> {
@@ -91,7 +97,7 @@ function wholeEvents<Data>(
   json: string,
   wire: AnswerWire<Data>,
   headers?: AnswerHeaders,
-): readonly ChatEvent[] {
+): ChatEvent[] {
   const events: ChatEvent[] = [];
   try {
     wire.newReader().readWhole(json, events, headers);
@@ -107,14 +113,23 @@ const eventLimitCharacters = 16 * 1024 * 1024;
 
 export const newSseParser = (): SseParser => new SseParser(eventLimitCharacters);
 
-/** Reads a stream, or a whole answer in its place, which is replayed. */
-export class EventDecoder<Data> extends AnswerDecoder {
+/**
+ * Reads a stream, or a whole answer in its place, which is replayed. Nothing is read after the end or
+ * a failure, and malformed events are counted.
+ */
+export class EventDecoder<Data> implements StreamDecoder<ChatEvent> {
+  readonly #body: WholeBody;
+  readonly #mostMalformed: number;
   readonly #parser: EventParser<Data>;
   readonly #wire: AnswerWire<Data>;
   readonly #reader: EventReader<Data>;
+  malformedEvents = 0;
+  isDone = false;
+  failure: UpstreamFailure | undefined;
 
   constructor(wire: AnswerWire<Data>, limits: DecoderLimits) {
-    super(limits);
+    this.#body = new WholeBody(limits);
+    this.#mostMalformed = limits.malformedEvents;
     this.#parser = wire.newParser();
     this.#wire = wire;
     this.#reader = wire.newReader();
@@ -124,29 +139,66 @@ export class EventDecoder<Data> extends AnswerDecoder {
     return this.#reader.isCut;
   }
 
-  protected override read(bytes: Uint8Array, events: ChatEvent[]): void {
-    this.#readAll(this.#parser.push(bytes), events);
+  push(bytes: Uint8Array): readonly ChatEvent[] {
+    const events: ChatEvent[] = [];
+    if (this.isDone || this.failure !== undefined) return events;
+    try {
+      if (!this.#body.take(bytes)) this.#readAll(this.#parser.push(bytes), events);
+    } catch (error) {
+      this.failure = answerFailure(error);
+    }
+    return events;
   }
 
-  protected override readEnd(events: ChatEvent[]): void {
-    this.#readAll(this.#parser.end(), events);
-    if (this.isDone) return;
-    this.#reader.end(events);
-    this.finish();
-  }
-
-  protected override readWhole(json: string): readonly ChatEvent[] {
-    return wholeEvents(json, this.#wire);
+  end(): readonly ChatEvent[] {
+    let events: ChatEvent[] = [];
+    if (this.isDone || this.failure !== undefined) return events;
+    try {
+      const json = this.#body.end();
+      // Of an answer that is not whole, nothing is replayed: another target can still answer.
+      if (json !== undefined) events = wholeEvents(json, this.#wire);
+      else {
+        this.#readAll(this.#parser.end(), events);
+        if (!this.isDone) this.#reader.end(events);
+      }
+      this.isDone = true;
+    } catch (error) {
+      this.failure = answerFailure(error);
+    }
+    return events;
   }
 
   #readAll(found: readonly Data[], events: ChatEvent[]): void {
     const reader = this.#reader;
     const parser = this.#parser;
     for (const data of found) {
-      const isSound = reader.readData(data, events, parser.hasNamedError === true);
-      if (!isSound) this.skipMalformed(reader);
-      if (reader.isFinished || reader.isCut) return this.finish();
+      if (!reader.readData(data, events, parser.hasNamedError === true)) this.#skip(reader.mayGoOn);
+      this.isDone = reader.isFinished || reader.isCut;
+      if (this.isDone) return;
     }
     if (parser.failure !== undefined) throw parser.failure;
   }
+
+  /** The caller does not get the content of a malformed event. */
+  #skip(mayGoOn: boolean): void {
+    this.malformedEvents += 1;
+    if (mayGoOn && this.malformedEvents <= this.#mostMalformed) return;
+    throw brokenAnswer("the upstream sent a malformed event");
+  }
+}
+
+/**
+ * Turns an error in reading an answer into a failure: invalid JSON, or JSON that is nested too
+ * deep.
+ */
+export function answerFailure(error: unknown): UpstreamFailure {
+  if (error instanceof UpstreamFailure) return error;
+  return brokenAnswer("the upstream's answer is not the expected JSON", error);
+}
+
+/** The tokens in the one field of an answer. Every input has some; a count of 0 would pass any limit. */
+export function decodeCount({ body }: WholeAnswer, field: string): number {
+  const count = countOf(parseObject(body)?.[field]);
+  if (count === undefined || count === 0) throw brokenAnswer("the answer has no count");
+  return count;
 }
