@@ -1,12 +1,11 @@
-import {
-  type GroupDimension,
-  isOfCalls,
-  type UsageRank,
-  type UsageStep,
-  type CallOutcome,
-  type CallDialect,
-  type CapacityClass,
-  type UsageRecord,
+import type {
+  GroupDimension,
+  UsageRank,
+  UsageStep,
+  CallOutcome,
+  CallDialect,
+  CapacityClass,
+  UsageRecord,
 } from "../domain/usage/usage.ts";
 import type { Page, PageRequest } from "./control-store.ts";
 
@@ -50,11 +49,6 @@ export interface UsageFilter {
 export interface CallFilter extends UsageFilter {
   /** Only calls that a provider may bill twice. */
   readonly mayBeBilledTwice?: true | undefined;
-}
-
-/** Whether only the calls tell what a question asks for, not their sums. */
-export function needsCalls(filter: UsageFilter, by: readonly GroupDimension[]): boolean {
-  return filter.endUsers !== undefined || filter.tag !== undefined || by.some(isOfCalls);
 }
 
 export interface TotalsQuery {

@@ -2,15 +2,11 @@ import {
   type GroupDimension,
   type NamedDimension,
   namedDimensions,
+  needsCalls,
   type UsageStep,
 } from "../../domain/usage/usage.ts";
 import { usdOfNano } from "../../domain/money/usd.ts";
-import {
-  type CallFilter,
-  needsCalls,
-  type Percentiles,
-  type UsageTotal,
-} from "../../store/usage-reports.ts";
+import type { CallFilter, Percentiles, UsageTotal } from "../../store/usage-reports.ts";
 import {
   callDetailSchema,
   callQuerySchema,

@@ -196,6 +196,14 @@ export function isOfCalls(dimension: GroupDimension): dimension is CallDimension
   return dimension === "end_user" || dimension.startsWith("tag:");
 }
 
+/** Whether only the calls tell what a question asks for, not their sums. */
+export function needsCalls(
+  filter: { readonly endUsers?: unknown; readonly tag?: unknown },
+  by: readonly GroupDimension[],
+): boolean {
+  return filter.endUsers !== undefined || filter.tag !== undefined || by.some(isOfCalls);
+}
+
 /** Those whose values are ids of what has a name. */
 export const namedDimensions = ["account", "application", "key"] as const;
 export type NamedDimension = (typeof namedDimensions)[number];

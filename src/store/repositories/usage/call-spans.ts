@@ -1,5 +1,6 @@
 import { sql } from "kysely";
-import { type CallFilter, needsCalls } from "../../usage-reports.ts";
+import { needsCalls } from "../../../domain/usage/usage.ts";
+import type { CallFilter } from "../../usage-reports.ts";
 import type { Queries } from "../tables.ts";
 import { all, callConditions } from "./usage-filter.ts";
 

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { UsageRecord } from "../../../domain/usage/usage.ts";
+import { needsCalls, type UsageRecord } from "../../../domain/usage/usage.ts";
 import { nextTurn } from "../../../domain/waiting/wait.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
-import { type CallFilter, needsCalls } from "../../usage-reports.ts";
+import type { CallFilter } from "../../usage-reports.ts";
 import type { Queries, SqlConnection, UsageRow } from "../tables.ts";
 import { decodeCursor, encodeCursor, type ListPosition } from "../cursor.ts";
 import { all, callConditions, filteredColumns, sumConditions } from "./usage-filter.ts";

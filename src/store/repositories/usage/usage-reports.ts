@@ -3,20 +3,20 @@ import { latenciesAt } from "../../../domain/usage/latency-histogram.ts";
 import {
   type GroupDimension,
   isOfCalls,
+  needsCalls,
   type UsageRecord,
   type UsageStep,
 } from "../../../domain/usage/usage.ts";
 import { nextTurn } from "../../../domain/waiting/wait.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
-import {
-  type CallFilter,
-  type Percentiles,
-  type SeriesQuery,
-  type TotalsQuery,
-  type UsagePoint,
-  type UsageReports,
-  type UsageTotal,
-  needsCalls,
+import type {
+  CallFilter,
+  Percentiles,
+  SeriesQuery,
+  TotalsQuery,
+  UsagePoint,
+  UsageReports,
+  UsageTotal,
 } from "../../usage-reports.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
 import { latestCalls } from "./call-spans.ts";
