@@ -16,9 +16,8 @@ import type {
 } from "../adapter.ts";
 import { unknownFinishReport } from "../shared/finish-words.ts";
 import { asCountFailure, asksForCount, countPathOf, encodeCountTokens } from "./count-tokens.ts";
-import { createAnswerCodec } from "../shared/answer-codec.ts";
 import { byTarget } from "../shared/by-target.ts";
-import { decodeCount } from "../shared/answer-codec.ts";
+import { createAnswerCodec, decodeCount } from "../shared/answer-codec.ts";
 import { createReadFailure as createReadNativeFailure } from "../shared/openai/read-failure.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
