@@ -14,6 +14,7 @@ const steps: readonly Step[] = [
   { name: "lint", command: ["oxlint", "--quiet"] },
   { name: "structure", command: ["bun", "scripts/check-structure.ts"] },
   { name: "lines", command: ["bun", "scripts/lines.ts"], informs: true },
+  { name: "words", command: ["bun", "scripts/words.ts"] },
   {
     name: "documents",
     command: [
@@ -21,6 +22,7 @@ const steps: readonly Step[] = [
       "test",
       "--timeout=60000",
       "scripts/check-documents.test.ts",
+      "scripts/check-prose.test.ts",
       "scripts/documents/config-reference.test.ts",
       "src/upstreams/bedrock/models/document.test.ts",
     ],

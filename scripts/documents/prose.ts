@@ -3,10 +3,18 @@ const sentenceWords = 35;
 const tableColumns = 120;
 
 /** Sentences of a Markdown text that are longer than the limit; code and tables' rules left out. */
-export function longSentences(markdown: string): readonly string[] {
+export function longSentences(markdown: string, most = sentenceWords): readonly string[] {
   return blocksOf(markdown)
     .flatMap((block) => block.split(/(?<=[.!?][)"*]{0,3})\s+/))
-    .filter((sentence) => wordsIn(sentence) > sentenceWords);
+    .filter((sentence) => wordsIn(sentence) > most);
+}
+
+/** What a native engineer would write otherwise. */
+const translated =
+  /\b(?:allows? to|enables? to|in order to|so-called|thereby|whereby|thereof|therein|hereby|whilst|amongst|lest|ought to|shall|heeds?|(?:is|are) told|(?:is|are) to be|that what|such that|the both|informations|by means of|as of now|resp\.|in the frame of|depending of|different to|since (?:some|long) time|how it looks like)\b/gi;
+
+export function translatedPhrases(markdown: string): readonly string[] {
+  return blocksOf(markdown).flatMap((block) => block.match(translated) ?? []);
 }
 
 /** Lines of tables that are wider than the limit. */
