@@ -188,6 +188,10 @@ test("reports filter and group by end user and by tag, with a rest", async () =>
   expect(series.data.map(({ calls }) => calls).toSorted((one, other) => one - other)).toEqual([
     2, 3,
   ]);
+  for (const key of ["constructor", "__proto__", "toString"]) {
+    const groups = await totals(`${account}&by=tag:${key}`);
+    expect(groups.map(({ group }) => Object.values(group))).toEqual([[null]]);
+  }
   for (const wrong of ["by=tag:", "by=tag:a/b", "by=end_users", "tag=team", "tag=="]) {
     expect((await gateway.admin("GET", `/admin/v1/usage/totals?${wrong}`)).status).toBe(400);
   }

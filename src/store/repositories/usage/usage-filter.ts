@@ -56,7 +56,9 @@ export function groupValueOf(
   value: string | number | null,
 ): string | number | null {
   if (!dimension.startsWith("tag:") || typeof value !== "string") return value;
-  return readTags(value)[dimension.slice("tag:".length)] ?? null;
+  const key = dimension.slice("tag:".length);
+  const tags = readTags(value);
+  return Object.hasOwn(tags, key) ? (tags[key] ?? null) : null;
 }
 
 /** The conditions of a filter on calls, without its times. */
