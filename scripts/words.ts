@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { longSentences, translatedPhrases } from "./documents/prose.ts";
 
-const most = { readme: 700, page: 3000, docs: 92_000 };
+const most = { readme: 700, page: 3000, docs: 90_500 };
 /** Pages that may have more, and why. */
 const longer: Readonly<Record<string, number>> = {
   // Generated from the schema.
@@ -15,7 +15,6 @@ const longer: Readonly<Record<string, number>> = {
   "docs/operations.md": 6360,
   "docs/performance.md": 4650,
   "docs/observability.md": 4500,
-  "docs/architecture.md": 4000,
   "docs/api.md": 3130,
   "docs/admin-api.md": 3100,
   "CHANGELOG.md": 7000,
