@@ -27,10 +27,20 @@ interface Part {
 }
 /** Files that measure processor time, which other files running beside them would change. */
 const measuring = ["failures/overload.long"];
+/** Files that mostly wait, for minutes of limits to pass, and use a tenth of a core meanwhile. */
+const waiting = [
+  "test/machines/",
+  "failures/idempotency-gateways.long",
+  "failures/ledger-disk.long",
+  "failures/places-valkey.long",
+  "failures/revocation.long",
+  "http/idle-connections.long",
+];
 const choices = {
   "--quick": [{ isLong: false, options: inParallel }],
   "--long": [
-    { isLong: true, options: inParallel, without: measuring },
+    { isLong: true, options: ["--parallel=5", "--no-isolate"], suites: waiting },
+    { isLong: true, options: inParallel, without: [...measuring, ...waiting] },
     { isLong: true, options: [], suites: measuring },
   ],
   "--all": [

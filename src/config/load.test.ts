@@ -123,7 +123,7 @@ describe("a valid file", () => {
         headers: {},
         query: {},
         quirks: new Set(),
-        responses: new Map(),
+        responses: new Set(),
         forwardFields: [],
         dropFields: [],
         maxTokensField: "as_sent",

@@ -455,7 +455,9 @@ test("environments, models and plans of the configuration are listed", async () 
     "pro",
     "enterprise",
   ]);
-  expect((await folder.run("plans")).output).toMatch(/\nenterprise +custom +custom +yes/);
+  expect((await folder.run("plans")).output).toMatch(
+    /\nenterprise +custom +custom +1 each +enforce +yes/,
+  );
 });
 
 test("a person is asked before a key is revoked; a script is not", async () => {

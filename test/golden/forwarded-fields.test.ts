@@ -57,7 +57,7 @@ const publicFields = {
 
 /** Those which leave as pseudonyms. */
 const names = { user: "u", safety_identifier: "s", prompt_cache_key: "k" };
-const pseudonym = expect.stringMatching(/^[0-9a-f]{32}$/);
+const pseudonym = expect.stringMatching(/^(?:eu|pc)_[0-9A-Za-z]{16}$/);
 
 const answer = jsonAnswer(completion({ content: "Hi" }));
 const vectors = jsonAnswer({

@@ -86,7 +86,7 @@ test("the name of an end user leaves as a pseudonym, another one for each accoun
   const again = await sentFor({ metadata });
   const { text } = await upstream.gateway.createKey({ account: "another-account" });
   const other = await sentFor({ metadata }, text);
-  expect(first["user"]).toMatch(/^[0-9a-f]{32}$/);
+  expect(first["user"]).toMatch(/^eu_[0-9A-Za-z]{16}$/);
   expect(again["user"]).toBe(first["user"]);
   expect(other["user"]).not.toBe(first["user"]);
   expect((await sentFor({}))["user"]).toBeUndefined();

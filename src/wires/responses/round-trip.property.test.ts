@@ -140,7 +140,13 @@ const body = fc
     model: fc.constant("alias"),
     instructions: maybe(fc.string({ minLength: 1 })),
     input: fc.oneof(text, items),
-    tools: maybe(fc.array(fc.oneof(functionTool, customTool, group), { maxLength: 3 })),
+    tools: maybe(
+      // A server takes each name once.
+      fc.uniqueArray(fc.oneof(functionTool, customTool, group), {
+        maxLength: 3,
+        selector: ({ name }) => name,
+      }),
+    ),
     tool_choice: fc.constantFrom(undefined, "auto", "none"),
     text: maybe(
       fc.record({
