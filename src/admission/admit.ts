@@ -7,7 +7,12 @@ import {
   type LimitState,
   type RequestKind,
 } from "../domain/limits/limit-scope.ts";
-import type { CountDecision, LimitDecision, LimitStore } from "../store/limits/limit-store.ts";
+import type {
+  CountDecision,
+  LimitDecision,
+  LimitRequest,
+  LimitStore,
+} from "../store/limits/limit-store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 import { asideScopes, type Guarantee, guaranteeOf, keyScopeId, planScopes } from "./plan-scopes.ts";
@@ -162,27 +167,33 @@ function admitUnderPlan(
     }
     const now = services.clock.now();
     const refused = { request, decision, askedTokens: tokens, weights, now };
-    return refuseUnderPlan(soonerOf(refused, guaranteed), request, services);
+    return refusalOf(soonerOf(refused, guaranteed), services).then((error) => {
+      throw error;
+    });
   };
   const asked = { callId: call.id, scopes, tokens, mostTokens, budgets, reserveNano };
-  if (endUser !== undefined && counted !== undefined) {
-    // Its request counts for the end user, too: for all in one step, or for none.
-    const freed = limits.uncount(counted);
-    if (freed instanceof Promise) return freed.then(() => limits.acquire(asked)).then(decide);
+  if (endUser === undefined || counted === undefined) {
+    const decision = limits.acquire({ ...asked, counted });
+    return decision instanceof Promise ? decision.then(decide) : decide(decision);
   }
-  const isCounted = endUser === undefined;
-  const decision = limits.acquire(isCounted ? { ...asked, counted } : asked);
-  return decision instanceof Promise ? decision.then(decide) : decide(decision);
+  return countedForEndUser(endUser, { ...asked, counted }, limits).then(decide);
 }
 
-async function refuseUnderPlan(
-  refused: RefusedAdmission,
-  { call: { counted }, endUser }: AdmissionRequest,
-  services: AdmissionServices,
-): Promise<never> {
-  // It has used its key's request all the same.
-  if (endUser !== undefined && counted !== undefined) await services.limits.count(counted.scopes);
-  throw await refusalOf(refused, services);
+/** The request of the key was counted on arrival; that of its end user is counted here. */
+async function countedForEndUser(
+  endUser: readonly LimitScope[],
+  asked: LimitRequest,
+  limits: LimitStore,
+): Promise<LimitDecision> {
+  const own = await limits.count(endUser);
+  if (!own.isAdmitted) return own;
+  const decision = await limits.acquire(asked);
+  if (!decision.isAdmitted) {
+    await limits.uncount(own.counted);
+    return decision;
+  }
+  const { state, wouldRefuse = own.wouldRefuse } = decision;
+  return { isAdmitted: true, state, wouldRefuse };
 }
 
 /** The smallest limit on the tokens of the plan and of the end user. */

@@ -1,9 +1,16 @@
 import { expect, test } from "bun:test";
+import { admit, countRequest } from "../../src/admission/admit.ts";
+import { systemClock } from "../../src/domain/clock.ts";
+import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
+import { Calendar } from "../../src/domain/money/calendar.ts";
+import { PublishedPrices } from "../../src/domain/money/price.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import type { ValkeyLimits } from "../../src/store/limits/valkey/limit-store.ts";
+import { callerOf, callOf, modelOf, plainWork } from "../support/pipeline-fixtures.ts";
 import { clientOf, emptied, limitsOver } from "../support/valkey-limits.ts";
 import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";
 
+const calendar = new Calendar();
 const limit = 1_000;
 const scopes = minuteScopes(
   "key",
@@ -17,11 +24,12 @@ describeWithValkey(() => {
   async function withStores(
     count: number,
     body: (all: readonly ValkeyLimits[]) => Promise<void>,
+    isLeasing = true,
   ): Promise<void> {
     await emptied(of.server);
     const clients = await Promise.all(Array.from({ length: count }, () => clientOf(of.server)));
     const all = await Promise.all(
-      clients.map((client) => limitsOver(client, { processes: () => count })),
+      clients.map((client) => limitsOver(client, { processes: () => count, isLeasing })),
     );
     await Promise.all(all.map((store) => store.begin()));
     try {
@@ -44,6 +52,46 @@ describeWithValkey(() => {
       await Bun.sleep(1_500);
       expect(first + (await rush(1_000))).toBe(limit);
     });
+  });
+
+  test("calls that name end users never use more requests than their key has", async () => {
+    const body = async ([limits]: readonly ValkeyLimits[]): Promise<void> => {
+      if (limits === undefined) throw new Error("one store is needed");
+      const services = { limits, clock: systemClock, prices: new PublishedPrices(), calendar };
+      const caller = callerOf({ requestsPerMinute: 20, tokensPerMinute: 1_000_000 });
+      const owner = caller.key.accountId;
+      const plan = { requestsPerMinute: 100, tokensPerMinute: 100_000 };
+      const one = async (number: number): Promise<boolean> => {
+        await Bun.sleep(number % 40);
+        const call = callOf({ id: `req_${number}`, caller });
+        try {
+          const counted = await countRequest("call", call, services);
+          // Its body is read.
+          await Bun.sleep(number % 17);
+          const asked = {
+            call: { ...call, counted },
+            model: modelOf(),
+            estimate: { inputTokens: 1, outputTokens: 1 },
+            output: { cap: 1, choices: 1 },
+            endUser: minuteScopes(`end-user:k:${number}`, plan, { owner }),
+            ...plainWork,
+          };
+          await admit(asked, services);
+          return true;
+        } catch (error) {
+          if (error instanceof GatewayError && error.status === 429) return false;
+          throw error;
+        }
+      };
+      const made: boolean[] = [];
+      for (let round = 0; round < 4; round += 1) {
+        made.push(
+          ...(await Promise.all(Array.from({ length: 300 }, (_, at) => one(300 * round + at)))),
+        );
+      }
+      expect(made.filter((isAdmitted) => isAdmitted)).toHaveLength(20);
+    };
+    await withStores(1, body, false);
   });
 
   test("a busy key runs few scripts, and is never above its limit", async () => {

@@ -178,5 +178,5 @@ function isLeasable(scopes: readonly LimitScope[]): boolean {
 }
 
 function nameOf({ keys }: RequestWindows): string {
-  return keys[0] ?? "";
+  return keys.join(" ");
 }
