@@ -11,7 +11,7 @@ const begin = "<!-- reference: begin -->";
 const end = "<!-- reference: end -->";
 
 export const schemaFile = new URL("../sluice.schema.json", import.meta.url);
-export const documentationFile = new URL("../docs/configuration.md", import.meta.url);
+export const documentationFile = new URL("../docs/configuration-reference.md", import.meta.url);
 
 export function schemaText(): string {
   return `${JSON.stringify(publishedSchema(), null, 2)}\n`;
@@ -21,7 +21,7 @@ export function schemaText(): string {
 export function withReference(documentation: string): string {
   const from = documentation.indexOf(begin);
   const to = documentation.indexOf(end);
-  if (from < 0 || to < from) throw new Error("docs/configuration.md has lost its marks");
+  if (from < 0 || to < from) throw new Error("docs/configuration-reference.md has lost its marks");
   const reference = referenceSections().map(formatSection).join("\n");
   return `${documentation.slice(0, from)}${begin}\n\n${reference}\n${documentation.slice(to)}`;
 }
@@ -29,7 +29,7 @@ export function withReference(documentation: string): string {
 function formatSection(section: ReferenceSection): string {
   // A section of a single key has its meaning in its item.
   const about = section.rows[0]?.key === section.key ? "" : `${section.about}\n\n`;
-  return `### \`${section.key}\`\n\n${about}${section.rows.map(formatRow).join("\n")}\n`;
+  return `## \`${section.key}\`\n\n${about}${section.rows.map(formatRow).join("\n")}\n`;
 }
 
 /** An item of a list, which can be as long as it needs to be. */

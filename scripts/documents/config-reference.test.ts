@@ -7,6 +7,7 @@ import {
   schemaText,
   withReference,
 } from "../write-config-schema.ts";
+import { readDocument } from "../../test/support/documents.ts";
 import { demoConfigText } from "../../src/config/demo.ts";
 import { publishedSchema } from "./published-schema.ts";
 import { parseConfig } from "../../src/config/load.ts";
@@ -16,9 +17,10 @@ import { configFileSchema } from "../../src/config/schema.ts";
 import { upstreamKinds } from "../../src/upstreams/kinds.ts";
 
 const documentation = await Bun.file(documentationFile).text();
+const guide = readDocument("docs/configuration.md");
 
 /** Text of every `yaml` block that is a whole file. */
-const examples = [...documentation.matchAll(/```yaml\n([\s\S]*?)```/g)]
+const examples = [...guide.matchAll(/```yaml\n([\s\S]*?)```/g)]
   .map(([, text = ""]) => text)
   .filter((text) => text.includes("environments:"));
 

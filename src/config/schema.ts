@@ -30,7 +30,7 @@ import { upstreamsSchema } from "./sections/upstreams.ts";
 
 /**
  * The configuration file: its keys, values, defaults, limits and descriptions.
- * `scripts/write-config-schema` makes `sluice.schema.json` and the tables of `docs/configuration.md`.
+ * `scripts/write-config-schema` makes `sluice.schema.json` and the text of `docs/configuration-reference.md`.
  */
 export function configFileSchema(kinds: readonly UpstreamKind[]) {
   return z.strictObject({

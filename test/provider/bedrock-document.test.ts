@@ -2,13 +2,14 @@ import { expect, test } from "bun:test";
 import { demoApiKey, startSimulator } from "../../simulator/simulator.ts";
 import { configWarnings } from "../../src/config/problems/warnings.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
+import { readDocument } from "../support/documents.ts";
 import { startGateway } from "../support/gateway.ts";
 
-/** The examples of the page on kind `bedrock`, with the simulator in place of the provider. */
+/** The examples of the pages on kind `bedrock`, with the simulator in place of the provider. */
 
-const page = await Bun.file(
-  new URL("../../docs/upstreams/bedrock.md", import.meta.url).pathname,
-).text();
+const page = ["bedrock", "bedrock-mapping", "bedrock-models"]
+  .map((name) => readDocument(`docs/upstreams/${name}.md`))
+  .join("\n");
 const examples = [...page.matchAll(/^ *```yaml\n([\s\S]*?)^ *```/gm)].map(([, text = ""]) => {
   const indent = /^ */.exec(text)?.[0] ?? "";
   return text.replaceAll(new RegExp(`^${indent}`, "gm"), "");
@@ -34,7 +35,7 @@ function sectionsOf(example: string): Sections {
   return { upstreams, models: models ?? made };
 }
 
-test("there are as many examples as the page has blocks", () => {
+test("there are as many examples as the pages have blocks", () => {
   expect(examples.length).toBe([...page.matchAll(/```yaml/g)].length);
   expect(examples.length).toBeGreaterThan(8);
 });

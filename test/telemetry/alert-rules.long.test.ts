@@ -68,10 +68,10 @@ test("a counter whose increase is an alert exists before its first event", () =>
 });
 
 test("every alert links to a section that names it, and docs/observability.md lists it", () => {
-  const operations = readDocument("docs/operations.md").split(/^(?=#)/m);
+  const runbook = readDocument("docs/runbook.md").split(/^(?=#)/m);
   for (const { alert, annotations } of rules) {
-    const [, anchor = ""] = /\/docs\/operations\.md#(\S+)$/.exec(annotations.runbook_url) ?? [];
-    const section = operations.find((each) => anchorsOf(each).includes(anchor));
+    const [, anchor = ""] = /\/docs\/runbook\.md#(\S+)$/.exec(annotations.runbook_url) ?? [];
+    const section = runbook.find((each) => anchorsOf(each).includes(anchor));
     expect(section).toContain(`\`${alert}\``);
   }
   const listed = tableRows("docs/observability.md")

@@ -23,7 +23,7 @@ test("the page lists every metric with its type and labels, and no other", () =>
   expect(documented.toSorted()).toEqual(defined.toSorted());
 });
 
-test.each(["docs/observability.md", "docs/operations.md", "docs/processes.md"])(
+test.each(["docs/observability.md", "docs/operations.md", "docs/runbook.md", "docs/processes.md"])(
   "%s names only metrics and labels that the gateway exposes",
   (path) => {
     const text = readDocument(path);

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { plain, tableRows } from "../../../../test/support/documents.ts";
 import { chatFamilies, type ChatFamily, embeddingFamilies, knownFamilies } from "./facts.ts";
 
-test("docs/upstreams/bedrock.md lists the capabilities of each family", () => {
-  const rows = tableRows("docs/upstreams/bedrock.md").map((cells) => cells.map(plain));
+test("docs/upstreams/bedrock-models.md lists the capabilities of each family", () => {
+  const rows = tableRows("docs/upstreams/bedrock-models.md").map((cells) => cells.map(plain));
   for (const family of chatFamilies) {
     const { family: name, identifiers, ...capabilities } = cellsOf(family, rows);
     expect([name, identifiers === undefined]).toEqual([family, false]);
