@@ -9,10 +9,9 @@ const most = { readme: 700, page: 3000, docs: 90_500 };
 /** Pages that may have more, and why. */
 const longer: Readonly<Record<string, number>> = {
   // Generated from the schema.
-  "docs/configuration.md": 8600,
+  "docs/configuration-reference.md": 7600,
   // To be split or shortened.
-  "docs/upstreams/bedrock.md": 6850,
-  "docs/operations.md": 6360,
+  "docs/operations.md": 4750,
   "docs/performance.md": 4650,
   "docs/observability.md": 4500,
   "docs/api.md": 3130,
