@@ -29,17 +29,18 @@ interface Part {
 const measuring = ["failures/overload.long"];
 /** Files that mostly wait, for minutes of limits to pass, and use a tenth of a core meanwhile. */
 const waiting = [
-  "test/machines/",
-  "failures/idempotency-gateways.long",
   "failures/ledger-disk.long",
   "failures/places-valkey.long",
-  "failures/revocation.long",
   "http/idle-connections.long",
+  "machines/both-down.long",
+  "machines/cut-off.long",
+  "machines/valkey-attacks.long",
+  "machines/valkey-faults.long",
 ];
 const choices = {
   "--quick": [{ isLong: false, options: inParallel }],
   "--long": [
-    { isLong: true, options: ["--parallel=5", "--no-isolate"], suites: waiting },
+    { isLong: true, options: ["--parallel=4", "--no-isolate"], suites: waiting },
     { isLong: true, options: inParallel, without: [...measuring, ...waiting] },
     { isLong: true, options: [], suites: measuring },
   ],
