@@ -266,6 +266,27 @@ describe("a key with provisioned throughput", () => {
     expect(leftOfPlan().remainingRequests).toBe(100);
   });
 
+  test("is told what limits of its end user in audit would have refused", async () => {
+    const { requestOf, services } = setUpGuarantee();
+    const asked = requestOf({ input: 200, capacity: "provisioned-only" });
+    const told: GatewayError[] = [];
+    const origin = {
+      ...asked.call.origin,
+      wouldBeRefused: (error: GatewayError) => told.push(error),
+    };
+    const terms = { owner: asked.call.caller.key.accountId };
+    const [requests, tokens] = minuteScopes(
+      "end-user:key_a:jane",
+      { requestsPerMinute: 10, tokensPerMinute: 100 },
+      terms,
+    );
+    const endUser = [requests, tokens].flatMap((scope) => scope && { ...scope, isAudited: true });
+    const call = { ...asked.call, origin } as never;
+    const admission = await admit({ ...asked, call, endUser }, services);
+    expect(admission.capacityClass).toBe("provisioned");
+    expect(told.map(({ explanation }) => explanation?.rule)).toEqual(["request_too_large"]);
+  });
+
   test("has it at no model without a target in the pool", async () => {
     const { ask } = setUpGuarantee();
     expect((await ask({ input: 10, alias: "plain" })).capacityClass).toBe("on-demand");

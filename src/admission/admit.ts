@@ -97,7 +97,11 @@ async function admitGuaranteed(
   const { decision } = tried;
   if (decision.isAdmitted) {
     if (call.counted !== undefined) await services.limits.uncount(call.counted);
-    const { state } = decision;
+    const { state, wouldRefuse } = decision;
+    if (wouldRefuse !== undefined) {
+      const { tokens: askedTokens } = reservation;
+      tellAudited({ request, decision: wouldRefuse, askedTokens }, services);
+    }
     const budgeted = budgetedOf(request, tried, services.limits);
     return admissionOf(request, reservation, { state, capacityClass: "provisioned", budgeted });
   }
@@ -157,9 +161,7 @@ function admitUnderPlan(
     if (decision.isAdmitted) {
       const { state, wouldRefuse } = decision;
       if (wouldRefuse !== undefined) {
-        const now = services.clock.now();
-        const audited = { request, decision: wouldRefuse, askedTokens: tokens, weights, now };
-        call.origin?.wouldBeRefused(admissionRefusal(audited));
+        tellAudited({ request, decision: wouldRefuse, askedTokens: tokens, weights }, services);
       }
       const capacityClass = guaranteed === undefined ? "on-demand" : "spillover";
       const budgeted = budgetedOf(request, { budgets, reserveNano }, limits);
@@ -194,6 +196,15 @@ async function countedForEndUser(
   }
   const { state, wouldRefuse = own.wouldRefuse } = decision;
   return { isAdmitted: true, state, wouldRefuse };
+}
+
+/** Tells what limits in audit would have refused. */
+function tellAudited(
+  refused: Omit<RefusedAdmission, "now"> & { readonly request: Pick<AdmissionRequest, "call"> },
+  { clock }: CountServices,
+): void {
+  const now = clock.now();
+  refused.request.call.origin?.wouldBeRefused(admissionRefusal({ ...refused, now }));
 }
 
 /** The smallest limit on the tokens of the plan and of the end user. */

@@ -28,6 +28,7 @@ export const noLabels: CallLabels = {
 export const tagsHeader = "x-sluice-tags";
 const longestNameBytes = 256;
 const longestTagBytes = 64;
+const longestTagsHeader = 1_024;
 
 export interface LabelServices {
   /** Of what callers name their end users and caches. */
@@ -73,7 +74,9 @@ function tagsOf(
 ): CallTags | undefined {
   const written = headers.get(tagsHeader);
   if (written === null && metadata === undefined) return undefined;
-  const ofHeader = new Map(written?.split(",").map(readPair));
+  const isLong = written !== null && written.length > longestTagsHeader;
+  if (isLong) onLabelDropped("tag");
+  const ofHeader = new Map(isLong ? [] : written?.split(",").map(readPair));
   const tags: Record<string, string> = {};
   for (const key of snapshot.settings.tags) {
     const value = ofHeader.get(key) ?? (metadata && Object.hasOwn(metadata, key) && metadata[key]);

@@ -11,7 +11,7 @@ import {
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { guaranteeScopeId, keyScopeId } from "../admission/plan-scopes.ts";
+import { endUserScopeId, guaranteeScopeId, keyScopeId } from "../admission/plan-scopes.ts";
 import { type LimitScope, minuteScopes } from "../domain/limits/limit-scope.ts";
 import { Ingest } from "../ledger/ingest/ingest.ts";
 import { listProcessFolders, processFolderName } from "../ledger/spool/process-folder.ts";
@@ -271,4 +271,22 @@ test("limits that cannot be read are reported, and the process starts", async ()
   expect(after.left()).toBe(1_000);
   // Only once.
   expect(existsSync(join(left, name))).toBe(false);
+});
+
+test("end users are in the last snapshot alone, because they may be many", async () => {
+  using folder = new TestFolder();
+  const clock = new ManualClock();
+  const one = processIn(folder.path, clock);
+  const ofJane = minuteScopes(endUserScopeId("key_a", "jane"), limits);
+  one.own.acquire({ callId: "req_a", scopes: [...scopes, ...ofJane], tokens: 10 });
+  const kept = (): string => {
+    const paths = readdirSync(folder.path, { encoding: "utf8", recursive: true });
+    const path = paths.find((each) => each.includes(".limits")) ?? "";
+    return readFileSync(join(folder.path, path), "utf8");
+  };
+  await one.snapshot.keep();
+  expect(kept()).toContain(keyScopeId("key_a"));
+  expect(kept()).not.toContain("jane");
+  await one.snapshot.stop();
+  expect(kept()).toContain("jane");
 });

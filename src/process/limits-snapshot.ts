@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { accountScopeId, guaranteeScopeId, keyScopeId } from "../admission/plan-scopes.ts";
+import {
+  accountScopeId,
+  guaranteeScopeId,
+  isOfEndUser,
+  keyScopeId,
+} from "../admission/plan-scopes.ts";
 import type { Clock } from "../domain/clock.ts";
 import { dearestTokens } from "../domain/limits/token-weights.ts";
 import { longestGuaranteeSeconds, slotAt } from "../domain/limits/slots.ts";
@@ -106,7 +111,8 @@ export class LimitsSnapshot {
     const begun = limits.isGiven ? undefined : spool.beginSegment();
     // A snapshot keeps the files after it; a full disk needs their room more.
     if (begun === undefined) return this.#afterWriting(() => removeSnapshots(folder));
-    const given = limits.snapshot();
+    // End users may be many, and only the last snapshot keeps no call waiting.
+    const given = limits.snapshot(this.#isStopped ? undefined : (id) => !isOfEndUser(id));
     const { uses, calls } = given.state;
     // A process that has admitted nothing leaves nothing.
     const isEmpty = uses.length + calls.length === 0;

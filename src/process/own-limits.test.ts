@@ -2,7 +2,11 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { virtualClock } from "../../test/support/virtual-clock.ts";
+import { callerOf, callOf, modelOf, plainWork } from "../../test/support/pipeline-fixtures.ts";
 import { budgetOf } from "../../test/contracts/limit-budget-contract.ts";
+import { admit, countRequest } from "../admission/admit.ts";
+import { Calendar } from "../domain/money/calendar.ts";
+import { PublishedPrices } from "../domain/money/price.ts";
 import { minuteScopes } from "../domain/limits/limit-scope.ts";
 import { OwnLimits, type LimitsNote } from "./own-limits.ts";
 
@@ -51,6 +55,39 @@ test("a process keeps half of what is left, and its successor gets all once it h
   expect(admitted(after, 60)).toBe(0);
   clock.advance(61_000);
   expect(admitted(after, 70)).toBe(60);
+});
+
+test("calls that name end users use no more of the half that stays than others", async () => {
+  const clock = new ManualClock({ monotonicMs: 5_000 });
+  const before = limitsAt(clock);
+  handOver(before, clock);
+  const services = {
+    limits: before,
+    clock,
+    prices: new PublishedPrices(),
+    calendar: new Calendar(),
+  };
+  const caller = callerOf({ requestsPerMinute: 40, tokensPerMinute: 1_000 });
+  let served = 0;
+  for (let number = 0; number < 30; number += 1) {
+    const call = callOf({ id: `req_${number}`, caller });
+    try {
+      const counted = await countRequest("call", call, services);
+      const asked = {
+        call: { ...call, counted },
+        model: modelOf(),
+        estimate: { inputTokens: 1, outputTokens: 1 },
+        output: { cap: 1, choices: 1 },
+        endUser: minuteScopes(`end-user:a:${number}`, limits, { owner: caller.key.accountId }),
+        ...plainWork,
+      };
+      await admit(asked, services);
+      served += 1;
+    } catch (error) {
+      expect(error).toMatchObject({ status: 429 });
+    }
+  }
+  expect(served).toBe(20);
 });
 
 test("limits that come back are whole if the process before has ended meanwhile", () => {

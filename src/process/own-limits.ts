@@ -132,10 +132,10 @@ export class OwnLimits implements LimitStore {
   /** What this process has counted. */
   readonly read = ((of) => of.map((scopes) => this.#own.store.peek(scopes))) satisfies ReadLimits;
 
-  /** All that this process knows, for a successor that starts after its end. */
-  snapshot(): GivenLimits {
+  /** What this process knows of scopes, by default all, for a successor that starts after its end. */
+  snapshot(isWanted?: (scopeId: string) => boolean): GivenLimits {
     const { store, givers } = this.#own;
-    return { state: store.state(), givers };
+    return { state: store.state(isWanted), givers };
   }
 
   /** Goes on where a process has ended this long ago, or where one gives its limits away now. */

@@ -115,3 +115,24 @@ test("erasing takes nothing from other accounts, and nothing of one may be erase
   const [still] = await gateway.usage();
   expect(still?.endUser).toBe(other?.endUser);
 });
+
+test("a file of events has no name, however short, and each line is JSON", async () => {
+  const path = join(folder, "clear.ndjson");
+  await using clear = await startGateway({
+    sections: { end_users: "clear", ledger: `{ events: { file: { path: "${path}" } } }` },
+  });
+  const headers = { authorization: `Bearer ${clear.key}` };
+  for (const user of ["x", "xy"]) {
+    const body = { model: "chat-model", messages: [{ role: "user", content: "Hi" }], user };
+    const response = await clear.post("/v1/chat/completions", body, { headers });
+    const text = await response.text();
+    expect([response.status, text]).toEqual([200, text]);
+  }
+  const [row] = await clear.usage();
+  const erasing = `/admin/v1/accounts/${row?.accountId}/erase-end-user`;
+  const erased = await clear.admin("POST", erasing, { name: "x" });
+  expect(await erased.json()).toEqual({ erased: true, calls: 1 });
+  const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+  const events = lines.map((line) => JSON.parse(line) as { end_user: string });
+  expect(events.map((event) => event.end_user)).toEqual(["", "xy"]);
+});

@@ -137,6 +137,11 @@ test("tags are the keys that the file allows, from metadata or a header", async 
   const bad = { team: "x".repeat(65), feature: "a\nb" };
   expect((await rowOf({ body: { metadata: bad } })).tags).toBeNull();
   expect((await droppedOf("tag")) - before).toBe(2);
+  const long = { "x-sluice-tags": `team=ads,${"x".repeat(1_024)}` };
+  expect((await rowOf({ body: { metadata: { team: "search" } }, headers: long })).tags).toEqual({
+    team: "search",
+  });
+  expect((await droppedOf("tag")) - before).toBe(3);
   const prototype = { "x-sluice-tags": "__proto__=x,constructor=y" };
   expect((await rowOf({ headers: prototype })).tags).toBeNull();
 });

@@ -86,6 +86,7 @@ function mayBeCached({ bytes, isMarked }: Prompt, { targets }: Model): boolean {
 
 /** Of each text, so that long prompts cost no more. */
 const mostCharacters = 4_096;
+const mostBlocks = 64;
 
 /**
  * How a prompt begins: tools, instructions and the first message of the user, which are the same in all
@@ -100,9 +101,14 @@ function prefixOf({ tools, turns }: Conversation): string {
     add(name);
     add(description);
   }
+  let left = mostBlocks;
   for (const { role, blocks } of turns) {
     if (role === "assistant") continue;
-    for (const block of blocks) if (block.type === "text") add(block.text);
+    for (const block of blocks) {
+      if (left === 0) return String(hash);
+      left -= 1;
+      if (block.type === "text") add(block.text);
+    }
     if (role === "user") break;
   }
   return String(hash);

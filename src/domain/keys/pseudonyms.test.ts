@@ -43,3 +43,10 @@ test("fields without names, and what else they have, stay as they are", () => {
   const dropped: object = names.hide(named, "acct_a", "none");
   expect(dropped).toEqual({ user: undefined, temperature: 1 });
 });
+
+test("an end user and a cache of one name have nothing in common", () => {
+  const fields = { user: "jane", promptCacheKey: "jane" };
+  const hidden = new Pseudonyms(new Peppers(first)).hide(fields, "acct_a", "pseudonym");
+  expect(hidden.promptCacheKey).toMatch(/^pc_[0-9A-Za-z]{16}$/);
+  expect(hidden.promptCacheKey.slice(3)).not.toBe(hidden.user.slice(3));
+});

@@ -49,7 +49,7 @@ export class Pseudonyms {
       const value = fields[name];
       if (value === undefined) continue;
       if (name === "promptCacheKey") {
-        hidden[name] = `pc_${lettersOf(this.#digest(accountId, value))}`;
+        hidden[name] = `pc_${lettersOf(this.#digest(`cache\n${accountId}`, value))}`;
       } else {
         const isSent = sent === "pseudonym";
         hidden[name] = isSent ? this.ofEndUser(accountId, value).pseudonym : undefined;

@@ -236,7 +236,8 @@ function withFile(
       const calls = await store.eraseEndUsers(erased);
       const owner = `"account_id":${JSON.stringify(erased.accountId)}`;
       const names = erased.endUsers.map((name) => `"end_user":${JSON.stringify(name)}`);
-      const parts = new Map(names.map((name) => [name, '"end_user":null']));
+      // No longer than any name; `null` may be.
+      const parts = new Map(names.map((name) => [name, '"end_user":""']));
       await file.overwrite((line) => line.includes(owner), parts);
       return calls;
     },

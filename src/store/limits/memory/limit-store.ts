@@ -163,10 +163,10 @@ export class MemoryLimitStore implements LimitStore {
     });
   }
 
-  /** All charges and the reservations behind them. */
-  state(): LimitsState {
+  /** All charges and the reservations behind them, of scopes that are wanted. */
+  state(isWanted = (_scopeId: string): boolean => true): LimitsState {
     const now = this.#advance();
-    return { now, uses: [...this.#windows.used()], calls: this.#openCalls() };
+    return { now, uses: [...this.#windows.used(isWanted)], calls: this.#openCalls(isWanted) };
   }
 
   /** Goes on where another process was this long ago, in its time. Call before anything else. */
@@ -207,10 +207,10 @@ export class MemoryLimitStore implements LimitStore {
     return stateOf(firstOf(charges), charges, now);
   }
 
-  #openCalls(): readonly OpenCall[] {
+  #openCalls(isWanted: (scopeId: string) => boolean): readonly OpenCall[] {
     return Array.from(this.#reservations, ([callId, reservation]) => {
       const { charges, slot, reserved, tokens: charged, overrun } = reservation;
-      const scopes = charges.map(({ scope }) => scope);
+      const scopes = charges.map(({ scope }) => scope).filter(({ id }) => isWanted(id));
       const mostTokens = Math.max(reserved, charged) + overrun;
       return { callId, scopes, tokens: reserved, mostTokens, slot, charged };
     });

@@ -40,11 +40,12 @@ export class ScopeWindows {
     for (const shelf of this.#shelves) shelf.advance(slot);
   }
 
-  /** All that is charged. */
-  *used(): Iterable<ScopeUse> {
+  /** All that is charged in scopes that are wanted. */
+  *used(isWanted: (scopeId: string) => boolean): Iterable<ScopeUse> {
     for (const [unit, seconds] of sorts) {
       const shelf = (seconds === 0 ? this.#caps : this.#guarantees)[unit];
       for (const [id, window] of shelf.entries()) {
+        if (!isWanted(id)) continue;
         window.advance(this.#slot);
         const { used } = window;
         const counted = seconds === 0 ? 0 : window.counted + 1;
