@@ -36,7 +36,9 @@ test("several gateways with limits in memory are named", () => {
   const alone = rowOf("b", { limitsDigest: "memory" });
   const [found, ...others] = processDifferences([rowOf("a"), alone]);
   expect([found?.kind, others]).toEqual(["limits-in-memory", []]);
-  expect(found?.text).toContain("in the memory of process 1 of b, which grants every plan");
+  expect(found?.text).toContain(
+    "in the memory of process 1 of b, which grants every plan and every budget",
+  );
 });
 
 test("different servers of limits are told with who uses them", () => {

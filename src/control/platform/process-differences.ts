@@ -28,7 +28,7 @@ function limitsInMemory(live: readonly ProcessRow[]): ProcessDifference | undefi
   if (alone.length === 0 || live.length === 1) return undefined;
   const text =
     `${live.length} processes use this database, but limits are in the memory of ` +
-    `${namesOf(alone)}, which grants every plan in full by itself. ${advice}`;
+    `${namesOf(alone)}, which grants every plan and every budget in full by itself. ${advice}`;
   return { kind: "limits-in-memory", text };
 }
 

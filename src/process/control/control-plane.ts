@@ -127,7 +127,8 @@ export class ControlPlane implements AsyncDisposable {
       store: this.storage.prices,
       clock,
       config: () => this.#config,
-      publishes: () => this.#leader !== undefined || ["first", "alone"].includes(portUse),
+      publishes: () =>
+        this.#leader !== undefined || (this.#mayLead && ["first", "alone"].includes(portUse)),
       tell: (tables) => link.tell("prices", tables),
       events: telemetry.storage,
     });

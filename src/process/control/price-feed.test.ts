@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { sql } from "kysely";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { until } from "../../../test/support/until.ts";
+import type { Config } from "../../config/config.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
 import { PublishedPrices } from "../../domain/money/price.ts";
 import { pricesIn } from "../../store/repositories/price-store.ts";
@@ -34,17 +35,9 @@ function configOf(prices: readonly object[]) {
   return result.config;
 }
 
-test("a price begins with its day, for calls that arrive from then on", async () => {
-  const clock = new ManualClock({ wallMs: Date.parse("2026-11-30T23:59:59.500Z") });
+function feedOf(clock: ManualClock, config: Config) {
   const path = join(mkdtempSync(join(tmpdir(), "sluice-price-feed-")), "sluice.db");
-  const store = pricesIn(
-    openStores(path, clock, {}).connection,
-    () => sql<number>`cast(${clock.now()} as bigint)`,
-  );
-  const config = configOf([
-    { ...entry, input: 1 },
-    { ...entry, input: 5, valid_from: "2026-12-01" },
-  ]);
+  const { connection } = openStores(path, clock, {});
   const book = new PublishedPrices();
   const log: string[] = [];
   const logger: Logger = {
@@ -52,13 +45,23 @@ test("a price begins with its day, for calls that arrive from then on", async ()
     writes: () => true,
   };
   const feed = new PriceFeed({
-    store,
+    store: pricesIn(connection, () => sql<number>`cast(${clock.now()} as bigint)`),
     clock,
     config: () => config,
     publishes: () => true,
     tell: (tables) => book.publish(tables, clock.now()),
     events: storageEvents({ logger, clock }),
   });
+  return { feed, book, log, connection };
+}
+
+test("a price begins with its day, for calls that arrive from then on", async () => {
+  const clock = new ManualClock({ wallMs: Date.parse("2026-11-30T23:59:59.500Z") });
+  const config = configOf([
+    { ...entry, input: 1 },
+    { ...entry, input: 5, valid_from: "2026-12-01" },
+  ]);
+  const { feed, book, log } = feedOf(clock, config);
   await feed.start();
   const before = clock.now();
   expect(book.find(target, before)?.price.input).toBe(1_000_000);
@@ -69,4 +72,21 @@ test("a price begins with its day, for calls that arrive from then on", async ()
   expect(book.find(target, before)?.price.input).toBe(1_000_000);
   await feed.stop();
   expect(log).toEqual(["prices were published", "prices were published"]);
+});
+
+test("after a restore of an older database, the prices are published anew", async () => {
+  const clock = new ManualClock({ wallMs: Date.parse("2026-11-30T12:00:00Z") });
+  const { feed, book, connection } = feedOf(clock, configOf([{ ...entry, input: 5 }]));
+  await connection.change((queries) =>
+    queries.insertInto("priceTables").values({ version: 1, validFrom: 0, targets: "{}" }).execute(),
+  );
+  await feed.start();
+  expect(book.find(target, clock.now())?.version).toBe(2);
+  await connection.change((queries) =>
+    queries.deleteFrom("priceTables").where("version", "=", 2).execute(),
+  );
+  clock.advance(1_000);
+  await until(() => book.find(target, clock.now()) === undefined);
+  await until(() => book.find(target, clock.now() + 1)?.price.input === 5_000_000);
+  await feed.stop();
 });

@@ -79,7 +79,10 @@ export class PriceFeed {
       const tables = await store.load(clock.now() - longestCallMs, this.#version);
       if (tables !== undefined) {
         this.#tell(tables);
-        this.#version = tables[0]?.version;
+        const version = tables[0]?.version;
+        // An older database was restored: it may lack what was published.
+        if ((version ?? 0) < (this.#version ?? 0)) this.#published = undefined;
+        this.#version = version;
         await this.#keep(tables);
       }
       events.prices.recovered();

@@ -1,6 +1,13 @@
 import { expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { until } from "../../../test/support/until.ts";
+import { systemClock } from "../../domain/clock.ts";
+import type { SpendNote } from "../../domain/money/budget.ts";
+import { openStores } from "../../store/sqlite/open-stores.ts";
 import type { ProcessRow } from "../../store/process-row.ts";
-import { whoCounts } from "./spend-feed.ts";
+import { SpendFeed, whoCounts } from "./spend-feed.ts";
 
 function rowOf(id: string, more: Partial<ProcessRow> = {}): ProcessRow {
   return {
@@ -64,4 +71,29 @@ test("a process counts while it gives signs, and this one by what it is now", ()
   expect(processes).toEqual(["me", "of mac_b@other/1-10"]);
   expect(silent).toEqual(["of mac_c@gone/1-10"]);
   expect(isComplete).toBe(true);
+});
+
+test("what was known of processes stays while the database is read but not written", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "sluice-spend-feed-")), "sluice.db");
+  const stores = openStores(path, systemClock);
+  let seen: Parameters<typeof whoCounts>[0];
+  const notes: SpendNote[] = [];
+  const feed = new SpendFeed({
+    store: stores.spend,
+    clock: systemClock,
+    rows: () => seen,
+    state: () => ({ chargesAs: "me", ingest: "done" }),
+    tell: (note) => void notes.push(note),
+  });
+  feed.start();
+  await until(() => notes.length > 0);
+  expect(notes.at(-1)?.isComplete).toBe(false);
+  seen = { own, rows: [rowOf(own), rowOf(running)] };
+  await until(() => notes.at(-1)?.isComplete === true);
+  seen = undefined;
+  const told = notes.length;
+  await until(() => notes.length > told);
+  await feed.stop();
+  const processes = ["me", `of ${running}`];
+  expect(notes.at(-1)).toMatchObject({ isComplete: true, processes, silent: [] });
 });

@@ -36,7 +36,7 @@ export class SpendFeed {
   #wholeAtMs = -Infinity;
   /** By the wall clock: set back, it may lead to a period that was over by then. */
   #wholeFor = -Infinity;
-  #isComplete = false;
+  #counted: WhoCounts | undefined;
 
   constructor(options: SpendFeedOptions) {
     this.#options = options;
@@ -68,14 +68,20 @@ export class SpendFeed {
     while (!signal.aborted) {
       // Others report that the database is unavailable.
       await this.#looking.run().catch(() => undefined);
-      await wait(this.#isComplete ? lookIntervalMs : hastyIntervalMs, signal, this.#options.clock);
+      await wait(
+        this.#counted?.isComplete === true ? lookIntervalMs : hastyIntervalMs,
+        signal,
+        this.#options.clock,
+      );
     }
   }
 
   async #look(): Promise<void> {
     const { store, clock, rows, state, tell } = this.#options;
     // Before the spend is read: what was stored by then is in it.
-    const counted = whoCounts(rows(), state());
+    const seen = rows();
+    // A database that is read but not written says nothing new of processes.
+    const counted = (seen === undefined && this.#counted) || whoCounts(seen, state());
     const now = clock.now();
     const isDue = clock.monotonic() - this.#wholeAtMs >= wholeIntervalMs || now < this.#wholeFor;
     const stored = await store.since(isDue ? 0 : this.#epoch, now);
@@ -84,19 +90,18 @@ export class SpendFeed {
       this.#wholeFor = now;
     }
     this.#epoch = stored.epoch;
-    this.#isComplete = counted.isComplete;
+    this.#counted = counted;
     tell({ ...stored, ...counted });
   }
 }
+
+type WhoCounts = Pick<SpendNote, "isComplete" | "processes" | "silent">;
 
 /**
  * Which processes may serve calls, and whether the calls of all others are stored. A machine that gives no
  * sign counts as gone: what it had not stored comes with its return.
  */
-export function whoCounts(
-  seen: ReturnType<SpendFeedOptions["rows"]>,
-  state: OwnState,
-): Pick<SpendNote, "isComplete" | "processes" | "silent"> {
+export function whoCounts(seen: ReturnType<SpendFeedOptions["rows"]>, state: OwnState): WhoCounts {
   const { own = "", rows = [] } = seen ?? {};
   const others = rows.filter((row) => row.id !== own && isLive(row));
   // The row of a leader that was killed says nothing of its own spool.

@@ -24,3 +24,40 @@ test("after two days without a call, what a process has spent is what the databa
   expect(tally.full([idle], 96)).toMatchObject([{ spentNano: 5 }]);
   expect(tally.full([idle], 95)).toBeUndefined();
 });
+
+test("what others have spent follows the notes, and a predecessor counts until all of it is stored", () => {
+  const tally = new BudgetTally("own");
+  const scope = budgetOf(100);
+  const noteOf = (epoch: number, byProcess: Record<string, number>, silent: string[] = []) => ({
+    epoch,
+    isWhole: false,
+    isComplete: true,
+    processes: ["own"],
+    silent,
+    spend: [{ budgetId: "budget", periodId: scope.period.id, byProcess }],
+  });
+  const spent = () => tally.full([scope], 101)?.[0]?.spentNano;
+  tally.update(noteOf(1, { "": -5, own: 7, gone: 20 }), 0);
+  expect(spent()).toBe(7 - 5 + 20);
+  tally.update(noteOf(2, { "": -5, own: 7, gone: 30 }), 0);
+  expect(spent()).toBe(7 - 5 + 30);
+  tally.follow({ gone: { [`budget ${scope.period.id}`]: 36 } });
+  expect(spent()).toBe(7 - 5 + 36);
+  // It gives no sign, but its calls may run.
+  for (const nowMs of [0, 61_000]) tally.update(noteOf(3, { own: 7, gone: 30 }, ["gone"]), nowMs);
+  expect(spent()).toBe(7 + 36);
+  for (const nowMs of [61_000, 122_000]) tally.update(noteOf(4, { own: 7, gone: 30 }), nowMs);
+  expect(spent()).toBe(7 + 30);
+});
+
+test("what is reserved is told of calls under way alone", () => {
+  const tally = new BudgetTally("own");
+  const [one, two] = [budgetOf(100), budgetOf(100, { id: "two" })];
+  tally.reserve("first", [one, two], 7);
+  tally.reserve("second", [one], 5);
+  tally.reserve("free", [two], 0);
+  const { id } = one.period;
+  expect(tally.reservedNano).toEqual({ [`budget ${id}`]: 12, [`two ${id}`]: 7 });
+  tally.settle("first", 3);
+  expect(tally.reservedNano).toEqual({ [`budget ${id}`]: 5 });
+});

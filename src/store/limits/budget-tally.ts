@@ -36,9 +36,11 @@ interface Stored {
   /** Of the note. */
   readonly epoch: number;
   readonly byProcess: Readonly<Record<string, number>>;
+  /** The sum of all but this process. */
+  readonly othersNano: number;
 }
 
-const nothingStored: Stored = { epoch: -1, byProcess: {} };
+const nothingStored: Stored = { epoch: -1, byProcess: {}, othersNano: 0 };
 
 /** By then the table has what a process had not stored when it ended. */
 const storedAfterMs = 60_000;
@@ -57,7 +59,8 @@ export class BudgetTally {
   /** By the key of a budget's period. */
   #stored = new Map<string, Stored>();
   readonly #predecessors = new Map<string, Predecessor>();
-  #note: Omit<SpendNote, "spend" | "isWhole"> = {
+  /** The newest one, without the spend. */
+  note: Omit<SpendNote, "spend" | "isWhole"> = {
     epoch: -1,
     isComplete: false,
     processes: [],
@@ -68,22 +71,22 @@ export class BudgetTally {
     this.process = process;
   }
 
-  /** The newest one, without the spend. */
-  get note(): Omit<SpendNote, "spend" | "isWhole"> {
-    return this.#note;
-  }
-
   /** What is stored now. */
   update(note: SpendNote, nowMs: number): void {
     const { epoch, isWhole, spend, ...rest } = note;
-    if (epoch < this.#note.epoch && !isWhole) return;
+    if (epoch < this.note.epoch && !isWhole) return;
     if (isWhole) this.#stored = new Map();
     for (const { budgetId, periodId, byProcess } of spend) {
-      this.#stored.set(`${budgetId} ${periodId}`, { epoch, byProcess });
+      let othersNano = 0;
+      for (const process in byProcess) {
+        if (process !== this.process) othersNano += byProcess[process] ?? 0;
+      }
+      this.#stored.set(`${budgetId} ${periodId}`, { epoch, byProcess, othersNano });
     }
-    this.#note = { epoch, ...rest };
+    this.note = { epoch, ...rest };
     for (const [process, predecessor] of this.#predecessors) {
-      if (!note.isComplete || note.processes.includes(process)) {
+      const mayRun = note.processes.includes(process) || note.silent.includes(process);
+      if (!note.isComplete || mayRun) {
         predecessor.storedSinceMs = undefined;
       } else predecessor.storedSinceMs ??= nowMs;
       const { storedSinceMs = Infinity } = predecessor;
@@ -122,9 +125,8 @@ export class BudgetTally {
 
   /** What all other processes have spent. */
   #othersNano(key: string): number {
-    const { byProcess: stored } = this.#stored.get(key) ?? nothingStored;
-    let sum = 0;
-    for (const process in stored) if (process !== this.process) sum += stored[process] ?? 0;
+    const { byProcess: stored, othersNano } = this.#stored.get(key) ?? nothingStored;
+    let sum = othersNano;
     for (const [process, { sums }] of this.#predecessors) {
       sum += Math.max(0, (sums[key] ?? 0) - (stored[process] ?? 0));
     }
@@ -134,7 +136,7 @@ export class BudgetTally {
   /** Those that have no room for so much more; none of them while that is not known. */
   full(budgets: readonly BudgetScope[], requestNano: number): readonly FullBudget[] | undefined {
     if (requestNano === 0) return undefined;
-    if (!this.#note.isComplete) return [];
+    if (!this.note.isComplete) return [];
     let full: FullBudget[] | undefined;
     for (const scope of budgets) {
       const { spentNano: own, reservedNano } = this.tallyOf(scope);
@@ -171,8 +173,10 @@ export class BudgetTally {
   /** What running calls have reserved. */
   get reservedNano(): Sums {
     const sums: Record<string, number> = {};
-    for (const [key, { reservedNano }] of this.#tallies) {
-      if (reservedNano > 0) sums[key] = reservedNano;
+    for (const { tallies } of this.#reservations.values()) {
+      for (const { scope, reservedNano } of tallies) {
+        if (reservedNano > 0) sums[keyOf(scope)] = reservedNano;
+      }
     }
     return sums;
   }
