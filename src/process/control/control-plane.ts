@@ -295,10 +295,8 @@ export class ControlPlane implements AsyncDisposable {
 
   get #status(): ProcessStatus {
     const { number } = this.#options;
-    const main = this.#main;
-    if (main === undefined) return { number, leads: false, notReady: "starting", facts: undefined };
     const leads = this.#leader !== undefined;
-    return { number, leads, notReady: this.#whyNotReady(), facts: main };
+    return { number, leads, notReady: this.#whyNotReady(), facts: this.#main };
   }
 
   #handlers(): Handlers<ToControl> {
