@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -72,10 +73,16 @@ test("an erased end user is in no file and no log, and its calls and sums stay",
   expect(ofPseudonym.map(({ calls }) => calls)).toContain(20);
   expect(filesWith(folder, [pseudonym])).not.toEqual([]);
   const texts = [name, pseudonym];
+  const accountId = await account();
   const total = async () => (await gateway.admin("GET", "/admin/v1/usage/totals")).json();
   const before = await total();
   expect(await admin<object>("/erase-end-user", { name })).toEqual({ erased: true, calls: 20 });
   expect(filesWith(folder, texts)).toEqual([]);
+  // Nor can the note of it be found by trying names.
+  const digests = texts.map((text) => {
+    return createHash("sha256").update(`${accountId}\n${text}`).digest("hex");
+  });
+  expect(filesWith(folder, digests)).toEqual([]);
   // Spool files go once they are stored and no limit needs them, some seconds later.
   const { dataDir } = gateway.config;
   const deadline = Date.now() + 30_000;

@@ -19,6 +19,7 @@ export function openStores(url: string, clock: Clock, options: Options = {}) {
     clock,
     isFaultOfData,
     onDropped,
+    peppers: options.owner?.peppers,
     async keepBudgets(queries) {
       await sql`select value from epochs where name = 'budgets' for share`.execute(queries);
     },

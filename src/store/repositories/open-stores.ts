@@ -32,7 +32,7 @@ interface StoreParts extends Omit<UsageStoreOptions, "clock"> {
 export interface StoreOptions
   extends Pick<StateOptions, "onTrouble" | "onRecovered">, Pick<UsageStoreOptions, "onDropped"> {
   /** Checks that the database is the right one. */
-  readonly owner?: DatabaseOwner | undefined;
+  readonly owner?: (DatabaseOwner & Pick<UsageStoreOptions, "peppers">) | undefined;
 }
 
 /** All stores of a database. */
@@ -48,7 +48,7 @@ export function openStores({ connection, clock, now, watchKeys, ...ofUsage }: St
     usage: new SqlUsageStore(usage, { ...ofUsage, clock }),
     spend: spendIn(usage),
     costs: costsIn(usage),
-    storedCalls: new SqlStoredCalls(usage),
+    storedCalls: new SqlStoredCalls(usage, ofUsage.peppers),
     replies: new SqlReplyStore({ replies: connection.inLane("replies"), claims: sideBySide, now }),
     responses: new SqlResponseStore(connection.inLane("replies")),
     reports: new SqlUsageReports(usage),

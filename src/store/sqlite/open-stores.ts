@@ -19,6 +19,7 @@ export function openStores(path: string, clock: Clock, options: StoreOptions = {
     clock,
     isFaultOfData,
     onDropped,
+    peppers: options.owner?.peppers,
     insertNew: (queries, rows) => runForEach(queries, insertCall, rows),
     // All processes are on one machine.
     now: () => sql<number>`${clock.now()}`,

@@ -1,5 +1,6 @@
-import { createHash } from "node:crypto";
 import { sql } from "kysely";
+import { createKeyDigest, Peppers } from "../../../domain/keys/peppers.ts";
+import { Secret } from "../../../domain/keys/secret.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { nextTurn } from "../../../domain/waiting/wait.ts";
 import type { ErasedEndUsers } from "../../store.ts";
@@ -8,12 +9,28 @@ import type { Queries, SqlConnection } from "../tables.ts";
 import { latestCalls, type TimeSpan } from "./call-spans.ts";
 import { all, callConditions } from "./usage-filter.ts";
 
+type StoredEndUser = Pick<UsageRecord, "accountId" | "endUser">;
+
+/** How erased end users are noted: as digests under each pepper, the first of which is written. */
+export type EndUserDigests = (of: StoredEndUser) => readonly string[];
+
+const ofThisProcess = new Peppers(new Secret(crypto.randomUUID()));
+
+/** Default: under a pepper of this process alone. */
+export function endUserDigests({ all }: Pick<Peppers, "all"> = ofThisProcess): EndUserDigests {
+  const digests = all.map(({ digest }) => createKeyDigest(digest("erased end users")));
+  return ({ accountId, endUser = "" }) => {
+    return digests.map((of) => Buffer.from(of(`${accountId}\n${endUser}`)).toString("hex"));
+  };
+}
+
 /** Takes end users out of stored calls, newest first, and notes them for calls that come later. */
 export async function eraseEndUsers(
   connection: Pick<SqlConnection, "change">,
   erased: ErasedEndUsers,
+  digestsOf: EndUserDigests,
 ): Promise<number> {
-  await connection.change((queries) => noteErased(queries, erased));
+  await connection.change((queries) => noteErased(queries, erased, digestsOf));
   let calls = 0;
   for (let until = erased.before; until > 0;) {
     await connection.change(async (queries) => {
@@ -30,37 +47,32 @@ export async function eraseEndUsers(
 export async function withoutErased(
   queries: Queries,
   records: readonly UsageRecord[],
+  digestsOf: EndUserDigests,
 ): Promise<readonly UsageRecord[]> {
   if (records.every(({ endUser }) => endUser === undefined)) return records;
   const any = await queries.selectFrom("erasedEndUsers").selectAll().limit(1).execute();
   if (any.length === 0) return records;
-  const digests = records.map(digestOfEndUser);
+  const digests = records.map(digestsOf);
   const wanted = rowsOf(
     { digest: "text" },
-    [...new Set(digests)].map((digest) => [digest]),
+    [...new Set(digests.flat())].map((digest) => [digest]),
   );
   const { rows } = await sql<{ digest: string; at: number }>`
     select digest, at from ${wanted} join erased_end_users using (digest)`.execute(queries);
   const erasedAt = new Map(rows.map(({ digest, at }) => [digest, at]));
   return records.map((record, place) => {
-    const isErased = record.startedAt < (erasedAt.get(digests[place] ?? "") ?? 0);
+    const isErased = digests[place]?.some((of) => record.startedAt < (erasedAt.get(of) ?? 0));
     return isErased ? { ...record, endUser: undefined } : record;
   });
-}
-
-function digestOfEndUser({
-  accountId,
-  endUser = "",
-}: Pick<UsageRecord, "accountId" | "endUser">): string {
-  return createHash("sha256").update(`${accountId}\n${endUser}`).digest("hex");
 }
 
 async function noteErased(
   queries: Queries,
   { accountId, endUsers, before }: ErasedEndUsers,
+  digestsOf: EndUserDigests,
 ): Promise<void> {
   for (const endUser of endUsers) {
-    const digest = digestOfEndUser({ accountId, endUser });
+    const [digest = ""] = digestsOf({ accountId, endUser });
     const insertion = queries.insertInto("erasedEndUsers").values({ digest, at: before });
     await insertion.onConflict((on) => on.column("digest").doUpdateSet({ at: before })).execute();
   }

@@ -2,17 +2,20 @@ import { sql } from "kysely";
 import { alertsBetween, alertsOfCalls } from "../budgets/alerts.ts";
 import type { BudgetAlert, CallBatch, StoredCalls, StoredCallsRequest } from "../../store.ts";
 import type { Queries, SqlConnection, UsageRow } from "../tables.ts";
+import type { Peppers } from "../../../domain/keys/peppers.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { toRecord } from "./usage-row.ts";
-import { withoutErased } from "./erased-end-users.ts";
+import { type EndUserDigests, endUserDigests, withoutErased } from "./erased-end-users.ts";
 
 /** A cursor in the database, over calls whose transactions run one at a time. */
 export class SqlStoredCalls implements StoredCalls {
   readonly #connection: Pick<SqlConnection, "change" | "read">;
+  readonly #digestsOf: EndUserDigests;
   #hasBegun = false;
 
-  constructor(connection: Pick<SqlConnection, "change" | "read">) {
+  constructor(connection: Pick<SqlConnection, "change" | "read">, peppers?: Peppers) {
     this.#connection = connection;
+    this.#digestsOf = endUserDigests(peppers);
   }
 
   async next(request: StoredCallsRequest): Promise<CallBatch | undefined> {
@@ -28,7 +31,7 @@ export class SqlStoredCalls implements StoredCalls {
   }
 
   withoutErased(calls: readonly UsageRecord[]): Promise<readonly UsageRecord[]> {
-    return this.#connection.read((queries) => withoutErased(queries, calls));
+    return this.#connection.read((queries) => withoutErased(queries, calls, this.#digestsOf));
   }
 
   confirm(holder: string, { end, repriced }: CallBatch): Promise<void> {

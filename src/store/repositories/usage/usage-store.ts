@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Clock } from "../../../domain/clock.ts";
+import type { Peppers } from "../../../domain/keys/peppers.ts";
 import { Calendar } from "../../../domain/money/calendar.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
@@ -8,7 +9,12 @@ import type { Queries, SqlConnection } from "../tables.ts";
 import { chargeCalls, findBudgets } from "../budgets/charge-calls.ts";
 import { nextBudgetEpoch } from "../budgets/spend.ts";
 import { namesOf, rowsOf } from "../row.ts";
-import { eraseEndUsers, withoutErased } from "./erased-end-users.ts";
+import {
+  type EndUserDigests,
+  endUserDigests,
+  eraseEndUsers,
+  withoutErased,
+} from "./erased-end-users.ts";
 import { stepStart } from "./usage-range.ts";
 import { callColumns, storable, toValues } from "./usage-row.ts";
 import { addToSums } from "./usage-sums.ts";
@@ -29,6 +35,8 @@ export interface UsageStoreOptions {
   readonly keepBudgets?: ((queries: Queries) => Promise<undefined>) | undefined;
   /** Removes what is left of erased values in files. Default: nothing is. */
   readonly onErased?: (() => Promise<void>) | undefined;
+  /** Of those who write and erase calls. Default: this process alone does. */
+  readonly peppers?: Peppers | undefined;
   /** Called for calls that came too late to be stored. */
   readonly onDropped?: ((dropped: DroppedRows) => void) | undefined;
 }
@@ -38,11 +46,13 @@ export class SqlUsageStore implements UsageStore {
   readonly #connection: Pick<SqlConnection, "change">;
   readonly #options: UsageStoreOptions;
   readonly #calendar = new Calendar();
+  readonly #digestsOf: EndUserDigests;
 
   /** Changes of the connection must run one at a time. */
   constructor(connection: Pick<SqlConnection, "change">, options: UsageStoreOptions) {
     this.#connection = connection;
     this.#options = options;
+    this.#digestsOf = endUserDigests(options.peppers);
   }
 
   async insert(records: readonly UsageRecord[]): Promise<void> {
@@ -57,7 +67,7 @@ export class SqlUsageStore implements UsageStore {
     try {
       const given = records.map(storable);
       const dropped = await this.#connection.change(async (queries) => {
-        const rows = await withoutErased(queries, given);
+        const rows = await withoutErased(queries, given, this.#digestsOf);
         const isUnder = (await findBudgets(queries, rows)).length > 0;
         const epoch = isUnder ? await nextBudgetEpoch(queries) : await keepBudgets?.(queries);
         const { calls, hoursSince, ...left } = await insertBatch(queries, rows, insertNew);
@@ -82,7 +92,7 @@ export class SqlUsageStore implements UsageStore {
   }
 
   async eraseEndUsers(erased: ErasedEndUsers): Promise<number> {
-    const calls = await eraseEndUsers(this.#connection, erased);
+    const calls = await eraseEndUsers(this.#connection, erased, this.#digestsOf);
     await this.#options.onErased?.();
     return calls;
   }
