@@ -20,9 +20,9 @@ export class RotatedFile {
     this.#now = now;
   }
 
-  /** If it fails, nothing of `lines` counts. */
-  append(lines: readonly string[]): Promise<void> {
-    const appended = this.#appending.then(() => this.#append(lines));
+  /** If it fails, nothing of the lines counts. They are read once all before them are in the file. */
+  append(read: () => Promise<readonly string[]>): Promise<void> {
+    const appended = this.#appending.then(read).then((lines) => this.#append(lines));
     this.#appending = appended.catch(() => undefined);
     return appended;
   }

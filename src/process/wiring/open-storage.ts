@@ -209,7 +209,8 @@ function costsWithFile({ costs }: Pick<DatabaseStores, "costs">, file: RotatedFi
     async noteRun(run) {
       await costs.noteRun(run);
       // The summary is a JSON object.
-      await file.append([`{"type":"usage.repriced",${run.summary.slice(1)}`]);
+      const line = `{"type":"usage.repriced",${run.summary.slice(1)}`;
+      await file.append(() => Promise.resolve([line]));
     },
   };
 }
@@ -222,10 +223,13 @@ function withFile(
   return {
     async insert(records) {
       await store.insert(records);
-      const stored = await storedCalls.withoutErased(records);
       const alerts = await storedCalls.alertsOf(records.map(({ id }) => id));
-      const lines = [...stored.map(eventOf), ...alerts.map(alertLineOf)];
-      await file.append(lines).catch((cause: unknown) => {
+      // Who is erased later is written over.
+      const read = async (): Promise<readonly string[]> => {
+        const stored = await storedCalls.withoutErased(records);
+        return [...stored.map(eventOf), ...alerts.map(alertLineOf)];
+      };
+      await file.append(read).catch((cause: unknown) => {
         // No row is at fault, so all of them are tried again.
         throw new StorageUnavailable("the events of the ledger cannot be written", { cause });
       });
