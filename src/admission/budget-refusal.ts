@@ -42,7 +42,7 @@ export function budgetRefusal(
       ? `What is left of ${name} is reserved for requests under way.`
       : `${name.charAt(0).toUpperCase()}${name.slice(1)} is spent, or too little of it is left for this request.`;
   const end = isTooLarge
-    ? "Please shorten the input, or set a smaller `max_completion_tokens` or `max_tokens`."
+    ? "Please shorten the input, or set `max_completion_tokens` or `max_tokens` to less."
     : resetsAt === undefined
       ? "It does not reset."
       : `It resets at ${resetsAt}.`;

@@ -221,7 +221,9 @@ function notPriced({ alias }: Model, unpriced: readonly Unpriced[]): GatewayErro
       summary:
         "The key is under a budget that refuses calls, and not all that this one may be billed has a " +
         `price: ${lacks.join("; ")}. Set it in \`price\` of the target or in the section \`prices\` of the ` +
-        "configuration, 0 if it costs nothing; `sluice prices list` shows what there is.",
+        "configuration, 0 if it costs nothing. Write the whole price there, such as `price: { input: 0.2, " +
+        "cache_read: 0.1, output: 0.6 }` in USD per 1M tokens: it replaces the listed one, which " +
+        "`sluice prices list` shows.",
     },
   });
 }

@@ -46,7 +46,9 @@ export function priceNotices(config: PricedConfig, at: number): readonly string[
   ] as const;
   return notices.flatMap(([targets, what]) => {
     if (targets.length === 0) return [];
-    const how = "Set `price` at the target, or add to `prices`: 0 for what costs nothing";
+    const how =
+      "Set the whole `price` at the target, such as `price: { input: 0.2, cache_read: 0.1, output: 0.6 }` " +
+      "in USD per 1M tokens, or add to `prices`: 0 for what costs nothing";
     const under = "keys under a budget that refuses cannot use them";
     return [`not priced: ${targets.join(", ")}; ${what}, and ${under}. ${how}`];
   });
