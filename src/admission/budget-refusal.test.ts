@@ -41,6 +41,13 @@ test("of several full budgets the message has the one that resets last, and expl
   expect(explanation?.summary).toContain("No room either in: daily, running.");
 });
 
+test("it says whether a budget is spent, or a smaller request may fit", () => {
+  const scope = scopeOf("daily", day);
+  expect(refusalOf([{ scope, ...spent }]).message).toContain(" is spent. ");
+  const left = { scope, spentNano: 60, reservedNano: 0, requestNano: 50 };
+  expect(refusalOf([left]).message).toContain("a smaller one may fit.");
+});
+
 test("a call that only running calls keep out may be repeated soon", () => {
   const { headers } = refusalOf([{ scope: scopeOf("running", Infinity), ...reserved }]);
   expect(headers).toMatchObject({ "x-should-retry": "true", "retry-after-ms": "2000" });

@@ -40,7 +40,9 @@ export function budgetRefusal(
     ? `Request too large for ${name}: what it may cost is more than the whole budget.`
     : isReserved
       ? `What is left of ${name} is reserved for requests under way.`
-      : `${name.charAt(0).toUpperCase()}${name.slice(1)} is spent, or too little of it is left for this request.`;
+      : spentNano >= budget.limitNano
+        ? `${name.charAt(0).toUpperCase()}${name.slice(1)} is spent.`
+        : `Too little of ${name} is left for this request; a smaller one may fit.`;
   const end = isTooLarge
     ? "Please shorten the input, or set `max_completion_tokens` or `max_tokens` to less."
     : resetsAt === undefined
