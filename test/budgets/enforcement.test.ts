@@ -153,10 +153,10 @@ test("a budget that only running calls fill is worth another try, and says so", 
   const told = await tooLarge.text();
   expect(told).toContain("Request too large for the monthly budget");
   // Waiting would not help.
-  expect(told).toContain("a smaller `max_completion_tokens`");
+  expect(told).toContain("set `max_completion_tokens`");
   const callId = tooLarge.headers.get("x-request-id");
   const explained = await (await gateway.admin("GET", `/admin/v1/refusals/${callId}`)).text();
-  expect(explained).toContain("a smaller `max_completion_tokens`");
+  expect(explained).toContain("set `max_completion_tokens`");
   for (const text of [told, explained]) expect(text).not.toContain("It resets at");
   await stream.text();
   expect(Number(await reserved())).toBe(0);
