@@ -24,13 +24,12 @@ export function budgetRefusal(
   const { scope, spentNano, reservedNano, requestNano } = first;
   const { budget, period } = scope;
   const { retryAfterMs } = decision;
-  const { key } = request.call.caller;
   const resetsAt = Number.isFinite(period.endsAt)
     ? new Date(period.endsAt).toISOString()
     : undefined;
   const isTooLarge = requestNano > budget.limitNano;
   const isReserved = retryAfterMs !== undefined;
-  const name = `the ${adjectives[budget.period]} budget of ${subjectOf(budget, key.application)}`;
+  const name = `the ${adjectives[budget.period]} budget of ${subjectOf(budget, request.call.caller.key.application)}`;
   // What others of the account spend is not for every holder of a key.
   const isOwn = budget.keyId !== undefined || budget.applicationId !== undefined;
   const amounts =
