@@ -5,16 +5,14 @@
 import { readFileSync } from "node:fs";
 import { longSentences, translatedPhrases } from "./documents/prose.ts";
 
-const most = { readme: 700, page: 3000, docs: 67_000 };
+const most = { readme: 700, page: 3000, docs: 63_500 };
 /** Pages that may have more, and why. */
 const longer: Readonly<Record<string, number>> = {
   // Generated from the schema.
   "docs/configuration-reference.md": 7600,
-  // To be split or shortened.
-  "docs/observability.md": 3300,
 };
 /** In all pages; to be 0. */
-const mostFlaws = { longSentences: 27, translatedPhrases: 4 };
+const mostFlaws = { longSentences: 10, translatedPhrases: 3 };
 
 interface Page {
   readonly path: string;
