@@ -220,10 +220,14 @@ test("where names are stored, a formula is none for a spreadsheet, and only its 
   expect(data.map(({ end_user: name }) => name)).toEqual([names[2] ?? ""]);
   // What upstreams get does not change.
   const path = `/admin/v1/accounts/${row?.accountId}/end-users`;
-  const looked = (await (await clear.admin("POST", path, { names })).json()) as {
-    data: { name: string; calls: number }[];
+  const looked = (await (
+    await clear.admin("POST", path, { names: [...names, "nobody"] })
+  ).json()) as {
+    data: { name: string; calls: number; cost_usd: string | null }[];
   };
   expect(looked.data.reduce((sum, { calls }) => sum + calls, 0)).toBe(names.length);
+  // Nothing was used, so nothing is owed: no missing price.
+  expect(looked.data.at(-1)).toMatchObject({ name: "nobody", calls: 0, cost_usd: "0.000000000" });
   const erase = `/admin/v1/accounts/${row?.accountId}/erase-end-user`;
   for (const name of names) await (await clear.admin("POST", erase, { name })).json();
   expect((await clear.usage()).map(({ endUser }) => endUser)).toEqual(names.map(() => undefined));

@@ -1,4 +1,5 @@
 import { Pseudonyms } from "../../domain/keys/pseudonyms.ts";
+import { usdOfNano } from "../../domain/money/usd.ts";
 import {
   erasedEndUserSchema,
   type EndUserView,
@@ -47,7 +48,12 @@ function findEndUsers(services: AdminServices): Operation {
         const total = used.get(endUser);
         // The pseudonym of now is told also of who has made no calls.
         if (total === undefined && endUser !== storedAs(accountId, name, services)[0]) return [];
-        const { calls = 0, input_tokens = 0, output_tokens = 0, cost_usd = null } = total ?? {};
+        const {
+          calls = 0,
+          input_tokens = 0,
+          output_tokens = 0,
+          cost_usd = usdOfNano(0),
+        } = total ?? {};
         return [{ name, end_user: endUser, calls, input_tokens, output_tokens, cost_usd }];
       });
       return { data };

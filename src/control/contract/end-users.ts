@@ -16,7 +16,7 @@ export const endUserSchema = z
     output_tokens: z.int(),
     cost_usd: usdSchema
       .nullable()
-      .describe("Cost of the calls that have one. Null: there are only others, or none."),
+      .describe("Cost of the calls that have one. Null: there are only others."),
   })
   .meta({ id: "EndUser", description: "What an end user has used in the calls that are kept." });
 export type EndUserView = z.infer<typeof endUserSchema>;
