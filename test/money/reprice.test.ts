@@ -50,7 +50,7 @@ interface Statement {
     model: string;
     item: string;
     tokens: number | null;
-    cost_usd: string;
+    cost_usd: string | null;
   }[];
 }
 
@@ -88,6 +88,11 @@ test("rows keep their first cost, and all sums and open budgets move", async () 
   expect(created.status).toBe(201);
   const first = before.reduce((sum, { costNano = 0 }) => sum + costNano, 0);
   expect(await total()).toMatchObject({ cost_usd: usdOfNano(first), unpriced_calls: 1 });
+  const unpriced = before.find(({ costNano }) => costNano === undefined);
+  const tokens = (unpriced?.inputTokens ?? 0) + (unpriced?.outputTokens ?? 0);
+  const { lines, total_usd: least } = await statement();
+  expect(least).toBe(usdOfNano(first));
+  expect(lines).toContainEqual({ model: "late", item: "not_priced", tokens, cost_usd: null });
 
   await gateway.reconfigure({ models: models(2, ", price: { input: 4, output: 8 }") });
   await until("the new prices are published", async () => {
@@ -134,7 +139,7 @@ test("the lines of a statement add up to the rows, adjustments included", async 
     (all, { costNano = 0, repricedNano = costNano }) => all + repricedNano,
     0,
   );
-  expect([sum, sumOf(lines.map(({ cost_usd }) => cost_usd))]).toEqual([
+  expect([sum, sumOf(lines.map(({ cost_usd }) => cost_usd ?? "no cost"))]).toEqual([
     usdOfNano(nano),
     usdOfNano(nano),
   ]);

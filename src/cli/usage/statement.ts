@@ -46,15 +46,16 @@ async function showStatement(call: VerbCall): Promise<number> {
     io.print(JSON.stringify(answer));
     return exitCodes.ok;
   }
-  const total = { model: "TOTAL", item: "", tokens: "", cost_usd: answer["total_usd"] };
+  const unpriced = Number(answer["unpriced_calls"]);
   const columns = [
     { title: "MODEL", of: "model" },
     { title: "ITEM", of: "item" },
     { title: "TOKENS", of: "tokens" },
     { title: "USD", of: ({ cost_usd: cost }: { readonly cost_usd?: unknown }) => costText(cost) },
   ];
+  const sum = `${unpriced > 0 ? ">= " : ""}${readText(answer, "total_usd")}`;
+  const total = { model: "TOTAL", item: "", tokens: "", cost_usd: sum };
   io.print(formatRecords(columns, [...readRecords(answer, "lines"), total]));
-  const unpriced = Number(answer["unpriced_calls"]);
   if (unpriced > 0) {
     io.report(`${unpriced} calls have no price, so the total is the least that it can be.`);
   }

@@ -55,13 +55,13 @@ export const statementQuerySchema = z.strictObject({
 export const statementLineSchema = z.object({
   model: z.string(),
   item: z
-    .enum([...costItems, "other", "adjustments"])
+    .enum([...costItems, "other", "adjustments", "not_priced"])
     .describe(
       "Tokens of a class; `image`: images, whose number is in `tokens`; `other`: attempts at other targets, calls cut by a crash, and rounding; " +
-        "`adjustments`: calls that were priced again.",
+        "`adjustments`: calls that were priced again; `not_priced`: all tokens of calls without a cost.",
     ),
   tokens: z.int().nullable(),
-  cost_usd: usdSchema,
+  cost_usd: usdSchema.nullable(),
 });
 
 export const statementSchema = z

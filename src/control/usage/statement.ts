@@ -73,7 +73,7 @@ async function writeStatement(
   }
   const tables = new Map<number, PriceTable | undefined>();
   const models = new Map<string, ModelCosts>();
-  let [calls, unpricedCalls, after]: [number, number, string | undefined] = [0, 0, undefined];
+  let [calls, after]: [number, string | undefined] = [0, undefined];
   do {
     signal.throwIfAborted();
     const filter = { since, until, accountId: account.id };
@@ -87,7 +87,6 @@ async function writeStatement(
         tables.set(version, await services.prices.find(version));
       }
       calls += 1;
-      if ((call.repricedNano ?? call.costNano) === undefined) unpricedCalls += 1;
       let costs = models.get(call.model);
       if (costs === undefined) models.set(call.model, (costs = new ModelCosts()));
       costs.add(
@@ -107,7 +106,7 @@ async function writeStatement(
     since: timeText(since),
     until: timeText(until),
     calls,
-    unpriced_calls: unpricedCalls,
+    unpriced_calls: named.reduce((sum, [, costs]) => sum + costs.unpricedCalls, 0),
     lines: named.flatMap(([model, costs]) => costs.lines(model)),
     total_usd: usdOfNano(total),
   };
@@ -124,8 +123,15 @@ class ModelCosts {
   readonly #items = new Map(costItems.map((name) => [name, { count: 0, pico: 0n }]));
   #firstNano = 0n;
   #adjustmentsNano = 0n;
+  #unpricedCalls = 0;
+  #unpricedTokens = 0;
 
   add(call: UsageRecord, price: Price | undefined): void {
+    if ((call.repricedNano ?? call.costNano) === undefined) {
+      this.#unpricedCalls += 1;
+      this.#unpricedTokens += call.inputTokens + call.outputTokens;
+      return;
+    }
     const { costNano = 0, repricedNano = costNano } = call;
     this.#firstNano += BigInt(costNano);
     this.#adjustmentsNano += BigInt(repricedNano - costNano);
@@ -140,6 +146,10 @@ class ModelCosts {
 
   get totalNano(): bigint {
     return this.#firstNano + this.#adjustmentsNano;
+  }
+
+  get unpricedCalls(): number {
+    return this.#unpricedCalls;
   }
 
   /** What the items do not explain is `other`, so that the lines add up. */
@@ -158,6 +168,9 @@ class ModelCosts {
     ] as const;
     for (const [item, nano] of others) {
       if (nano !== 0n) lines.push({ model, item, tokens: null, cost_usd: usdOfNano(nano) });
+    }
+    if (this.#unpricedCalls > 0) {
+      lines.push({ model, item: "not_priced", tokens: this.#unpricedTokens, cost_usd: null });
     }
     return lines;
   }
