@@ -24,7 +24,10 @@ export const importCommand: Command = (made, { io, action }) => {
     )
     .addArgument(new Argument("<source>", "The other gateway.").choices(["litellm", "tensorzero"]))
     .argument("<file>", "Its configuration.")
-    .addHelpText("after", exitCodeHelp("the result passes check-config", "it does not"))
+    .addHelpText(
+      "after",
+      exitCodeHelp("with its variables set, the result passes check-config", "it does not"),
+    )
     .action(action((source: string, path: string) => importFile(source, path, io)));
 };
 

@@ -86,9 +86,13 @@ async function notesOn({ client }: VerbCall, answer: ReplyRecord): Promise<reado
   return [
     `Calls since ${since} count: ${readText(state, "spent_usd")} USD are spent.`,
     ...earlier.map(
-      ({ id, limit_usd: limit }) =>
+      ({ id, limit_usd: limit, set_by: setter }) =>
         `${ownerOf(answer)} already has ${String(id)} of ${String(limit)} USD for the same calls and ` +
-        "period, and both apply. `sluice budgets update` changes a budget, `delete` removes it.",
+        `period, and both apply. ${
+          setter === answer["set_by"]
+            ? "`sluice budgets update` changes a budget, `delete` removes it."
+            : `It was set by ${setter === "operator" ? "an operator" : "an account holder"}.`
+        }`,
     ),
   ];
 }
