@@ -33,7 +33,8 @@ let mine: Owner;
 let theirs: Owner;
 let ids: Readonly<Record<"plain" | "limited" | "fallback" | "cut" | "invalid" | "theirs", string>>;
 beforeAll(async () => {
-  world = await startConsole({ models });
+  const tried = { mode: "audit", requests_per_minute: 1, tokens_per_minute: 1_000_000 };
+  world = await startConsole({ models, sections: { plans: { tried } } });
   mine = await createOwner(world, {
     name: canary,
     keyName: canary,
@@ -386,3 +387,21 @@ test("both themes and widths have no violations, and nothing scrolls sideways", 
     }
   }
 }, 180_000);
+
+test("the page of a call that a plan in audit served asks for nothing", async () => {
+  const wanted = { application_id: mine.applicationId, plan: "tried" };
+  const issued: { readonly api_key: string } = await world.admin("POST", "/keys", wanted);
+  const key = issued.api_key;
+  await chat(key, { model: "alpha-haiku-3.5", text: "Hello!" });
+  const { id, status } = await chat(key, { model: "alpha-haiku-3.5", text: "Hello!" });
+  expect(status).toBe(200);
+  await known(id);
+  await using visit = await world.signedIn();
+  const { page } = visit;
+  await open(visit, `/calls/${id}`);
+  await page.getByText("200 (429)").waitFor();
+  await page.getByText("Nothing: it was served.").waitFor();
+  await page.getByText("Set by plan tried").waitFor();
+  expect(await page.getByText(/Repeat the request|audit:/).count()).toBe(0);
+  await visit.expectAccessible();
+});

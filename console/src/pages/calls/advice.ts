@@ -1,3 +1,5 @@
+import type { Explanation } from "../../api/contract.ts";
+
 /** What to do about a request that was refused or failed. */
 
 const wait =
@@ -70,6 +72,10 @@ const codes: Readonly<Record<string, string>> = {
   context_length_exceeded: shorten,
 };
 
-export function adviceFor(rule: string | undefined, code: string | null): string | undefined {
-  return rules[rule ?? ""] ?? codes[code ?? ""] ?? rules[code ?? ""];
+const audited = "Nothing: it was served. When the plan enforces, it would be refused.";
+
+export function adviceFor({ call, refusal }: Pick<Explanation, "call" | "refusal">) {
+  const code = call?.code ?? "";
+  if (!refusal?.is_audited) return rules[refusal?.rule ?? ""] ?? codes[code] ?? rules[code];
+  return code === "" ? audited : (codes[code] ?? rules[code]);
 }

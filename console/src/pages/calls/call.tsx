@@ -66,7 +66,7 @@ interface Parts {
 
 /** How it ended, in a sentence, and what to do. */
 function Verdict({ call, refusal }: Parts) {
-  const advice = adviceFor(refusal?.rule, call?.code ?? null);
+  const advice = adviceFor({ call, refusal });
   return (
     <section className="card stack tight" aria-label="What happened">
       <div className="row">
@@ -93,6 +93,7 @@ function withCode(text: string): readonly ReactNode[] {
 function statusOf({ call, refusal }: Parts): string {
   if (refusal === null) return call === null ? "" : statusText(call.status, call.code);
   const { status, code, caller_status: seen } = refusal;
+  if (refusal.is_audited) return `${statusText(seen ?? 200, call?.code ?? null)} (${status})`;
   const text = statusText(status, code);
   return seen === null || seen === status ? text : `${text} (the caller saw ${seen})`;
 }
@@ -118,14 +119,14 @@ function sentenceOf({ call, refusal }: Parts): string {
 }
 
 function Refused({ refusal }: { readonly refusal: RefusalView }) {
-  const { rule, param, plan, window, at, account_id: account } = refusal;
+  const { rule, param, plan, window, at, account_id: account, is_audited } = refusal;
   const budgets = (
     <AppLink to="/budgets" own={{ account: account ?? "" }}>
       what is left, and who can raise it
     </AppLink>
   );
   return (
-    <Section title="Refusal">
+    <Section title={is_audited ? "What enforcing would refuse" : "Refusal"}>
       <Facts
         facts={[
           ["Rule", <code>{rule}</code>],
@@ -156,8 +157,11 @@ function Refused({ refusal }: { readonly refusal: RefusalView }) {
 }
 
 function scopeText(id: string, plan: string | null): string {
-  if (id.startsWith("key:")) return limitSource(plan === null ? "key" : "plan", plan);
-  return id.startsWith("account:") ? limitSource("account", plan) : id;
+  const [sort] = id.replace(/^audit:/, "").split(":");
+  if (sort === "account") return limitSource("account", plan);
+  if (sort === "guarantee") return "the provisioned units of the key";
+  const source = limitSource(plan === null ? "key" : "plan", plan);
+  return sort === "end-user" ? `${source}, for each end user` : source;
 }
 
 /** Tokens and times. */
