@@ -67,6 +67,9 @@ plans:
   );
   expect(explained.output).toContain("Not refused, because plan tried is in audit.");
   expect(explained.output).toMatch(/Rule +requests_per_minute/);
+  expect((await folder.run("refusals")).output).toMatch(
+    new RegExp(`${id} +200 \\(429\\) +requests_per_minute`),
+  );
   const json = await folder.json("explain", id);
   expect(json).toMatchObject({ id, status: 200, is_audited: true, rule: "requests_per_minute" });
 }, 60_000);

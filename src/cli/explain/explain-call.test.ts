@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { formatCall } from "./explain-call.ts";
+import { formatCall, formatRefusal } from "./explain-call.ts";
 
 test("times of a call are rounded for people", () => {
   const call = { outcome: "completed", duration_ms: 1234.5678, first_event_ms: 5.23456 };
@@ -79,4 +79,12 @@ test("an interrupted call costs what was reserved for it, not what it is known t
 test("a call without attempts is explained as such", () => {
   const routing = { candidates: [], attempts: [] };
   expect(formatCall({ ...plain, routing })).toEndWith("No target was tried.");
+});
+
+test("a refusal tells the end user and the tags of its call", () => {
+  const refusal = { status: 429, rule: "tokens_per_minute" };
+  const text = formatRefusal(refusal, { end_user: "eu_1", tags: { team: "search" } });
+  expect(text).toMatch(/End user +eu_1/);
+  expect(text).toMatch(/Tags .*search/);
+  expect(formatRefusal(refusal)).not.toMatch(/End user|Tags/);
 });

@@ -155,6 +155,8 @@ export function formatRefusal(refusal: ReplyRecord, call: ReplyRecord = {}): str
     ["Model", typeof refusal["model"] === "string" ? of("model") : ofCall("model")],
     ["Dialect", of("dialect")],
     ["Target", ofCall("target")],
+    ["End user", ofCall("end_user")],
+    ["Tags", ofCall("tags")],
     ["Plan", of("plan")],
     ["Field", of("param")],
     ...(window === undefined ? [] : windowFacts(refusal, window)),

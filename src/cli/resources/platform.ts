@@ -1,5 +1,6 @@
 import {
   cellOf,
+  formatValue,
   readPart,
   readRecords,
   readText,
@@ -96,7 +97,8 @@ export const refusals: ResourceSpec = {
   name: "refusals",
   about:
     "Lists the last requests that got an error, newest first: at most 20 of each key, which the " +
-    "gateway keeps in memory. `explain ID` shows everything about one.",
+    "gateway keeps in memory. `explain ID` shows everything about one. STATUS `200 (429)` was served, " +
+    "as the plan is in audit, and would have got 429.",
   verbs: [
     {
       name: "refusals",
@@ -104,7 +106,7 @@ export const refusals: ResourceSpec = {
       columns: [
         "at",
         "id",
-        "status",
+        { title: "STATUS", of: statusOf },
         "rule",
         "application",
         "model",
@@ -118,6 +120,14 @@ export const refusals: ResourceSpec = {
     },
   ],
 };
+
+/** What the caller got, and in brackets what enforcing the plan would have answered. */
+function statusOf(refusal: ReplyRecord): string | number {
+  const status = cellOf(refusal, "status");
+  if (refusal["is_audited"] !== true) return status;
+  const { caller_status: seen } = refusal;
+  return `${formatValue(seen ?? 200)} (${status})`;
+}
 
 const changed = "They are defined in the configuration. Without a verb: the list.";
 
