@@ -26,6 +26,7 @@ async function ask(gateway: TestGateway, rest: object = {}, key?: string): Promi
   const text = await response.text();
   const { status } = response;
   const id = response.headers.get("x-request-id") ?? "";
+  expect(Number(response.headers.get("x-ratelimit-remaining-requests"))).toBeGreaterThanOrEqual(0);
   return { status, wouldRefuse: response.headers.get(header), id, text };
 }
 
@@ -62,6 +63,10 @@ test("nothing is refused by requests, and each answer over the limit says so", a
     status: 429,
     caller_status: 200,
     window: { limit: 3, used: 5, requested: 1 },
+  });
+  const used = await gateway.get("/v1/usage");
+  expect(await used.json()).toMatchObject({
+    limits: [{ requests: { limit: 3, used: 6, remaining: 0 } }],
   });
   const first = await explain(gateway, answers[0]?.id ?? "");
   expect(first.refusal).toBeNull();

@@ -93,11 +93,11 @@ function messagesLimitHeaders({ state, nowMs, freeAtMs }: LimitsLeft): Record<st
     }),
     ...(state.limitRequests !== Infinity && {
       "anthropic-ratelimit-requests-limit": String(state.limitRequests),
-      "anthropic-ratelimit-requests-remaining": String(state.remainingRequests),
+      "anthropic-ratelimit-requests-remaining": String(Math.max(0, state.remainingRequests)),
       "anthropic-ratelimit-requests-reset": timeOf(nowMs + state.resetRequestsMs),
     }),
     "anthropic-ratelimit-tokens-limit": String(state.limitTokens),
-    "anthropic-ratelimit-tokens-remaining": String(state.remainingTokens),
+    "anthropic-ratelimit-tokens-remaining": String(Math.max(0, state.remainingTokens)),
     "anthropic-ratelimit-tokens-reset": timeOf(nowMs + state.resetTokensMs),
   };
 }

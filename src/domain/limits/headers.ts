@@ -3,7 +3,7 @@ import type { LimitState } from "./limit-scope.ts";
 /** OpenAI's headers, with Go's durations. Without a limit on requests, theirs are absent. */
 export function rateLimitHeaders(state: LimitState): Record<string, string> {
   const limitTokens = String(state.limitTokens);
-  const remainingTokens = String(state.remainingTokens);
+  const remainingTokens = String(Math.max(0, state.remainingTokens));
   const resetTokens = formatGoDuration(state.resetTokensMs);
   if (state.limitRequests === Infinity) {
     return {
@@ -15,7 +15,7 @@ export function rateLimitHeaders(state: LimitState): Record<string, string> {
   return {
     "x-ratelimit-limit-requests": String(state.limitRequests),
     "x-ratelimit-limit-tokens": limitTokens,
-    "x-ratelimit-remaining-requests": String(state.remainingRequests),
+    "x-ratelimit-remaining-requests": String(Math.max(0, state.remainingRequests)),
     "x-ratelimit-remaining-tokens": remainingTokens,
     "x-ratelimit-reset-requests": formatGoDuration(state.resetRequestsMs),
     "x-ratelimit-reset-tokens": resetTokens,

@@ -78,6 +78,7 @@ export interface LimitState {
   /** `Infinity`: no limit, possible only for requests. */
   readonly limitRequests: number;
   readonly limitTokens: number;
+  /** Below 0 what audit has served beyond the limit; people and headers are told 0. */
   readonly remainingRequests: number;
   readonly remainingTokens: number;
   /** Milliseconds until the whole window is free again, if nothing more is used. */
@@ -104,7 +105,12 @@ export function usesOf(state: LimitState): Readonly<Record<LimitUnit, UnitUse>> 
 }
 
 function useOf(limit: number, remaining: number, resetMs: number): UnitUse {
-  return { limit, used: Math.max(0, limit - remaining), remaining, resetMs };
+  return {
+    limit,
+    used: Math.max(0, limit - remaining),
+    remaining: Math.max(0, remaining),
+    resetMs,
+  };
 }
 
 export function isTokenCount(tokens: number): boolean {

@@ -150,11 +150,18 @@ export function stateOf(of: ScopeWindow, charges: readonly ScopeWindow[], now: n
   return {
     limitRequests,
     limitTokens,
-    remainingRequests: requests?.window.remaining(limitRequests) ?? Infinity,
-    remainingTokens: tokens?.window.remaining(limitTokens) ?? Infinity,
+    remainingRequests: remainingOf(requests),
+    remainingTokens: remainingOf(tokens),
     resetRequestsMs: requests?.window.resetMs(now) ?? 0,
     resetTokensMs: tokens?.window.resetMs(now) ?? 0,
   };
+}
+
+/** Below 0 what audit has served beyond the limit. */
+function remainingOf(of: ScopeWindow | undefined): number {
+  if (of === undefined) return Infinity;
+  const { scope, window } = of;
+  return isAudited(of) ? scope.limit - window.charged : window.remaining(scope.limit);
 }
 
 /** The scope of the same id and sort of window for a unit; undefined: none is among the charges. */
