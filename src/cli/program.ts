@@ -14,7 +14,7 @@ export function commandLine(words: string, settings: SettingsArguments = {}): st
   ].join(" ");
 }
 
-function shellWord(text: string): string {
+export function shellWord(text: string): string {
   return /^[\w./:@=+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 

@@ -70,6 +70,12 @@ plans:
   expect((await folder.run("refusals")).output).toMatch(
     new RegExp(`${id} +200 \\(429\\) +requests_per_minute`),
   );
+  const noTag = await folder.run("usage", "--by", "tag:nosuch");
+  expect(noTag.errors).toContain("No call here has the tag nosuch");
+  const byName = await folder.run("usage", "calls", "--end-user", "bob");
+  expect(byName.errors).toContain("accounts end-users ACCOUNT --names bob`");
+  const erased = await folder.run("accounts", "erase-end-user", "Trial", "--name", "bob");
+  expect(erased.errors).toContain("No stored call of the account has this end user.");
   const json = await folder.json("explain", id);
   expect(json).toMatchObject({ id, status: 200, is_audited: true, rule: "requests_per_minute" });
 }, 60_000);

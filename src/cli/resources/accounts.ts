@@ -65,6 +65,8 @@ export const accounts: ResourceSpec = {
     {
       name: "erase-end-user",
       operation: "eraseEndUser",
+      notes: (_, { calls }) =>
+        calls === 0 ? ["No stored call of the account has this end user."] : [],
       examples: ['accounts erase-end-user "Example Shop" --name jane@example.com'],
     },
   ],

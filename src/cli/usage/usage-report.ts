@@ -71,6 +71,12 @@ export async function showUsageReport(
   const total = leading.length === 0 ? undefined : await readTotal(client, whole);
   const rows = total === undefined ? records : [...records, total];
   io.print(formatRecords([...withoutTotal(leading, total), ...sumColumns], rows));
+  for (const dimension of dimensions.filter((name) => name.startsWith("tag:"))) {
+    const has = ({ group }: ReplyRecord) => isObject(group) && typeof group[dimension] === "string";
+    if (records.some(has)) continue;
+    const key = dimension.slice("tag:".length);
+    io.report(`No call here has the tag ${key}: is it under \`tags\` in the configuration?`);
+  }
   const groups = new Set(records.map(({ group }) => JSON.stringify(group)));
   if (dimensions.length > 0 && groups.size >= Number(limit) && query["rest"] === undefined) {
     io.report(

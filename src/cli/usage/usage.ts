@@ -6,7 +6,8 @@ import { readFields } from "../verbs/run-verb.ts";
 import type { FieldTexts } from "../verbs/fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
-import { readRecords, type ReplyRecord } from "../output/reply-fields.ts";
+import { commandLine, shellWord } from "../program.ts";
+import { printable, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import { costText } from "../output/usd.ts";
 import { largestGroupLimit, showUsageReport } from "./usage-report.ts";
 
@@ -61,7 +62,7 @@ export const usage: ResourceSpec = {
         { title: "MS", of: "duration_ms" },
       ],
       whenEmpty: "No calls found.",
-      notes: (_, answer) => repricedNotes(readRecords(answer, "data")),
+      notes: callNotes,
       examples: ["usage calls --application search --outcome failed --since 1h"],
     },
     {
@@ -73,6 +74,14 @@ export const usage: ResourceSpec = {
     },
   ],
 };
+
+function callNotes({ options }: VerbCall, answer: ReplyRecord): readonly string[] {
+  const calls = readRecords(answer, "data");
+  const { endUser: name } = options;
+  if (calls.length > 0 || typeof name !== "string") return repricedNotes(calls);
+  const command = commandLine(`accounts end-users ACCOUNT --names ${shellWord(printable(name))}`);
+  return [`Calls usually have pseudonyms of end users, which \`${command}\` shows.`];
+}
 
 export function repricedNotes(calls: readonly ReplyRecord[]): readonly string[] {
   const repriced = calls.filter(({ repriced_usd: cost }) => typeof cost === "string");
