@@ -5,16 +5,16 @@ import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";
 
 let gateway: TestGateway;
 
-beforeAll(async () => {
-  const each = (requests: number, tokens: number) =>
-    `each_end_user: { requests_per_minute: ${requests}, tokens_per_minute: ${tokens} }`;
-  gateway = await startGateway({
-    sections: {
-      plans: `
+const each = (requests: number, tokens: number) =>
+  `each_end_user: { requests_per_minute: ${requests}, tokens_per_minute: ${tokens} }`;
+const sections = {
+  plans: `
   few: { requests_per_minute: 50, tokens_per_minute: 1000000, ${each(3, 1_000_000)} }
   small: { requests_per_minute: 1000, tokens_per_minute: 1000000, ${each(100, 5_000)} }`,
-    },
-  });
+};
+
+beforeAll(async () => {
+  gateway = await startGateway({ sections });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
@@ -72,16 +72,19 @@ test("a flood of names is under the limit of the key, and refusals of one leave 
 });
 
 test("tokens of an end user are reserved and settled beside those of the key", async () => {
-  const { text: key } = await gateway.createKey({ plan: "small" });
-  const large = await ask(key, "jane", 6_000);
+  // One call is still under way when the next arrives.
+  await using slow = await startGateway({ sections, simulator: { firstTokenDelayMs: 1_000 } });
+  const { text: key } = await slow.createKey({ plan: "small" });
+  const askSlow = (user: string | undefined, cap: number) => ask(key, user, cap, slow);
+  const large = await askSlow("jane", 6_000);
   expect(large.status).toBe(429);
   const { error } = (await large.json()) as { error: { message: string } };
   expect(error.message).toContain("Request too large");
   expect(error.message).toContain("Limit 5000");
   // Two at once do not fit; one after the other do, since their answers are short.
-  expect(await statuses(times(2, () => ask(key, "john", 3_000)))).toEqual({ 200: 1, 429: 1 });
-  expect(await statuses([ask(key, "john", 3_000)])).toEqual({ 200: 1 });
-  expect(await statuses([ask(key, "jane", 4_000), ask(key, undefined, 6_000)])).toEqual({ 200: 2 });
+  expect(await statuses(times(2, () => askSlow("john", 3_000)))).toEqual({ 200: 1, 429: 1 });
+  expect(await statuses([askSlow("john", 3_000)])).toEqual({ 200: 1 });
+  expect(await statuses([askSlow("jane", 4_000), askSlow(undefined, 6_000)])).toEqual({ 200: 2 });
 });
 
 test("limits of end users need end users", () => {

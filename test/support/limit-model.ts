@@ -293,11 +293,13 @@ export class LimitModel {
       return Math.max(...slots.map((charge) => (charge.slot + 61) * 1_000 - nowMs), 0);
     };
     const debtMs = Math.ceil(account.debt / scope.tokens) * 61_000;
+    // What audit has served beyond its limit is told.
+    const least = scope.isAudited ? -Infinity : 0;
     return {
       limitRequests: scope.requests,
       limitTokens: scope.tokens,
-      remainingRequests: Math.max(0, scope.requests - requests),
-      remainingTokens: Math.max(0, scope.tokens - tokens),
+      remainingRequests: Math.max(least, scope.requests - requests),
+      remainingTokens: Math.max(least, scope.tokens - tokens),
       resetRequestsMs: newest((charge) => charge.requests),
       resetTokensMs: newest((charge) => charge.tokens) + debtMs,
     };
