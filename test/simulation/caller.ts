@@ -68,8 +68,7 @@ export class SimulatedCaller {
       dialect: openAiDialect,
       signal: endingWith(this.#controller.signal),
       receivedAt,
-      // Half of the calls of a key are of one session.
-      headers: new Headers(/[02468]$/.test(plan.id) ? { "x-sluice-session": plan.key } : {}),
+      headers: new Headers(),
       options: {
         capacity,
         deadlineAt: deadlineMs === undefined ? undefined : receivedAt + deadlineMs,
