@@ -84,7 +84,7 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
   const limit = isTokens ? state.limitTokens : state.limitRequests;
   const granted = share ?? limit;
   const remaining = isTokens ? state.remainingTokens : state.remainingRequests;
-  const used = refused.decision.used ?? granted - remaining + (isTokens ? debt : 0);
+  const used = granted - remaining + (isTokens ? debt : 0);
   const asked = isTokens ? refused.askedTokens : 1;
   const notes = isTokens ? notesOf(refused) : [];
   const noted = notes.length === 0 ? "" : ` (${notes.join(", ")})`;

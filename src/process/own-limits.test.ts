@@ -285,7 +285,9 @@ test("limits in audit refuse in neither process, and both tell of what is used o
     const decision = one.acquire({ callId, scopes: tried, tokens });
     if (!decision.isAdmitted) throw new Error("it was refused");
     const { wouldRefuse } = decision;
-    return wouldRefuse && [wouldRefuse.state.limitTokens, wouldRefuse.used];
+    if (wouldRefuse === undefined) return undefined;
+    const { state, share = state.limitTokens } = wouldRefuse;
+    return [state.limitTokens, share - state.remainingTokens];
   };
   const before = limitsAt(clock);
   expect(told(before, 700)).toBeUndefined();

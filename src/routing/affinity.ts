@@ -1,4 +1,4 @@
-import type { Peppers } from "../domain/keys/peppers.ts";
+import { createKeyDigest, type KeyDigest, type Peppers } from "../domain/keys/peppers.ts";
 import type { Target } from "../domain/model.ts";
 import type { TargetView } from "./target-view.ts";
 
@@ -30,16 +30,16 @@ const longestName = 256;
 
 /** Makes sessions of their names, under a key derived from the first pepper. */
 export class Sessions {
-  readonly #key: Bun.CryptoHasher;
+  readonly #digest: KeyDigest;
 
   constructor({ first }: Pick<Peppers, "first">) {
-    this.#key = new Bun.CryptoHasher("sha256", first.digest("sessions"));
+    this.#digest = createKeyDigest(first.digest("sessions"));
   }
 
   of({ kind, value }: SessionName, { accountId, environment, alias }: SessionOwner): Session {
     const name = value.length > longestName ? String(Bun.hash.xxHash64(value)) : value;
     const text = `${accountId}\n${environment}\n${alias}\n${kind}\n${name}`;
-    return { kind, hash: this.#key.copy().update(text).digest().readBigUInt64BE(0) };
+    return { kind, hash: this.#digest(text).readBigUInt64BE(0) };
   }
 }
 

@@ -1,5 +1,5 @@
 /** What somebody might try, or do by accident, to spend more than a budget or to lose some of it. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { Random } from "../../simulator/answer/random.ts";
 import {
   amountsOf,
@@ -17,6 +17,7 @@ import {
   type PostgresServer,
   startPostgres,
 } from "../support/postgres-server.ts";
+import { testWhere } from "../support/requirement.ts";
 import { until } from "../support/until.ts";
 import { startValkey, valkeyProgram } from "../support/valkey-server.ts";
 
@@ -38,7 +39,7 @@ describe.each(installations)("with %s, %s and processes: %d", (store, database, 
   const lacks =
     (store === "Valkey" && valkeyProgram === null) ||
     (database === "PostgreSQL" && postgresPrograms === undefined);
-  const testHere = lacks ? test.skip : test;
+  const testHere = testWhere(!lacks, `${store} or ${database} is not installed`);
   let postgres: PostgresServer | undefined;
   beforeAll(async () => {
     if (database === "PostgreSQL" && !lacks) postgres = await startPostgres();

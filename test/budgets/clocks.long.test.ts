@@ -12,6 +12,7 @@ import {
 } from "../support/budget-gateway.ts";
 import { ShiftedClock } from "../support/shifted-clock.ts";
 import { until } from "../support/until.ts";
+import { testWhere } from "../support/requirement.ts";
 import { startValkey, valkeyProgram } from "../support/valkey-server.ts";
 
 const reservedNano = hello.max_tokens * nanoPerToken;
@@ -35,7 +36,8 @@ describe.each([
   ["memory", [0]],
   ["Valkey", [0, 90_000, -90_000]],
 ] as const)("with limits in %s and clocks that differ by %j", (store, skews) => {
-  const testHere = store === "Valkey" && valkeyProgram === null ? test.skip : test;
+  const isThere = store !== "Valkey" || valkeyProgram !== null;
+  const testHere = testWhere(isThere, `${store} is not installed`);
 
   testHere(
     "each period has at most the limit, though clocks go over its end and back",

@@ -140,8 +140,9 @@ describe("random histories agree with the plainest form of the rules", () => {
         fc.asyncProperty(history, ({ startMs, steps }) => compare(create, startMs, steps)),
         {
           numRuns: sizeOf({ quick: 150, all: 2_000, measured: 10_000 }),
-          // With other seeds, about one history in 1,000 differs: a call that is settled for less in the millisecond in
-          // which its second is no longer counted leaves the server with the debt that memory takes back.
+          // With other seeds, a rare history differs: a call that is settled for less once its second is no longer
+          // counted takes back a debt that another call has paid, in the server and not in the process, which then
+          // believes for a minute that the server has lost data.
           seed: 1,
         },
       );

@@ -37,17 +37,18 @@ function findEndUsers(services: AdminServices): Operation {
       });
       const stored = new Map(
         body.names.flatMap((name) => {
-          return storedAs(accountId, name, services).map((endUser) => [endUser, name] as const);
+          const all = storedAs(accountId, name, services);
+          return all.map((endUser, place) => [endUser, { name, isCurrent: place === 0 }] as const);
         }),
       );
       const range = { since: await costs.callsSince(), until: clock.now() };
       const filter = { ...range, accountId, endUsers: [...stored.keys()] };
       const totals = await reports.totals({ filter, by: ["end_user"], limit: stored.size });
       const used = new Map(totals.map((total) => [total.group["end_user"], viewTotal(total)]));
-      const data = [...stored].flatMap(([endUser, name]): readonly EndUserView[] => {
+      const data = [...stored].flatMap(([endUser, { name, isCurrent }]): readonly EndUserView[] => {
         const total = used.get(endUser);
         // The pseudonym of now is told also of who has made no calls.
-        if (total === undefined && endUser !== storedAs(accountId, name, services)[0]) return [];
+        if (total === undefined && !isCurrent) return [];
         const {
           calls = 0,
           input_tokens = 0,

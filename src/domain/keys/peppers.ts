@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { Secret } from "./secret.ts";
 
 /** HMAC-SHA-256 of a text under a pepper. */
-export type KeyDigest = (text: string) => Uint8Array;
+export type KeyDigest = (text: string) => Buffer;
 
 export function createKeyDigest(pepper: string | Uint8Array): KeyDigest {
   const keyed = new Bun.CryptoHasher("sha256", pepper);
@@ -60,5 +60,5 @@ function isSame(one: Uint8Array, other: Uint8Array): boolean {
 
 function keyOf(pepper: Secret): PepperKey {
   const digest = createKeyDigest(pepper.reveal());
-  return { mark: Buffer.from(digest("which pepper")).toString("hex"), digest };
+  return { mark: digest("which pepper").toString("hex"), digest };
 }

@@ -1,6 +1,6 @@
 import type { EndUserForwarding } from "../upstream-settings.ts";
 import { encodeBase62 } from "./base62.ts";
-import type { Peppers } from "./peppers.ts";
+import { createKeyDigest, type KeyDigest, type Peppers } from "./peppers.ts";
 
 /** What a caller names its end users and caches. */
 interface Names {
@@ -26,10 +26,10 @@ export interface EndUserMark {
  * the cache of another account by its name.
  */
 export class Pseudonyms {
-  readonly #key: Bun.CryptoHasher;
+  readonly #digestOf: KeyDigest;
 
   constructor({ first }: Pick<Peppers, "first">) {
-    this.#key = new Bun.CryptoHasher("sha256", first.digest("names of end users"));
+    this.#digestOf = createKeyDigest(first.digest("names of end users"));
   }
 
   /** Spaces around a name do not count. */
@@ -59,7 +59,7 @@ export class Pseudonyms {
   }
 
   #digest(accountId: string, name: string): Buffer {
-    return this.#key.copy().update(`${accountId}\n${name}`).digest();
+    return this.#digestOf(`${accountId}\n${name}`);
   }
 }
 

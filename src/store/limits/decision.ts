@@ -24,12 +24,7 @@ export function refusalFor(asked: Asked, random: () => number): RefusedByLimit |
 /** What limits in audit would refuse. Undefined: nothing. */
 export function auditedRefusal(asked: Asked, random: () => number): RefusedByLimit | undefined {
   const charges = asked.charges.filter(isAudited);
-  const refusal = charges.length === 0 ? undefined : refusalBy({ ...asked, charges }, random);
-  if (refusal === undefined) return undefined;
-  const refusing = charges.find(
-    ({ scope }) => scope.id === refusal.scopeId && scope.unit === refusal.dimension,
-  );
-  return { ...refusal, used: refusing?.window.charged };
+  return charges.length === 0 ? undefined : refusalBy({ ...asked, charges }, random);
 }
 
 function isAudited({ scope }: ScopeWindow): boolean {

@@ -95,8 +95,6 @@ export interface RefusedByLimit {
   readonly retryAfterMs: number | undefined;
   /** The state of the id whose scope refused. */
   readonly state: LimitState;
-  /** Of a limit in audit: what is used of it, which may be more than the limit. */
-  readonly used?: number | undefined;
   /** Tokens used beyond the limit and not paid off yet. */
   readonly debt: number;
   /** The part of the limit that this process grants while limits cannot be decided for all. */

@@ -20,7 +20,7 @@ const ofThisProcess = new Peppers(new Secret(crypto.randomUUID()));
 export function endUserDigests({ all }: Pick<Peppers, "all"> = ofThisProcess): EndUserDigests {
   const digests = all.map(({ digest }) => createKeyDigest(digest("erased end users")));
   return ({ accountId, endUser = "" }) => {
-    return digests.map((of) => Buffer.from(of(`${accountId}\n${endUser}`)).toString("hex"));
+    return digests.map((of) => of(`${accountId}\n${endUser}`).toString("hex"));
   };
 }
 
