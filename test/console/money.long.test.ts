@@ -113,7 +113,7 @@ test("a budget is created and spent; its refusal says who can raise it; raised, 
   expect(refused.text).toContain("budget_exceeded");
   expect(refused.status).toBe(429);
   await open(visit, `/calls/${refused.id}`);
-  await page.getByText(/The monthly budget of application my shop is spent/).waitFor();
+  await page.getByText(/Too little of the monthly budget of application my shop is left/).waitFor();
   await page
     .getByText(/The operator of the gateway can raise budget bgt_/)
     .first()
