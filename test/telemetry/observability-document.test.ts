@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readDocument, tableRows } from "../support/documents.ts";
+import { readDocument } from "../support/documents.ts";
 import { testNeeding } from "../support/requirement.ts";
 import { expectExposed } from "./expect-exposed.ts";
 import { exposedPage } from "./exposed-metrics.ts";
@@ -10,17 +10,29 @@ const page = "docs/observability.md";
 const exposed = await exposedPage();
 const metrics = readMetrics(exposed);
 
-test("the page lists every metric with its type and labels, and no other", () => {
-  const documented = tableRows(page)
-    .filter(([, type]) => ["counter", "gauge", "histogram"].includes(type ?? ""))
-    .map(([metric, type]) => `${type} ${metric?.replaceAll("`", "")}`);
+test("the page lists every metric with its labels, and no other; it marks histograms", () => {
+  const items = readDocument(page).matchAll(
+    /^- ((?:`\w+(?:\{[\w,]+\})?`(?:, )?)+)(:\s+histogram)?/gm,
+  );
+  const documented = [...items].flatMap(([, list = "", histogram]) =>
+    [...list.matchAll(/`((?:sluice|process)_[^`]+)`/g)].map(([, metric = ""]) =>
+      histogram === undefined ? metric : `${metric} histogram`,
+    ),
+  );
   const defined = [...metrics].map(([name, { type, labels }]) => {
     // Every series has it.
     const own = [...labels].filter((label) => label !== "process");
     const names = own.length === 0 ? "" : `{${own.join(",")}}`;
-    return `${type} ${name}${names}`;
+    return `${name}${names}${type === "histogram" ? " histogram" : ""}`;
   });
   expect(documented.toSorted()).toEqual(defined.toSorted());
+});
+
+test("every counter ends in _total, and no other metric does", () => {
+  const misnamed = [...metrics].filter(
+    ([name, { type }]) => name.endsWith("_total") !== (type === "counter"),
+  );
+  expect(misnamed).toEqual([]);
 });
 
 test.each(["docs/observability.md", "docs/operations.md", "docs/runbook.md", "docs/processes.md"])(
