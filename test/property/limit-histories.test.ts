@@ -56,6 +56,22 @@ const history = fc.record({
   steps: fc.array(step, { minLength: 5, maxLength: 60 }),
 });
 
+/** A call that is settled for less once its second is no longer counted, beside a debt that another has paid. */
+const settledLate: { startMs: number; steps: Step[] } = {
+  startMs: 1_000_000,
+  steps: [
+    { kind: "acquire", ids: ["key", "account"], tokens: 0, overrun: 1 },
+    { kind: "use", call: 0, tokens: 23 },
+    { kind: "wait", ms: 60_999 },
+    { kind: "acquire", ids: ["key"], tokens: 0, overrun: 1 },
+    { kind: "settle", call: 1, tokens: 68 },
+    { kind: "wait", ms: 1 },
+    { kind: "acquire", ids: ["account"], tokens: 0, overrun: 0 },
+    { kind: "settle", call: 0, tokens: 0 },
+    { kind: "acquire", ids: ["key"], tokens: 0, overrun: 0 },
+  ],
+};
+
 type Create = (clock: ManualClock) => Promise<LimitStore & { tick?(): Promise<void> }>;
 
 /** A store and the plainest form of its rules, which must agree on every answer. */
@@ -140,10 +156,7 @@ describe("random histories agree with the plainest form of the rules", () => {
         fc.asyncProperty(history, ({ startMs, steps }) => compare(create, startMs, steps)),
         {
           numRuns: sizeOf({ quick: 150, all: 2_000, measured: 10_000 }),
-          // With other seeds, a rare history differs: a call that is settled for less once its second is no longer
-          // counted takes back a debt that another call has paid, in the server and not in the process, which then
-          // believes for a minute that the server has lost data.
-          seed: 1,
+          examples: [[settledLate]],
         },
       );
     });

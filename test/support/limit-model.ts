@@ -11,8 +11,6 @@ interface Charge {
   readonly slot: number;
   requests: number;
   tokens: number;
-  /** Charged after the admission of its call. */
-  readonly isAdded?: boolean;
 }
 
 interface Demand {
@@ -74,19 +72,7 @@ class Account {
     const tokens = Math.min(this.debt, this.free);
     if (tokens === 0) return;
     this.debt -= tokens;
-    this.charges.push({ slot: this.#slot, requests: 0, tokens, isAdded: true });
-  }
-
-  /** Oldest charges first, then the debt. */
-  refundAdded(tokens: number, sinceSlot: number): void {
-    let left = tokens;
-    for (const charge of this.counted()) {
-      if (charge.isAdded !== true || charge.slot < sinceSlot) continue;
-      const refund = Math.min(left, charge.tokens);
-      charge.tokens -= refund;
-      left -= refund;
-    }
-    this.debt -= Math.min(left, this.debt);
+    this.charges.push({ slot: this.#slot, requests: 0, tokens });
   }
 
   sum(): { requests: number; tokens: number } {
@@ -265,8 +251,6 @@ export class LimitModel {
         charge.tokens += fitting;
         account.debt += difference - fitting;
       }
-      account.pay();
-      if (change < difference) account.refundAdded(difference - change, reservation.slot);
       account.pay();
     }
   }

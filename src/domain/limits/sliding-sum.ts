@@ -39,7 +39,7 @@ export class SlidingSum {
   }
 
   /** The oldest slot that can still be changed. */
-  get oldestKept(): number {
+  get #oldestKept(): number {
     return this.#slot - this.#kept + 1;
   }
 
@@ -75,7 +75,7 @@ export class SlidingSum {
 
   /** Changes a past slot. False, without an effect, when it is too old or in the future. */
   change(slot: number, difference: number): boolean {
-    if (slot > this.#slot || slot < this.oldestKept) return false;
+    if (slot > this.#slot || slot < this.#oldestKept) return false;
     this.#put(slot, difference);
     if (this.counts(slot)) this.#sum += difference;
     return true;
@@ -83,7 +83,7 @@ export class SlidingSum {
 
   /** The amount of a kept slot; 0 for others. */
   at(slot: number): number {
-    return slot > this.#slot || slot < this.oldestKept ? 0 : this.#at(slot);
+    return slot > this.#slot || slot < this.#oldestKept ? 0 : this.#at(slot);
   }
 
   counts(slot: number): boolean {
@@ -137,13 +137,6 @@ export class SlidingSum {
     copy.#amounts = this.#amounts.slice();
     copy.#kept = this.#kept;
     copy.#sum = this.#sum;
-    return copy;
-  }
-
-  /** An empty sum with the same number of slots. */
-  emptyCopy(): SlidingSum {
-    const copy = new SlidingSum(this.#kept, this.#slot);
-    copy.#counted = this.#counted;
     return copy;
   }
 

@@ -22,8 +22,6 @@ const longestWaitSlots = 3_600;
  */
 export class UsageWindow {
   #used: SlidingSum;
-  /** The part charged after the admission of its call. */
-  #added: SlidingSum | undefined;
   #limit = Number.POSITIVE_INFINITY;
   #debt = 0;
   /** What running calls may still use beyond their charges. */
@@ -37,7 +35,6 @@ export class UsageWindow {
   count(counted: number): void {
     if (counted === this.#used.counted) return;
     this.#used.count(counted);
-    this.#added?.count(counted);
     this.#payDebt();
   }
 
@@ -50,10 +47,10 @@ export class UsageWindow {
   /** Drops slots that are not counted at `slot`. Never goes back to an earlier slot. */
   advance(slot: number): void {
     while (this.#debt > 0 && this.#used.slot < slot) {
-      this.#enter(this.#used.slot + 1);
+      this.#used.advance(this.#used.slot + 1);
       this.#payDebt();
     }
-    this.#enter(slot);
+    this.#used.advance(slot);
   }
 
   /** Unpaid use beyond the limit. */
@@ -112,23 +109,6 @@ export class UsageWindow {
     this.#debt += difference - fitting;
     this.#payDebt();
     return true;
-  }
-
-  /** Refunds unused charges of a running call, the oldest first: the rest counts as long. */
-  refundAdded(amount: number, sinceSlot: number): void {
-    let left = amount;
-    const added = this.#added;
-    const newest = added?.slot ?? Number.NEGATIVE_INFINITY;
-    let slot = Math.max(sinceSlot, added?.oldestKept ?? 0);
-    for (; slot <= newest && left > 0; slot++) {
-      const refund = Math.min(left, added?.at(slot) ?? 0);
-      if (refund === 0) continue;
-      left -= refund;
-      added?.change(slot, -refund);
-      this.#used.change(slot, -refund);
-    }
-    this.#debt -= Math.min(left, this.#debt);
-    this.#payDebt();
   }
 
   /**
@@ -195,16 +175,10 @@ export class UsageWindow {
   copy(): UsageWindow {
     const copy = new UsageWindow(this.#used.slot);
     copy.#used = this.#used.copy();
-    copy.#added = this.#added?.copy();
     copy.#limit = this.#limit;
     copy.#debt = this.#debt;
     copy.#openOverrun = this.#openOverrun;
     return copy;
-  }
-
-  #enter(slot: number): void {
-    this.#used.advance(slot);
-    this.#added?.advance(slot);
   }
 
   #payDebt(): void {
@@ -213,8 +187,6 @@ export class UsageWindow {
     if (paid <= 0) return;
     this.#debt -= paid;
     this.#used.add(paid);
-    this.#added ??= this.#used.emptyCopy();
-    this.#added.add(paid);
   }
 
   /** Simulates the payment of the debt, second by second, on a copy. */

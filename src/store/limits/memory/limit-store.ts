@@ -156,10 +156,10 @@ export class MemoryLimitStore implements LimitStore {
     const used = isTokenCount(tokens) ? tokens : reservation.tokens;
     const difference = used - reservation.tokens;
     if (difference === 0 && overrun === 0) return;
-    const ofSlot = Math.max(difference, -reserved);
+    // What it was charged beyond its reservation counts until its time has passed.
+    const amount = Math.max(difference, -reserved);
     this.#windows.correct(charges, overrun, (window) => {
-      if (!window.adjust(slot, ofSlot) && difference > 0) window.chargeMore(difference);
-      if (difference < ofSlot) window.refundAdded(ofSlot - difference, slot);
+      if (!window.adjust(slot, amount) && amount > 0) window.chargeMore(amount);
     });
   }
 

@@ -153,10 +153,10 @@ for i = 2, #KEYS do
   w:setOpen(process, takeNumber())
   windows[#windows + 1] = w
 end
-while taken < #ARGV - 4 do
+while taken < #ARGV - 3 do
   local kind, w = take(), windows[takeNumber()]
-  local at, amount, reserved = takeNumber(), takeNumber(), takeNumber()
-  if kind == 's' then w:settle(at, amount, reserved)
+  local at, amount = takeNumber(), takeNumber()
+  if kind == 's' then w:settle(at, amount)
   elseif kind == 'm' then w:chargeMore(amount)
   elseif w:counts(at) then w:change(at, amount)
   end

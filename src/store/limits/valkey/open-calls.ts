@@ -47,7 +47,7 @@ export class OpenCalls {
     call.overrun -= overrun;
     const own = this.#options.own.of(call.names, reports.slot).filter(isOfTokens);
     openOverrun(own, -overrun);
-    const step = { kind: "m", slot: reports.slot, amount: more, reserved: 0 } as const;
+    const step = { kind: "m", slot: reports.slot, amount: more } as const;
     const steps = own.map((of) => ({ own: of, ...step }));
     return this.tell(call.account, steps, call.names);
   }
@@ -71,7 +71,8 @@ export class OpenCalls {
         return undefined;
       }
     }
-    const step = { kind: "s", slot, amount: difference, reserved } as const;
+    // What it was charged beyond its reservation counts until its time has passed.
+    const step = { kind: "s", slot, amount: Math.max(difference, -reserved) } as const;
     return this.tell(
       account,
       own.map((of) => ({ own: of, ...step })),

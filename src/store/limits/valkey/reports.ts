@@ -30,7 +30,6 @@ export interface Step {
   readonly kind: "s" | "m" | "c";
   readonly slot: number;
   readonly amount: number;
-  readonly reserved: number;
 }
 
 export interface ReportsOptions {
@@ -159,8 +158,8 @@ export class Reports {
       parameters.push(countedSlotsOf(scope), String(heldTo(scope)), window.overrun);
       of.openToldAtMs = clock.monotonic();
     }
-    for (const { own: of, kind, slot, amount, reserved } of steps) {
-      parameters.push(kind, numbers.get(of) ?? 1, slot, amount, reserved);
+    for (const { own: of, kind, slot, amount } of steps) {
+      parameters.push(kind, numbers.get(of) ?? 1, slot, amount);
     }
     const notHeard = (): void => this.note(account, steps);
     const charging = steps.some(({ amount }) => amount > 0) ? 1 : 0;
@@ -234,21 +233,19 @@ export function keysOf({ sinceKey }: Account, own: readonly OwnWindow[]): readon
 export function stepsOf({ own, demand }: Charged, slot: number, sign: 1 | -1): readonly Step[] {
   const steps = own.map((of) => {
     const amount = sign * demand[of.scope.unit];
-    return { own: of, kind: "c", slot, amount, reserved: 0 } as const;
+    return { own: of, kind: "c", slot, amount } as const;
   });
   return steps.filter(({ amount }) => amount !== 0);
 }
 
 /** Changes the windows of this process as the script does. */
-export function applyHere({ own: { window }, kind, slot, amount, reserved }: Step): void {
+export function applyHere({ own: { window }, kind, slot, amount }: Step): void {
   if (kind === "c") {
     window.adjust(slot, amount < 0 ? Math.max(amount, -window.at(slot)) : amount);
   } else if (kind === "m") {
     window.chargeMore(amount);
-  } else {
-    const ofSlot = Math.max(amount, -reserved);
-    if (!window.adjust(slot, ofSlot) && amount > 0) window.chargeMore(amount);
-    if (amount < ofSlot) window.refundAdded(ofSlot - amount, slot);
+  } else if (!window.adjust(slot, amount) && amount > 0) {
+    window.chargeMore(amount);
   }
 }
 
@@ -262,6 +259,6 @@ function addedUp(steps: readonly Step[], now: number): Step[] {
     slots.set(at, (slots.get(at) ?? 0) + amount);
   }
   return [...byWindow].flatMap(([own, slots]) =>
-    Array.from(slots, ([slot, amount]) => ({ own, kind: "c", slot, amount, reserved: 0 }) as const),
+    Array.from(slots, ([slot, amount]) => ({ own, kind: "c", slot, amount }) as const),
   );
 }

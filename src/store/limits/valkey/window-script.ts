@@ -4,9 +4,8 @@ export const openLifeSlots = 120;
 /**
  * The window of a scope as a script sees it: `UsageWindow` (`window.ts`) in Lua, with
  * the same steps. A window is one value: its newest slot, the counted and the
- * kept slots, the limit, the debt, a number that grows with each change, and three lists: amounts
- * by the age of their slot, the part of them that was added after admissions, and what each process
- * says that its calls could still use beyond their charges. A value that is nothing of the kind
+ * kept slots, the limit, the debt, a number that grows with each change, and two lists: amounts
+ * by the age of their slot, and what each process says that its calls could still use beyond their charges. A value that is nothing of the kind
  * counts as lost: no decision uses it, and the next correction replaces it.
  */
 export const windowScript = `
@@ -21,7 +20,7 @@ local broken = 0
 
 local function begin(key, counted)
   return setmetatable({ key = key, isNew = true, k = slot, c = counted, K = counted, l = math.huge,
-    d = 0, n = 0, s = 0, amounts = {}, added = {}, open = {} }, W)
+    d = 0, n = 0, s = 0, amounts = {}, open = {} }, W)
 end
 
 local function isCount(value)
@@ -43,18 +42,18 @@ local function read(key, packed)
   local isPacked, t = pcall(cmsgpack.unpack, packed)
   if not isPacked or type(t) ~= 'table' then return nil end
   for i = 1, 6 do if i ~= 4 and not isCount(t[i]) then return nil end end
-  if type(t[4]) ~= 'number' or not (t[4] >= 0) or type(t[9]) ~= 'table' then return nil end
+  if type(t[4]) ~= 'number' or not (t[4] >= 0) or type(t[8]) ~= 'table' then return nil end
   -- A later slot than now is one of a server whose clock is ahead, by no more than an hour.
   if t[1] > slot + 3600 or t[2] > t[3] or t[3] > 3600 then return nil end
-  local amounts, added = bySlot(t[7], t[1]), bySlot(t[8], t[1])
-  if not amounts or not added then return nil end
+  local amounts = bySlot(t[7], t[1])
+  if not amounts then return nil end
   local open = {}
-  for i = 1, #t[9], 3 do
-    if not isCount(t[9][i + 1]) or not isCount(t[9][i + 2]) then return nil end
-    open[tostring(t[9][i])] = { t[9][i + 1], t[9][i + 2] }
+  for i = 1, #t[8], 3 do
+    if not isCount(t[8][i + 1]) or not isCount(t[8][i + 2]) then return nil end
+    open[tostring(t[8][i])] = { t[8][i + 1], t[8][i + 2] }
   end
   local w = setmetatable({ key = key, k = t[1], c = t[2], K = t[3], l = t[4], d = t[5], n = t[6],
-    amounts = amounts, added = added, open = open }, W)
+    amounts = amounts, open = open }, W)
   w:sum()
   return w
 end
@@ -92,7 +91,6 @@ function W:pay()
   self.d = self.d - paid
   self.isChanged = true
   self:charge(paid)
-  self.added[self.k] = (self.added[self.k] or 0) + paid
 end
 
 function W:advance()
@@ -153,26 +151,10 @@ function W:adjust(at, difference)
   self:pay()
 end
 
-function W:refundAdded(amount, since)
-  local left = amount
-  for at = math.max(since, self.k - self.K + 1), self.k do
-    local refund = math.min(left, self.added[at] or 0)
-    if refund > 0 then
-      left = left - refund
-      self.added[at] = self.added[at] - refund
-      self:change(at, -refund)
-    end
-  end
-  self.d = self.d - math.min(left, self.d)
-  self:pay()
-end
-
 -- Replaces what was charged for a call by what it used.
-function W:settle(admitted, difference, reserved)
-  local ofSlot = math.max(difference, -reserved)
-  if self:counts(admitted) or difference <= 0 then self:adjust(admitted, ofSlot)
+function W:settle(admitted, difference)
+  if self:counts(admitted) or difference <= 0 then self:adjust(admitted, difference)
   else self:chargeMore(difference) end
-  if difference < ofSlot then self:refundAdded(ofSlot - difference, admitted) end
 end
 
 -- What calls could still use beyond their charges, by what their processes say.
@@ -208,15 +190,10 @@ end
 -- A window that owes something is kept until that is paid.
 function W:save()
   self.n = math.max(self.n + 1, micros)
-  local amounts, added, open = {}, {}, {}
+  local amounts, open = {}, {}
   for at, amount in pairs(self.amounts) do
     if at > self.k - self.K and amount > 0 then
       amounts[#amounts + 1] = self.k - at; amounts[#amounts + 1] = amount
-    end
-  end
-  for at, amount in pairs(self.added) do
-    if at > self.k - self.K and amount > 0 then
-      added[#added + 1] = self.k - at; added[#added + 1] = amount
     end
   end
   local seconds = self.K + 5
@@ -228,6 +205,6 @@ function W:save()
   end
   seconds = math.min(86400, seconds + math.ceil(self.d / math.max(1, self.l)) * self.c)
   redis.call('SET', self.key, cmsgpack.pack({ self.k, self.c, self.K, self.l, self.d, self.n,
-    amounts, added, open }), 'PX', seconds * 1000)
+    amounts, open }), 'PX', seconds * 1000)
 end
 `;
