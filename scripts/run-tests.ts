@@ -7,10 +7,13 @@
  * where a program is missing; `npm run scorecard -- --all` measures the figures of
  * docs/reliability.md. Arguments after the options are parts of file names: only those files run.
  * `--without=NAME` leaves out files with this part of a name.
+ *
+ * `npm run suites` prints how long each file took when it last ran, the slowest first.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { z } from "zod";
 
 /**
  * Suites of real processes mostly wait, but more than two at once slow each other down. Files share
@@ -51,6 +54,9 @@ const choices = {
 } satisfies Record<string, readonly Part[]>;
 
 const [option = "--quick", ...parts] = process.argv.slice(2);
+/** Seconds by file, below the option that they ran with. */
+const keptTimes = z.record(z.string(), z.record(z.string(), z.number()));
+const timesPath = "node_modules/.cache/sluice/test-times.json";
 const exclusion = "--without=";
 const excluded = parts
   .filter((part) => part.startsWith(exclusion))
@@ -59,8 +65,9 @@ const filters = parts.filter((part) => !part.startsWith(exclusion));
 process.exitCode = await main();
 
 async function main(): Promise<number> {
+  if (option === "--times") return printTimes();
   if (!isChoice(option)) {
-    console.error(`run-tests: ${option} is none of ${Object.keys(choices).join(", ")}`);
+    console.error(`run-tests: ${option} is none of ${Object.keys(choices).join(", ")}, --times`);
     return 2;
   }
   const sum = { passed: 0, failed: 0, skipped: 0 };
@@ -111,7 +118,9 @@ async function run({ options }: Part, files: readonly string[]): Promise<Finishe
       },
     );
     const exitCode = await child.exited;
-    for (const line of [...fileLines(report), ...failures(report)]) console.log(line);
+    const times = fileTimes(report);
+    keepTimes(times);
+    for (const line of [...times.map(lineOf), ...failures(report)]) console.log(line);
     return { exitCode, counts: readCounts(report) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -132,16 +141,49 @@ function filesOf({ isLong, suites = [""], without = [] }: Part): readonly string
     .map((file) => `./${file}`);
 }
 
-/** A line for each file of a run, those that failed at the end. */
-function fileLines(report: string): readonly string[] {
+interface FileTime {
+  readonly file: string;
+  readonly tests: number;
+  readonly failed: number;
+  readonly seconds: number;
+}
+
+/** Of each file of a run, those that failed at the end. */
+function fileTimes(report: string): readonly FileTime[] {
   const suites = [...readReport(report).matchAll(/<testsuite name="([^"]*\.ts)"[^>]*>/g)];
-  const lines = suites.map(([element, file = ""]) => {
+  const times = suites.map(([element, file = ""]) => {
     const failed = countIn(element, "failures") + countIn(element, "errors");
     const [, time = "0"] = /\btime="([\d.]+)"/.exec(element) ?? [];
-    const facts = `${countIn(element, "tests")} tests, ${Number(time).toFixed(1)} s`;
-    return { failed, text: `${failed === 0 ? "ok    " : "FAILED"}  ${file}: ${facts}` };
+    return { file, failed, tests: countIn(element, "tests"), seconds: Number(time) };
   });
-  return lines.toSorted((one, other) => one.failed - other.failed).map((line) => line.text);
+  return times.toSorted((one, other) => one.failed - other.failed);
+}
+
+function lineOf({ file, tests, failed, seconds }: FileTime): string {
+  return `${failed === 0 ? "ok    " : "FAILED"}  ${file}: ${tests} tests, ${seconds.toFixed(1)} s`;
+}
+
+function readTimes(): z.infer<typeof keptTimes> {
+  return existsSync(timesPath) ? keptTimes.parse(JSON.parse(readFileSync(timesPath, "utf8"))) : {};
+}
+
+function keepTimes(times: readonly FileTime[]): void {
+  const all = readTimes();
+  const own = Object.fromEntries(times.map(({ file, seconds }) => [file, seconds]));
+  mkdirSync(dirname(timesPath), { recursive: true });
+  writeFileSync(timesPath, JSON.stringify({ ...all, [option]: { ...all[option], ...own } }));
+}
+
+function printTimes(): number {
+  for (const [group, kept] of Object.entries(readTimes())) {
+    const times = Object.entries(kept).filter(([file]) => existsSync(file));
+    const sum = times.reduce((total, [, seconds]) => total + seconds, 0);
+    console.log(`${group}: ${times.length} files, ${sum.toFixed(0)} s one after the other`);
+    for (const [file, seconds] of times.toSorted(([, one], [, other]) => other - one)) {
+      console.log(`${seconds.toFixed(1).padStart(8)} s  ${file}`);
+    }
+  }
+  return 0;
 }
 
 /**
