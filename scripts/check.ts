@@ -23,6 +23,7 @@ const steps: readonly Step[] = [
       "--timeout=60000",
       "scripts/check-documents.test.ts",
       "scripts/check-prose.test.ts",
+      "scripts/check-runbook.test.ts",
       "scripts/check-architecture.test.ts",
       "scripts/documents/config-reference.test.ts",
       "src/upstreams/bedrock/models/document.test.ts",
