@@ -9,7 +9,7 @@ const most = { readme: 700, page: 3000, docs: 63_500 };
 /** Pages that may have more, and why. */
 const longer: Readonly<Record<string, number>> = {
   // Generated from the schema.
-  "docs/configuration-reference.md": 7600,
+  "docs/configuration-reference.md": 5150,
 };
 /** In all pages; to be 0. */
 const mostFlaws = { longSentences: 10, translatedPhrases: 3 };

@@ -12,7 +12,7 @@ import { demoConfigText } from "../../src/config/demo.ts";
 import { publishedSchema } from "./published-schema.ts";
 import { parseConfig } from "../../src/config/load.ts";
 import { defaultPlans } from "../../src/config/sections/plans.ts";
-import { referenceSections } from "./config-reference.ts";
+import { referenceEntries, type ReferenceEntry } from "./config-reference.ts";
 import { configFileSchema } from "../../src/config/schema.ts";
 import { upstreamKinds } from "../../src/upstreams/kinds.ts";
 
@@ -24,6 +24,20 @@ const examples = [...guide.matchAll(/```yaml\n([\s\S]*?)```/g)]
   .map(([, text = ""]) => text)
   .filter((text) => text.includes("environments:"));
 
+interface Known {
+  readonly path: string;
+  readonly entry: ReferenceEntry;
+}
+
+const known = keysBelow(referenceEntries(), "");
+
+function keysBelow(entries: readonly ReferenceEntry[], prefix: string): readonly Known[] {
+  return entries.flatMap((entry) => {
+    const path = `${prefix}${entry.key}`;
+    return [{ path, entry }, ...keysBelow(entry.entries, `${path}.`)];
+  });
+}
+
 const env = { VLLM_API_KEY: "k", AZURE_API_KEY: "k", AWS_BEARER_TOKEN_BEDROCK: "k" };
 
 test("the published JSON Schema is generated from the schema", async () => {
@@ -34,51 +48,53 @@ test("the reference in the documentation is generated from the schema", () => {
   expect(documentation).toBe(withReference(documentation));
 });
 
-test("the documentation's reference names every key of the schema, and no other", () => {
-  const documented = [...documentation.matchAll(/^- `([a-z0-9_.<>[\]]+)` \(/gm)].map(
-    ([, key]) => key,
+test("the documentation's reference names every key of the schema in its section", () => {
+  const sections = documentation.split(/^## /m).slice(1);
+  const missing = referenceEntries().flatMap((section, at) =>
+    keysBelow(section.entries, "")
+      .map(({ entry }) => entry.key)
+      .filter((key) => !new RegExp(`\`${RegExp.escape(key)}[\`:]`).test(sections[at] ?? "")),
   );
-  const known = referenceSections().flatMap(({ rows }) => rows.map(({ key }) => key));
-  expect(documented).toEqual(known);
-  expect(new Set(known).size).toBe(known.length);
+  // The members of a repeated map are not named again.
+  expect([...new Set(missing)]).toEqual(["over_tokens"]);
+  expect(new Set(known.map(({ path }) => path)).size).toBe(known.length);
 });
 
-test("every key has a meaning, a type and a default or the word required", () => {
-  for (const { rows } of referenceSections()) {
-    for (const row of rows) {
-      expect(row.about).toEndWith(".");
-      expect(row.type).not.toBe("");
-      expect(row.initial).toMatch(/^(?:(?:^|; `\w+`: )(?:required|none|`[^;]*`))+$/);
-    }
+test("every key has a meaning and a type, and says if it is required", () => {
+  for (const { path, entry } of known) {
+    const isMap = entry.entries.length > 0;
+    expect(`${path}: ${entry.about}`).toMatch(isMap ? /: $|\.$/ : /\.$/);
+    expect(entry.type).not.toBe("");
+    expect(entry.isRequired && entry.initial !== undefined).toBe(false);
   }
 });
 
 test("the reference marks where kinds differ in a key, and keys of a single kind", () => {
-  const rows = new Map(
-    referenceSections().flatMap((section) => section.rows.map((row) => [row.key, row] as const)),
+  const entries = new Map(known.map(({ path, entry }) => [path, entry]));
+  const upstream = "upstreams.<name>";
+  expect(entries.get(`${upstream}.kind`)?.type).toBe(
+    upstreamKinds.map(({ name }) => name).join("|"),
   );
-  expect(rows.get("upstreams.<name>.kind")?.type).toBe(
-    upstreamKinds.map(({ name }) => `\`${name}\``).join(", "),
-  );
-  expect(rows.get("upstreams.<name>.timeouts.idle")?.initial).toBe(
-    "`30s`; `anthropic`: `60s`; `bedrock`: `5m`",
-  );
-  expect(rows.get("upstreams.<name>.timeouts.total")?.initial).toBe("`10m`");
-  expect(rows.get("upstreams.<name>.api_key")?.about).toContain(" Kind `bedrock`: ");
-  expect(rows.get("upstreams.<name>.region")?.about).toStartWith("Kind `bedrock` only. ");
+  const idle = { initial: "30s", initialOf: { anthropic: "60s", bedrock: "5m" } };
+  expect(entries.get(`${upstream}.timeouts.idle`)).toMatchObject(idle);
+  const total = { initial: "10m", initialOf: {}, range: "10ms–24h" };
+  expect(entries.get(`${upstream}.timeouts.total`)).toMatchObject(total);
+  expect(entries.get(`${upstream}.api_key`)?.about).toContain(" `bedrock`: ");
+  expect(entries.get(`${upstream}.region`)?.kind).toBe("bedrock");
   const target = "models.<name>.targets[].bedrock";
-  expect(rows.get(`${target}.family`)?.about).not.toContain("only.");
-  expect(rows.get(`${target}.guardrail.version`)?.about).toStartWith("Kind `chat` only. ");
-  expect(rows.get(`${target}.truncate`)?.about).toStartWith("Kind `embedding` only. ");
+  expect(entries.get(`${target}.family`)?.kind).toBeUndefined();
+  expect(entries.get(`${target}.guardrail`)?.kind).toBe("chat");
+  expect(entries.get(`${target}.truncate`)?.kind).toBe("embedding");
+  expect(documentation).toContain("\n- Only with `kind: bedrock`:\n  - `region` (region): ");
 });
 
 test("the reference begins with the keys of the file, in their order", () => {
-  const keys = referenceSections().map(({ key }) => key);
+  const keys = [...documentation.matchAll(/^## `(\w+)`$/gm)].map(([, key]) => key);
   expect(keys).toEqual(Object.keys(configFileSchema(upstreamKinds).shape));
 });
 
 test("the reference has the limits of the default plans", () => {
-  const about = referenceSections().find(({ key }) => key === "plans")?.about ?? "";
+  const about = referenceEntries().find(({ key }) => key === "plans.<name>")?.about ?? "";
   for (const name of ["pilot", "standard", "pro"] as const) {
     const plan = defaultPlans[name];
     expect(about).toContain(`\`${name}\` (${plan.requests_per_minute}, ${plan.tokens_per_minute}`);

@@ -1,34 +1,35 @@
 import { configInputSchema, isSchema, type JsonSchema } from "../../src/config/schema.ts";
 
 /** One key of the file in the reference. */
-export interface ReferenceRow {
-  /** With `<name>` for names that the operator chooses and `[]` for the items of a list. */
+export interface ReferenceEntry {
+  /** With `.<name>` behind a map of names that the operator chooses, and `[]` behind a list. */
   readonly key: string;
   readonly type: string;
-  readonly initial: string;
+  /** JSON of the default. Undefined: there is none, or a reader takes it from the meaning. */
+  readonly initial: string | undefined;
+  /** Defaults of kinds that differ from `initial`. */
+  readonly initialOf: Readonly<Record<string, string>>;
+  readonly isRequired: boolean;
+  readonly range: string | undefined;
   readonly about: string;
+  /** The kind, if the key exists for one kind only. */
+  readonly kind: string | undefined;
+  readonly entries: readonly ReferenceEntry[];
 }
 
-export interface ReferenceSection {
-  readonly key: string;
-  readonly about: string;
-  readonly rows: readonly ReferenceRow[];
-}
-
-/** Every key of the file, by its first part, in the order of the schema. */
-export function referenceSections(): readonly ReferenceSection[] {
-  const schema = configInputSchema();
-  return properties(schema).map(({ key, schema: part, isRequired }) => ({
-    key,
-    about: part.description ?? "",
-    rows: rowsOf({ key, schema: part, isRequired }),
-  }));
+/** The first keys of the file, in the order of the schema, with the keys below them. */
+export function referenceEntries(): readonly ReferenceEntry[] {
+  return entriesOf(configInputSchema());
 }
 
 interface Property {
   readonly key: string;
   readonly schema: JsonSchema;
   readonly isRequired: boolean;
+}
+
+function entriesOf(schema: JsonSchema): readonly ReferenceEntry[] {
+  return properties(schema).map(entryOf);
 }
 
 function properties(schema: JsonSchema): readonly Property[] {
@@ -39,69 +40,87 @@ function properties(schema: JsonSchema): readonly Property[] {
   );
 }
 
-function rowsOf(property: Property): readonly ReferenceRow[] {
-  const { key, schema, isRequired } = property;
-  const row: ReferenceRow = {
-    key,
+function entryOf({ key, schema, isRequired }: Property): ReferenceEntry {
+  const { suffix, inner } = innerOf(schema);
+  const [, about = "", from, to] =
+    /^(.*?)(?: From (\S+) to (\S+)\.)?$/.exec(schema.description ?? "") ?? [];
+  return {
+    key: `${key}${suffix}`,
     type: typeOf(schema),
-    initial: isRequired ? "required" : formatInitial(schema.default),
-    about: schema.description ?? "",
+    initial: formatInitial(schema.default),
+    initialOf: {},
+    isRequired,
+    range: from === undefined ? undefined : `${from}–${to}`,
+    about,
+    kind: undefined,
+    entries: inner === undefined ? [] : membersOf(inner),
   };
-  const inner = innerRows(key, schema);
-  // A map with known keys has rows for its keys only.
-  return schema.properties === undefined ? [row, ...inner] : inner;
 }
 
-function innerRows(key: string, schema: JsonSchema): readonly ReferenceRow[] {
+function innerOf(schema: JsonSchema): { readonly suffix: string; readonly inner?: JsonSchema } {
   const { additionalProperties, items } = schema;
-  if (schema.properties !== undefined) return memberRows(`${key}.`, schema);
-  if (isSchema(items)) return memberRows(`${key}[].`, items);
-  return isSchema(additionalProperties) ? memberRows(`${key}.<name>.`, additionalProperties) : [];
+  if (schema.properties !== undefined) return { suffix: "", inner: schema };
+  if (hasMembers(items)) return { suffix: "[]", inner: items };
+  if (hasMembers(additionalProperties)) return { suffix: ".<name>", inner: additionalProperties };
+  return { suffix: "" };
 }
 
-function memberRows(prefix: string, schema: JsonSchema): readonly ReferenceRow[] {
-  const forms = (schema.oneOf?.filter(isSchema) ?? [schema]).map((form) => ({
+function hasMembers(schema: unknown): schema is JsonSchema {
+  return isSchema(schema) && (schema.properties !== undefined || schema.oneOf !== undefined);
+}
+
+function membersOf(schema: JsonSchema): readonly ReferenceEntry[] {
+  const forms = schema.oneOf?.filter(isSchema).map((form) => ({
     kind: kindOf(form),
-    rows: properties(form).flatMap((property) =>
-      rowsOf({ ...property, key: `${prefix}${property.key}` }),
-    ),
+    entries: entriesOf(form),
   }));
-  return mergeForms(forms);
+  return forms === undefined ? entriesOf(schema) : mergeForms(forms);
 }
 
 interface Form {
   readonly kind: string;
-  readonly rows: readonly ReferenceRow[];
+  readonly entries: readonly ReferenceEntry[];
 }
 
 /** Merges the forms of a map, which share most keys, and marks differences between them. */
-function mergeForms(forms: readonly Form[]): readonly ReferenceRow[] {
-  const merged = new Map<string, ReferenceRow>();
-  for (const { kind, rows } of forms) {
-    for (const row of rows) {
-      const having = forms.filter((form) => form.rows.some(({ key }) => key === row.key));
-      const isShared = having.length === forms.length;
-      const mark = having.length === 1 ? `Kind \`${kind}\` only.` : `Kind \`${kind}\`:`;
-      const about = isShared ? row.about : `${mark} ${row.about}`;
-      const earlier = merged.get(row.key);
-      merged.set(row.key, earlier === undefined ? { ...row, about } : mergeRow(earlier, row, kind));
-    }
-  }
-  return [...merged.values()];
+function mergeForms(forms: readonly Form[]): readonly ReferenceEntry[] {
+  const keys = new Set(forms.flatMap(({ entries }) => entries.map(({ key }) => key)));
+  return [...keys].flatMap((key) => {
+    const having = forms.flatMap(({ kind, entries }) => {
+      const entry = entries.find((each) => each.key === key);
+      return entry === undefined ? [] : [{ kind, entry }];
+    });
+    return mergeEntries(having, forms.length);
+  });
 }
 
-function mergeRow(earlier: ReferenceRow, row: ReferenceRow, kind: string): ReferenceRow {
-  const isKnownType = earlier.type === row.type || earlier.type.split(", ").includes(row.type);
-  return {
-    key: row.key,
-    type: isKnownType ? earlier.type : `${earlier.type}, ${row.type}`,
-    initial:
-      earlier.initial === row.initial
-        ? earlier.initial
-        : `${earlier.initial}; \`${kind}\`: ${row.initial}`,
-    about:
-      earlier.about === row.about ? row.about : `${earlier.about} Kind \`${kind}\`: ${row.about}`,
-  };
+interface EntryOfKind {
+  readonly kind: string;
+  readonly entry: ReferenceEntry;
+}
+
+function mergeEntries(having: readonly EntryOfKind[], count: number): readonly ReferenceEntry[] {
+  const [first] = having;
+  if (first === undefined) return [];
+  if (having.length === 1) return [{ ...first.entry, kind: first.kind }];
+  const meanings = new Set(having.map(({ entry }) => entry.about));
+  const isShared = having.length === count && meanings.size === 1;
+  const others = having.flatMap(({ kind, entry }) =>
+    entry.initial === first.entry.initial && entry.isRequired === first.entry.isRequired
+      ? []
+      : [[kind, entry.isRequired ? "required" : (entry.initial ?? "none")] as const],
+  );
+  return [
+    {
+      ...first.entry,
+      type: [...new Set(having.flatMap(({ entry }) => entry.type.split("|")))].join("|"),
+      initialOf: Object.fromEntries(others),
+      about: isShared
+        ? first.entry.about
+        : having.map(({ kind, entry }) => `\`${kind}\`: ${entry.about}`).join(" "),
+      entries: mergeForms(having.map(({ kind, entry }) => ({ kind, entries: entry.entries }))),
+    },
+  ];
 }
 
 function kindOf(form: JsonSchema): string {
@@ -111,24 +130,15 @@ function kindOf(form: JsonSchema): string {
 
 function typeOf(schema: JsonSchema): string {
   if (schema.title !== undefined) return schema.title;
-  if (schema.const !== undefined) return `\`${String(schema.const)}\``;
-  if (schema.enum !== undefined) return schema.enum.map((choice) => `\`${choice}\``).join(", ");
-  if (schema.type === "integer") return "whole number";
-  if (schema.type === "boolean") return "true or false";
-  if (schema.type === "array") return isMap(schema.items) ? "list" : "list of text";
-  if (schema.type === "object") return isText(schema.additionalProperties) ? "map of text" : "map";
-  return "text";
+  if (schema.const !== undefined) return String(schema.const);
+  if (schema.enum !== undefined) return schema.enum.join("|");
+  if (schema.type === "integer") return "number";
+  if (schema.type === "array") return "list";
+  if (schema.type === "object") return "map";
+  return schema.type === "boolean" ? schema.type : "text";
 }
 
-function isMap(schema: unknown): boolean {
-  return isSchema(schema) && schema.properties !== undefined;
-}
-
-function isText(schema: unknown): boolean {
-  return isSchema(schema) && schema.type === "string";
-}
-
-function formatInitial(value: unknown): string {
-  if (value === undefined) return "none";
-  return typeof value === "string" ? `\`${value}\`` : `\`${JSON.stringify(value)}\``;
+function formatInitial(value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -29,16 +29,15 @@ const ssoSchema = z
       .record(text("A value of `role_claim`."), z.enum(["operator", "account_holder", "auditor"]))
       .prefault({})
       .describe(
-        "Role for each value of `role_claim`. With several matches the most powerful wins; " +
-          "without one the user may not sign in.",
+        "Role for each value of `role_claim`. The most powerful match wins; without one the " +
+          "user may not sign in.",
       ),
     account_claim: claim(
-      "Claim that holds the name or id of an account holder's or auditor's account.",
+      "Claim with the name or id of an account holder's or auditor's account.",
       "account",
     ),
     auditors_see_all: flag(false).describe(
-      "Whether an auditor without `account_claim` sees all accounts. Otherwise it may not " +
-        "sign in.",
+      "An auditor without `account_claim` sees all accounts; otherwise it may not sign in.",
     ),
   })
   .describe("OpenID Connect. Without it, users sign in with passwords only.")
@@ -52,8 +51,8 @@ const hostProblem =
 export const adminSchema = z
   .strictObject({
     public_url: httpUrl(
-      "Address at which browsers reach the admin listener. It determines cookies, origins " +
-        "and redirects. Default: `http://` and `listen.admin`.",
+      "Address at which browsers reach the admin listener. Default: `http://` and " +
+        "`listen.admin`.",
     ).optional(),
     hosts: z
       .array(
@@ -65,13 +64,13 @@ export const adminSchema = z
       .max(100)
       .prefault([])
       .describe(
-        "Hosts, without port, that the admin listener answers to besides loopback names, " +
-          "`listen.admin` and `public_url`: names, addresses, networks such as `10.0.0.0/8`, " +
-          "or `*`. Others get 421, except on `/healthz` and `/readyz`.",
+        "Further hosts, without port, that the admin listener answers to: names, addresses, " +
+          "networks such as `10.0.0.0/8`, or `*`. Others than these, loopback, `listen.admin` " +
+          "and `public_url` get 421, except on `/healthz` and `/readyz`.",
       ),
     bootstrap_token: credential(
-      "One-time token for creating the first operator, at least 16 characters. By default " +
-        "one is printed at a start without an operator.",
+      "One-time token that creates the first operator, at least 16 characters. Default: one " +
+        "is printed at the start.",
       16,
     ).optional(),
     session_idle: duration("30m", ["1m", "24h"]).describe(
@@ -79,13 +78,13 @@ export const adminSchema = z
     ),
     session_absolute: duration("12h", ["5m", "7d"]).describe("Maximum lifetime of a session."),
     requests_per_minute: wholeNumber(600, [10, 1_000_000]).describe(
-      "Maximum requests to the control plane by one user (with all its tokens) or from one " +
-        "address. The users of an account together have five times as many.",
+      "Maximum requests by one user, or from one address. The users of an account together " +
+        "have five times as many.",
     ),
     sign_ins_per_minute: wholeNumber(5, [1, 1000]).describe(
-      "Wrong passwords for one user from one address before further tries must wait: 30 s, " +
-        "then twice as long each time, up to 15 min. One address has five times as many for " +
-        "all users, and may begin five times as many single sign-ons a minute.",
+      "Wrong passwords for one user from one address before a wait: 30 s, then twice as long " +
+        "each time, up to 15 min. One address has five times as many for all users, and as " +
+        "many single sign-ons a minute.",
     ),
     sso: ssoSchema.optional(),
   })
@@ -112,9 +111,8 @@ export const auditSchema = z
       "How often a signed checkpoint of the audit is logged.",
     ),
     checkpoint_file: text(
-      "File to which each checkpoint is appended as a line of JSON, relative to the working " +
-        "directory. Preferably the gateway can append to it but not change it. Default: " +
-        "checkpoints are only logged.",
+      "File to which checkpoints are appended as JSON lines; best one that the gateway can " +
+        "append to but not change. Default: checkpoints are only logged.",
     ).optional(),
   })
   .prefault({})

@@ -28,14 +28,14 @@ export const environmentsSchema = z
         )
         .prefault({})
         .describe(
-          "Other names for its models, such as `claude-*: alpha-sonnet-4` for a client with names " +
-            "of its own. An alias wins over a whole name, and that over the longest beginning.",
+          "Other names for its models, such as `claude-*: alpha-sonnet-4`. An alias wins over a " +
+            "whole name, and that over the longest beginning.",
         ),
     }),
   )
   .min(1)
   .max(1000)
-  .describe("Deployment stages with their own hosts, models and keys.");
+  .describe("List of deployment stages with their own hosts, models and keys.");
 
 type EnvironmentFile = z.output<typeof environmentsSchema>[number];
 

@@ -15,9 +15,8 @@ export const hooksSchema = z
     call_tag: z
       .strictObject({
         header: ownHeader.describe(
-          "Header whose value tags the call: 1 to 64 letters, digits or any of `._:/-`. " +
-            "It is sent to the upstream and logged as `call tagged` with the usage of " +
-            "the call.",
+          "Header whose value (1 to 64 letters, digits or any of `._:/-`) is sent to the " +
+            "upstream and logged as `call tagged` with the call's usage.",
         ),
       })
       .optional()

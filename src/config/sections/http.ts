@@ -8,49 +8,44 @@ export const httpSchema = z
   .strictObject({
     body_limit: size("10MiB", ["1KiB", "1GiB"]).describe("Largest request body, as sent."),
     decompressed_limit: size("16MiB", ["1KiB", "1GiB"]).describe(
-      "Largest request body after decompression, and largest text decoded from the token " +
-        "ids of an embeddings call.",
+      "Largest body after decompression, and largest text decoded from token ids.",
     ),
     decompression_ratio: wholeNumber(100, [2, 10_000]).describe(
       "Maximum expansion of a compressed body; the first MiB is exempt.",
     ),
     json_depth: wholeNumber(64, [8, 1024]).describe("Maximum nesting depth of a JSON body."),
     json_values: wholeNumber(600_000, [1_000, 10_000_000]).describe(
-      "Maximum number of values in a JSON body, weighted by parsing cost: a list or object " +
-        "counts as 4, a field as 20, an escape as 1. Parsing the default takes about 50 ms.",
+      "Maximum values of a JSON body: a list or object counts 4, a field 20, an escape 1. " +
+        "Parsing the default takes about 50 ms.",
     ),
     body_memory: size("512MiB", ["1MiB", "1024GiB"]).describe(
-      "Memory for bodies that may still be sent to an upstream and for large answers, in each " +
-        "process. A body reserves twice its length (or `body_limit`), or its possible " +
-        "expansion, before it is read; vectors reserve 4 to 6 bytes per number until the caller has " +
-        "read them. Up to 64KiB do not count and never wait.",
+      "Memory of each process for bodies and large answers. A body reserves twice its length " +
+        "(or `body_limit`), or its possible expansion; vectors reserve 4 to 6 bytes per " +
+        "number. Up to 64KiB do not count.",
     ),
     body_memory_per_key: size("128MiB", ["1MiB", "1024GiB"]).describe(
-      "Part of `body_memory` that one key may use; the keys of an account use at most half of " +
-        "all. Raised to twice `decompressed_limit`, so that the largest body fits. A larger answer " +
-        "takes all of it.",
+      "Part of `body_memory` that one key may use; an account gets at most half of all. At " +
+        "least twice `decompressed_limit`.",
     ),
     body_memory_wait: duration("30s", ["0s", "1m"]).describe(
-      "How long a body or an answer waits unread for memory before the request gets 503.",
+      "How long a body or an answer waits for memory before the request gets 503.",
     ),
     body_memory_queue: wholeNumber(1_000, [0, 1_000_000]).describe(
-      "Maximum number of bodies waiting for memory. When more come, the key with most of them gets 503.",
+      "Maximum bodies that wait for memory; beyond, the key with most of them gets 503.",
     ),
-    max_headers: wholeNumber(100, [16, 1000]).describe("Maximum number of headers of a request."),
+    max_headers: wholeNumber(100, [16, 1000]).describe("Maximum headers of a request."),
     body_timeout: duration("30s", ["1s", "10m"]).describe(
       "How long a request body may take to arrive.",
     ),
     idle_timeout: duration("75s", ["1s", "255s"]).describe(
-      "How long an idle connection is kept, in whole seconds. It must exceed the idle " +
-        "timeout of the balancer in front.",
+      "How long an idle connection is kept, in whole seconds: longer than the balancer in " +
+        "front keeps it.",
     ),
     trusted_proxies: z
       .array(z.string().refine(isNetwork, "must be a CIDR block such as 10.0.0.0/8 or ::1/128"))
       .max(100)
       .prefault([])
-      .describe(
-        "CIDR blocks of proxies whose `x-forwarded-for` is trusted for the caller's address.",
-      ),
+      .describe("CIDR blocks of proxies whose `x-forwarded-for` is trusted."),
     allowed_origins: z
       .array(z.string().refine(isOrigin, originProblem))
       .max(100)

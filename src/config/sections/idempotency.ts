@@ -11,16 +11,14 @@ export const idempotencySchema = z
       "Largest stored answer. A call with a larger one cannot be repeated.",
     ),
     memory_limit: size("256MiB", ["1MiB", "64GiB"]).describe(
-      "Memory for answers that are to be stored: streams in progress, and answers that wait " +
-        "for the database. An answer without room counts as too large.",
+      "Memory for answers before they are stored. An answer without room counts as too large.",
     ),
     storage_limit: size("256MiB", ["1MiB", "1024GiB"]).describe(
-      "Total size of stored answers in the database. When full, the account with the most " +
-        "loses its oldest.",
+      "Stored answers in the database; beyond, the account with the most loses its oldest.",
     ),
     waiting_limit: wholeNumber(256, [2, 100_000]).describe(
-      "Most calls of a process that wait for the answer of an equal one; those of an account " +
-        "take at most half. Further ones get 409 at once.",
+      "Calls of a process that wait for the answer of an equal one, half of them of one " +
+        "account; further ones get 409.",
     ),
     keep: duration("24h", ["1m", "7d"]).describe("How long answers are stored."),
   })
@@ -29,9 +27,7 @@ export const idempotencySchema = z
     error: "must be at least twice idempotency.answer_limit",
   })
   .prefault({})
-  .describe(
-    "Stored answers for `Idempotency-Key`, on plans with `idempotency`. They are encrypted.",
-  )
+  .describe("Stored answers, encrypted, for `Idempotency-Key` on plans with `idempotency`.")
   .transform((idempotency): IdempotencySettings => ({
     answerLimitBytes: idempotency.answer_limit,
     memoryLimitBytes: idempotency.memory_limit,

@@ -11,30 +11,28 @@ const hostProblem = "must be a host name without port, such as images.example.co
 export const imageFetchSchema = z
   .strictObject({
     enabled: flag(false).describe(
-      "Fetches http(s) image URLs for models that accept only image data. Otherwise such " +
-        "requests are refused.",
+      "Fetches image URLs for models that accept only data. Otherwise such requests are " +
+        "refused.",
     ),
     max_bytes: size("10MiB", ["1KiB", "100MiB"]).describe("Largest image."),
     timeout: duration("5s", ["100ms", "1m"]).describe(
-      "Timeout for fetching one image, and for resolving the hosts of images that a model " +
-        "fetches itself.",
+      "Longest time to fetch one image, or to resolve the host of one that a model fetches " +
+        "itself.",
     ),
     max_images: wholeNumber(16, [1, 100]).describe(
-      "Maximum images fetched per request, and maximum hosts of images that a model " +
-        "fetches itself.",
+      "Maximum images fetched per request, and hosts of images that a model fetches itself.",
     ),
     allowed_hosts: z
       .array(hostName(hostProblem))
       .max(1000)
       .prefault([])
       .describe(
-        "Exact hosts, without port, that images may come from; `[]` is any. Listed hosts may " +
-          "use any port, others 80 and 443. Applies also to images that a model fetches itself.",
+        "Exact hosts, without port, that images may come from, also if a model fetches them " +
+          "itself; `[]` is any. Listed hosts may use any port, others 80 and 443.",
       ),
     allow_private: flag(false).describe(
-      "Whether images may come from loopback and private addresses. Callers then reach the " +
-        "network of the gateway or of a model's server. Link-local and metadata addresses are " +
-        "always refused.",
+      "Allows loopback and private addresses: callers then reach the network of the gateway " +
+        "or of a model's server. Link-local and metadata addresses are always refused.",
     ),
   })
   .prefault({})

@@ -3,10 +3,7 @@ import { z } from "zod";
 export const endUsersSchema = z
   .enum(["off", "pseudonym", "clear"])
   .prefault("pseudonym")
-  .describe(
-    "Whether calls are stored with the end user that their caller names: not at all, as a pseudonym, " +
-      "or by the name itself.",
-  );
+  .describe("How calls are stored with the end user that their caller names.");
 
 const mostTags = 5;
 
@@ -20,6 +17,6 @@ export const tagsSchema = z
   .refine((keys) => new Set(keys).size === keys.length, "must have each key once")
   .prefault([])
   .describe(
-    "Keys of `metadata`, and of the header `x-sluice-tags`, whose values are stored with calls, so " +
-      "that usage can be told apart by them: at most 5. Others are not looked at.",
+    "At most 5 keys of `metadata`, and of the header `x-sluice-tags`, whose values are " +
+      "stored with calls.",
   );

@@ -20,17 +20,17 @@ const webhookSchema = z
     batch: wholeNumber(100, [1, 1000]).describe("Maximum events in one request."),
     timeout: duration("15s", ["100ms", "5m"]).describe("Longest time for one request."),
     longest_pause: duration("1m", ["1s", "1h"]).describe(
-      "Longest pause between two attempts while requests fail. Pauses begin at a second.",
+      "Longest pause between failing attempts; the first is a second.",
     ),
   })
   .optional()
-  .describe("Posts events as signed JSON. They wait in the database until the receiver has them.");
+  .describe("Posts events as signed JSON; they wait in the database until the receiver has them.");
 
 const fileSchema = z
   .strictObject({
     path: text("Path of the file, one JSON object per line; its folder must exist."),
     rotate_size: size("100MiB", ["64KiB", "64GiB"]).describe(
-      "At this size, the file is renamed with the time, and a new one is begun.",
+      "At this size the file is renamed with the time.",
     ),
   })
   .optional()
@@ -63,13 +63,12 @@ export const ledgerSchema = z
       .enum(["none", "group"])
       .prefault("group")
       .describe(
-        "Whether the spool is synced to disk: `group` every 20 ms (what a power cut can " +
-          "lose), `none` leaves it to the system. A crash of the process loses nothing either " +
-          "way.",
+        "`group` syncs the spool to disk every 20 ms, which a power cut can lose; `none` " +
+          "leaves it to the system. A crash of the process loses nothing either way.",
       ),
     spool_limit: size("1GiB", ["64KiB", "1024GiB"]).describe(
-      "Maximum size of a process's spool. When it is full, its calls are refused; the log " +
-        "warns from 80 % on.",
+      "Maximum spool of a process. When it is full, calls are refused; the log warns from 80 " +
+        "% on.",
     ),
     segment_size: size("8MiB", ["16KiB", "1GiB"]).describe("Size of one file of the spool."),
     events: ledgerEventsSchema,

@@ -5,10 +5,10 @@ import { duration, text, wholeNumber } from "../../settings/values.ts";
 import { pemCertificates } from "./upstream-connections.ts";
 
 const aboutLimitStore =
-  "Where requests and tokens are counted: `memory` for a single gateway, or a server of Valkey 7.2 " +
-  "or Redis 7, or newer, for several. Forms: `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, " +
-  "`valkeys` for TLS, `valkey+sentinel://HOST,HOST/SERVICE`, `valkey+cluster://HOST,HOST`; " +
-  "`redis` may stand for `valkey`.";
+  "Where limits are counted: `memory` for a single process, or Valkey 7.2, or Redis 7, " +
+  "or newer: `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys` for TLS, " +
+  "`valkey+sentinel://HOST,HOST/SERVICE`, `valkey+cluster://HOST,HOST`; `redis` may " +
+  "stand for `valkey`.";
 
 export const limitsSchema = z
   .strictObject({
@@ -23,14 +23,14 @@ export const limitsSchema = z
       .prefault("memory")
       .describe(aboutLimitStore),
     timeout: duration("50ms", ["5ms", "5s"]).describe(
-      "How long a decision waits for a shared store; then `when_limits_unavailable` applies.",
+      "Longest wait for a shared store; then `when_limits_unavailable` applies.",
     ),
     ca: pemCertificates(
-      "Authorities for the certificate of a shared store, in PEM format, instead of the default " +
+      "Authorities for a shared store's certificate, in PEM format, instead of the usual " +
         "ones.",
     ).optional(),
     default_output_tokens: wholeNumber(1024, [1, 10_000_000]).describe(
-      "Output tokens reserved for a call without a cap until the usual length is known.",
+      "Output reserved for a call without a cap until the usual length is known.",
     ),
   })
   .prefault({})

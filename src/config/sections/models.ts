@@ -28,9 +28,7 @@ const targetFields = {
     "must not begin or end with white space",
   ),
   priority: wholeNumber(1, [1, 1000]).describe("Lower numbers are tried first."),
-  weight: wholeNumber(1, [1, 1_000_000]).describe(
-    "Share of the calls among targets of one priority.",
-  ),
+  weight: wholeNumber(1, [1, 1_000_000]).describe("Share of calls among targets of one priority."),
   pool: identifier("Pool to which this target's capacity belongs.").optional(),
   price: targetPriceSchema,
 };
@@ -69,7 +67,7 @@ const createdSchema = z
   .prefault("2025-01-01")
   .meta({
     title: "date",
-    description: "Shown by the model list: a date, or Unix seconds.",
+    description: "Shown by the model list; Unix seconds are taken, too.",
   });
 
 /** Undefined for a date that does not exist, such as the 30th of February. */
@@ -99,7 +97,7 @@ const modelFields = {
       ),
     })
     .prefault({})
-    .describe("Timeouts of this model that differ from those of its upstreams."),
+    .describe("Where they differ from those of the upstreams."),
 };
 
 const mostTargets = 64;
@@ -109,17 +107,14 @@ const kindAbout = "`chat` or `embedding`.";
 
 const capabilitiesSchema = z
   .strictObject({
-    tools: requiredFlag().optional().describe("Calls tools."),
-    images: requiredFlag().optional().describe("Reads images."),
-    documents: requiredFlag().optional().describe("Reads documents."),
-    reasoning: requiredFlag().optional().describe("Thinks before it answers."),
-    json_schema: requiredFlag().optional().describe("Answers by a JSON schema."),
+    tools: requiredFlag().optional().describe("Supports what it names."),
+    images: requiredFlag().optional().describe("Supports what it names."),
+    documents: requiredFlag().optional().describe("Supports what it names."),
+    reasoning: requiredFlag().optional().describe("Supports what it names."),
+    json_schema: requiredFlag().optional().describe("Supports what it names."),
   })
   .prefault({})
-  .describe(
-    "Shown by the model list, where the kinds of the targets do not know or say otherwise. Changes " +
-      "no request.",
-  );
+  .describe("Shown by the model list, where the targets' kinds do not know. Changes no request.");
 
 function chatModelSchema(kinds: readonly UpstreamKind[]) {
   return z
@@ -128,23 +123,20 @@ function chatModelSchema(kinds: readonly UpstreamKind[]) {
       ...modelFields,
       targets: z.array(targetSchema(kinds, "chat")).min(1).max(mostTargets).describe(targetsAbout),
       max_output_tokens: requiredWholeNumber([1, mostTokens])
-        .describe(
-          "Maximum tokens of an answer. Default: 4096, or the context window if that is " +
-            "smaller.",
-        )
+        .describe("Maximum tokens of an answer. Default: 4096, or `context_window` if smaller.")
         .optional(),
       capabilities: capabilitiesSchema,
       hedge_after: optionalDuration("5s", ["10ms", "10m"]).describe(
-        "Tries a second target if there is no first event or whole answer after this time. " +
-          "The first to answer serves; the other may be billed. Default: never.",
+        "Time without an answer until a second target is tried; the first to answer serves, " +
+          "and both may be billed. Default: never.",
       ),
       fallbacks: z
         .array(modelAlias("Alias of a chat model."))
         .max(8)
         .prefault([])
         .describe(
-          "Models that serve if no target of this model can, or if the input is too long for " +
-            "this model only. Ignored for keys that may not use them.",
+          "Models that serve if no target can, or if the input is too long for this model only. " +
+            "Keys that may not use them get none.",
         ),
     })
     .refine((model) => (model.max_output_tokens ?? 1) <= model.context_window, {
@@ -163,8 +155,8 @@ function embeddingModelSchema(kinds: readonly UpstreamKind[]) {
       .max(mostTargets)
       .describe(targetsAbout),
     fan_out: wholeNumber(64, [1, 64]).describe(
-      "Maximum concurrent upstream requests of one call with many inputs. A call begins with 4, " +
-        "takes at most half of `max_in_flight` of the upstream, and fewer while that throttles.",
+      "Maximum concurrent requests of one call with many inputs. It begins with 4, and takes " +
+        "at most half of the upstream's `max_in_flight`.",
     ),
   });
 }

@@ -76,73 +76,70 @@ const planSchema = z
       .enum(planModes)
       .default("enforce")
       .describe(
-        "`audit`: the limits of the plan refuse nothing. What they would refuse is counted, explained " +
-          "and told in the header `x-sluice-would-refuse`.",
+        "`audit`: the limits refuse nothing; what they would refuse is counted, and told in " +
+          "the header `x-sluice-would-refuse`.",
       ),
-    provisioned: flag(false).describe("Keys on this plan may buy provisioned throughput."),
+    provisioned: flag(false).describe("Keys may buy provisioned throughput."),
     queue_timeout: duration("0s", ["0s", "10m"]).describe(
-      "How long a call waits if its pool or upstream is full; `0s`: not at all.",
+      "How long a call waits if its pool or upstream is full.",
     ),
     idempotency: flag(false).describe(
-      "Whether repeats with the same `Idempotency-Key` get the stored answer. Answers are " +
-        "stored, encrypted, for 24 hours.",
+      "Repeats with the same `Idempotency-Key` get the stored answer.",
     ),
     responses: z
       .strictObject({
         keep: duration("1h", ["0s", "7d"]).describe(
-          "How long the answers of `POST /v1/responses` and their input are stored, encrypted, for " +
-            "`previous_response_id` and `item_reference`, unless the caller sends `store: false`. " +
-            "`0s`: not at all.",
+          "How long they and their input are stored, encrypted, for `previous_response_id` and " +
+            "`item_reference`, unless the caller sends `store: false`. `0s`: not at all.",
         ),
       })
       .prefault({})
-      .describe("Responses that later requests may refer to."),
+      .describe("Answers of `POST /v1/responses`."),
     uncapped: z
       .enum(uncappedOutputs)
       .default("debt")
       .describe(
-        "Calls without an output cap. `debt` reserves an estimate, and use beyond the limit " +
-          "is paid back by later minutes. `cap` sends the estimate upstream as the cap. " +
-          "`maximum` reserves the model's longest answer, so most callers must set a cap.",
+        "Calls without an output cap. `debt` reserves an estimate, and later minutes pay back " +
+          "use beyond the limit. `cap` sends the estimate as the cap. `maximum` reserves the " +
+          "model's longest answer.",
       ),
     overrun_factor: wholeNumber(3, [0, 50]).describe(
-      "With `uncapped: debt`: how many times `tokens_per_minute` all running uncapped " +
-        "calls may together use beyond their reservations. Further calls get 429.",
+      "With `uncapped: debt`: how many times `tokens_per_minute` running uncapped calls may " +
+        "together use beyond their reservations; further ones get 429.",
     ),
     token_weights: tokenWeightsSchema
       .optional()
       .describe(
-        "What tokens count in `tokens_per_minute`: a map of `cached_input`, `cache_write` and " +
-          "`output`, each from 0 to 100 with at most two digits after the point. A token of other " +
-          "input counts 1, and so does what the map does not name. `bedrock`: as in Amazon " +
-          "Bedrock's own quota, cached input 0 and output by model. Default: each counts 1.",
+        "What a token counts in `tokens_per_minute`. A map of `cached_input`, `cache_write` " +
+          "and `output`, each from 0 to 100 with at most two decimals. Or `bedrock`, as in its " +
+          "own quota: cached input 0, output by model. Default: each counts 1.",
       ),
     end_user_header: ownHeader
       .optional()
       .describe(
-        "Header in which requests with keys of the plan name their end user, before what their bodies " +
-          "say. Only for keys whose holders set it themselves, or remove it from what they pass on.",
+        "Header that names the end user, before what bodies say. Only for keys whose holders " +
+          "set it themselves, or remove it from what they pass on.",
       ),
     each_end_user: z
       .strictObject({
         requests_per_minute: requiredWholeNumber([1, mostPerMinute]).describe(
-          "Maximum requests of each end user of a key in any 60 seconds.",
+          "Maximum requests in any 60 seconds.",
         ),
         tokens_per_minute: requiredWholeNumber([1, mostPerMinute]).describe(
-          "Maximum tokens of each end user of a key in any 60 seconds.",
+          "Maximum tokens in any 60 seconds.",
         ),
       })
       .optional()
       .describe(
-        "What each end user that callers name may use of a key's limits. Calls that name none are " +
-          "under the key's limits alone. Default: end users have no limits of their own.",
+        "What each end user that callers name may use of a key's limits. Default: no limits of " +
+          "their own.",
       ),
     when_limits_unavailable: z
       .enum(undecidedLimits)
       .default("local")
       .describe(
-        "Calls while `limits.store` is lost or has lost data, if it is not `memory`. `local`: each " +
-          "process grants its share of the limits. `closed`: calls get 503.",
+        "While a shared `limits.store` is lost or has lost data, `local` grants each process " +
+          "its share; with `closed` calls get 503.",
       ),
   })
   .superRefine((plan, context) => {
@@ -169,8 +166,8 @@ export const plansSchema = z
   .describe(
     "Sets of limits, by name. The defaults, with requests and tokens per minute: `pilot` " +
       "(60, 100000), `standard` (300, 500000), `pro` (1000, 2000000, provisioned) and " +
-      "`enterprise` (custom, provisioned). They keep values that the " +
-      "file does not write; but limits end `custom`, and `custom: true` ends limits.",
+      "`enterprise` (custom, provisioned). The file changes single values; limits end " +
+      "`custom`, and `custom: true` ends limits.",
   )
   .transform(buildPlans);
 

@@ -23,11 +23,8 @@ function usd(about: string, most: number) {
 }
 
 const rateFields = {
-  input: usd(
-    "USD per 1M tokens of input, without what a cache has read or written.",
-    mostPerMillion,
-  ),
-  cache_read: usd("USD per 1M tokens of input read from a cache.", mostPerMillion),
+  input: usd("USD per 1M tokens of input that is not cached.", mostPerMillion),
+  cache_read: usd("USD per 1M tokens read from a cache.", mostPerMillion),
   cache_write: usd("USD per 1M tokens written to a cache for some minutes.", mostPerMillion),
   cache_write_1h: usd("USD per 1M tokens written to a cache for an hour.", mostPerMillion),
   output: usd("USD per 1M tokens of output, reasoning included.", mostPerMillion),
@@ -38,7 +35,7 @@ const tierFields = {
   long_prompt: z
     .strictObject({
       over_tokens: requiredWholeNumber([1, 100_000_000]).describe(
-        "Input tokens, cached ones included, above which these are the prices of the whole call.",
+        "Input tokens, cached ones included, above which the whole call has these prices.",
       ),
       ...rateFields,
     })
@@ -53,8 +50,8 @@ const tiers = z
   )
   .optional()
   .describe(
-    "Prices of other service tiers, such as `priority` and `flex`, by their name. `provisioned`: of " +
-      "calls within a provisioned throughput, which cost nothing by default.",
+    "Prices of other service tiers, such as `priority` and `flex`; `provisioned` is for " +
+      "calls within provisioned throughput, which cost nothing by default.",
   );
 
 const image = usd("USD for each image of an embedding, whatever the tier.", mostPerImage);
@@ -72,7 +69,7 @@ export const targetPriceSchema = z
   .strictObject(priceFields)
   .refine(hasPrice, noPrice)
   .optional()
-  .describe("Price of this target, instead of what `prices` and the shipped list say.");
+  .describe("Price of this target, before `prices` and the shipped list.");
 
 const day = z
   .string()
@@ -88,7 +85,7 @@ const entryFields = {
   ),
   model: text("The provider's identifier, without the prefix of a geography."),
   scope: text(
-    "Where the price applies, at Bedrock: `global`, a geography such as `us`, a region, or " +
+    "Where it applies, at Bedrock: `global`, a geography such as `us`, a region, or " +
       "`regional` for all but `global`.",
   ).prefault("any"),
   valid_from: day
@@ -123,9 +120,7 @@ export const pricesSchema = z
     }
   })
   .prefault([])
-  .describe(
-    "Prices of models, before those of the shipped list. `sluice prices list` shows what applies.",
-  );
+  .describe("List of prices, before the shipped ones. `sluice prices list` shows what applies.");
 
 /** The form of the shipped list: that of the section, and how sure each price is. */
 export const defaultPricesSchema = z.array(

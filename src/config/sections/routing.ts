@@ -13,13 +13,13 @@ const outSchema = z
   .strictObject({
     failures: wholeNumber(5, [1, 1000]).describe("Consecutive failures that take a target out."),
     error_percent: wholeNumber(40, [1, 100]).describe(
-      "Percentage of failed attempts in ten seconds that takes a target out.",
+      "Percentage of failures in ten seconds that takes a target out.",
     ),
     least_attempts: wholeNumber(20, [1, 1_000_000]).describe(
       "Minimum attempts in ten seconds for `error_percent` to apply.",
     ),
     first: duration("1s", ["100ms", "1h"]).describe(
-      "How long a target is out at first; each further time is twice as long.",
+      "How long a target is out at first; each time twice as long.",
     ),
     longest: duration("5s", ["100ms", "24h"]).describe("Longest time that a target is out."),
   })
@@ -29,7 +29,8 @@ const outSchema = z
   })
   .prefault({})
   .describe(
-    "When a target that fails is out: it gets no calls while another target, or a fallback, can serve.",
+    "When a failing target is out: it gets no calls while another target, or a fallback, " +
+      "can serve.",
   )
   .transform((out) => ({
     failures: out.failures,
@@ -42,34 +43,32 @@ const outSchema = z
 export const routingSchema = z
   .strictObject({
     attempts: wholeNumber(3, [1, 10]).describe(
-      "Maximum attempts of a call over all targets; each target may be tried once in any " +
-        "case.",
+      "Maximum attempts of a call; each target may be tried once in any case.",
     ),
     retry_budget: wholeNumber(20, [0, 100]).describe(
-      "Retries at a failing target, in percent of its other attempts in ten seconds. " +
-        "Hedges away from a silent target count as retries; those of `hedge_after` are limited in " +
-        "the same way, in percent of a model's calls.",
+      "Retries at a failing target, in percent of its other attempts in ten seconds. Hedges " +
+        "of `hedge_after` have the same limit, in percent of a model's calls.",
     ),
     retry_floor: wholeNumber(10, [0, 1000]).describe(
-      "Retries per target, and hedges per model, that are always allowed in ten seconds.",
+      "Retries per target, and hedges per model, always allowed in ten seconds.",
     ),
     first_backoff: duration("1s", ["1ms", "1m"]).describe(
-      "Maximum wait before a second attempt at the same target; it doubles each time.",
+      "Longest wait before a second attempt at the same target; it doubles each time.",
     ),
     longest_backoff: duration("5s", ["1ms", "5m"]).describe(
-      "Maximum `retry-after` of a provider that is honoured. The gateway's own back-off, " +
-        "at most as long, is added.",
+      "Longest `retry-after` of a provider that is honoured, and longest back-off, which is " +
+        "added to it.",
     ),
     target_header: flag(true).describe(
-      "Whether answers name the upstream and the model that served, in `x-sluice-target`.",
+      "Answers name the upstream and the model that served, in `x-sluice-target`.",
     ),
     cost_header: flag(false).describe(
-      "Whether answers say what the call costs: whole ones in `x-sluice-cost-usd`, streamed ones in " +
-        "the field `cost_usd` of their last usage.",
+      "Answers say what the call costs, in `x-sluice-cost-usd`, or in the field `cost_usd` " +
+        "of a stream's last usage.",
     ),
     session_affinity: flag(true).describe(
-      "Whether calls of one session prefer one of the targets of a priority, which then has their " +
-        "prompt in its cache. Other calls are drawn by weight.",
+      "Calls of one session prefer one of the targets of a priority, which then has their " +
+        "prompt cached.",
     ),
     queue_limit: wholeNumber(1000, [0, 1_000_000]).describe(
       "Maximum calls of one class waiting for one pool or upstream.",
@@ -94,10 +93,10 @@ export const routingSchema = z
 export const overloadSchema = z
   .strictObject({
     loop_delay: duration("100ms", ["5ms", "10s"]).describe(
-      "Event loop delay above which a process refuses calls.",
+      "Event loop delay above which calls are refused.",
     ),
     max_calls: wholeNumber(20_000, [1, 1_000_000]).describe(
-      "Maximum concurrent calls of each process.",
+      "Maximum concurrent calls of a process.",
     ),
   })
   .prefault({})
@@ -115,20 +114,19 @@ export const poolSchema = z
       .enum(["shared", "dedicated"])
       .prefault("shared")
       .describe(
-        "`dedicated`: for provisioned calls only, such as a provisioned model of the " +
-          "provider. `shared`: other calls get what is not sold.",
+        "`dedicated` serves provisioned calls only. `shared`: other calls get what is not sold.",
       ),
     tokens_per_minute: requiredWholeNumber([1, mostTokensPerMinute]).describe(
-      "Tokens per minute that its targets can serve together.",
+      "What its targets can serve together.",
     ),
     max_in_flight: requiredWholeNumber([1, 65_336])
       .describe("Maximum concurrent calls. Default: unlimited.")
       .optional(),
     unit_tokens_per_minute: wholeNumber(10_000, [1, mostTokensPerMinute]).describe(
-      "Tokens per minute that one provisioned unit guarantees.",
+      "What one provisioned unit guarantees.",
     ),
     on_demand_floor: wholeNumber(20, [0, 99]).describe(
-      "Percentage that is never sold. Not for a dedicated pool, which sells all.",
+      "Percentage that is never sold; a dedicated pool sells all.",
     ),
   })
   .describe("Capacity that keys can buy units of.");
@@ -136,7 +134,7 @@ export const poolSchema = z
 export const poolsSchema = z
   .record(identifier("Name of the pool."), poolSchema)
   .prefault({})
-  .describe("Pools of capacity for provisioned throughput, by name; targets name their pool.")
+  .describe("Capacity for provisioned throughput, by name; targets name their pool.")
   .transform(
     (pools): ReadonlyMap<string, Pool> =>
       new Map(Object.entries(pools).map(([name, pool]) => [name, buildPool(name, pool)])),

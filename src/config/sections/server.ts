@@ -18,9 +18,8 @@ export const listenSchema = z
   .describe("Addresses, as host:port. Port 0 takes any free port.");
 
 const aboutUrl =
-  "`sqlite:PATH` (relative to the working directory), `sqlite::memory:`, or " +
-  "`postgres://USER:PASSWORD@HOST:PORT/DATABASE` for PostgreSQL 14 or newer. Default: the file " +
-  "`sluice.db` in `data_dir`.";
+  "`sqlite:PATH`, `sqlite::memory:`, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE` " +
+  "for PostgreSQL 14 or newer. Default: the file `sluice.db` in `data_dir`.";
 
 export const storageSchema = z
   .strictObject({
@@ -38,7 +37,7 @@ export const storageSchema = z
     ),
   })
   .prefault({})
-  .describe("The database of keys and of the usage ledger.")
+  .describe("Database of keys and usage.")
   .transform(({ url = "sqlite:", pool_size: poolSize }) => {
     if (!isPostgres(url)) return { backend: "sqlite" as const, path: url.slice("sqlite:".length) };
     const path = nameOfDatabase(url);
@@ -60,34 +59,34 @@ function storageProblem(url: string): string | undefined {
 }
 
 export const dataDirectorySchema = text(
-  "Folder for the usage spool and generated secrets, relative to the working directory.",
+  "Folder of the usage spool and of generated secrets.",
 ).prefault("./data");
 
 export const streamsSchema = z
   .strictObject({
     keep_alive_interval: duration("15s", ["1s", "5m"]).describe(
-      "A keep-alive is sent after this long without an event.",
+      "Time without an event until a keep-alive.",
     ),
     keep_alive: z
       .enum(["comment", "chunk", "off"])
       .prefault("comment")
-      .describe("Form of a keep-alive: an SSE comment and an empty line, an empty chunk, or none."),
+      .describe("An SSE comment, an empty chunk, or none."),
     hold_headers: duration("10s", ["0s", "10m"]).describe(
       "How long the headers of a stream wait for its first event.",
     ),
     write_timeout: duration("30s", ["1s", "10m"]).describe(
-      "A stream, or an answer of many vectors, is closed after its caller has not read for this long.",
+      "A stream, or answer of many vectors, is closed after its caller has not read for this " +
+        "long.",
     ),
     usage_timeout: duration("5s", ["100ms", "1m"]).describe(
-      "How long to wait for the upstream's token count after the caller of a finished " +
-        "answer has left.",
+      "How long to wait for the token count after the caller of a finished answer has left.",
     ),
     malformed_event: z
       .enum(["skip", "end"])
       .prefault("skip")
       .describe(
-        "What a malformed event of an upstream's stream does: it is skipped (at most ten per " +
-          "answer, never inside a tool call), or it ends the answer.",
+        "A malformed event is skipped (at most ten per answer, never inside a tool call), or " +
+          "ends the answer.",
       ),
   })
   .prefault({})
@@ -107,8 +106,8 @@ export const answersSchema = z
       "Largest non-streamed answer of a chat model; a larger one is 400 `answer_too_large`.",
     ),
     chat_values: wholeNumber(8_000_000, [100_000, 1_000_000_000]).describe(
-      "Maximum number of values in such an answer, weighted like `http.json_values`. 4,000 " +
-        "tokens with 20 alternatives each make about 6,000,000.",
+      "Maximum values of such an answer, as in `http.json_values`. 4,000 tokens with 20 " +
+        "alternatives each make about 6,000,000.",
     ),
     embedding_limit: size("256MiB", ["1MiB", "1GiB"]).describe(
       "Largest answer of an embedding model. 2,048 vectors of 4,096 numbers take up to 190 MiB.",
@@ -125,8 +124,7 @@ export const answersSchema = z
 export const shutdownSchema = z
   .strictObject({
     pre_stop: duration("5s", ["0s", "10m"]).describe(
-      "How long new calls are still served after a request to stop, while `/readyz` " +
-        "already fails and every answer closes its connection. It gives balancers time to " +
+      "How long new calls are still served while `/readyz` already fails, so that balancers " +
         "notice.",
     ),
     drain_timeout: duration("30s", ["0s", "1h"]).describe(
@@ -141,9 +139,9 @@ export const shutdownSchema = z
   }));
 
 const peppersAbout =
-  "Secrets, of at least 32 characters, for the digests of API keys and the checkpoints of the " +
-  "audit. The first one makes new digests and all verify existing ones: to rotate, put a new " +
-  "one first. By default one is generated and kept in `data_dir`.";
+  "Secrets, of at least 32 characters, for digests of keys and checkpoints of the audit. " +
+  "The first makes new digests, all verify: to rotate, put a new one first. Default: one " +
+  "is generated in `data_dir`.";
 
 export const authSchema = z
   .strictObject({
@@ -163,8 +161,8 @@ export const authSchema = z
       "How long known keys work while the database cannot be read.",
     ),
     keep_snapshot: flag(true).describe(
-      "Whether digests of the keys are kept in `data_dir` for a start while PostgreSQL cannot be " +
-        "reached. SQLite needs no copy.",
+      "Keeps digests of the keys in `data_dir`, for a start while PostgreSQL cannot be " +
+        "reached.",
     ),
   })
   .prefault({})
@@ -188,8 +186,8 @@ export const processesSchema = z
   })
   .default(1)
   .describe(
-    "Number of gateway processes. Several need a server in `limits.store`. Each has " +
-      "`overload.max_calls`, `http.body_memory` and the like for itself. `auto`: one per core.",
+    "Gateway processes; `auto`: one per core. Several need a server in `limits.store`. " +
+      "Each has `overload.max_calls`, `http.body_memory` and the like for itself.",
   )
   .transform((processes) =>
     processes === "auto" ? Math.min(availableParallelism(), mostProcesses) : processes,

@@ -17,14 +17,14 @@ const headersSchema = z
 const otlpSchema = z
   .strictObject({
     endpoint: httpUrl(
-      "Address of the collector for OTLP over HTTP, usually with port 4318; `/v1/traces` and " +
+      "The collector for OTLP over HTTP, usually at port 4318; `/v1/traces` and " +
         "`/v1/metrics` are added.",
     ),
     headers: headersSchema,
     timeout: duration("10s", ["100ms", "1m"]).describe(
       "Longest time for sending one batch, retries included.",
     ),
-    traces: flag(true).describe("Whether calls are sent as traces."),
+    traces: flag(true).describe("Sends calls as traces."),
     sample_ratio: z
       .number()
       .min(0)
@@ -35,12 +35,12 @@ const otlpSchema = z
       ),
     slow_call: duration("30s", ["1ms", "24h"]).describe("Calls that take longer are always sent."),
     trust_caller: flag(false).describe(
-      "Whether the sampled flag of the caller's `traceparent` decides instead of `sample_ratio`.",
+      "The sampled flag of the caller's `traceparent` decides instead of `sample_ratio`.",
     ),
     queue: wholeNumber(2048, [64, 65_536]).describe(
-      "Finished calls waiting to be sent, in each process; further ones are dropped.",
+      "Finished calls of a process that wait to be sent; further ones are dropped.",
     ),
-    metrics: flag(true).describe("Whether the metrics are sent."),
+    metrics: flag(true).describe("Sends the metrics."),
     metrics_interval: duration("1m", ["1s", "1h"]).describe("How often metrics are sent."),
   })
   .optional()
@@ -70,14 +70,12 @@ export const telemetrySchema = z
       .prefault("info")
       .describe("Minimum severity to log."),
     log_format: z.enum(["text", "json"]).prefault("text").describe("Format of log lines."),
-    access_log: flag(true).describe(
-      "Whether requests of the API are logged at `info`; otherwise they are logged at `debug`.",
-    ),
+    access_log: flag(true).describe("Logs requests of the API at `info`, else at `debug`."),
     log_buffer: size("1MiB", ["64KiB", "1GiB"]).describe(
-      "Buffer for a slow reader of the log; further lines are dropped and counted.",
+      "Buffer for a slow reader of the log; lines beyond are dropped and counted.",
     ),
     upstream_messages: flag(false).describe(
-      "Whether to log the error messages of upstreams, which may quote prompts.",
+      "Logs error messages of upstreams, which may quote prompts.",
     ),
     otlp: otlpSchema,
   })

@@ -9,14 +9,13 @@ export function connectionsSchema(idle: string) {
   return z
     .strictObject({
       idle: duration(idle, ["0s", "10m"]).describe(
-        "How long an idle connection is kept, unless the server announces less. Set it " +
-          "below the server's own timeout.",
+        "How long an idle connection is kept. Set it below the server's own timeout.",
       ),
       age: duration("5m", ["1s", "24h"]).describe("A connection is not reused after this time."),
       most_idle: wholeNumber(512, [0, 65_336]).describe("Maximum idle connections per host."),
     })
     .prefault({})
-    .describe("How connections are kept for further requests.");
+    .describe("Connections kept for further requests.");
 }
 
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
@@ -54,11 +53,11 @@ function canRead(read: () => unknown): boolean {
 export const upstreamTls = z
   .strictObject({
     ca: pemCertificates(
-      "Authorities for the upstream's certificate, in PEM format, instead of the default " +
-        "ones. `NODE_EXTRA_CA_CERTS` adds a file of authorities for all upstreams.",
+      "Authorities for the upstream's certificate, in PEM format, instead of the usual ones. " +
+        "`NODE_EXTRA_CA_CERTS` names a file of more for all upstreams.",
     ).optional(),
     certificate: pemCertificates(
-      "Client certificate for the upstream, in PEM format, with its intermediates.",
+      "Client certificate, in PEM format, with its intermediates.",
     ).optional(),
     key: privateKey.optional(),
     server_name: z

@@ -14,11 +14,11 @@ function timeoutsSchema({ firstByte, idle }: UpstreamKind["answerTimes"]) {
   return z
     .strictObject({
       connect: duration("3s", ["10ms", "1h"]).describe(
-        "From the start of an attempt until a connection is open, including proxy and TLS.",
+        "Until a connection is open, proxy and TLS included.",
       ),
       first_byte: duration(firstByte, ["10ms", "1h"]).describe(
-        "From the request to the first byte of a streamed answer. Whole answers and embeddings " +
-          "have no such limit.",
+        "From the request to the first byte of a streamed answer; other answers have no such " +
+          "limit.",
       ),
       idle: duration(idle, ["10ms", "1h"]).describe(
         "Maximum time without a byte within an answer.",
@@ -37,34 +37,28 @@ const mostInFlight = wholeNumber(4096, [1, 65_336]).describe(
 
 const drainSchema = z
   .strictObject({
-    timeout: duration("5s", ["100ms", "5s"]).describe(
-      "How long reading of an abandoned answer continues.",
-    ),
-    limit: wholeNumber(64, [1, 64]).describe(
-      "Maximum abandoned answers read at once; further ones are aborted.",
-    ),
+    timeout: duration("5s", ["100ms", "5s"]).describe("How long an abandoned answer is read."),
+    limit: wholeNumber(64, [1, 64]).describe("Maximum abandoned answers read at once."),
   })
   .optional()
   .describe(
-    "Reads a stream on when its caller has left, to get the upstream's own count. For upstreams " +
-      "that bill the whole answer anyway; without it an answer that is not finished is aborted at " +
-      "once.",
+    "Reads a stream on when its caller has left, to get the token count, at upstreams that " +
+      "bill the whole answer anyway. Default: it is aborted at once.",
   );
 
 const forwardEndUsers = z
   .enum(["pseudonym", "as_sent", "none"])
   .prefault("pseudonym")
   .describe(
-    "How names of a caller's end users (`user`, `safety_identifier`, `metadata.user_id`) are " +
-      "sent: as pseudonyms, as they are, or not at all. `prompt_cache_key` is a pseudonym " +
-      "unless `as_sent`.",
+    "How names of end users (`user`, `safety_identifier`, `metadata.user_id`) are sent; " +
+      "`prompt_cache_key` is a pseudonym unless `as_sent`.",
   );
 
 const stateAccount = text("Id of an account.")
   .optional()
   .describe(
-    "The account whose requests may name what this upstream holds, such as files and containers, " +
-      "by id. By default none may.",
+    "Id of the account whose requests may name what this upstream holds, such as files and " +
+      "containers. Default: none may.",
   );
 
 export function upstreamsSchema(kinds: readonly UpstreamKind[]) {

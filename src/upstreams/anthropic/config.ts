@@ -24,11 +24,11 @@ export const fields = {
     )
     .prefault("https://api.anthropic.com"),
   api_key: credential(
-    "API key, sent as `x-api-key`. Tokens of subscriptions (`sk-ant-oat...`) are refused.",
+    "Sent as `x-api-key`. Tokens of subscriptions (`sk-ant-oat...`) are refused.",
   ),
   forward_fields: names(
-    "Fields of requests, blocks and tools, and types of blocks, that callers of the Messages API " +
-      "may send beyond those that Sluice knows. Plans do not limit their effect.",
+    "Fields of requests, blocks and tools, and types of blocks, that callers of the " +
+      "Messages API may send besides those that Sluice knows.",
   ),
   forward_betas: names("Values of `anthropic-beta` that callers of the Messages API may send."),
   betas: names("Values of `anthropic-beta` that every request gets."),
@@ -50,15 +50,10 @@ export function contradictions({ api_key: key }: Fields): readonly SettingProble
 export const targetSections = {
   chat: z
     .strictObject({
-      family: z
-        .enum(claudeFamilies)
-        .optional()
-        .meta({
-          title: "family",
-          description:
-            "Family of the model. Derived from the identifier, which a name of your own does not " +
-            "tell.",
-        }),
+      family: z.enum(claudeFamilies).optional().meta({
+        title: "family",
+        description: "Default: derived from `model`, unless that is a name of your own.",
+      }),
       default_output_tokens: requiredWholeNumber([1, 100_000_000])
         .describe("Output cap for calls without one. Default: the model's maximum.")
         .optional(),

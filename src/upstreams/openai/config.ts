@@ -77,8 +77,8 @@ const entraSchema = z
   .transform(camelCased)
   .optional()
   .describe(
-    "Tokens of Microsoft Entra in place of `api_key`, for an application with the role Cognitive " +
-      "Services OpenAI User.",
+    "Tokens of Microsoft Entra instead of `api_key`, for an application with the role " +
+      "Cognitive Services OpenAI User.",
   );
 
 export type EntraSettings = NonNullable<z.output<typeof entraSchema>>;
@@ -89,8 +89,8 @@ export const fields = {
     .enum(profileNames)
     .optional()
     .describe(
-      "The server, if Sluice knows it by name: sets the keys and quirks in which it differs. Keys in " +
-        "the file replace those of the profile; lists are added to them.",
+      "The server: sets the keys and quirks in which it differs. Keys in the file replace " +
+        "those of the profile; lists are added to them.",
     ),
   quirks: z
     .array(z.enum(quirkNames))
@@ -109,7 +109,7 @@ export const fields = {
       "must end before the endpoint, usually in /v1: /chat/completions and /embeddings are added",
     )
     .optional(),
-  api_key: credential("Credential for the upstream. By default none is sent.").optional(),
+  api_key: credential("Credential. Default: none is sent.").optional(),
   api_key_header: z
     .enum(["authorization", "api-key"])
     .optional()
@@ -127,15 +127,15 @@ export const fields = {
     .max(100)
     .prefault([])
     .describe(
-      "Request fields forwarded in addition to those of OpenAI's public API, at the top " +
-        "level, in messages and in their parts. Plans do not limit their effect: do not list " +
-        "fields that choose models, addresses or credentials, or extend the output.",
+      "Fields forwarded besides those of OpenAI's API, at the top level, in messages and " +
+        "their parts. Plans do not limit their effect: list none that choose models, addresses " +
+        "or credentials, or extend the output.",
     ),
   drop_fields: z
     .array(text("Name."))
     .max(100)
     .prefault([])
-    .describe("Request fields that are never sent to this upstream."),
+    .describe("Request fields that are never sent."),
   max_tokens_field: z
     .enum(["max_tokens", "max_completion_tokens", "as_sent"])
     .optional()
@@ -148,18 +148,17 @@ export const fields = {
         usually("instruction_role"),
     ),
   flatten_text_parts: flag(false).describe(
-    "Joins content parts into one text if all are text, for servers without support for " +
-      "parts.",
+    "Joins content parts that are all text into one, for servers without parts.",
   ),
   stream_usage: flag(true).describe(
-    "Requests usage of streams with `stream_options.include_usage`.",
+    "Asks for usage of streams with `stream_options.include_usage`.",
   ),
   session_cache_key: requiredFlag()
     .optional()
     .describe(
-      "Whether calls that name a session, and no cache, are sent with `prompt_cache_key`, a pseudonym of " +
-        "the session. By default true at api.openai.com and in the profile `azure`: other servers may " +
-        "refuse the field.",
+      "Sends calls that name a session, and no cache, with `prompt_cache_key`, a pseudonym. " +
+        "Default: true at api.openai.com and in the profile `azure`; others may refuse the " +
+        "field.",
     ),
   takes_token_ids: requiredFlag()
     .optional()
@@ -171,9 +170,8 @@ export const fields = {
     .enum(["auto", "as_sent", "float", "base64"])
     .prefault("auto")
     .describe(
-      "Encoding requested for embedding vectors. `auto`: base64, which is several times smaller " +
-        "and faster; a server that refuses it is asked again without. Callers get the encoding " +
-        "that they asked for.",
+      "Encoding requested for vectors. `auto`: base64, which is faster, unless the server " +
+        "refuses it. Callers get the encoding that they asked for.",
     ),
 };
 
@@ -254,7 +252,7 @@ export const targetSections = {
       api: z
         .enum(["chat", "responses"])
         .prefault("chat")
-        .describe("API for chat: chat completions, or OpenAI's Responses."),
+        .describe("Completions, or OpenAI's Responses."),
     })
     .optional(),
   embedding: z.strictObject({}).optional(),

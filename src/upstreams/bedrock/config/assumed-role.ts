@@ -23,7 +23,7 @@ export const assumedRoleSchema = z
       .string()
       .regex(/^[\w+=,.@-]{2,64}$/, "must be 2 to 64 letters, digits or any of '_+=,.@-'")
       .prefault("sluice")
-      .describe("Name of the session, which the provider's audit log shows."),
+      .describe("Shown by the provider's audit log."),
     session_tags: z
       .record(
         text("Name.").regex(
@@ -39,14 +39,14 @@ export const assumedRoleSchema = z
       })
       .refine(differInMoreThanCase, "must have names that differ in more than the case of letters")
       .prefault({})
-      .describe("Tags of the session, for policies and cost reports of the provider, at most 50."),
+      .describe("At most 50 tags, for the provider's policies and cost reports."),
     duration: optionalDuration("1h", ["15m", "12h"]).describe(
-      "Lifetime of its credentials, at most what the role allows. Default: one hour.",
+      "Lifetime of its credentials. Default: one hour.",
     ),
   })
   .transform(camelCased)
   .optional()
-  .describe("Role that the credentials of the upstream, keys or chain, are exchanged for.");
+  .describe("Role that the credentials, keys or chain, are exchanged for.");
 
 export type AssumedRole = NonNullable<z.output<typeof assumedRoleSchema>>;
 

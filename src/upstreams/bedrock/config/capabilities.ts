@@ -13,45 +13,41 @@ import {
  * difference in the table of families comes from a refusal by a model.
  */
 const shape = {
-  system: flag(true).describe(
-    "Supports system instructions; otherwise they precede the first message.",
-  ),
-  tools: flag(true).describe("Supports tools."),
+  system: flag(true).describe("If false, instructions precede the first message."),
+  tools: flag(true).describe("Supports what it names."),
   streamingTools: flag(true).describe(
-    "Supports tools in streams; otherwise the whole answer is replayed as a stream.",
+    "If false, a whole answer with tools is replayed as a stream.",
   ),
-  toolChoice: flag(true).describe("Supports forcing a tool call."),
+  toolChoice: flag(true).describe("A tool call can be forced."),
   /** Without this, one of several tools is offered alone. */
-  namedToolChoice: flag(true).describe("Supports forcing a named tool."),
-  toolResultsWithText: flag(true).describe("Supports tool results and user text in one turn."),
-  singleToolCalls: flag(false).describe("Supports `parallel_tool_calls: false`."),
-  temperature: flag(true).describe("Supports `temperature`."),
-  topP: flag(true).describe("Supports `top_p`."),
-  topPWithTemperature: flag(true).describe("Supports `top_p` and `temperature` together."),
-  topK: flag(false).describe("Supports `top_k`."),
-  stop: flag(true).describe("Supports `stop`; otherwise the gateway cuts the text itself."),
-  prefill: flag(false).describe("Supports conversations that end with an assistant message."),
-  images: flag(false).describe("Supports images."),
-  toolResultImages: flag(false).describe(
-    "Supports images in tool results; otherwise they follow the results in the user's turn.",
-  ),
+  namedToolChoice: flag(true).describe("A named tool can be forced."),
+  toolResultsWithText: flag(true).describe("Tool results and user text may share a turn."),
+  singleToolCalls: flag(false).describe("`parallel_tool_calls: false` works."),
+  temperature: flag(true).describe("Supports what it names."),
+  topP: flag(true).describe("Supports what it names."),
+  topPWithTemperature: flag(true).describe("Both may be sent."),
+  topK: flag(false).describe("Supports what it names."),
+  stop: flag(true).describe("If false, the gateway cuts the text itself."),
+  prefill: flag(false).describe("The last message may be the assistant's."),
+  images: flag(false).describe("Supports what it names."),
+  toolResultImages: flag(false).describe("If false, they follow the results in the user's turn."),
   // The provider leaves both to the models. The numbers are Claude's, the best known. Models with
   // lower limits refuse by themselves, and an operator can allow more.
   maxImages: wholeNumber(100, [1, 100_000]).describe("Maximum images per request."),
   maxImageBytes: wholeNumber(5 * 1024 * 1024, [1, 1_000_000_000]).describe(
     "Maximum bytes of one decoded image.",
   ),
-  documents: flag(true).describe("Supports documents."),
-  promptCaching: flag(false).describe("Supports prompt cache points."),
+  documents: flag(true).describe("Supports what it names."),
+  promptCaching: flag(false).describe("Supports what it names."),
   /** Instead of five minutes. */
-  promptCacheHour: flag(false).describe("Supports caching prompts for an hour."),
-  promptCacheTools: flag(true).describe("Supports cache points among the tools."),
+  promptCacheHour: flag(false).describe("Prompts can be cached for an hour."),
+  promptCacheTools: flag(true).describe("Cache points are allowed among tools."),
   /** An earlier point has no effect. For a family, this is the lowest number of its models. */
   promptCacheMinTokens: wholeNumber(1_024, [0, 100_000_000]).describe(
     "Minimum tokens of a cached prompt.",
   ),
   /** Includes the schema of a tool's input with `strict`. */
-  jsonSchema: flag(false).describe("Supports JSON schemas for answers."),
+  jsonSchema: flag(false).describe("Supports what it names."),
   reasoning: z
     .enum(["none", "thinking-budget", "adaptive", "effort-field", "nova-effort"])
     .prefault("none")
@@ -59,20 +55,20 @@ const shape = {
   thinkingOff: z
     .enum(["omit", "disabled", "between-tools", "never"])
     .prefault("omit")
-    .describe("How thinking is turned off: by omission, by a type, or not at all."),
+    .describe("How thinking is turned off."),
   /** An effort between `high` and `max`. */
-  xhighEffort: flag(false).describe("Supports the effort `xhigh`."),
+  xhighEffort: flag(false).describe("Supports what it names."),
   omitsThoughts: flag(false).describe("Omits thoughts unless a summary is requested."),
   /** The cap if the caller sets none; undefined if only the model's configuration sets one. */
   maxOutputTokens: requiredWholeNumber([1, 100_000_000])
-    .describe("Maximum output tokens that the model accepts; more is 400.")
+    .describe("Largest output cap; more is 400.")
     .optional(),
   outputQuotaWeight: wholeNumber(1, [1, 100]).describe(
-    "Tokens of the provider's quota that a token of output takes; see `token_weights` of plans.",
+    "Tokens of the provider's quota that a token of output takes.",
   ),
   /** Applies to the history. */
-  nineCharacterToolIds: flag(false).describe("Requires tool call ids of nine letters and digits."),
-  countTokens: flag(false).describe("Supports counting the tokens of a request."),
+  nineCharacterToolIds: flag(false).describe("Tool call ids must have nine letters and digits."),
+  countTokens: flag(false).describe("Supports what it names."),
 };
 
 const capabilities = z.object(shape);
@@ -106,7 +102,7 @@ export const capabilitiesSchema = z
     return said;
   })
   .prefault({})
-  .describe("What the model can do, where its family says otherwise.");
+  .describe("What the model supports, where its family says otherwise.");
 
 /** `topPWithTemperature` is `top_p_with_temperature` in the file. */
 function keyOf(name: string): string {
@@ -119,7 +115,7 @@ const pattern = z.string().refine(isPattern, "must be a regular expression");
 export const familySchema = z.strictObject({
   models: pattern
     .optional()
-    .describe("Regular expression for foundation models. The last family that fits counts."),
+    .describe("Regular expression for models. The last family that fits counts."),
   like: text("Family with the same capabilities apart from these.").optional(),
   capabilities: z
     .record(z.string(), z.unknown())
@@ -132,10 +128,10 @@ export const familySchema = z.strictObject({
     .enum(["documented", "measured", "reported"])
     .optional()
     .describe(
-      "`documented`: on the provider's page. `measured`: others report what the service itself " +
-        "accepted and refused. `reported`: by pages or projects that do not name their source.",
+      "`documented`: on the provider's page. `measured`: what the service accepted and " +
+        "refused. `reported`: without a named source.",
     ),
-  note: text("What the source has beyond it, or where sources disagree.").optional(),
+  note: text("More of the source, or where sources disagree.").optional(),
 });
 
 export type FamilyFacts = z.output<typeof familySchema>;

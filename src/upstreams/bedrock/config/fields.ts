@@ -21,8 +21,8 @@ export const fields = {
     .optional()
     .meta({
       description:
-        "Regions to try, in this order. Each becomes an upstream `<name>@<region>`, and each " +
-        "target of this upstream a target in every region that has its model.",
+        "Regions to try, in this order. Each becomes an upstream `<name>@<region>`, with the " +
+        "targets whose models it has.",
     }),
   endpoint: httpUrl("Address instead of the region's own, such as a private endpoint.").optional(),
   endpoints: z
@@ -33,13 +33,13 @@ export const fields = {
     .enum(services)
     .prefault("runtime")
     .describe(
-      "Address of the region: `runtime`, or `mantle`, which some models and features of OpenAI's " +
-        "APIs need. `mantle` has no profiles, guardrails, Converse and embeddings.",
+      "`mantle` is for models and features of OpenAI's APIs that need it; it has no " +
+        "profiles, guardrails, Converse and embeddings.",
     ),
-  fips: flag(false).describe("Whether to use the region's FIPS endpoint."),
+  fips: flag(false).describe("Uses the region's FIPS endpoint."),
   api_key: credential(
-    "API key, sent as Bearer. Without it and `access_key_id`, the provider's standard chain is " +
-      "asked: environment, profile, web identity, container, instance.",
+    "Sent as Bearer. Without it and `access_key_id`, the standard chain is asked: " +
+      "environment, profile, web identity, container, instance.",
   ).optional(),
   access_key_id: z
     .string()
@@ -51,11 +51,12 @@ export const fields = {
   profile: text("Profile of the shared configuration files, for the standard chain.").optional(),
   assume_role: assumedRoleSchema,
   count_tokens: flag(false).describe(
-    "Counts an input that seems to exceed a key's limit before refusing it. Requires the " +
+    "Counts an input that seems to exceed a key's limit before refusing it; needs the " +
       "permission bedrock:CountTokens.",
   ),
   families: familiesSchema.describe(
-    "Families of chat models in addition to those that Sluice knows, or other values for these.",
+    "Families of chat models that Sluice does not know, or other values for those that it " +
+      "knows.",
   ),
 };
 

@@ -16,7 +16,7 @@ import { regionName } from "./sites.ts";
 
 const familyMeta = {
   title: "family",
-  description: "Family of the model. Derived from the identifier unless that is an ARN or unknown.",
+  description: "Default: derived from `model`, unless that is an ARN or unknown.",
 };
 
 const profileArn = z
@@ -32,8 +32,8 @@ const callFields = {
     .record(regionName("Region."), text("Identifier."))
     .prefault({})
     .describe(
-      "At an upstream with `regions`: the model's identifier by region, if it is not `model` " +
-        "with the prefix of the geography.",
+      "With `regions`: identifiers by region that are not `model` with the prefix of the " +
+        "geography.",
     ),
   profiles: z
     .record(
@@ -42,8 +42,8 @@ const callFields = {
     )
     .prefault({})
     .describe(
-      "ARNs of application inference profiles, by environment, for the provider's cost " +
-        "reports; a list with one per region if there are several.",
+      "ARNs of application inference profiles, by environment; a list with one per region if " +
+        "there are several.",
     ),
 };
 
@@ -53,15 +53,15 @@ const guardrailSchema = z
       .string()
       // The value is also sent in a header.
       .regex(/^[\x21-\x7e]{1,2048}$/, "must be the identifier or the ARN of a guardrail")
-      .describe("Identifier or ARN of the guardrail."),
+      .describe("Identifier or ARN."),
     version: z
       .string()
       .regex(/^(DRAFT|[1-9][0-9]{0,7})$/, "must be a number in quotes, or DRAFT")
-      .describe("Version of the guardrail: a number in quotes, or `DRAFT`."),
+      .describe("A number in quotes, or `DRAFT`."),
     trace: z
       .enum(["disabled", "enabled", "enabled_full"])
       .prefault("disabled")
-      .describe("Guardrail trace for the provider's logs."),
+      .describe("Trace for the provider's logs."),
     stream_processing: z
       .enum(["sync", "async"])
       .prefault("sync")
@@ -98,34 +98,28 @@ const chatSection = z
     api: z
       .enum(apis)
       .optional()
-      .describe(
-        "API for chat: Converse, Claude's own, or one of OpenAI's. By default `converse` where the " +
-          "model speaks it, else one that it speaks.",
-      ),
+      .describe("Default: `converse` where the model speaks it, else one that it speaks."),
     capabilities: capabilitiesSchema,
     default_output_tokens: requiredWholeNumber([1, 100_000_000])
       .describe(
-        "Output cap for calls without one. Default: the model's maximum. The provider " +
-          "reserves the cap from your quota.",
+        "Output cap for calls without one, which the provider reserves from your quota. " +
+          "Default: the model's maximum.",
       )
       .optional(),
     ...repairFields,
     prompt_cache: z
       .enum(["as_sent", "auto"])
       .prefault("as_sent")
-      .describe(
-        "`auto` adds cache points after tools, instructions and the last user turns if " +
-          "callers set none.",
-      ),
+      .describe("`auto` adds cache points if callers set none."),
     validate_answers: flag(false).describe(
-      "Checks answers against `response_format`. A mismatch is retried once, then an error.",
+      "Checks answers against `response_format`: a mismatch is retried once, then an error.",
     ),
     guardrail: guardrailSchema,
     request_metadata: requestMetadataSchema,
     service_tier: z
       .enum(["default", "flex", "priority", "reserved"])
       .optional()
-      .describe("Service tier of every request. By default callers choose with `service_tier`."),
+      .describe("Tier of every request. Default: callers choose with `service_tier`."),
     latency: z
       .enum(["standard", "optimized"])
       .optional()
