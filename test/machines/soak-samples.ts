@@ -16,12 +16,14 @@ export interface SoakSample {
   readonly redisKeys: number;
 }
 
+/** All that a run writes is far more. */
+export const mostSpoolKb = 2_048;
+
 /** How much more a third of a run may have than the first: a part of it, and an amount. */
 const mostGrowth: Readonly<Record<keyof SoakSample, readonly [factor: number, more: number]>> = {
   residentMb: [1.5, 200],
   fileDescriptors: [1.5, 100],
-  // Rows wait in it while the database is away; all that a run writes is far more.
-  spoolKb: [1.5, 4_096],
+  spoolKb: [1.5, mostSpoolKb],
   walMb: [1.5, 64],
   connections: [1.5, 10],
   redisKb: [1.5, 2_048],
@@ -35,14 +37,17 @@ export async function takeSample(stack: MachineStack): Promise<SoakSample> {
   return {
     residentMb: Math.round(memoryBytes(pids) / 2 ** 20),
     fileDescriptors: pids.reduce((sum, pid) => sum + countFiles(pid), 0),
-    spoolKb: Math.round(
-      stack.machines.reduce((sum, { dataDir }) => sum + sizeOf(join(dataDir, "spool")), 0) / 1024,
-    ),
+    spoolKb: spoolKbOf(stack),
     walMb: Math.round(wal / 2 ** 20),
     connections,
     redisKb: Math.round(Number(/used_memory:(\d+)/.exec(info)?.[1]) / 1024),
     redisKeys: Number(await stack.valkey.command("DBSIZE")),
   };
+}
+
+export function spoolKbOf({ machines }: MachineStack): number {
+  const bytes = machines.reduce((sum, { dataDir }) => sum + sizeOf(join(dataDir, "spool")), 0);
+  return Math.round(bytes / 1024);
 }
 
 /** What grew by more than it may, from the first third of the samples to the last. */

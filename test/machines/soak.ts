@@ -2,11 +2,12 @@ import pg from "pg";
 import { Random } from "../../simulator/answer/random.ts";
 import type { TruthEntry } from "../../simulator/simulator.ts";
 import { simulatorUpstream } from "../support/gateway.ts";
+import { until } from "../support/until.ts";
 import { mixedCalls, twoModels } from "./mixed-calls.ts";
 import type { MachineStack } from "./machine-stack.ts";
 import { askAll, RevocationBench } from "./revocation-bench.ts";
 import { soakFaults } from "./soak-faults.ts";
-import { type SoakSample, takeSample } from "./soak-samples.ts";
+import { mostSpoolKb, type SoakSample, spoolKbOf, takeSample } from "./soak-samples.ts";
 import { StackLoad } from "./stack-load.ts";
 
 export interface SoakOptions {
@@ -133,6 +134,8 @@ async function untilRecovered({ stack, secrets }: RevocationBench): Promise<void
     }
   }
   await untilStored(stack, 100);
+  // Files of rows that are stored are removed.
+  await until(() => spoolKbOf(stack) <= mostSpoolKb);
 }
 
 const nobody = () => ({ status: 0 });
