@@ -22,6 +22,8 @@ interface Params {
   readonly tpm?: number | undefined;
   readonly api_key?: string;
   readonly timeout?: number;
+  readonly input_cost_per_token?: number;
+  readonly output_cost_per_token?: number;
 }
 
 interface Deployment {
@@ -68,6 +70,8 @@ const deployments = fc.array(
         tpm: share,
         api_key: fc.constantFrom("os.environ/ONE", "os.environ/TWO"),
         timeout: fc.constantFrom(0.5, 30, 700),
+        input_cost_per_token: fc.constantFrom(0, 3e-6),
+        output_cost_per_token: fc.constantFrom(0, 1.5e-5),
       },
       { requiredKeys: ["model", "api_key"] },
     ),
@@ -217,6 +221,14 @@ test("a converted file routes calls as LiteLLM does, and its notes name whatever
         for (const { litellm_params: params } of own) {
           const times = [...upstreams.values()].map(({ timeouts: { totalMs } }) => totalMs);
           if (params.timeout !== undefined) expect(times).toContain(params.timeout * 1000);
+          const [input, output] = [params.input_cost_per_token, params.output_cost_per_token];
+          const isPriced = input !== undefined && output !== undefined;
+          if (!isPriced && (input ?? output) !== undefined) {
+            expect(told).toMatch(new RegExp(`_cost_per_token is not .*\\b${model.alias}[,.]`));
+          }
+          if (!isPriced || told.includes("says a price or options counts")) continue;
+          const written = { input: Math.round(input * 1e12), output: Math.round(output * 1e12) };
+          expect(model.targets.map(({ price }) => price)).toContainEqual(written);
         }
       }
       for (const [nick, meant] of Object.entries(file.router_settings.model_group_alias)) {

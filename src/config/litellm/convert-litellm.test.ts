@@ -357,3 +357,80 @@ describe("names", () => {
     expect(notes).toContain("The fallbacks of w are left out, since w is left out:");
   });
 });
+
+describe("prices", () => {
+  const known = { ...local, model: "openai/x" };
+
+  test("those of a deployment are its target's, read digit by digit", () => {
+    const { at, notes } = convert([
+      [
+        "a",
+        {
+          ...known,
+          input_cost_per_token: 3e-6,
+          output_cost_per_token: "1.5e-05",
+          output_cost_per_token_above_200k_tokens: 2.25e-5,
+          info: { input_cost_per_token: 9, cache_read_input_token_cost: "2.9999999999999997e-07" },
+        },
+      ],
+      [
+        "free",
+        {
+          ...known,
+          model: "openai/f",
+          info: { input_cost_per_token: 0, output_cost_per_token: 0 },
+        },
+      ],
+      [
+        "e",
+        { ...known, model: "openai/e", input_cost_per_token: 2e-8, info: { mode: "embedding" } },
+      ],
+    ]);
+    expect(at("models a targets 0 price")).toEqual({
+      input: "3",
+      cache_read: "0.3",
+      output: "15",
+      long_prompt: { over_tokens: 200_000, output: "22.5" },
+    });
+    expect(at("models free targets 0 price")).toEqual({ input: "0", output: "0" });
+    expect(at("models e targets 0 price")).toEqual({ input: "0.02" });
+    expect(notes).not.toContain("cost_per");
+  });
+
+  test.each([
+    ["without its other half", { input_cost_per_token: 3e-6 }, "input_cost_per_token"],
+    [
+      "beyond what a call can cost",
+      { input_cost_per_token: 3, output_cost_per_token: 3e-6 },
+      "output_cost_per_token",
+    ],
+    ["of a second", { input_cost_per_second: 3e-6 }, "input_cost_per_second"],
+    [
+      "in a variable",
+      {
+        input_cost_per_token: 3e-6,
+        output_cost_per_token: 3e-6,
+        cache_read_input_token_cost: "os.environ/P",
+      },
+      "cache_read_input_token_cost",
+    ],
+  ])("a price %s is named", (_, fields, named) => {
+    const { notes } = convert([["a", { ...known, ...fields }]]);
+    expect(notes).toContain(
+      `litellm_params.${named} is not carried over; write it as \`price\` of the target, in USD per 1M tokens: a.`,
+    );
+  });
+
+  test("a target has one price in all models: the first that is written", () => {
+    const price = (usd: number) => ({ input_cost_per_token: usd, output_cost_per_token: usd });
+    const { at, notes } = convert([
+      ["a", known],
+      ["a", { ...known, ...price(1e-6) }],
+      ["b", { ...known, ...price(2e-6) }],
+    ]);
+    const one = { input: "1", output: "1" };
+    expect(at("models a targets")).toMatchObject([{ price: one, weight: 2 }]);
+    expect(at("models b targets 0 price")).toEqual(one);
+    expect(notes).toContain("the first that says a price or options counts: a, b.");
+  });
+});

@@ -22,6 +22,7 @@ interface ConvertedModel {
 
 const guessedWindow = { chat: 128_000, embedding: 8_192 } as const;
 const mostFallbacks = 8;
+const firstCounts = "Of deployments of one target, the first that says a price or options counts";
 /** What an environment takes as an other name of a model. */
 const otherName = /^[^*\s]{1,128}\*?$/;
 
@@ -41,6 +42,8 @@ class Conversion {
   readonly #otherNames = new Map<string, string>();
   /** Why a name of LiteLLM's file has no model. */
   readonly #leftOut = new Map<string, string>();
+  /** Of the targets so far, by `idOf`. */
+  readonly #prices = new Map<string, JsonObject | undefined>();
   readonly #notes = new Notes();
 
   constructor(file: Entry) {
@@ -121,11 +124,22 @@ class Conversion {
       this.#notes.add(sentence, about === "all" ? undefined : `${model.alias} ${about}`.trim());
     }
     const upstream = this.#upstreamOf(deployment);
-    model.deployments.push({ ...deployment, target: { upstream, ...deployment.target } });
+    const target = { upstream, ...deployment.target };
+    model.deployments.push({ ...deployment, target });
+    this.#keepPrice(target, deployment, model);
     for (const key of ["id", "db_model"]) info.value(key);
     this.#noteUnread(params, "litellm_params.", model.alias);
     this.#noteUnread(info, "model_info.", model.alias);
     this.#noteUnread(entry, "model_list.", model.alias);
+  }
+
+  /** A target has one price in all models. */
+  #keepPrice(target: JsonObject, { price }: Deployment, { alias }: ConvertedModel): void {
+    const id = idOf(target);
+    const known = this.#prices.get(id);
+    const isOther = this.#prices.has(id) && !isSameValue(known, price);
+    if (isOther) this.#notes.add(firstCounts, alias);
+    this.#prices.set(id, known ?? price);
   }
 
   /** The deployment, or why no name leads to it. */
@@ -278,13 +292,16 @@ class Conversion {
   #writeTargets(alias: string, deployments: ConvertedModel["deployments"]): readonly JsonObject[] {
     const ranks = rankTargets(deployments.map(({ preference }) => preference));
     const ranked = new Map<string, { readonly target: JsonObject; rank: Rank }>();
-    for (const [index, { target }] of deployments.entries()) {
+    for (const [index, deployment] of deployments.entries()) {
       const rank = ranks[index] ?? { priority: 1, weight: 1 };
-      const id = `${String(target["upstream"])}/${String(target["model"])}`;
+      const id = idOf(deployment.target);
+      const price = this.#prices.get(id);
+      const target = { ...deployment.target, ...(price && { price }) };
       const known = ranked.get(id);
       if (known === undefined) ranked.set(id, { target, rank });
       else {
         this.#notes.add("Deployments that repeat another one add to its share of calls", alias);
+        if (!isSameValue(known.target, target)) this.#notes.add(firstCounts, alias);
         known.rank = togetherOf(known.rank, rank);
       }
     }
@@ -304,6 +321,10 @@ class Conversion {
       else this.#notes.add(`${name} is not carried over; ${advice}`, alias);
     }
   }
+}
+
+function idOf(target: JsonObject): string {
+  return `${String(target["upstream"])}/${String(target["model"])}`;
 }
 
 function firstFree(base: string, taken: ReadonlySet<unknown>): string {

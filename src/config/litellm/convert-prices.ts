@@ -66,7 +66,9 @@ function entryOf(name: string, model: JsonObject): PriceEntry | string {
     return "of commitments and fine-tuned models";
   }
   const prices = pricesOf(model);
-  if (prices === undefined) return "without a price per token";
+  // The list has 0 where nothing is known.
+  const isKnown = tokenClasses.some((name) => (prices?.[name] ?? "0") !== "0");
+  if (prices === undefined || !isKnown) return "without a price per token";
   if (provider !== "bedrock") {
     const own = name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name;
     return own.includes("/")
@@ -95,15 +97,19 @@ interface Tier extends Rates {
   long_prompt?: Rates & { readonly over_tokens: number };
 }
 
-/** Undefined: nothing has a price. */
-function pricesOf(model: JsonObject): JsonObject | undefined {
+/** USD per 1M tokens, from a field with the price of a token; undefined: it is none. */
+export function priceOf(name: string, value: unknown): string | undefined {
+  return rateOf(name) && usdOf(value, digitsPerToken);
+}
+
+/** The form of `price` in Sluice's file; undefined: it would not be whole. */
+export function pricesOf(model: JsonObject): JsonObject | undefined {
   const tiers = new Map<string, Tier>([["", {}]]);
   // Those of long prompts follow the usual ones.
   const names = Object.keys(model).toSorted((one, other) => placeOf(one) - placeOf(other));
   for (const name of names) {
-    const [suffix = "", thousands, tier = ""] = suffixes.exec(name) ?? [];
-    const rate = classes[name.slice(0, name.length - suffix.length)];
-    const usd = rate && usdOf(model[name], digitsPerToken);
+    const [, thousands, tier = ""] = suffixes.exec(name) ?? [];
+    const [rate, usd] = [rateOf(name), priceOf(name, model[name])];
     if (rate === undefined || usd === undefined) continue;
     const own = tiers.get(tier) ?? {};
     tiers.set(tier, own);
@@ -114,8 +120,6 @@ function pricesOf(model: JsonObject): JsonObject | undefined {
   if (standard.input === undefined) return undefined;
   const isEmbedding = model["mode"] === "embedding";
   if (!isEmbedding && standard.output === undefined) return undefined;
-  // The list has it where nothing is known.
-  if (tokenClasses.every((name) => (standard[name] ?? "0") === "0")) return undefined;
   // Chat models bill an image as tokens.
   const image = isEmbedding ? usdOf(model["input_cost_per_image"], 6) : undefined;
   return {
@@ -126,14 +130,18 @@ function pricesOf(model: JsonObject): JsonObject | undefined {
 }
 
 function placeOf(name: string): number {
-  const suffix = suffixes.exec(name)?.[0] ?? "";
-  const rate = classes[name.slice(0, name.length - suffix.length)];
-  const isLong = suffix.includes("above") ? tokenClasses.length : 0;
+  const rate = rateOf(name);
+  const isLong = suffixes.exec(name)?.[1] === undefined ? 0 : tokenClasses.length;
   return rate === undefined ? 0 : isLong + tokenClasses.indexOf(rate);
 }
 
-function usdOf(text: unknown, digits: number): string | undefined {
-  const read = typeof text === "string" ? decimalUnits(text, digits) : undefined;
+function rateOf(name: string): TokenClass | undefined {
+  return classes[name.replace(suffixes, "")];
+}
+
+function usdOf(value: unknown, digits: number): string | undefined {
+  const isText = typeof value === "string" || typeof value === "number";
+  const read = isText ? decimalUnits(String(value), digits) : undefined;
   return read && usdOfMicro(read.units);
 }
 

@@ -1,4 +1,6 @@
 import type { JsonObject } from "../../domain/json-object.ts";
+import { targetPriceSchema } from "../sections/prices.ts";
+import { priceOf, pricesOf } from "./convert-prices.ts";
 import { type ConvertedTarget, convertTarget } from "./convert-target.ts";
 import type { Entry } from "./entry.ts";
 import type { Preference } from "./rank-targets.ts";
@@ -25,6 +27,7 @@ export interface Deployment {
   readonly isAlone: boolean;
   /** Without the upstream's name. */
   readonly target: JsonObject;
+  readonly price: JsonObject | undefined;
   readonly preference: Preference;
   readonly window: number | undefined;
   readonly output: number | undefined;
@@ -64,6 +67,7 @@ export function readDeployment(entry: DeploymentEntry): Deployment | string {
     },
     isAlone: parallel !== undefined,
     target: { model, ...(Object.keys(own).length > 0 && { [String(upstream["kind"])]: own }) },
+    price: readPrice(entry, mode),
     preference,
     ...sizes,
   };
@@ -137,6 +141,21 @@ function readSection(
     ...(isDropping && { drop_unsupported: true }),
     ...(most && { default_output_tokens: most }),
   };
+}
+
+/** Undefined: it is not whole, so its fields stay unread. */
+function readPrice({ params, info }: DeploymentEntry, mode: ModelKind): JsonObject | undefined {
+  // The later section counts.
+  const fields = [info, params].flatMap((section) =>
+    section.keys
+      .filter((name) => priceOf(name, section.peek(name)) !== undefined)
+      .map((name) => ({ section, name })),
+  );
+  const written = fields.map(({ section, name }) => [name, section.peek(name)] as const);
+  const price = pricesOf({ ...Object.fromEntries(written), mode });
+  if (price === undefined || !targetPriceSchema.safeParse(price).success) return undefined;
+  for (const { section, name } of fields) section.value(name);
+  return price;
 }
 
 const dropsNothing =
