@@ -20,6 +20,15 @@ export interface LiveFacts {
   readonly keys: readonly KeyFacts[];
 }
 
+/** Attempts at a target that ended in this hour of the clock or in the one before it. */
+export interface EndedAttempts {
+  readonly attempts: number;
+  /** Which of them failed, by kind of failure. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** Since the start. */
+  readonly lastFailure: { readonly kind: string; readonly at: number } | undefined;
+}
+
 export interface TargetFacts {
   readonly id: string;
   /** Set while it is out for all keys; a time that is over ends with the next answer. */
@@ -33,6 +42,8 @@ export interface TargetFacts {
   readonly inFlight: number;
   /** Most attempts at once while it is overloaded; undefined: no limit. */
   readonly limit: number | undefined;
+  /** Absent: a process of an earlier version, which is being replaced, does not tell. */
+  readonly ended?: EndedAttempts;
 }
 
 /** A pool or an upstream: how many calls hold a place of it, and how many wait for one. */

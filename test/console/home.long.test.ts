@@ -130,6 +130,7 @@ test("an ill target appears on both pages and goes again by itself, and two tabs
   await row.getByText("✕failing").waitFor();
   await row.getByText(/for \d+ s more|being tried/).waitFor();
   await row.getByText("tried all the same, as nothing else serves ill").waitFor();
+  await row.getByText(/3 unavailable, last unavailable at /).waitFor();
   expect(streams()).toBe(1);
   await shoot(visit, "home-ill");
   world.simulator?.setFaultPlan([]);

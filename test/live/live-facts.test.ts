@@ -137,6 +137,41 @@ test("a target is failing while all that calls it fails, although it is out for 
   ]);
 });
 
+test("a target whose failed attempts others served tells of them by kind, and of the last one", async () => {
+  const served = `
+  served:
+    kind: chat
+    context_window: 200000
+    targets:
+      - { model: fault-error-500, upstream: simulator, priority: 1 }
+      - { model: sound, upstream: simulator, priority: 2 }`;
+  const routing = "{ attempts: 2 }";
+  await using gateway = await startGateway({ sections: { routing, models: served } });
+  for (let count = 0; count < 3; count += 1) {
+    const response = await gateway.post("/v1/chat/completions", ask("served"));
+    expect(response.status).toBe(200);
+    await response.text();
+  }
+  await gateway.usage();
+  const { data, since } = await targetsOf(gateway);
+  const byId = new Map(data.map((target) => [target.id, target]));
+  const { at = "" } = byId.get("simulator/fault-error-500")?.last_failure ?? {};
+  expect(Date.parse(at)).toBeGreaterThan(Date.parse(since));
+  expect(byId.get("simulator/fault-error-500")).toMatchObject({
+    calls: 0,
+    failed_calls: 0,
+    attempts: 3,
+    failures: { unavailable: 3 },
+    last_failure: { kind: "unavailable", at },
+  });
+  expect(byId.get("simulator/sound")).toMatchObject({
+    calls: 3,
+    attempts: 3,
+    failures: {},
+    last_failure: null,
+  });
+});
+
 test("gates and processes tell what is under way", async () => {
   await using gateway = await startGateway({ sections });
   const leaving = new AbortController();

@@ -1,4 +1,10 @@
-import { cellOf, readPart, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
+import {
+  cellOf,
+  printable,
+  readPart,
+  readRecords,
+  type ReplyRecord,
+} from "../output/reply-fields.ts";
 import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
@@ -7,7 +13,8 @@ export const targets: ResourceSpec = {
   name: "targets",
   about:
     "Shows each target as the processes of this machine see it, and what it did in the last hour or two. " +
-    "RUNNING counts attempts under way, KEYS OUT the keys for which alone it is out.",
+    "RUNNING counts attempts under way, KEYS OUT the keys for which alone it is out. ATTEMPTS are of " +
+    "this machine; a call whose attempt failed may have been served by another target.",
   verbs: [
     {
       name: "targets",
@@ -21,6 +28,9 @@ export const targets: ResourceSpec = {
         "calls",
         { title: "FAILED", of: "failed_calls" },
         { title: "FIRST EVENT P95", of: (row) => cellOf(row, "first_event_ms.p95") },
+        "attempts",
+        { title: "FAILED ATTEMPTS", of: failedAttempts },
+        { title: "LAST FAILURE", of: (row) => cellOf(row, "last_failure.at") },
         "why",
       ],
       whenEmpty: "No model has a target.",
@@ -28,6 +38,12 @@ export const targets: ResourceSpec = {
     },
   ],
 };
+
+/** "3 throttled, 1 unavailable". */
+function failedAttempts(row: ReplyRecord): string {
+  const kinds = Object.entries(readPart(row, "failures") ?? {});
+  return kinds.map(([kind, count]) => `${String(count)} ${printable(kind)}`).join(", ") || "-";
+}
 
 export const overview: ResourceSpec = {
   name: "overview",

@@ -48,6 +48,16 @@ export const liveTargetSchema = z
     keys_out: z.int().describe("Keys for which alone it is out."),
     in_flight: z.int().describe("Attempts under way."),
     in_flight_limit: z.int().nullable().describe("Set while it is overloaded."),
+    attempts: z
+      .int()
+      .describe(
+        "Attempts that ended in this hour and the last; other targets may have served them.",
+      ),
+    failures: z.record(z.string(), z.int()).describe("Those of them that failed, by kind."),
+    last_failure: z
+      .object({ kind: z.string(), at: timeSchema })
+      .nullable()
+      .describe("The last failed attempt; null: none since the start."),
   })
   .meta({ id: "LiveTarget" });
 export type LiveTargetView = z.infer<typeof liveTargetSchema>;

@@ -80,6 +80,14 @@ function stateOf(
   const rank = (each: TargetFacts): number => targetStates.indexOf(state(each));
   const [worst] = of.toSorted((one, other) => rank(other) - rank(one));
   const limits = of.flatMap(({ limit = [] }) => limit);
+  const ended = of.flatMap((each) => each.ended ?? []);
+  const failures: Record<string, number> = {};
+  for (const [kind, count] of ended.flatMap((each) => Object.entries(each.failures))) {
+    failures[kind] = (failures[kind] ?? 0) + count;
+  }
+  const [last] = ended
+    .flatMap(({ lastFailure = [] }) => lastFailure)
+    .toSorted((one, other) => other.at - one.at);
   return {
     state: worst === undefined ? "in_service" : state(worst),
     why: worst?.out?.because ?? worst?.failing ?? null,
@@ -88,6 +96,9 @@ function stateOf(
     keys_out: Math.max(0, ...of.map(({ keysOut }) => keysOut)),
     in_flight: sumOf(of.map(({ inFlight }) => inFlight)),
     in_flight_limit: limits.length === 0 ? null : sumOf(limits),
+    attempts: sumOf(ended.map(({ attempts }) => attempts)),
+    failures,
+    last_failure: last === undefined ? null : { kind: last.kind, at: timeText(last.at) },
   };
 }
 

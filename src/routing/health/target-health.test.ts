@@ -51,6 +51,25 @@ describe.each(outcomes)("%s", (outcome, meaning) => {
   });
 });
 
+test("ended attempts are counted for this hour of the clock and the last, failures by kind", () => {
+  const { clock, attempt, health } = start();
+  const told = () => health.facts()[0]?.ended;
+  attempt("ok", 3);
+  attempt("left");
+  attempt("unavailable", 2);
+  clock.advance(3_600_000);
+  const at = clock.now();
+  attempt("throttled");
+  attempt("unavailable");
+  const failures = { unavailable: 3, throttled: 1 };
+  const lastFailure = { kind: "unavailable", at };
+  expect(told()).toMatchObject({ attempts: 8, failures, lastFailure });
+  clock.advance(3_600_000);
+  expect(told()).toMatchObject({ attempts: 2, failures: { unavailable: 1, throttled: 1 } });
+  clock.advance(7_200_000);
+  expect(told()).toMatchObject({ attempts: 0, failures: {}, lastFailure });
+});
+
 describe("failures of several keys", () => {
   test("take a target out for all after five in a row, with reason and duration", () => {
     const { clock, attempt, out, view } = start();

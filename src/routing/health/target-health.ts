@@ -75,6 +75,8 @@ export class TargetHealth {
 
   /** As `answered`. */
   ended({ id, state, attempt }: Watched, outcome: ObservedEnd): void {
+    const kind = typeof outcome === "string" ? outcome : outcome.kind;
+    state.counts.ended(kind, this.#options.clock.now());
     this.#notify(id, state, state.ended(attempt, outcome, this.#moment()));
   }
 

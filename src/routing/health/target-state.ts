@@ -4,6 +4,7 @@ import type { TargetFacts } from "../../domain/live-facts.ts";
 import type { OutSettings } from "../../domain/settings.ts";
 import type { TargetView } from "../target-view.ts";
 import { AnswerTime } from "./answer-time.ts";
+import { AttemptCounts } from "./attempt-counts.ts";
 import type { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { evidenceOf, isOverload } from "./evidence.ts";
 import { FailureTally, type KeyOf } from "./failure-tally.ts";
@@ -63,6 +64,7 @@ const unknownTimeMs = 3_000;
 export class TargetState {
   /** Its places are taken together with those of the pool and the upstream. */
   readonly limit: ConcurrencyLimit;
+  readonly counts = new AttemptCounts();
   readonly #forAll = new OutUntil();
   readonly #byKey = new Map<string, OutUntil>();
   /** Failures before and after the first event: an answer resets only the first. */
@@ -187,6 +189,7 @@ export class TargetState {
       keysOut: keysOut.length,
       inFlight: this.limit.inFlight,
       limit: limit === Infinity ? undefined : Math.floor(limit),
+      ended: this.counts.at(now),
     };
   }
 

@@ -42,8 +42,8 @@ export function TargetsPage() {
               )}
               <p className="muted small">
                 Share, failed calls and times to the first event are of all machines, from{" "}
-                <Time at={view.since} isExact /> to <Time at={readAt} isExact />. States and calls
-                in flight are live, of machine {view.machine}
+                <Time at={view.since} isExact /> to <Time at={readAt} isExact />. States, attempts
+                and calls in flight are live, of machine {view.machine}
                 {view.other_machines.length > 0 &&
                   `; the consoles of ${view.other_machines.join(", ")} show theirs`}
                 .
@@ -94,6 +94,7 @@ const targetColumns: readonly Column<Target>[] = [
       ),
     "number",
   ],
+  ["Failed attempts", (target) => <FailedAttempts target={target} />, "number"],
   [
     "First event p50, p95",
     ({ first_event_ms: first }) =>
@@ -101,6 +102,25 @@ const targetColumns: readonly Column<Target>[] = [
     "number",
   ],
 ];
+
+/** Other targets may have served their calls. */
+function FailedAttempts({ target }: { readonly target: LiveTargetView }) {
+  const { attempts, failures, last_failure: last } = target;
+  const kinds = Object.entries(failures);
+  if (attempts === 0 && last === null) return <None />;
+  return (
+    <>
+      <Count value={kinds.reduce((sum, [, count]) => sum + count, 0)} /> of{" "}
+      <Count value={attempts} />
+      {last !== null && (
+        <p className="small muted">
+          {kinds.map(([kind, count]) => `${count} ${kind}, `)}
+          last {last.kind} at <Time at={last.at} isExact />
+        </p>
+      )}
+    </>
+  );
+}
 
 function None() {
   return <span className="muted">none</span>;
