@@ -56,17 +56,12 @@ test("docs/errors.md says the type of each error by its status", () => {
   }
 });
 
-test("docs/admin-api.md lists every error of the control plane, and their types by status", () => {
-  const text = read("docs/admin-api.md").replaceAll(/\n {2}(?=\S)/g, " ");
-  const items = [...text.matchAll(/^- (\d{3}) `(\w+)`: (.*)$/gm)];
-  const documented = items.map(([, status, code, when = ""]) => `${status} ${code} ${plain(when)}`);
-  const defined: readonly GatewayErrorRow[] = Object.values(adminErrors);
-  const rows = defined.map(({ status, code, when }) => `${status} ${code} ${plain(when)}`);
-  expect(documented.toSorted()).toEqual(rows.toSorted());
-  const [, sentence = ""] = /^(`type` is[^.]*)\./m.exec(text) ?? [];
+test("docs/admin-api.md says the types of the control plane's errors by status", () => {
+  const [, sentence = ""] = /^(`type` is[^.]*)\./m.exec(read("docs/admin-api.md")) ?? [];
   const types = new Map(
     [...sentence.matchAll(/`(\w+)`\swith\s(\w+)/g)].map(([, type, status]) => [status, type]),
   );
+  const defined: readonly GatewayErrorRow[] = Object.values(adminErrors);
   for (const { status, type } of defined) {
     expect(types.get(String(status)) ?? types.get(status < 500 ? "others" : "5xx")).toBe(type);
   }

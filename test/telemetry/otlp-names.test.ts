@@ -35,9 +35,9 @@ test("names of Sluice's own are not in the conventions", () => {
   }
 });
 
-test("the document lists every attribute", () => {
+test("the document lists every attribute of Sluice's own, and the metrics with other names", () => {
   const page = readDocument("docs/observability.md");
-  for (const name of Object.values({ ...names, ...metricNames, ...ownNames })) {
+  for (const name of Object.values({ ...metricNames, ...ownNames })) {
     expect(page).toContain(`\`${name}\``);
   }
 });

@@ -12,8 +12,8 @@ export interface GatewayErrorRow {
 }
 
 /**
- * Every error a caller can see, and those that only the control plane has. `docs/errors.md` and
- * `docs/admin-api.md` repeat these tables; a test keeps them equal.
+ * Every error a caller can see, and those that only the control plane has. `docs/errors.md` repeats
+ * the first table, which a test keeps equal; the reference of the admin API has both.
  */
 export const { gateway: gatewayErrors, admin: adminErrors } = tables satisfies Readonly<
   Record<"gateway" | "admin", Readonly<Record<string, GatewayErrorRow>>>
