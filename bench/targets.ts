@@ -14,7 +14,7 @@ export const targets = {
   /** Added to a call by prices and one budget. */
   moneyUs: 4,
   /** Added to a call by its session. */
-  affinityUs: 2,
+  affinityUs: 1,
 } as const;
 
 /** For the help. */

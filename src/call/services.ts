@@ -26,7 +26,7 @@ export interface CallServices extends MeterServices, LabelServices {
   readonly random: () => number;
   /** Of what only upstreams understand. */
   readonly tags: ValueTags;
-  readonly sessions: Pick<Sessions, "of">;
+  readonly sessions: Pick<Sessions, "of" | "cacheKey">;
   readonly transport: Transport;
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;

@@ -21,8 +21,8 @@ export interface SessionOwner {
 /** Calls that gain from the same target, as it has their prompt in its cache. */
 export interface Session {
   readonly kind: SessionKind;
-  /** 64 bits; the same in all processes. */
-  readonly hash: bigint;
+  /** 32 bits; the same in all processes. */
+  readonly hash: number;
 }
 
 /** Longer names are hashed first, so that the cost of a call does not depend on them. */
@@ -30,16 +30,24 @@ const longestName = 256;
 
 /** Makes sessions of their names, under a key derived from the first pepper. */
 export class Sessions {
-  readonly #digest: KeyDigest;
+  readonly #keyed: KeyDigest;
 
   constructor({ first }: Pick<Peppers, "first">) {
-    this.#digest = createKeyDigest(first.digest("sessions"));
+    this.#keyed = createKeyDigest(first.digest("sessions"));
   }
 
-  of({ kind, value }: SessionName, { accountId, environment, alias }: SessionOwner): Session {
+  of(name: SessionName, owner: SessionOwner): Session {
+    return { kind: name.kind, hash: this.#digest(name, owner).readUInt32BE(0) };
+  }
+
+  /** What an upstream may know of it: 64 bits, as hex. */
+  cacheKey(name: SessionName, owner: SessionOwner): string {
+    return this.#digest(name, owner).toString("hex", 0, 8);
+  }
+
+  #digest({ kind, value }: SessionName, { accountId, environment, alias }: SessionOwner): Buffer {
     const name = value.length > longestName ? String(Bun.hash.xxHash64(value)) : value;
-    const text = `${accountId}\n${environment}\n${alias}\n${kind}\n${name}`;
-    return { kind, hash: this.#digest(text).readBigUInt64BE(0) };
+    return this.#keyed(`${accountId}\n${environment}\n${alias}\n${kind}\n${name}`);
   }
 }
 
@@ -65,18 +73,24 @@ export interface TargetLoad {
   inFlightOf(targetId: string): number;
 }
 
+/** Of targets, in their order. Undefined for one that is alone in its priority. */
+export type Ranks = readonly (SessionRank | undefined)[];
+
 /**
- * Ranks of the targets, in their order; undefined for one that is alone in its priority. A weighted
- * rendezvous hash (Thaler and Ravishankar 1998): when a target leaves or comes, only its own sessions
- * move, and no process has to remember anything.
+ * A weighted rendezvous hash (Thaler and Ravishankar 1998): when a target leaves or comes, only its
+ * own sessions move, and no process has to remember anything.
  */
 export function ranksOf(
   choices: readonly Choice[],
   { kind, hash }: Session,
   load: TargetLoad,
-): readonly (SessionRank | undefined)[] {
-  const draws = choices.map(({ target }) => drawOf(target, hash));
-  const inFlight = choices.map(({ target }) => load.inFlightOf(target.id));
+): Ranks {
+  const draws: number[] = [];
+  const inFlight: number[] = [];
+  for (const { target } of choices) {
+    draws.push(drawOf(target, hash));
+    inFlight.push(load.inFlightOf(target.id));
+  }
   return choices.map(({ target: { priority, weight } }, index) => {
     const own = { draw: draws[index] ?? 0, inFlight: inFlight[index] ?? 0 };
     let peers = 0;
@@ -99,10 +113,9 @@ export function ranksOf(
 }
 
 /** Sorting by it, ascending, is a draw by weight: see `drawKey` of candidates. */
-function drawOf({ id, weight }: Choice["target"], hash: bigint): number {
+function drawOf({ id, weight }: Choice["target"], hash: number): number {
   // In (0, 1]. The algorithm is a standard's, so releases of the runtime agree.
-  const uniform = (Number(Bun.hash.xxHash64(id, hash) >> 11n) + 1) / 2 ** 53;
-  return -Math.log(uniform) / weight;
+  return -Math.log((Bun.hash.xxHash32(id, hash) + 1) / 2 ** 32) / weight;
 }
 
 /** What a target may have in flight, as a multiple of its share by weight. */
@@ -110,8 +123,8 @@ const loadFactor = 1.25;
 /** So few are no load: the parallel calls of one agent stay together. */
 const fewestInFlight = 4;
 
-export function isLoaded({ inFlight, most }: SessionRank): boolean {
-  return inFlight >= most;
+export function isLoaded(rank: SessionRank | undefined): boolean {
+  return rank !== undefined && rank.inFlight >= rank.most;
 }
 
 /** For the explanation of a call's routing. */

@@ -258,7 +258,7 @@ test("two of three targets fail: they cost five attempts each, then none while t
 });
 
 describe("for a session", () => {
-  const session: Session = { kind: "session", hash: 7n };
+  const session: Session = { kind: "session", hash: 7 };
   const all = [a, b, c, targetOf("d", { priority: 2 }), targetOf("e", { priority: 2 })];
   const listed = (
     inFlight: Readonly<Record<string, number>> = {},

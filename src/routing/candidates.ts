@@ -3,6 +3,7 @@ import type { Upstream } from "../snapshot/snapshot.ts";
 import {
   describeRank,
   isLoaded,
+  type Ranks,
   ranksOf,
   type Session,
   type SessionRank,
@@ -30,7 +31,6 @@ export interface Candidate extends Destination {
 
 export interface FoundTarget extends Destination {
   readonly view: TargetView;
-  readonly rank?: SessionRank | undefined;
   /** Only it understands the newest thoughts of the conversation: it comes first of its group. */
   readonly continues?: boolean;
 }
@@ -60,18 +60,18 @@ export function listCandidates(
 ): readonly Candidate[] {
   const ready: Candidate[] = [];
   const out: { readonly candidate: Candidate; readonly dueInMs: number }[] = [];
-  for (const { targets: found, isFallback } of groups) {
-    const targets = session === undefined ? found : withRanks(found, session, health);
+  for (const { targets, isFallback } of groups) {
+    const ranks = session && ranksOf(targets, session, health);
     const prefix = isFallback ? "fallback; " : "";
-    for (const found of inOrder(targets, random)) {
+    for (const { found, rank } of inOrder(targets, ranks, random)) {
       const why = found.continues === true ? "wrote its thoughts; " : "";
-      ready.push(candidateOf(found, prefix + why + whyHere(found.target, targets)));
+      ready.push(candidateOf(found, rank, prefix + why + whyHere(found.target, targets)));
     }
-    for (const found of targets) {
+    for (const [index, found] of targets.entries()) {
       const { view } = found;
       if (!view.isOut) continue;
       const why = `${prefix}last resort; ${describeOut(view)}`;
-      out.push({ candidate: candidateOf(found, why), dueInMs: view.outForMs });
+      out.push({ candidate: candidateOf(found, ranks?.[index], why), dueInMs: view.outForMs });
     }
   }
   if (out.length === 0) return ready;
@@ -79,41 +79,42 @@ export function listCandidates(
   return [...ready, ...out.map(({ candidate }) => candidate)];
 }
 
-function withRanks(
-  targets: readonly FoundTarget[],
-  session: Session,
-  load: TargetLoad,
-): readonly FoundTarget[] {
-  const ranks = ranksOf(targets, session, load);
-  return targets.map((found, index) => ({ ...found, rank: ranks[index] }));
-}
-
 function candidateOf(
-  { model, target, upstream, view, rank }: FoundTarget,
+  { model, target, upstream, view }: FoundTarget,
+  rank: SessionRank | undefined,
   place: string,
 ): Candidate {
   const why = rank === undefined ? place : `${place}; ${describeRank(rank)}`;
   return { model, target, upstream, why, isReady: !view.isOut, isRefusing: view.isRefusing, rank };
 }
 
+interface PlacedTarget {
+  readonly found: FoundTarget;
+  readonly rank: SessionRank | undefined;
+  /** Ascending. */
+  readonly key: number;
+}
+
 /** Those in service. */
-function inOrder(targets: readonly FoundTarget[], random: () => number): readonly FoundTarget[] {
-  const isAnyOut = targets.some(({ view }) => view.isOut);
-  const ready = isAnyOut ? targets.filter(({ view }) => !view.isOut) : targets;
-  if (ready.length < 2) return ready;
-  const keyed = ready.map((found) => ({
-    found,
-    key: found.rank?.draw ?? drawKey(found.target.weight, random),
-    isBehind: found.rank !== undefined && isLoaded(found.rank),
-  }));
-  keyed.sort(
+function inOrder(
+  targets: readonly FoundTarget[],
+  ranks: Ranks | undefined,
+  random: () => number,
+): readonly PlacedTarget[] {
+  const placed: PlacedTarget[] = [];
+  for (let index = 0; index < targets.length; index += 1) {
+    const found = targets[index];
+    if (found === undefined || found.view.isOut) continue;
+    const rank = ranks?.[index];
+    placed.push({ found, rank, key: rank?.draw ?? drawKey(found.target.weight, random) });
+  }
+  return placed.sort(
     (one, other) =>
       Number(other.found.continues === true) - Number(one.found.continues === true) ||
       one.found.target.priority - other.found.target.priority ||
-      Number(one.isBehind) - Number(other.isBehind) ||
+      Number(isLoaded(one.rank)) - Number(isLoaded(other.rank)) ||
       one.key - other.key,
   );
-  return keyed.map(({ found }) => found);
 }
 
 /**

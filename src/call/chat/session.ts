@@ -1,8 +1,9 @@
 import type { Conversation } from "../../domain/chat/conversation.ts";
 import { nonEmpty } from "../../domain/json-fields.ts";
 import type { Model } from "../../domain/model.ts";
-import type { Session, SessionName, SessionOwner, Sessions } from "../../routing/affinity.ts";
+import type { Session, SessionName, SessionOwner } from "../../routing/affinity.ts";
 import type { Call } from "../../snapshot/call.ts";
+import type { CallServices } from "../services.ts";
 
 /** In order of precedence: Sluice's own, then those of Claude Code, of Codex, and of other clients. */
 const sessionHeaders = [
@@ -37,7 +38,7 @@ interface Prompt {
 
 interface SessionSearch {
   readonly call: Call;
-  readonly sessions: Pick<Sessions, "of">;
+  readonly sessions: CallServices["sessions"];
 }
 
 /** `prompt_cache_key` for a caller that names a session, and no cache. */
@@ -48,7 +49,7 @@ export function cacheKeyOfSession(
 ): string | undefined {
   if (!call.snapshot.routing.hasSessionAffinity || isOff(call.headers)) return undefined;
   const name = namedSession(request, call.headers);
-  return name && sessions.of(name, ownerOf(call, model)).hash.toString(16).padStart(16, "0");
+  return name && sessions.cacheKey(name, ownerOf(call, model));
 }
 
 function ownerOf({ caller, environment }: Call, { alias }: Model): SessionOwner {
@@ -84,32 +85,33 @@ function mayBeCached({ bytes, isMarked }: Prompt, { targets }: Model): boolean {
   });
 }
 
-/** Of each text, so that long prompts cost no more. */
+/** Of each text: a provider keeps no shorter prefix. */
 const mostCharacters = 4_096;
-const mostBlocks = 64;
+/** Of those, the first and the last are hashed: all of them would cost more than the rest of it. */
+const endCharacters = 256;
+/** Of each turn. */
+const mostBlocks = 16;
 
 /**
- * How a prompt begins: tools, instructions and the first message of the user, which are the same in all
- * calls of a conversation.
+ * How a prompt begins: instructions and the first message of the user, which are the same in all
+ * calls of a conversation, and how many tools it has, from which to which.
  */
 function prefixOf({ tools, turns }: Conversation): string {
-  let hash = 0n;
-  const add = (text: string): void => {
-    hash = Bun.hash.xxHash64(text.slice(0, mostCharacters), hash);
-  };
-  for (const { name, description = "" } of tools) {
-    add(name);
-    add(description);
-  }
-  let left = mostBlocks;
+  const from = tools[0]?.name ?? "";
+  let hash = Bun.hash.xxHash32(tools.length < 2 ? from : from + tools.at(-1)?.name, tools.length);
   for (const { role, blocks } of turns) {
     if (role === "assistant") continue;
-    for (const block of blocks) {
-      if (left === 0) return String(hash);
-      left -= 1;
-      if (block.type === "text") add(block.text);
+    for (const block of blocks.slice(0, mostBlocks)) {
+      if (block.type === "text") hash = textHash(block.text, hash);
     }
     if (role === "user") break;
   }
   return String(hash);
+}
+
+function textHash(text: string, before: number): number {
+  const end = Math.min(text.length, mostCharacters);
+  const hash = Bun.hash.xxHash32(text.slice(0, endCharacters), before ^ end);
+  if (end <= endCharacters) return hash;
+  return Bun.hash.xxHash32(text.slice(Math.max(endCharacters, end - endCharacters), end), hash);
 }
