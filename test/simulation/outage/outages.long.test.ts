@@ -22,7 +22,7 @@ const sample = [
 const sampleLengths = { faultSeconds: 6, flappingSeconds: 12 };
 const allLengths = { faultSeconds: 6, flappingSeconds: 24 };
 
-/** Filters of cells without a promise; docs/fault-tests.md has the reasons. */
+/** Filters of cells without a promise; docs/reliability.md says what is not promised. */
 const notPromised: readonly string[] = [
   "stall,whole,default",
   "stall,embeddings,default",
