@@ -18,7 +18,7 @@ export const importCommand: Command = (made, { io, action }) => {
     .usage("litellm|tensorzero FILE > sluice.yaml")
     .description(
       "Converts the configuration of a LiteLLM proxy, or the models of TensorZero's, and prints it as a configuration of Sluice: " +
-        "models, their targets with credentials and order, fallbacks and timeouts. What differs is " +
+        "models, their targets with credentials, prices and order, fallbacks and timeouts. What differs is " +
         "listed at the top of the result and on standard error, with advice. Keys, users and " +
         "budgets are in LiteLLM's database and are not converted.",
     )
