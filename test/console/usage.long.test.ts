@@ -34,7 +34,7 @@ let theirs: Owner;
 let ids: Readonly<Record<"plain" | "limited" | "fallback" | "cut" | "invalid" | "theirs", string>>;
 beforeAll(async () => {
   const tried = { mode: "audit", requests_per_minute: 1, tokens_per_minute: 1_000_000 };
-  world = await startConsole({ models, sections: { plans: { tried } } });
+  world = await startConsole({ models, sections: { plans: { tried }, tags: ["team"] } });
   mine = await createOwner(world, {
     name: canary,
     keyName: canary,
@@ -404,4 +404,33 @@ test("the page of a call that a plan in audit served asks for nothing", async ()
   await page.getByText("Set by plan tried").waitFor();
   expect(await page.getByText(/Repeat the request|audit:/).count()).toBe(0);
   await visit.expectAccessible();
+});
+
+test("usage is grouped by end user and by the key of a tag, and a call leads to both", async () => {
+  const messages = [{ role: "user", content: "Hello!" }];
+  const labels = { safety_identifier: "ann", metadata: { team: "search" } };
+  const { id } = await post(mine.key, { model: "alpha-haiku-3.5", messages, ...labels });
+  await known(id);
+  await using visit = await world.signedIn();
+  const { page } = visit;
+  await open(visit, `/calls/${id}`);
+  await page.getByRole("link", { name: "search", exact: true }).click();
+  await page.getByRole("button", { name: "Remove the filter Tag: team=search" }).waitFor();
+  await page.getByRole("rowheader").first().waitFor();
+  expect(await page.getByRole("rowheader").count()).toBe(1);
+  await page.goBack();
+  await page.getByRole("link", { name: /^eu_/ }).click();
+  await page.getByRole("button", { name: /^Remove the filter End user: eu_/ }).waitFor();
+  await open(visit, "/usage?range=1h&by=end_user");
+  await page.getByRole("rowheader", { name: "none" }).waitFor();
+  await page.getByRole("link", { name: /^eu_/ }).waitFor();
+  await page.getByLabel("Group by").selectOption("tag");
+  await page.getByLabel("Key of the tag").fill("team");
+  await page.keyboard.press("Enter");
+  await page.getByRole("rowheader", { name: "none" }).waitFor();
+  await page.getByRole("link", { name: "search", exact: true }).click();
+  await page.getByRole("button", { name: "Remove the filter Tag: team=search" }).waitFor();
+  await page.getByRole("rowheader").first().waitFor();
+  expect(await page.getByRole("rowheader").count()).toBe(1);
+  await visit.expectClean();
 });

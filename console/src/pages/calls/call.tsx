@@ -209,13 +209,6 @@ function Measures({ call }: { readonly call: CallDetail }) {
   );
 }
 
-/** Says who. */
-function pairsOf(tags: Readonly<Record<string, string>>): string {
-  return Object.entries(tags)
-    .map(([key, value]) => `${key}=${value}`)
-    .join(", ");
-}
-
 function priceText({ cost_usd: usd, price_version: version, service_tier: tier }: CallDetail) {
   if (usd === null) return "Its target, its tier or a kind of its tokens has no price.";
   if (version === null) return "It used nothing that is paid for.";
@@ -253,8 +246,11 @@ function AllFacts({ id, call, refusal, names }: Explanation) {
         : link("/keys", application, { application: call.application_id }),
     ],
     ["Made in", call?.via && "the playground"],
-    ["End user", call?.end_user && <code>{call.end_user}</code>],
-    ["Tags", call?.tags && <code>{pairsOf(call.tags)}</code>],
+    ["End user", call?.end_user && link("/calls", call.end_user, { end_user: call.end_user })],
+    ...Object.entries(call?.tags ?? {}).map(([tag, value]): Fact => [
+      `Tag ${tag}`,
+      link("/calls", value, { tag: `${tag}=${value}` }),
+    ]),
     ["Account", account && link(`/accounts/${account}`, names.account ?? account)],
     ["Model", call?.model ?? refusal?.model],
     ["API", call?.dialect ?? refusal?.dialect],

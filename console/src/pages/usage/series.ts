@@ -4,7 +4,7 @@ import { durationText } from "../../parts/time.tsx";
 import { sumOfUsd, usdText } from "../../parts/money.tsx";
 import { compactText, failedOf } from "../../parts/numbers.tsx";
 import { outcomeText } from "../calls/call-words.tsx";
-import type { Dimension } from "./filters.tsx";
+import { dimensions } from "./filters.tsx";
 
 export type Step = UsageSeries["step"];
 
@@ -93,7 +93,7 @@ const summed = [
 ] as const;
 
 /** The groups of an answer, the largest first, the sum of the others last. */
-export function groupsOf(series: UsageSeries, by: Dimension | "", metric: Metric): UsageGroup[] {
+export function groupsOf(series: UsageSeries, by: string, metric: Metric): UsageGroup[] {
   const found = Map.groupBy(series.data, ({ group }) => JSON.stringify(group));
   const groups = [...found].map(([id, points]) => groupOf(id, points, by));
   const size = ({ points }: UsageGroup): number =>
@@ -111,7 +111,7 @@ export function groupsOf(series: UsageSeries, by: Dimension | "", metric: Metric
   );
 }
 
-function groupOf(id: string, points: readonly UsagePoint[], by: Dimension | ""): UsageGroup {
+function groupOf(id: string, points: readonly UsagePoint[], by: string): UsageGroup {
   const [first] = points;
   const value = by === "" ? undefined : first?.group[by];
   const text = typeof value === "number" ? String(value) : value;
@@ -127,11 +127,16 @@ function groupOf(id: string, points: readonly UsagePoint[], by: Dimension | ""):
 function nameOf(
   value: string | null | undefined,
   name: string | null | undefined,
-  by: Dimension,
+  by: string,
 ): string {
   if (value === undefined) return "Other";
   if (value !== null) return by === "outcome" ? outcomeText(value) : (name ?? value);
-  return by === "code" ? "no error" : `no ${by}`;
+  return by === "code" ? "no error" : "none";
+}
+
+/** A tag, such as `tag:team`, is grouped by its key. */
+export function groupName(by: string): string {
+  return new Map<string, string>(Object.entries(dimensions)).get(by) ?? by.replace("tag:", "Tag ");
 }
 
 export function sumsOf(points: readonly UsagePoint[]): UsageSums {

@@ -13,7 +13,6 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { clockText, instantText, utcDayText, zoneText } from "../../parts/time.tsx";
 import { useUrl } from "../../url.ts";
 import {
-  type Dimension,
   dimensions,
   ExportLinks,
   FilterBar,
@@ -22,6 +21,7 @@ import {
   useFilters,
 } from "./filters.tsx";
 import {
+  groupName,
   groupsOf,
   isShortEnough,
   metricOf,
@@ -38,9 +38,10 @@ import {
 export function UsagePage() {
   const filters = useFilters();
   const [view, change] = useUrl({ metric: "tokens", by: "key", step: "" });
-  // A tag is grouped by its key, which is not listed.
-  const names = useDimensions().filter((name) => name !== "tag");
-  const by = names.find((name) => name === view.by) ?? "";
+  const names = useDimensions();
+  const [named, tagKey = ""] = view.by.split(":");
+  const chosen = names.find((name) => name === named) ?? "";
+  const by = chosen === "tag" ? tagKey && view.by : chosen;
   const length = lengthOf(filters.range);
   const step = stepOf(view.step, length);
   const metric = metricOf(view.metric);
@@ -72,13 +73,24 @@ export function UsagePage() {
         />
         <Select
           label="Group by"
-          value={by === "" ? "none" : by}
+          value={chosen === "" ? "none" : chosen}
           options={[
             ...names.map((value) => ({ value, label: dimensions[value] })),
             { value: "none", label: "Nothing" },
           ]}
           onChange={(value) => change({ by: value })}
         />
+        {chosen === "tag" && (
+          <input
+            className="input"
+            aria-label="Key of the tag"
+            placeholder="Its key, then Enter"
+            defaultValue={tagKey}
+            onKeyDown={({ key, currentTarget: { value } }) => {
+              if (key === "Enter") change({ by: `tag:${value.trim()}` });
+            }}
+          />
+        )}
         <Select
           label="Step"
           value={view.step}
@@ -130,7 +142,7 @@ export function NoCalls({ filters }: { readonly filters: Filters }) {
 
 interface ShownProps {
   readonly series: UsageSeries;
-  readonly by: Dimension | "";
+  readonly by: string;
   readonly metricName: string;
 }
 
@@ -225,19 +237,21 @@ function tickText(at: number, step: Step, count: number): string {
 
 interface GroupsProps {
   readonly groups: readonly UsageGroup[];
-  readonly by: Dimension;
+  readonly by: string;
   /** Of all calls. */
   readonly total: number;
 }
 
 function Groups({ groups, by, total }: GroupsProps) {
   const { set } = useFilters();
+  const [filter = "", key] = by.split(":");
+  const prefix = key === undefined ? "" : `${key}=`;
   const columns: readonly Column<UsageGroup>[] = [
     [
-      dimensions[by],
+      groupName(by),
       ({ name, value }) =>
         typeof value === "string" ? (
-          <AppLink to="/calls" own={{ ...set, [by]: value }}>
+          <AppLink to="/calls" own={{ ...set, [filter]: prefix + value }}>
             {name}
           </AppLink>
         ) : (
@@ -259,11 +273,11 @@ function Groups({ groups, by, total }: GroupsProps) {
   return (
     <section className="stack tight" aria-label="Groups">
       <div className="row spread">
-        <h2>By {dimensions[by].toLowerCase()}</h2>
+        <h2>{groupName(by)}</h2>
         <a
           className="button plain"
           href={`data:text/csv;charset=utf-8,${encodeURIComponent(csvOf(groups, by))}`}
-          download={`usage-by-${by}.csv`}
+          download={`usage-by-${by.replace(":", "-")}.csv`}
         >
           Export this table (CSV)
         </a>
@@ -275,7 +289,7 @@ function Groups({ groups, by, total }: GroupsProps) {
 }
 
 /** The table as a file. */
-function csvOf(groups: readonly UsageGroup[], by: Dimension): string {
+function csvOf(groups: readonly UsageGroup[], by: string): string {
   const head = [by, ...Object.keys(sumsOf([]))];
   const rows = groups.map(({ name, sums }) => [name, ...Object.values(sums)]);
   return [head, ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
