@@ -62,7 +62,7 @@ export class CallRecord {
 }
 
 export interface Violation {
-  /** A rule of docs/reliability.md, such as `I2` or `P1`, or a word for ledger and routing. */
+  /** A rule, such as `I2` or `P1`, or a word for ledger and routing. */
   readonly rule: string;
   readonly text: string;
   readonly call: string | undefined;

@@ -74,7 +74,7 @@ export interface ChildProgram {
 
 /**
  * Settings that the runtime reads from its environment at start; the operator's own values have
- * precedence. They shorten the longest turns of the event loop, or save memory (docs/performance.md).
+ * precedence. They shorten the longest turns of the event loop, or save memory.
  */
 export const runtimeSettings: Readonly<Record<string, string>> = {
   // Milliseconds between two searches for free pages in the memory of a waiting thread. The thread
