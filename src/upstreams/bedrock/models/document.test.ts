@@ -1,51 +1,56 @@
 import { expect, test } from "bun:test";
-import { plain, tableRows } from "../../../../test/support/documents.ts";
+import { readDocument } from "../../../../test/support/documents.ts";
 import { chatFamilies, type ChatFamily, embeddingFamilies, knownFamilies } from "./facts.ts";
 
-test("docs/upstreams/bedrock-models.md lists the capabilities of each family", () => {
-  const rows = tableRows("docs/upstreams/bedrock-models.md").map((cells) => cells.map(plain));
-  for (const family of chatFamilies) {
-    const { family: name, identifiers, ...capabilities } = cellsOf(family, rows);
-    expect([name, identifiers === undefined]).toEqual([family, false]);
-    expect(capabilities).toEqual(capabilityCells(family));
-  }
-  const documented = rows.map(([name]) => name);
-  expect(embeddingFamilies.filter((family) => !documented.includes(family))).toEqual([]);
+const page = readDocument("docs/upstreams/bedrock-models.md");
+/** What is said of a family, by its name; its identifiers stand in brackets. */
+const said = new Map(
+  [...page.matchAll(/^- `([\w-]+)` \([^)]+\):\s+(.*(?:\n {2}.*)*)/gm)].map(
+    ([, name, about = ""]) => [name, about.replaceAll(/\s+/g, " ")] as const,
+  ),
+);
+
+test.each(chatFamilies)("docs/upstreams/bedrock-models.md says what %s can", (family) => {
+  expect(said.get(family)).toBe(capabilitiesText(family));
 });
 
-/** Cells of a family, by the titles of their columns, of all tables that begin with `family`. */
-function cellsOf(family: ChatFamily, rows: readonly string[][]): Record<string, string> {
-  const cells: Record<string, string> = {};
-  let titles: readonly string[] = [];
-  for (const row of rows) {
-    if (row[0] === "family") titles = row;
-    if (row[0] !== family || row.length !== titles.length) continue;
-    for (const [at, cell] of row.entries()) cells[titles[at] ?? ""] = cell;
-  }
-  return cells;
+test("docs/upstreams/bedrock-models.md has the families of embeddings, and no unknown one", () => {
+  expect(new Set(said.keys())).toEqual(new Set([...chatFamilies, ...embeddingFamilies]));
+});
+
+/** In the keys of a target's `capabilities`, where it differs from what the page says of all. */
+function capabilitiesText(family: ChatFamily): string {
+  const has = knownFamilies.capabilitiesOf(family);
+  const { tools, toolChoice, temperature, reasoning, maxOutputTokens } = has;
+  const beyond = {
+    prefill: has.prefill,
+    images: has.images,
+    single_tool_calls: has.singleToolCalls,
+    prompt_caching: has.promptCaching,
+    count_tokens: has.countTokens,
+    json_schema: has.jsonSchema,
+    [`reasoning: ${reasoning}`]: reasoning !== "none",
+  };
+  const lacking = {
+    system: !has.system,
+    documents: !has.documents,
+    stop: !has.stop,
+    tools: !tools,
+    streaming_tools: tools && !has.streamingTools,
+    tool_choice: tools && !toolChoice,
+    named_tool_choice: toolChoice && !has.namedToolChoice,
+    temperature: !temperature,
+    top_p_with_temperature: temperature && !has.topPWithTemperature,
+  };
+  const parts = [
+    maxOutputTokens === undefined ? "" : `${maxOutputTokens}`,
+    listed("with", beyond),
+    listed("without", lacking),
+  ];
+  return `${parts.filter((part) => part !== "").join("; ")}.`;
 }
 
-/** By the titles of the columns. */
-function capabilityCells(family: ChatFamily): Record<string, string> {
-  const capabilities = knownFamilies.capabilitiesOf(family);
-  const yes = (flag: boolean): string => (flag ? "yes" : "-");
-  const { tools, streamingTools, toolChoice, namedToolChoice } = capabilities;
-  const { temperature, topP, topPWithTemperature, reasoning, maxOutputTokens } = capabilities;
-  return {
-    system: yes(capabilities.system),
-    tools: tools ? (streamingTools ? "yes" : "whole answers") : "-",
-    "forced tools": toolChoice ? (namedToolChoice ? "yes" : "some tool") : "-",
-    "one call at a time": yes(capabilities.singleToolCalls),
-    "temperature with top_p":
-      temperature && topP ? (topPWithTemperature ? "yes" : "one of them") : "-",
-    stop: yes(capabilities.stop),
-    prefill: yes(capabilities.prefill),
-    images: yes(capabilities.images),
-    files: yes(capabilities.documents),
-    "JSON schema": yes(capabilities.jsonSchema),
-    reasoning: reasoning === "none" ? "-" : reasoning,
-    caching: yes(capabilities.promptCaching),
-    counting: yes(capabilities.countTokens),
-    "most output": maxOutputTokens === undefined ? "-" : String(maxOutputTokens),
-  };
+function listed(word: string, flags: Readonly<Record<string, boolean>>): string {
+  const keys = Object.entries(flags).flatMap(([key, isListed]) => (isListed ? [`\`${key}\``] : []));
+  return keys.length === 0 ? "" : `${word} ${keys.join(", ")}`;
 }
