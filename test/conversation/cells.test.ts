@@ -96,19 +96,36 @@ interface Row {
 
 const page = await Bun.file(`${import.meta.dir}/../../docs/conversation.md`).text();
 const [, requests = ""] = page.split("\n## ");
-const rows = requests
-  .split("\n")
-  .filter((line) => line.startsWith("| "))
-  .slice(2)
-  .map((line): Row => {
-    const [, concept = "", ...cells] = line.split("|").map((cell) => cell.trim());
-    const [inChat = "", inResponses = "", inMessages = "", ...fates] = cells;
-    return {
-      concept,
-      read: { chat: inChat, responses: inResponses, messages: inMessages },
-      fates: fates.slice(0, 3),
-    };
-  });
+const [listed = ""] = requests.split("\nMore about");
+const kinds = ["openai", "bedrock", "anthropic"];
+
+/** `mapped at openai, bedrock; own at anthropic`: the fate of each of the names. */
+function fatesOf(text: string, names: readonly string[], otherwise: string): string[] {
+  const parts = [...text.matchAll(/(\w+) (?:at|from) ((?:\w+, )*\w+)/g)];
+  const named = new Map(
+    parts.flatMap(([, fate = "", list = ""]) => list.split(", ").map((name) => [name, fate])),
+  );
+  return names.map((name) => (named.get(name) ?? otherwise).replace(/^none$/, none));
+}
+
+function rowOf([, concept = "", readers = "", fates = ""]: readonly (string | undefined)[]): Row {
+  const [inChat = "", inResponses = "", inMessages = ""] = fatesOf(
+    readers.replace(/^((?:\w+, )*\w+)(?=$|;)/, "kept from $1"),
+    dialects,
+    readers === "" ? "kept" : none,
+  );
+  return {
+    concept,
+    read: { chat: inChat, responses: inResponses, messages: inMessages },
+    fates: fatesOf(fates, kinds, fates === "for no upstream" ? none : "kept"),
+  };
+}
+
+const [, keptByAll = ""] = /: ([^.]*)\./.exec(listed.replaceAll(/\s+/g, " ")) ?? [];
+const rows = [
+  ...keptByAll.split("; ").map((concept) => rowOf([undefined, concept])),
+  ...[...listed.matchAll(/^- ([^(:]+?)(?: \(([^)]*)\))?: (.*)\.$/gm)].map(rowOf),
+];
 
 test("the page has these cells and no others", () => {
   const tested = (concept: string): readonly string[] => {
