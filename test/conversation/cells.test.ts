@@ -121,9 +121,9 @@ function rowOf([, concept = "", readers = "", fates = ""]: readonly (string | un
   };
 }
 
-const [, keptByAll = ""] = /: ([^.]*)\./.exec(listed.replaceAll(/\s+/g, " ")) ?? [];
+const [, keptByAll = ""] = /: (.*?)\. Of the/.exec(listed.replaceAll(/\s+/g, " ")) ?? [];
 const rows = [
-  ...keptByAll.split("; ").map((concept) => rowOf([undefined, concept])),
+  ...keptByAll.split(/; |\. So are: /).map((concept) => rowOf([undefined, concept])),
   ...[...listed.matchAll(/^- ([^(:]+?)(?: \(([^)]*)\))?: (.*)\.$/gm)].map(rowOf),
 ];
 
