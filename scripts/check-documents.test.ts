@@ -11,7 +11,7 @@ import { messagesError } from "../src/dialects/messages/write-error.ts";
 import { adminRoutes } from "../src/control/admin-routes.ts";
 import { dataRoutes } from "../src/routes.ts";
 import { startGateway } from "../test/support/gateway.ts";
-import { anchorsOf, plain, readDocument as read } from "../test/support/documents.ts";
+import { anchorsOf, readDocument as read } from "../test/support/documents.ts";
 import { responseWorld } from "../test/support/response-world.ts";
 import { pipelineOf } from "../test/support/pipeline-fixtures.ts";
 
