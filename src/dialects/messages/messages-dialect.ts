@@ -2,6 +2,7 @@ import type { Conversation } from "../../domain/chat/conversation.ts";
 import { GatewayError, type LimitsLeft } from "../../domain/errors/gateway-error.ts";
 import type { JsonObject } from "../../domain/json-fields.ts";
 import { bearer, type CredentialForm } from "../../domain/keys/api-key.ts";
+import { usesOf } from "../../domain/limits/limit-scope.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
 import type { Dialect } from "../../edge/replies/error-reply.ts";
 import { readMessagesRequest } from "../../wires/messages/read-request.ts";
@@ -87,18 +88,19 @@ export const messagesDialect: Dialect = {
 
 /** Anthropic's headers of the limits. Without a limit, none of it. */
 function messagesLimitHeaders({ state, nowMs, freeAtMs }: LimitsLeft): Record<string, string> {
+  const { requests, tokens } = usesOf(state);
   return {
     ...(freeAtMs !== undefined && {
       "retry-after": String(Math.max(1, Math.ceil((freeAtMs - nowMs) / 1_000))),
     }),
-    ...(state.limitRequests !== Infinity && {
-      "anthropic-ratelimit-requests-limit": String(state.limitRequests),
-      "anthropic-ratelimit-requests-remaining": String(Math.max(0, state.remainingRequests)),
-      "anthropic-ratelimit-requests-reset": timeOf(nowMs + state.resetRequestsMs),
+    ...(requests.limit !== Infinity && {
+      "anthropic-ratelimit-requests-limit": String(requests.limit),
+      "anthropic-ratelimit-requests-remaining": String(requests.remaining),
+      "anthropic-ratelimit-requests-reset": timeOf(nowMs + requests.resetMs),
     }),
-    "anthropic-ratelimit-tokens-limit": String(state.limitTokens),
-    "anthropic-ratelimit-tokens-remaining": String(Math.max(0, state.remainingTokens)),
-    "anthropic-ratelimit-tokens-reset": timeOf(nowMs + state.resetTokensMs),
+    "anthropic-ratelimit-tokens-limit": String(tokens.limit),
+    "anthropic-ratelimit-tokens-remaining": String(tokens.remaining),
+    "anthropic-ratelimit-tokens-reset": timeOf(nowMs + tokens.resetMs),
   };
 }
 

@@ -1,24 +1,19 @@
-import type { LimitState } from "./limit-scope.ts";
+import { type LimitState, usesOf } from "./limit-scope.ts";
 
 /** OpenAI's headers, with Go's durations. Without a limit on requests, theirs are absent. */
 export function rateLimitHeaders(state: LimitState): Record<string, string> {
-  const limitTokens = String(state.limitTokens);
-  const remainingTokens = String(Math.max(0, state.remainingTokens));
-  const resetTokens = formatGoDuration(state.resetTokensMs);
-  if (state.limitRequests === Infinity) {
-    return {
-      "x-ratelimit-limit-tokens": limitTokens,
-      "x-ratelimit-remaining-tokens": remainingTokens,
-      "x-ratelimit-reset-tokens": resetTokens,
-    };
-  }
+  const { requests, tokens } = usesOf(state);
+  const ofTokens = {
+    "x-ratelimit-limit-tokens": String(tokens.limit),
+    "x-ratelimit-remaining-tokens": String(tokens.remaining),
+    "x-ratelimit-reset-tokens": formatGoDuration(tokens.resetMs),
+  };
+  if (requests.limit === Infinity) return ofTokens;
   return {
-    "x-ratelimit-limit-requests": String(state.limitRequests),
-    "x-ratelimit-limit-tokens": limitTokens,
-    "x-ratelimit-remaining-requests": String(Math.max(0, state.remainingRequests)),
-    "x-ratelimit-remaining-tokens": remainingTokens,
-    "x-ratelimit-reset-requests": formatGoDuration(state.resetRequestsMs),
-    "x-ratelimit-reset-tokens": resetTokens,
+    "x-ratelimit-limit-requests": String(requests.limit),
+    "x-ratelimit-remaining-requests": String(requests.remaining),
+    "x-ratelimit-reset-requests": formatGoDuration(requests.resetMs),
+    ...ofTokens,
   };
 }
 

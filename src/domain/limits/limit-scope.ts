@@ -78,7 +78,7 @@ export interface LimitState {
   /** `Infinity`: no limit, possible only for requests. */
   readonly limitRequests: number;
   readonly limitTokens: number;
-  /** Below 0 what audit has served beyond the limit; people and headers are told 0. */
+  /** Below 0 what audit has served beyond the limit; `usesOf` tells people and headers 0. */
   readonly remainingRequests: number;
   readonly remainingTokens: number;
   /** Milliseconds until the whole window is free again, if nothing more is used. */
