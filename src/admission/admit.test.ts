@@ -113,6 +113,33 @@ test("a refusal in debt has the debt and the time at which it is paid", async ()
   );
 });
 
+test("with limits in memory, a call under limits of its end user is admitted without a promise", async () => {
+  const { store, clock, caller } = setUp({});
+  const endUser = minuteScopes("end-user:key_a:jane", {
+    requestsPerMinute: 1,
+    tokensPerMinute: 100,
+  });
+  const ask = (id: string) => {
+    const call = callOf({ id, caller });
+    const counted = countRequest("call", call, { limits: store, clock });
+    if (counted === undefined || counted instanceof Promise) throw new Error("it was not counted");
+    const request = {
+      call: { ...call, counted },
+      model: modelOf(),
+      estimate: { inputTokens: 10, outputTokens: 0 },
+      output: { cap: 0, choices: 1 },
+      endUser,
+      ...plainWork,
+    };
+    return admitNow(request, { limits: store, clock, ...money });
+  };
+  expect(ask("req_1")).not.toBeInstanceOf(Promise);
+  const { message } = await gatewayErrorOf(Promise.resolve(ask("req_2")));
+  expect(message).toContain(
+    "this end user of application search on requests per min (RPM): Limit 1",
+  );
+});
+
 test("a refusal for requests counts requests", async () => {
   const { ask, refused } = setUp({ requestsPerMinute: 2 });
   await ask(1);

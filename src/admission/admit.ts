@@ -34,6 +34,7 @@ import {
 } from "./reserve-tokens.ts";
 import type { Model } from "../domain/model.ts";
 import type { BudgetScope } from "../domain/money/budget.ts";
+import { whenKnown } from "../domain/waiting/wait.ts";
 
 /** The decision that a call may run: what was reserved, and in which class. */
 export interface Admission {
@@ -174,28 +175,27 @@ function admitUnderPlan(
     });
   };
   const asked = { callId: call.id, scopes, tokens, mostTokens, budgets, reserveNano };
-  if (endUser === undefined || counted === undefined) {
-    const decision = limits.acquire({ ...asked, counted });
-    return decision instanceof Promise ? decision.then(decide) : decide(decision);
-  }
-  return countedForEndUser(endUser, { ...asked, counted }, limits).then(decide);
+  const deciding =
+    endUser === undefined || counted === undefined
+      ? limits.acquire({ ...asked, counted })
+      : countedForEndUser(endUser, { ...asked, counted }, limits);
+  return whenKnown(deciding, decide);
 }
 
 /** The request of the key was counted on arrival; that of its end user is counted here. */
-async function countedForEndUser(
+function countedForEndUser(
   endUser: readonly LimitScope[],
   asked: LimitRequest,
   limits: LimitStore,
-): Promise<LimitDecision> {
-  const own = await limits.count(endUser);
-  if (!own.isAdmitted) return own;
-  const decision = await limits.acquire(asked);
-  if (!decision.isAdmitted) {
-    await limits.uncount(own.counted);
-    return decision;
-  }
-  const { state, wouldRefuse = own.wouldRefuse } = decision;
-  return { isAdmitted: true, state, wouldRefuse };
+): LimitDecision | Promise<LimitDecision> {
+  return whenKnown(limits.count(endUser), (own) => {
+    if (!own.isAdmitted) return own;
+    return whenKnown(limits.acquire(asked), (decision) => {
+      if (!decision.isAdmitted) return whenKnown(limits.uncount(own.counted), () => decision);
+      const { state, wouldRefuse = own.wouldRefuse } = decision;
+      return { isAdmitted: true, state, wouldRefuse };
+    });
+  });
 }
 
 /** Tells what limits in audit would have refused. */
@@ -309,20 +309,13 @@ export function countRequest(
       const { counted, wouldRefuse } = decision;
       if (wouldRefuse === undefined) return counted;
       // Whether it is within the guarantee is not known before its model.
-      if (hasUnits) return uncounted(counted, services.limits);
+      if (hasUnits) return whenKnown(services.limits.uncount(counted), () => undefined);
       request.origin?.wouldBeRefused(refusalBy(wouldRefuse));
       return counted;
     }
     if (hasUnits) return undefined;
     throw refusalBy(decision);
   };
-  const decision = services.limits.count(
-    kind === "call" ? planScopes(request) : asideScopes(kind, request),
-  );
-  return decision instanceof Promise ? decision.then(countedOf) : countedOf(decision);
-}
-
-function uncounted(counted: CountedRequest, limits: LimitStore): undefined | Promise<undefined> {
-  const undone = limits.uncount(counted);
-  return undone instanceof Promise ? undone.then(() => undefined) : undefined;
+  const scopes = kind === "call" ? planScopes(request) : asideScopes(kind, request);
+  return whenKnown(services.limits.count(scopes), countedOf);
 }
