@@ -79,7 +79,7 @@ function microsecondsOf(calls: number, budgets: readonly Budget[] | undefined): 
   const targetPrice = { price, source: "bench", confidence: "configured" } as const;
   const tables = [{ version: 1, validFrom: 0, targets: { "up/alpha": targetPrice } }];
   if (budgets !== undefined) prices.publish(tables, 0);
-  const services = { prices, calendar: new Calendar() };
+  const services = { prices, calendar: new Calendar(), limits: store };
   const scopes = minuteScopes("key:key_1", limits, { owner: "acct_1" });
   const caller = { key, ...(budgets !== undefined && { budgets }) };
   const size = { textBytes: 3_000, attachmentTokens: 0 };

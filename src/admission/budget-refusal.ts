@@ -1,7 +1,7 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { rateLimitHeaders, retryHeaders } from "../domain/limits/headers.ts";
 import type { Model } from "../domain/model.ts";
-import type { Budget } from "../domain/money/budget.ts";
+import { type BudgetScope, mostEndUsers, otherEndUsers } from "../domain/money/budget.ts";
 import { usdOfNano } from "../domain/money/usd.ts";
 import type { FullBudget, RefusedByLimit } from "../store/limits/limit-store.ts";
 import type { Call } from "../snapshot/call.ts";
@@ -29,7 +29,7 @@ export function budgetRefusal(
     : undefined;
   const isTooLarge = requestNano > budget.limitNano;
   const isReserved = retryAfterMs !== undefined;
-  const name = `the ${adjectives[budget.period]} budget of ${subjectOf(budget, request.call.caller.key.application)}`;
+  const name = `the ${adjectives[budget.period]} budget of ${subjectOf(scope, request.call.caller.key.application)}`;
   // What others of the account spend is not for every holder of a key.
   const isOwn = budget.keyId !== undefined || budget.applicationId !== undefined;
   const amounts =
@@ -49,8 +49,6 @@ export function budgetRefusal(
       : `It resets at ${resetsAt}.`;
   const advice = isReserved && !isTooLarge ? "Please try again when they have ended." : end;
   const raiser = raisers[budget.setBy];
-  const ids = others.map((other) => other.scope.budget.id);
-  const alsoFull = ids.length === 0 ? "" : ` No room either in: ${ids.join(", ")}.`;
   const message = [what, isOwn ? amounts : "", advice, `${raiser} can raise it.`];
   return new GatewayError("budget_exceeded", {
     message: message.filter((part) => part !== "").join(" "),
@@ -68,7 +66,7 @@ export function budgetRefusal(
     explanation: {
       rule: "budget_exceeded",
       ...(request.model !== undefined && { model: request.model.alias }),
-      summary: `${what} ${amounts} ${end} ${raiser} can raise budget ${budget.id}.${alsoFull}`,
+      summary: `${what} ${amounts} ${end} ${raiser} can raise budget ${budget.id}.${moreOf(scope, others)}`,
       budget: {
         id: budget.id,
         scope: budget.keyId === undefined ? (isOwn ? "application" : "account") : "key",
@@ -94,12 +92,21 @@ const raisers = {
   account_holder: "A holder of the account",
 } as const;
 
-function subjectOf({ keyId, applicationId, model }: Budget, application: string): string {
+function subjectOf({ budget, endUser }: BudgetScope, application: string): string {
+  const { keyId, applicationId, model } = budget;
   const ofModel = model === undefined ? "" : ` for the model \`${model}\``;
-  if (keyId !== undefined) return `this API key${ofModel}`;
+  const of = endUser === undefined ? "" : "this end user of ";
+  if (keyId !== undefined) return `${of}this API key${ofModel}`;
   return applicationId === undefined
-    ? `the account${ofModel}`
-    : `application ${application}${ofModel}`;
+    ? `${of}the account${ofModel}`
+    : `${of}application ${application}${ofModel}`;
+}
+
+function moreOf({ endUser }: BudgetScope, others: readonly FullBudget[]): string {
+  const ids = others.map(({ scope }) => scope.budget.id);
+  const isShared = endUser === otherEndUsers;
+  const shared = isShared ? ` All end users beyond ${mostEndUsers} in the period share it.` : "";
+  return ids.length === 0 ? shared : `${shared} No room either in: ${ids.join(", ")}.`;
 }
 
 /** At least cents. */

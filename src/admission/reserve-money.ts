@@ -1,7 +1,7 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { type Caller, type Key, mayUseModel } from "../domain/keys/key.ts";
 import type { Environment, Model, Target } from "../domain/model.ts";
-import type { BudgetScope, Charge } from "../domain/money/budget.ts";
+import { type BudgetScope, type Charge, scopeIdOf } from "../domain/money/budget.ts";
 import type { Calendar } from "../domain/money/calendar.ts";
 import { type CacheTime, inputClasses, missingPrices } from "../domain/money/billed-classes.ts";
 import { provisionedTier, ratesOf } from "../domain/money/cost.ts";
@@ -34,6 +34,8 @@ export interface MoneyRequest {
   /** Milliseconds since the epoch, as in the row of the call. */
   readonly arrivedAt: number;
   readonly work: PricedWork;
+  /** The end user, as budgets count it. Undefined: there is none, or no budget for each. */
+  readonly spender?: string | undefined;
 }
 
 /** What of a request decides its price, beside tokens. */
@@ -50,16 +52,21 @@ export interface PricedWork {
 
 /** The budgets that refuse, in the periods in which the call arrived. Undefined: it is under none. */
 export function budgetsOf(
-  { call, model, arrivedAt }: MoneyRequest,
-  { calendar }: MoneyServices,
+  { call, model, arrivedAt, spender }: MoneyRequest,
+  { calendar, limits }: Pick<MoneyServices, "calendar"> & { limits: Pick<LimitStore, "placeOf"> },
 ): readonly BudgetScope[] | undefined {
   const { budgets } = call.caller;
   if (budgets === undefined || budgets.length === 0) return undefined;
   const scopes: BudgetScope[] = [];
   for (const budget of budgets) {
     if (budget.model !== undefined && budget.model !== model.alias) continue;
+    const isForEach = budget.eachEndUser === true;
+    if (isForEach && spender === undefined) continue;
     const period = calendar.periodAt(budget, arrivedAt);
-    if (arrivedAt >= period.startsAt) scopes.push({ budget, period });
+    if (arrivedAt < period.startsAt) continue;
+    scopes.push(
+      isForEach ? limits.placeOf({ budget, period, endUser: spender }) : { budget, period },
+    );
   }
   return scopes.length === 0 ? undefined : scopes;
 }
@@ -71,7 +78,7 @@ export function budgetedOf(
   { process }: Pick<LimitStore, "process">,
 ): Budgeted | undefined {
   if (budgets === undefined) return undefined;
-  const charge = { process, budgetIds: budgets.map(({ budget }) => budget.id) };
+  const charge = { process, budgetIds: budgets.map(scopeIdOf) };
   return { charge, reservedNano, request, isOfPool };
 }
 

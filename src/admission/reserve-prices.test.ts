@@ -9,7 +9,7 @@ import {
 import { budgetOf } from "../../test/contracts/limit-budget-contract.ts";
 import { plainKey } from "../../test/support/plain-key.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { Budget } from "../domain/money/budget.ts";
+import type { Budget, BudgetScope } from "../domain/money/budget.ts";
 import { Calendar } from "../domain/money/calendar.ts";
 import type { PromptCache } from "../domain/model.ts";
 import type { CacheTime } from "../domain/money/billed-classes.ts";
@@ -231,7 +231,8 @@ describe("a call under a budget uses no target at which its cost may not be know
 });
 
 test("a call is under the budgets of its model, in the periods of its arrival", () => {
-  const services = { prices: bookOf({}), calendar: new Calendar() };
+  const limits = { placeOf: (scope: BudgetScope) => scope };
+  const services = { calendar: new Calendar(), limits };
   const arrivedAt = Date.UTC(2026, 10, 30, 23, 30);
   const of = (...budgets: readonly Budget[]) => {
     const call = { ...callOf(), caller: { ...callerOf(), budgets } };

@@ -8,6 +8,8 @@ export interface CallLabels {
   readonly endUser: string | undefined;
   /** Where the limits of the end user are counted; undefined: it has none. */
   readonly endUserScope: string | undefined;
+  /** The end user in budgets for each; undefined: there is none. */
+  readonly spender: string | undefined;
   readonly tags: CallTags | undefined;
 }
 
@@ -22,6 +24,7 @@ export interface NamedLabels {
 export const noLabels: CallLabels = {
   endUser: undefined,
   endUserScope: undefined,
+  spender: undefined,
   tags: undefined,
 };
 
@@ -47,11 +50,15 @@ export function labelsOf(call: Call, asked: NamedLabels, services: LabelServices
   const tags = keys.length === 0 ? undefined : tagsOf(call, asked, services);
   if (endUser === undefined) return tags === undefined ? noLabels : { ...noLabels, tags };
   const isLimited = plan?.eachEndUser !== undefined;
-  if (endUsers === "clear" && !isLimited) return { endUser, endUserScope: undefined, tags };
-  const { pseudonym, scope } = services.names.ofEndUser(call.caller.key.accountId, endUser);
+  const isClear = endUsers === "clear";
+  const { accountId } = call.caller.key;
+  const mark = isClear && !isLimited ? undefined : services.names.ofEndUser(accountId, endUser);
+  const stored = isClear ? endUser : mark?.pseudonym;
+  const spends = stored !== undefined && call.caller.budgets?.some((of) => of.eachEndUser) === true;
   return {
-    endUser: endUsers === "clear" ? endUser : pseudonym,
-    endUserScope: isLimited ? scope : undefined,
+    endUser: stored,
+    endUserScope: isLimited ? mark?.scope : undefined,
+    spender: spends ? services.names.spenderOf(accountId, stored) : undefined,
     tags,
   };
 }

@@ -261,6 +261,7 @@ test("a call that the ledger refuses is refused, returns its tokens and has a ro
     ledger,
     limits: {
       process: "one",
+      placeOf: (scope) => scope,
       acquire: (request) => limits.acquire(request),
       count: (scopes) => limits.count(scopes),
       uncount: () => undefined,
@@ -284,6 +285,7 @@ test("a call refused by a limit has a row and was never opened", async () => {
     ledger,
     limits: {
       process: "one",
+      placeOf: (scope) => scope,
       acquire: (request) => refuse.acquire({ ...request, tokens: 10_000_000 }),
       count: (scopes) => refuse.count(scopes),
       uncount: () => undefined,

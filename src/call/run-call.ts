@@ -71,7 +71,8 @@ export async function runCall<Answer>(
     checkModels(model, { call, work });
     const { arrivedAt } = meter;
     const endUser = services.endUsers.of(call, labels.endUserScope);
-    const request = { call, model, estimate, output, arrivedAt, size, work, endUser };
+    const { spender } = labels;
+    const request = { call, model, estimate, output, arrivedAt, size, work, endUser, spender };
     const admitting = admit(
       canEverFit(request) ? request : await counted(request, work, { call, meter, services }),
       services,

@@ -44,20 +44,22 @@ function viewUse({ resetMs, ...use }: UnitUse) {
 
 /** What others of the account spend is not for every holder of a key. */
 function viewBudget({ budget, period, spentNano, unpricedCalls }: BudgetUse) {
-  const { applicationId, keyId, limitNano } = budget;
+  const { applicationId, keyId, limitNano, eachEndUser = false } = budget;
   const isOwn = applicationId !== undefined || keyId !== undefined;
+  const isOfOne = isOwn && !eachEndUser;
   const scope = keyId === undefined ? (isOwn ? "application" : "account") : "key";
   return {
     id: budget.id,
     scope,
     model: budget.model ?? null,
+    each_end_user: eachEndUser,
     period: budget.period,
     mode: budget.mode,
     resets_at: Number.isFinite(period.endsAt) ? period.endsAt / 1000 : null,
     limit_usd: isOwn ? usdOfNano(limitNano) : null,
-    spent_usd: isOwn ? usdOfNano(spentNano) : null,
-    remaining_usd: isOwn ? usdOfNano(Math.max(0, limitNano - spentNano)) : null,
-    unpriced_calls: isOwn ? unpricedCalls : null,
+    spent_usd: isOfOne ? usdOfNano(spentNano) : null,
+    remaining_usd: isOfOne ? usdOfNano(Math.max(0, limitNano - spentNano)) : null,
+    unpriced_calls: isOfOne ? unpricedCalls : null,
   };
 }
 

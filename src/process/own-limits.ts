@@ -1,6 +1,6 @@
 import type { CountedRequest, LimitScope } from "../domain/limits/limit-scope.ts";
 import type { ReadLimits } from "../domain/live-facts.ts";
-import type { SpendNote } from "../domain/money/budget.ts";
+import type { BudgetScope, SpendNote } from "../domain/money/budget.ts";
 import { countedSlots, slotMs } from "../domain/limits/slots.ts";
 import {
   MemoryLimitStore,
@@ -73,6 +73,10 @@ export class OwnLimits implements LimitStore {
 
   get process(): string {
     return this.#own.store.process;
+  }
+
+  placeOf(scope: BudgetScope): BudgetScope {
+    return this.#own.store.placeOf(scope);
   }
 
   /** What is stored of spend. */

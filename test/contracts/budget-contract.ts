@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { mostEndUsers, scopeIdOf } from "../../src/domain/money/budget.ts";
 import { Calendar } from "../../src/domain/money/calendar.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { StoredBudget } from "../../src/store/entities.ts";
+import { endUserDigests } from "../../src/domain/keys/pseudonyms.ts";
 import type { BudgetAlert } from "../../src/store/store.ts";
 import type { SqlStores } from "../../src/store/repositories/open-stores.ts";
 import { runsOf } from "../support/requirement.ts";
@@ -25,6 +27,7 @@ export function budgetOf(id: string, values: Partial<StoredBudget> = {}): Stored
     applicationId: undefined,
     keyId: undefined,
     model: undefined,
+    eachEndUser: false,
     period: "month",
     timeZone: "UTC",
     mode: "refuse",
@@ -36,6 +39,10 @@ export function budgetOf(id: string, values: Partial<StoredBudget> = {}): Stored
     revision: 1,
     ...values,
   };
+}
+
+function digestOf(row: Pick<UsageRecord, "accountId" | "endUser">): string {
+  return endUserDigests()(row)[0] ?? "";
 }
 
 /** What stored calls cost, by `budget period`, as rows and budgets say. */
@@ -52,7 +59,9 @@ function sumsOf(
       const { applicationId = row.applicationId, keyId = row.keyId, model = row.model } = budget;
       const isOfApplication = applicationId === row.applicationId;
       if (!isOfApplication || keyId !== row.keyId || model !== row.model) continue;
-      const name = `${budget.id} ${calendar.periodAt(budget, row.startedAt).id}`;
+      if (budget.eachEndUser === true && row.endUser === undefined) continue;
+      const endUser = budget.eachEndUser === true ? digestOf(row) : undefined;
+      const name = `${scopeIdOf({ budget, endUser })} ${calendar.periodAt(budget, row.startedAt).id}`;
       sums.set(name, (sums.get(name) ?? 0n) + BigInt(row.costNano ?? 0));
     }
   }
@@ -262,6 +271,56 @@ export function budgetContract(name: string, open: OpenGateways): void {
         expect(changes.find(({ keyId }) => keyId === "key_a11")?.live?.budgets).toEqual([budget]);
       });
 
+      test("of too many end users those who spent most are counted apart, and the rest together", async () => {
+        const spender = (index: number, costNano: number, endUser = `eu_${index}`) =>
+          recordOf(`req_${endUser}_${costNano}`, { startedAt: now, costNano, endUser });
+        const many = Array.from({ length: mostEndUsers + 20 }, (_none, index) =>
+          spender(index, index < 30 ? 1 : 2),
+        );
+        for (let first = 0; first < many.length; first += 1_000) {
+          await stores.usage.insert(many.slice(first, first + 1_000));
+        }
+        await stores.usage.insert([recordOf("nobody", { startedAt: now, costNano: 5 })]);
+        await insert(stores, budgetOf("each", { eachEndUser: true, alerts: [] }));
+        const seeded = await storedSums(stores);
+        expect(Object.keys(seeded)).toHaveLength(mostEndUsers + 1);
+        expect(seeded["each/others 2026-11"]).toBe("20");
+        // One that no process counted, of somebody who is known, and of somebody who is not.
+        await stores.usage.insert([spender(40, 100), spender(0, 7, "eu_new")]);
+        const after = await storedSums(stores);
+        expect(Object.keys(after)).toHaveLength(mostEndUsers + 1);
+        expect(after["each/others 2026-11"]).toBe("27");
+        const fortieth = digestOf({ accountId: "acct_a", endUser: "eu_40" });
+        expect(after[`each/${fortieth} 2026-11`]).toBe("102");
+        const [state] = await stores.control.read(({ budgets }) =>
+          budgets.states([budgetOf("each")], now),
+        );
+        expect(state?.spentNano).toBe(102);
+      });
+
+      test("an erased end user has no spend, nor have calls of it that are stored later", async () => {
+        const budget = budgetOf("each", { eachEndUser: true, alerts: [] });
+        await insert(stores, budget);
+        const of = { startedAt: now, costNano: 5, endUser: "eu_jane" };
+        const digest = digestOf({ accountId: "acct_a", endUser: "eu_jane" });
+        const charge = { process: "p1", budgetIds: [`each/${digest}`] };
+        await stores.usage.insert([
+          recordOf("one", { ...of, charge }),
+          recordOf("two", { ...of, endUser: "eu_john" }),
+        ]);
+        expect(Object.keys(await storedSums(stores))).toHaveLength(2);
+        const erased = { accountId: "acct_a", endUsers: ["eu_jane"], before: now + 1 };
+        await stores.usage.eraseEndUsers(erased);
+        await stores.usage.insert([recordOf("late", { ...of, charge })]);
+        const john = digestOf({ accountId: "acct_a", endUser: "eu_john" });
+        expect(await storedSums(stores)).toEqual({ [`each/${john} 2026-11`]: "5" });
+        // It may come back, and a budget that goes takes all with it.
+        await stores.usage.insert([recordOf("again", { ...of, startedAt: now + 2, charge })]);
+        expect(Object.keys(await storedSums(stores))).toHaveLength(2);
+        await stores.control.change(({ budgets }) => budgets.delete("each"));
+        expect(await storedSums(stores)).toEqual({});
+      });
+
       test("budgets go with their application and their key", async () => {
         await insert(stores, budgetOf("ofKey", { applicationId: "app_a1", keyId: "key_a11" }));
         await insert(stores, budgetOf("daily", { period: "day" }));
@@ -454,6 +513,7 @@ export function budgetContract(name: string, open: OpenGateways): void {
         model: fc.constantFrom("alpha-sonnet-4", "beta-3-70b"),
         costNano: fc.option(fc.integer({ min: 0, max: 9_000_000_000_000 }), { nil: undefined }),
         budgetIds: fc.subarray(["b0", "b1", "b2", "b3"]),
+        endUser: fc.constantFrom(undefined, "eu_one", "eu_two"),
       });
       const budget = fc.record({
         of: fc.constantFrom("a", "a1", "a11", "b", "b2"),
@@ -461,6 +521,7 @@ export function budgetContract(name: string, open: OpenGateways): void {
         period: fc.constantFrom("day", "week", "month", "total"),
         timeZone: fc.constantFrom("UTC", "Asia/Kathmandu", "America/New_York"),
         mode: fc.constantFrom("warn", "refuse"),
+        eachEndUser: fc.boolean(),
       });
       const step = fc.oneof(
         { weight: 6, arbitrary: fc.record({ rows: fc.array(rowOf, { maxLength: 8 }) }) },
@@ -483,21 +544,28 @@ export function budgetContract(name: string, open: OpenGateways): void {
             const stores = gateways[by % gateways.length];
             if (stores === undefined) throw new Error("there is no gateway");
             if ("rows" in each) {
-              const batch = each.rows.map(({ key, budgetIds, ...row }, place) =>
-                recordOf(`req_${index}_${place}`, {
+              const batch = each.rows.map(({ key, budgetIds, ...row }, place) => {
+                const accountId = `acct_${key.slice(0, 1)}`;
+                const digest = digestOf({ accountId, endUser: row.endUser });
+                const scopes = budgetIds.map((id) => {
+                  const isForEach = made.find((of) => of.id === id)?.eachEndUser === true;
+                  return isForEach ? `${id}/${digest}` : id;
+                });
+                return recordOf(`req_${index}_${place}`, {
                   ...row,
-                  accountId: `acct_${key.slice(0, 1)}`,
+                  accountId,
                   applicationId: `app_${key.slice(0, 2)}`,
                   keyId: `key_${key}`,
-                  charge: { process: `p${by}`, budgetIds },
-                }),
-              );
+                  charge: { process: `p${by}`, budgetIds: scopes },
+                });
+              });
               batches.push(batch);
               running.push(stores.usage.insert(batch));
             } else if ("budget" in each) {
-              const { of, ...values } = each.budget;
+              const { of, period, ...values } = each.budget;
               const next = budgetOf(`b${made.length}`, {
                 ...values,
+                period: values.eachEndUser && period === "total" ? "month" : period,
                 accountId: `acct_${of.slice(0, 1)}`,
                 ...(of.length > 1 && { applicationId: `app_${of.slice(0, 2)}` }),
                 ...(of.length > 2 && { keyId: `key_${of}` }),

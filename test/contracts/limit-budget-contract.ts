@@ -1,6 +1,14 @@
 import { expect, test } from "bun:test";
-import type { Budget, BudgetScope, StoredSpend } from "../../src/domain/money/budget.ts";
+import fc from "fast-check";
+import {
+  type Budget,
+  type BudgetScope,
+  mostEndUsers,
+  otherEndUsers,
+  type StoredSpend,
+} from "../../src/domain/money/budget.ts";
 import type { LimitDecision } from "../../src/store/limits/limit-store.ts";
+import { runsOf } from "../support/requirement.ts";
 import { type LimitStoreFixture, repeat, scopeOf } from "./limit-store-fixture.ts";
 
 const endsAt = Date.UTC(2026, 11, 1);
@@ -177,6 +185,61 @@ export function budgetContract(fixture: LimitStoreFixture): void {
     expect((await acquire([budget], Number.MAX_SAFE_INTEGER)).isAdmitted).toBe(false);
     expect((await acquire([budget], 2)).isAdmitted).toBe(true);
     expect((await acquire([budget], 1)).isAdmitted).toBe(false);
+  });
+
+  test("each end user has the limit to itself, to the last nano-USD", async () => {
+    await tell();
+    const { budget, period } = budgetOf(100);
+    let runs = 0;
+    const step = fc.record({
+      by: fc.nat(2),
+      nano: fc.integer({ min: 1, max: 60 }),
+      cost: fc.nat(90),
+    });
+    const steps = fc.array(fc.record({ step, ends: fc.boolean() }), { maxLength: 25 });
+    const property = fc.asyncProperty(steps, async (all) => {
+      const id = `run${(runs += 1)}`;
+      const used = [0, 0, 0];
+      const open: (() => Promise<void>)[] = [];
+      for (const { step: each, ends } of all) {
+        const of = { budget: { ...budget, id }, period, endUser: `user${each.by}` };
+        const callId = `${id} ${(calls += 1)}`;
+        const scopes = [fixture.store.placeOf(of)];
+        const { isAdmitted } = await acquire(scopes, each.nano, callId);
+        expect(isAdmitted).toBe((used[each.by] ?? 0) + each.nano <= 100);
+        if (!isAdmitted) continue;
+        used[each.by] = (used[each.by] ?? 0) + each.nano;
+        open.push(async () => {
+          used[each.by] = (used[each.by] ?? 0) + each.cost - each.nano;
+          await fixture.store.settle(callId, 1, each.cost);
+        });
+        if (ends) await open.shift()?.();
+      }
+    });
+    await fc.assert(property, { numRuns: runsOf(30) });
+  });
+
+  test("what an end user had spent before is known, and a flood of others takes no place from it", async () => {
+    const { budget, period } = budgetOf(100);
+    const scopeOfUser = (endUser: string): BudgetScope => ({ budget, period, endUser });
+    const spend = repeat(mostEndUsers, (index) => ({
+      budgetId: `budget/user${index}`,
+      periodId: period.id,
+      byProcess: { gone: 60 },
+    }));
+    await tell(spend);
+    const known = fixture.store.placeOf(scopeOfUser("user7"));
+    expect(known.endUser).toBe("user7");
+    expect(await acquire([known], 41)).toMatchObject({ budgets: [{ spentNano: 60 }] });
+    expect((await acquire([known], 40)).isAdmitted).toBe(true);
+    const made = repeat(5, (index) => fixture.store.placeOf(scopeOfUser(`made up ${index}`)));
+    expect(new Set(made.map(({ endUser }) => endUser))).toEqual(new Set([otherEndUsers]));
+    for (const of of made.slice(0, 2)) expect((await acquire([of], 50)).isAdmitted).toBe(true);
+    expect((await acquire(made.slice(2, 3), 1)).isAdmitted).toBe(false);
+    // Another budget and another period have their own.
+    const other = { budget: { ...budget, id: "other" }, period, endUser: "new" };
+    const later = { budget, period: { ...period, id: "2026-12" }, endUser: "new" };
+    for (const of of [other, later]) expect(fixture.store.placeOf(of)).toEqual(of);
   });
 
   test("until all is known that was spent, nothing is admitted under a budget", async () => {

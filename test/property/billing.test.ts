@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { BudgetScope } from "../../src/domain/money/budget.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
 import { nextOf } from "../../src/domain/waiting/flow.ts";
@@ -192,7 +193,15 @@ test("the counts of one account's upstreams do not change another's reservations
       const uncount: typeof limits.uncount = (counted) => limits.uncount(counted);
       const services = {
         ...plain.services,
-        limits: { process: limits.process, acquire, settle, use, count, uncount },
+        limits: {
+          process: limits.process,
+          placeOf: (scope: BudgetScope) => scope,
+          acquire,
+          settle,
+          use,
+          count,
+          uncount,
+        },
       };
       if (isShared) await callAs("acct_b", others, services);
       await callAs("acct_a", own, services);

@@ -1,4 +1,5 @@
 import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
+import type { BudgetScope } from "../../src/domain/money/budget.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import type {
   LimitDecision,
@@ -28,7 +29,10 @@ export interface Reservation {
   settledTokens: number | undefined;
 }
 
-type Direct = Pick<LimitStore, "process" | "count" | "uncount" | "acquire" | "use" | "settle">;
+type Direct = Pick<
+  LimitStore,
+  "process" | "placeOf" | "count" | "uncount" | "acquire" | "use" | "settle"
+>;
 
 const slowFactor = 20;
 
@@ -91,6 +95,7 @@ export class SharedLimiter {
   #directOf(client: LimiterClient) {
     return {
       process: "simulated",
+      placeOf: (scope: BudgetScope) => scope,
       // Calls of the simulation are not counted before: admission counts them.
       count: notCounted,
       uncount: notCounted,

@@ -17,7 +17,8 @@ export const budgets: ResourceSpec = {
   example: "bgt_0123456789abcdef",
   about:
     "A budget limits what calls of an account, an application or a key may cost in each day, week or " +
-    "month, or in total. A call must fit into all budgets that it is under.",
+    "month, or in total, or what those of each end user may. A call must fit into all budgets that it is " +
+    "under.",
   verbs: [
     {
       name: "create",
@@ -28,6 +29,7 @@ export const budgets: ResourceSpec = {
         'budgets create --account "Example Shop" --limit-usd 5 --period month',
         "budgets create --application search --limit-usd 20 --period week --mode warn",
         "budgets create --key sk-slc_1a2B3c4D --limit-usd 0.50 --period day --alerts 80,100",
+        "budgets create --application search --each-end-user --limit-usd 0.20 --period day",
       ],
     },
     {
@@ -67,8 +69,8 @@ export const budgets: ResourceSpec = {
 };
 
 function ownerOf(budget: ReplyRecord): string {
-  const { key_id: key, application, account } = budget;
-  return String(key ?? application ?? account);
+  const { key_id: key, application, account, each_end_user: isForEach } = budget;
+  return `${isForEach === true ? "each end user of " : ""}${String(key ?? application ?? account)}`;
 }
 
 /** What is spent already, and earlier budgets for the same: a second one replaces none. */
@@ -79,12 +81,14 @@ async function notesOn({ client }: VerbCall, answer: ReplyRecord): Promise<reado
   const name = ["key_id", "application_id", "account_id"].find((each) => answer[each] === subject);
   const query = { [name ?? "account_id"]: String(subject), limit: 500 };
   const list = readRecords(await client.request("GET", "/budgets", { query }), "data");
-  const same = ["account_id", "application_id", "key_id", "model", "period"];
+  const same = ["account_id", "application_id", "key_id", "model", "each_end_user", "period"];
   const earlier = list.filter(
     (each) => each["id"] !== answer["id"] && same.every((field) => each[field] === answer[field]),
   );
   return [
-    `Calls since ${since} count: ${readText(state, "spent_usd")} USD are spent.`,
+    answer["each_end_user"] === true
+      ? `Calls since ${since} count: who spent most has spent ${readText(state, "spent_usd")} USD.`
+      : `Calls since ${since} count: ${readText(state, "spent_usd")} USD are spent.`,
     ...earlier.map(
       ({ id, limit_usd: limit, set_by: setter }) =>
         `${ownerOf(answer)} already has ${String(id)} of ${String(limit)} USD for the same calls and ` +

@@ -22,14 +22,18 @@ export function showBudgets(
   const now = clock.now();
   const states = reading && view.budgets.states(reading.listed, now);
   return async (budget: StoredBudget) => {
-    const { accountId, applicationId, limitNano } = budget;
+    const { accountId, applicationId, eachEndUser: isForEach = false, limitNano } = budget;
     const known = await (states ?? view.budgets.states([budget], now));
     const spend = known.find((state) => state.budget.id === budget.id) ?? nothingSpent;
     const period = calendar.periodAt(budget, now);
-    const reserved = reservedOf(`${budget.id} ${period.id}`, reading?.facts);
+    const reserved = reservedOf(
+      `${budget.id} ${period.id}`,
+      isForEach ? undefined : reading?.facts,
+    );
     return viewAs(budgetSchema, budget, {
       account: await accountName(accountId),
       application: applicationId === undefined ? null : await applicationName(applicationId),
+      each_end_user: isForEach,
       limit_usd: usdOfNano(limitNano),
       state: { ...viewState(budget, { spend, period, now }), reserved_usd: reserved },
     });

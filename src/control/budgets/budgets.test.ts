@@ -58,6 +58,7 @@ describe("budgets", () => {
       application_id: null,
       key_id: null,
       model: null,
+      each_end_user: false,
       period: "month",
       time_zone: "UTC",
       mode: "refuse",
@@ -328,6 +329,38 @@ describe("budgets", () => {
     expect([...page.data, ...rest.data].map(({ id }) => id).toSorted()).toEqual(
       [ofAccount.id, ofApplication.id, ofKey.id].toSorted(),
     );
+  });
+
+  test("one for each end user refuses, ends, and tells who spent most", async () => {
+    await spend("one", 3 * usd, { endUser: "eu_jane" });
+    await spend("two", usd, { endUser: "eu_john" });
+    await spend("three", 9 * usd);
+    const each = { ...monthly(), each_end_user: true };
+    const budget = await create(each);
+    expect(budget).toMatchObject({ each_end_user: true, alerts: [], mode: "refuse" });
+    expect(budget.state).toMatchObject({ spent_usd: "3.000000000", percent: 60 });
+    const wrong = { period: "total", mode: "warn", alerts: [80] };
+    for (const [name, value] of Object.entries(wrong)) {
+      expect((await refused({ ...each, [name]: value })).slice(0, 3)).toEqual([
+        400,
+        "invalid_value",
+        name,
+      ]);
+    }
+    const body = { revision: 1, mode: "warn" };
+    expect((await admin.refusal("updateBudget", { id: budget.id, body })).param).toBe("mode");
+    const higher = { revision: 1, limit_usd: "6" };
+    const changed = await admin.run(changedBudgetSchema, "updateBudget", {
+      id: budget.id,
+      body: higher,
+    });
+    expect(changed.state).toMatchObject({ percent: 50, reserved_usd: null });
+    for (let count = 1; count < 5; count += 1) {
+      await create({ ...each, application_id: application.id });
+    }
+    expect((await refused(each))[1]).toBe("wrong_state");
+    await create(each, holder);
+    await create(monthly());
   });
 
   test("one owner has at most 20 of account holders, and as many of operators", async () => {

@@ -28,6 +28,8 @@ import { showBudgets } from "./budget-view.ts";
  * holders set: each call is under all of them.
  */
 const mostBudgets = 20;
+/** The same for each end user, in an account: each may count very many. */
+const mostForEach = 5;
 const firstAlerts = [50, 80, 100];
 
 /** What calls may cost. Account holders set further budgets, and cannot change those of operators. */
@@ -95,16 +97,18 @@ function createBudget(budgets: BudgetOperations, services: AdminServices): Opera
         applicationId: owner.applicationId,
         keyId: owner.keyId,
         model: body.model,
+        eachEndUser: body.each_end_user ?? false,
         period: body.period,
         timeZone: body.time_zone ?? owner.account.timeZone,
         mode: body.mode ?? "refuse",
         limitNano: readLimit(body.limit_usd),
         setBy: principal.role === "operator" ? "operator" : "account_holder",
-        alerts: sorted(body.alerts ?? firstAlerts),
+        alerts: sorted(body.alerts ?? (body.each_end_user === true ? [] : firstAlerts)),
         note: body.note ?? "",
         createdAt: now,
         revision: 1,
       };
+      checkEachEndUser(budget);
       await checkCount(transaction, budget);
       await transaction.budgets.insert(budget);
       await transaction.budgets.judge(budget, now);
@@ -126,13 +130,15 @@ function updateBudget(budgets: BudgetOperations): Operation {
     wanted({ call: { principal }, entity, body }) {
       requireOwn(entity, principal);
       const { limit_usd: limit, mode = entity.mode, note = entity.note } = body;
-      return {
+      const wanted = {
         ...entity,
         mode,
         note,
         limitNano: limit === undefined ? entity.limitNano : readLimit(limit),
         alerts: sorted(body.alerts ?? entity.alerts),
       };
+      checkEachEndUser(wanted);
+      return wanted;
     },
     async store({ budgets: stored }, wanted, now) {
       const budget = await stored.update(wanted);
@@ -202,8 +208,24 @@ function checkModel(
   });
 }
 
+/** One who spends it is no event, and their number in a time without end has no bound. */
+function checkEachEndUser({ eachEndUser, mode: set, alerts, period }: StoredBudget): void {
+  if (eachEndUser !== true) return;
+  if (period === "total") throw invalidField("period", `use day, week or month ${ofEach}`);
+  if (set !== "refuse") throw invalidField("mode", `use refuse ${ofEach}`);
+  if (alerts.length > 0) throw invalidField("alerts", `leave it out ${ofEach}`);
+}
+
+const ofEach = "for a budget of each end user";
+
 async function checkCount(view: ControlView, budget: StoredBudget): Promise<void> {
-  if ((await view.budgets.count(budget)) < mostBudgets) return;
+  const count = await view.budgets.count(budget);
+  if (budget.eachEndUser === true && count >= mostForEach) {
+    throw wrongState(
+      `The account has ${mostForEach} budgets for each end user, which is the maximum. Change or remove one first.`,
+    );
+  }
+  if (count < mostBudgets) return;
   throw wrongState(
     budget.setBy === "operator"
       ? `It has ${mostBudgets} budgets of operators, which is the maximum. Change or remove one first.`

@@ -55,7 +55,8 @@ const budgetStateSchema = z
     reserved_usd: moneySchema
       .nullable()
       .describe(
-        "What calls under way on this machine may cost beside that. Null: the answer is of a change.",
+        "What calls under way on this machine may cost beside that. Null: the answer is of a change, or " +
+          "the budget is for each end user.",
       ),
     left_usd: moneySchema.describe("Of the limit, without what is spent."),
     percent: z.int().describe("Of the limit, rounded down: at 100, nothing is left."),
@@ -78,6 +79,9 @@ export const budgetSchema = z
     application: z.string().nullable().describe("Name of the application."),
     key_id: z.string().nullable().describe("Null: all keys of the account or the application."),
     model: z.string().nullable().describe("Null: all models."),
+    each_end_user: z
+      .boolean()
+      .describe("Whether each end user may spend the limit. `state` is of the one who spent most."),
     period: z.enum(budgetPeriods),
     time_zone: z.string(),
     mode,
@@ -106,6 +110,13 @@ export const newBudgetSchema = z
     application_id: idSchema.optional().describe("Only calls of this application count."),
     key_id: idSchema.optional().describe("Only calls of this key count."),
     model: z.string().min(1).max(200).optional().describe("Only calls for this alias count."),
+    each_end_user: z
+      .boolean()
+      .optional()
+      .describe(
+        "Each end user of these calls may spend the limit. Such a budget refuses, has no alerts and no " +
+          "period `total`, and does not count calls that name nobody.",
+      ),
     limit_usd: limitSchema,
     period: z
       .enum(budgetPeriods)

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Secret } from "./secret.ts";
 import { Peppers } from "./peppers.ts";
-import { Pseudonyms } from "./pseudonyms.ts";
+import { endUserDigests, Pseudonyms } from "./pseudonyms.ts";
 
 const secret = (text: string) => new Secret(`${text} that is long enough for a pepper`);
 const first = secret("first");
@@ -49,4 +49,12 @@ test("an end user and a cache of one name have nothing in common", () => {
   const hidden = new Pseudonyms(new Peppers(first)).hide(fields, "acct_a", "pseudonym");
   expect(hidden.promptCacheKey).toMatch(/^pc_[0-9A-Za-z]{16}$/);
   expect(hidden.promptCacheKey.slice(3)).not.toBe(hidden.user.slice(3));
+});
+test("who was erased is known under each pepper, and written under the first", () => {
+  const jane = { accountId: "acct_a", endUser: "jane" };
+  const [before] = endUserDigests(new Peppers(secret("first")))(jane);
+  const rotated = endUserDigests(new Peppers(secret("next"), [secret("first")]))(jane);
+  expect(rotated).toHaveLength(2);
+  expect(rotated[1]).toBe(before ?? "");
+  expect(endUserDigests(new Peppers(secret("other")))(jane)).not.toContain(before);
 });

@@ -1,6 +1,8 @@
+import type { UsageRecord } from "../usage/usage.ts";
 import type { EndUserForwarding } from "../upstream-settings.ts";
 import { encodeBase62 } from "./base62.ts";
-import { createKeyDigest, type KeyDigest, type Peppers } from "./peppers.ts";
+import { createKeyDigest, type KeyDigest, Peppers } from "./peppers.ts";
+import { Secret } from "./secret.ts";
 
 /** What a caller names its end users and caches. */
 interface Names {
@@ -27,9 +29,16 @@ export interface EndUserMark {
  */
 export class Pseudonyms {
   readonly #digestOf: KeyDigest;
+  readonly #digestsOf: EndUserDigests;
 
   constructor({ first }: Pick<Peppers, "first">) {
     this.#digestOf = createKeyDigest(first.digest("names of end users"));
+    this.#digestsOf = endUserDigests({ all: [first] });
+  }
+
+  /** As budgets name an end user that is stored so. */
+  spenderOf(accountId: string, endUser: string): string {
+    return this.#digestsOf({ accountId, endUser })[0] ?? "";
   }
 
   /** Spaces around a name do not count. */
@@ -61,6 +70,24 @@ export class Pseudonyms {
   #digest(accountId: string, name: string): Buffer {
     return this.#digestOf(`${accountId}\n${name}`);
   }
+}
+
+type StoredEndUser = Pick<UsageRecord, "accountId" | "endUser">;
+
+/**
+ * End users, as calls have them, in what outlives their erasure, or is in an index: as digests that name
+ * nobody, under each pepper. The first one is written.
+ */
+export type EndUserDigests = (of: StoredEndUser) => readonly string[];
+
+const ofThisProcess = new Peppers(new Secret(crypto.randomUUID()));
+
+/** Default: under a pepper of this process alone. */
+export function endUserDigests({ all }: Pick<Peppers, "all"> = ofThisProcess): EndUserDigests {
+  const digests = all.map(({ digest }) => createKeyDigest(digest("erased end users")));
+  return ({ accountId, endUser = "" }) => {
+    return digests.map((of) => of(`${accountId}\n${endUser}`).toString("hex"));
+  };
 }
 
 const eightLetters = 62 ** 8;

@@ -18,6 +18,8 @@ export interface Budget {
   readonly keyId: string | undefined;
   /** Alias; undefined: all models. */
   readonly model: string | undefined;
+  /** Whether each end user of these calls may spend the limit; who names nobody is not under it. */
+  readonly eachEndUser?: boolean | undefined;
   readonly period: BudgetPeriod;
   /** IANA name; never changes. */
   readonly timeZone: string;
@@ -58,12 +60,25 @@ export interface PeriodSpend {
 export interface BudgetScope {
   readonly budget: Budget;
   readonly period: PeriodTime;
+  /** Whose spend it is, as a digest, or `otherEndUsers`. Undefined: the budget is not for each end user. */
+  readonly endUser?: string | undefined;
+}
+
+/** Most end users that a budget counts apart in a period. */
+export const mostEndUsers = 10_000;
+/** All further ones, which share one limit. */
+export const otherEndUsers = "others";
+
+/** How charges and stored spend name it. */
+export function scopeIdOf({ budget, endUser }: Pick<BudgetScope, "budget" | "endUser">): string {
+  return endUser === undefined ? budget.id : `${budget.id}/${endUser}`;
 }
 
 /** Calls with the budgets that they were admitted under. */
 export interface Charge {
   /** The gateway process that counts what they spend, by a random id. */
   readonly process: string;
+  /** As of `scopeIdOf`. */
   readonly budgetIds: readonly string[];
 }
 
@@ -72,6 +87,7 @@ export interface Charge {
  * calls it was; the empty name stands for calls that no process counted.
  */
 export interface StoredSpend {
+  /** As of `scopeIdOf`. */
   readonly budgetId: string;
   readonly periodId: string;
   readonly byProcess: Readonly<Record<string, number>>;

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { budgetOf } from "../../../test/contracts/limit-budget-contract.ts";
+import { mostEndUsers, otherEndUsers } from "../../domain/money/budget.ts";
 import { BudgetTally } from "./budget-tally.ts";
 
 test("after two days without a call, what a process has spent is what the database has of it", () => {
@@ -48,6 +49,29 @@ test("what others have spent follows the notes, and a predecessor counts until a
   expect(spent()).toBe(7 + 36);
   for (const nowMs of [61_000, 122_000]) tally.update(noteOf(4, { own: 7, gone: 30 }), nowMs);
   expect(spent()).toBe(7 + 30);
+});
+
+test("end users that a process sees first are bounded in number, also over its hourly notes", () => {
+  const tally = new BudgetTally("own");
+  const { budget, period } = budgetOf(100);
+  const note = { epoch: 1, isWhole: true, isComplete: true, processes: ["own"], silent: [] };
+  const places = new Set<string | undefined>();
+  for (let index = 0; index < mostEndUsers + 50; index += 1) {
+    const place = tally.placeOf({ budget, period, endUser: `made-up-${index}` });
+    tally.reserve("call", [place], 1);
+    tally.settle("call", 1);
+    places.add(place.endUser);
+  }
+  expect(places.size).toBe(mostEndUsers + 1);
+  const placeOf = (endUser: string) => tally.placeOf({ budget, period, endUser }).endUser;
+  const stored = { budgetId: "budget/made-up-7", periodId: period.id, byProcess: { own: 1 } };
+  for (const spend of [[], [stored], [stored]]) {
+    tally.update({ ...note, spend }, 0);
+    expect([placeOf("made-up-7"), placeOf("new")]).toEqual(["made-up-7", otherEndUsers]);
+  }
+  // Once they are idle, and nothing of them is stored, there is room.
+  for (let hour = 0; hour < 50; hour += 1) tally.update({ ...note, spend: [] }, 0);
+  expect(placeOf("new")).toBe("new");
 });
 
 test("what is reserved is told of calls under way alone", () => {

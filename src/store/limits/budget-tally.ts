@@ -1,5 +1,11 @@
 import type { LimitState } from "../../domain/limits/limit-scope.ts";
-import type { BudgetScope, SpendNote } from "../../domain/money/budget.ts";
+import {
+  type BudgetScope,
+  mostEndUsers,
+  otherEndUsers,
+  scopeIdOf,
+  type SpendNote,
+} from "../../domain/money/budget.ts";
 import { withJitter } from "./decision.ts";
 import type { FullBudget, RefusedByLimit } from "./limit-store.ts";
 
@@ -59,6 +65,8 @@ export class BudgetTally {
   /** By the key of a budget's period. */
   #stored = new Map<string, Stored>();
   readonly #predecessors = new Map<string, Predecessor>();
+  /** How many end users a budget counts apart, by the key of its period. */
+  #endUsers = new Map<string, number>();
   /** The newest one, without the spend. */
   note: Omit<SpendNote, "spend" | "isWhole"> = {
     epoch: -1,
@@ -75,13 +83,15 @@ export class BudgetTally {
   update(note: SpendNote, nowMs: number): void {
     const { epoch, isWhole, spend, ...rest } = note;
     if (epoch < this.note.epoch && !isWhole) return;
-    if (isWhole) this.#stored = new Map();
+    if (isWhole) this.#beginAnew();
     for (const { budgetId, periodId, byProcess } of spend) {
       let othersNano = 0;
       for (const process in byProcess) {
         if (process !== this.process) othersNano += byProcess[process] ?? 0;
       }
-      this.#stored.set(`${budgetId} ${periodId}`, { epoch, byProcess, othersNano });
+      const key = `${budgetId} ${periodId}`;
+      if (!this.#isKnown(key)) this.#countEndUser(key);
+      this.#stored.set(key, { epoch, byProcess, othersNano });
     }
     this.note = { epoch, ...rest };
     for (const [process, predecessor] of this.#predecessors) {
@@ -92,16 +102,35 @@ export class BudgetTally {
       const { storedSinceMs = Infinity } = predecessor;
       if (nowMs - storedSinceMs > storedAfterMs) this.#predecessors.delete(process);
     }
-    // Once an hour.
-    if (isWhole) this.#removeIdle();
   }
 
-  #removeIdle(): void {
+  /** Once an hour. */
+  #beginAnew(): void {
+    this.#stored = new Map();
     for (const [key, tally] of this.#tallies) {
       if (tally.reservedNano > 0) continue;
       tally.idleHours += 1;
       if (tally.idleHours > mostIdleHours) this.#tallies.delete(key);
     }
+    this.#endUsers = new Map();
+    for (const key of this.#tallies.keys()) this.#countEndUser(key);
+  }
+
+  #isKnown(key: string): boolean {
+    return this.#stored.has(key) || this.#tallies.has(key);
+  }
+
+  #countEndUser(key: string): void {
+    const ofAll = key.replace(/\/\S+/, "");
+    if (ofAll !== key) this.#endUsers.set(ofAll, (this.#endUsers.get(ofAll) ?? 0) + 1);
+  }
+
+  /** Where a call counts: a flood of names fills no memory. */
+  placeOf(scope: BudgetScope): BudgetScope {
+    const { budget, period, endUser } = scope;
+    if (endUser === undefined || this.#isKnown(keyOf(scope))) return scope;
+    const apart = this.#endUsers.get(keyOf({ budget, period })) ?? 0;
+    return apart < mostEndUsers ? scope : { budget, period, endUser: otherEndUsers };
   }
 
   storedOf(scope: BudgetScope): Stored {
@@ -118,6 +147,7 @@ export class BudgetTally {
     if (tally === undefined) {
       const spentNano = this.#stored.get(key)?.byProcess[this.process] ?? 0;
       tally = { scope, spentNano, reservedNano: 0, idleHours: 0 };
+      if (!this.#isKnown(key)) this.#countEndUser(key);
       this.#tallies.set(key, tally);
     }
     return tally;
@@ -234,6 +264,6 @@ function isCost(costNano: number | undefined): costNano is number {
   return costNano !== undefined && Number.isSafeInteger(costNano) && costNano >= 0;
 }
 
-export function keyOf({ budget, period }: BudgetScope): string {
-  return `${budget.id} ${period.id}`;
+export function keyOf(scope: BudgetScope): string {
+  return `${scopeIdOf(scope)} ${scope.period.id}`;
 }

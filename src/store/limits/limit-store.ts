@@ -29,6 +29,8 @@ export interface LimitStore {
   settle(callId: string, tokens: number, costNano?: number): void | Promise<void>;
   /** Names the process in the charges of calls under budgets. */
   readonly process: string;
+  /** Where a call counts in a budget: of end users there is a bounded number. */
+  placeOf(scope: BudgetScope): BudgetScope;
 }
 
 /** The part that reserves tokens only, such as those of a pool. */

@@ -1,3 +1,4 @@
+import type { Peppers } from "../../domain/keys/peppers.ts";
 import type { NamedDimension } from "../../domain/usage/usage.ts";
 import type { AuditLink } from "../audit.ts";
 import type {
@@ -23,6 +24,7 @@ import { secretsIn } from "./control/secrets.ts";
 import { Sessions } from "./control/sessions.ts";
 import { Tokens } from "./control/tokens.ts";
 import { Users } from "./control/users.ts";
+import { type EndUserDigests, endUserDigests } from "../../domain/keys/pseudonyms.ts";
 import { countPepperUse } from "./pepper-use.ts";
 import { pruneControl } from "./prune-control.ts";
 
@@ -45,14 +47,16 @@ export type ControlView = {
 /** The data of the control plane: who owns which key, who may change it, and who did. */
 export class ControlStore {
   readonly #connection: SqlConnection;
+  readonly #digestsOf: EndUserDigests;
 
-  constructor(connection: SqlConnection) {
+  constructor(connection: SqlConnection, peppers?: Peppers) {
     this.#connection = connection;
+    this.#digestsOf = endUserDigests(peppers);
   }
 
   /** Reads one consistent state of the data. Throws `StorageUnavailable`. */
   read<Result>(work: (view: ControlView) => Promise<Result>): Promise<Result> {
-    return this.#connection.read((queries) => work(tablesIn(queries)));
+    return this.#connection.read((queries) => work(tablesIn(queries, this.#digestsOf)));
   }
 
   /**
@@ -60,7 +64,7 @@ export class ControlStore {
    * the transaction. Throws `StorageUnavailable`.
    */
   change<Result>(work: (transaction: ControlTransaction) => Promise<Result>): Promise<Result> {
-    return this.#connection.change((queries) => work(tablesIn(queries)));
+    return this.#connection.change((queries) => work(tablesIn(queries, this.#digestsOf)));
   }
 
   /** Reads the whole audit in pages and checks the chain. */
@@ -89,11 +93,11 @@ export class ControlStore {
   }
 }
 
-function tablesIn(queries: Queries) {
+function tablesIn(queries: Queries, digestsOf: EndUserDigests) {
   return {
     accounts: new Accounts(queries),
     applications: new EntityTable(applicationSpec, queries),
-    budgets: new Budgets(queries),
+    budgets: new Budgets(queries, digestsOf),
     /** Every change of a key, its secrets, application or account reaches the key rings. */
     keys: new Keys(queries),
     secrets: secretsIn(queries),

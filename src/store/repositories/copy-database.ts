@@ -49,7 +49,7 @@ const emptyTables: readonly CopiedTable[] = [
   table("keys"),
   table("secrets", "public_id"),
   table("budgets"),
-  table("budget_spend", "budget_id", "period_id", "process"),
+  table("budget_spend", "budget_id", "period_id", "end_user", "process"),
   table("budget_alerts", "budget_id", "period_id", "threshold", "call_sequence"),
   table("removed_keys", "changed_epoch"),
   table("left_limit_scopes", "key_id"),

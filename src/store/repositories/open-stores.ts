@@ -43,11 +43,11 @@ export function openStores({ connection, clock, now, watchKeys, ...ofUsage }: St
   // A claim, a lock of a job and the row of a process are each decided by themselves.
   const sideBySide = connection.inLane(undefined);
   return {
-    control: new ControlStore(connection),
+    control: new ControlStore(connection, ofUsage.peppers),
     keys: new SqlKeyStore(connection.inLane("entities"), clock),
     usage: new SqlUsageStore(usage, { ...ofUsage, clock }),
     spend: spendIn(usage),
-    costs: costsIn(usage),
+    costs: costsIn(usage, ofUsage.peppers),
     storedCalls: new SqlStoredCalls(usage, ofUsage.peppers),
     replies: new SqlReplyStore({ replies: connection.inLane("replies"), claims: sideBySide, now }),
     responses: new SqlResponseStore(connection.inLane("replies")),

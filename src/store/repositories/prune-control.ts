@@ -45,8 +45,8 @@ export async function pruneControl(
 async function pruneSpend(queries: Queries, endedBefore: number, limit: number): Promise<number> {
   const ofNone = sql`budget_id not in (select id from budgets)`;
   const steps = [
-    ["budget_spend", sql`budget_id, period_id, process`, sql`ends_at < ${endedBefore}`],
-    ["budget_spend", sql`budget_id, period_id, process`, ofNone],
+    ["budget_spend", sql`budget_id, period_id, end_user, process`, sql`ends_at < ${endedBefore}`],
+    ["budget_spend", sql`budget_id, period_id, end_user, process`, ofNone],
     [
       "budget_alerts",
       sql`budget_id, period_id, threshold, call_sequence`,

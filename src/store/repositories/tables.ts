@@ -50,6 +50,7 @@ export interface Tables {
   budgetSpend: {
     budgetId: string;
     periodId: string;
+    endUser: string;
     process: string;
     endsAt: number | null;
     spentNano: number;
@@ -107,7 +108,7 @@ export type KeyColumns = Omit<
 > &
   LimitsColumns & { changedEpoch: number };
 
-export type BudgetRow = RowWith<StoredBudget, { alerts: string }>;
+export type BudgetRow = RowWith<StoredBudget, { alerts: string; eachEndUser: number }>;
 
 /** One percentage of a limit that was reached. */
 export interface AlertRow {

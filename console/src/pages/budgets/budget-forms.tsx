@@ -14,6 +14,11 @@ const modes = [
   { value: "warn", label: "Events tell of it" },
 ];
 
+const spenders = [
+  { value: "all", label: "All calls together" },
+  { value: "each", label: "Each end user" },
+];
+
 export function CreateBudget() {
   return (
     <Offered title={title} of={lists}>
@@ -31,6 +36,7 @@ function Creation({ accounts, applications, keys, models }: Pick<Choices, (typeo
     application_id: ofUrl?.application_id ?? url.application,
     key_id: url.key,
     model: "",
+    spender: "all",
     limit_usd: "",
     period: "month",
     time_zone: "",
@@ -59,7 +65,7 @@ function Creation({ accounts, applications, keys, models }: Pick<Choices, (typeo
         ...(draft.time_zone !== "" && { time_zone: draft.time_zone.trim() }),
         limit_usd: draft.limit_usd.trim(),
         period: periodOf(draft.period),
-        ...othersOf(draft),
+        ...(draft.spender === "each" ? { each_end_user: true, note: draft.note } : othersOf(draft)),
       }}
     >
       {isOperator && (
@@ -81,6 +87,12 @@ function Creation({ accounts, applications, keys, models }: Pick<Choices, (typeo
         {...bind("model")}
         label="Model"
         options={optionsOf([...new Set(models.map(({ alias }) => alias))], "All")}
+      />
+      <Select
+        {...bind("spender")}
+        label="Who may spend it"
+        options={spenders}
+        hint="One of each end user always refuses, has no alerts, and ends: a day, a week or a month."
       />
       <LimitField bind={bind} />
       <Select

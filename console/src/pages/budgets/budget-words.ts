@@ -23,8 +23,10 @@ export function setByText({ set_by: by }: Pick<BudgetView, "set_by">): string {
 }
 
 /** Whose calls it covers: "application checkout, alpha-sonnet-4 alone". */
-export function scopeText({ application, key_id: key, model }: BudgetView): string {
+export function scopeText(budget: BudgetView): string {
+  const { application, key_id: key, model, each_end_user: isForEach } = budget;
   const ofApplication = application === null ? "all keys" : `application ${application}`;
   const whose = key === null ? ofApplication : `key ${key}`;
-  return model === null ? whose : `${whose}, ${model} alone`;
+  const ofModel = model === null ? whose : `${whose}, ${model} alone`;
+  return isForEach ? `${ofModel}: each end user, here who spent most` : ofModel;
 }

@@ -5,7 +5,7 @@ import {
   type LimitScope,
   type LimitState,
 } from "../../../domain/limits/limit-scope.ts";
-import type { SpendNote } from "../../../domain/money/budget.ts";
+import type { BudgetScope, SpendNote } from "../../../domain/money/budget.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
 import { BudgetTally, refusedByBudgets } from "../budget-tally.ts";
 import {
@@ -71,6 +71,10 @@ export class MemoryLimitStore implements LimitStore {
 
   get process(): string {
     return this.tally.process;
+  }
+
+  placeOf(scope: BudgetScope): BudgetScope {
+    return this.tally.placeOf(scope);
   }
 
   updateSpend(note: SpendNote): void {

@@ -4,7 +4,7 @@ import {
   type LimitScope,
   type LimitState,
 } from "../../../domain/limits/limit-scope.ts";
-import type { SpendNote } from "../../../domain/money/budget.ts";
+import type { BudgetScope, SpendNote } from "../../../domain/money/budget.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
 import { type BudgetTally, refusedByBudgets } from "../budget-tally.ts";
 import { auditedRefusal, firstOf, stateOf } from "../decision.ts";
@@ -154,6 +154,10 @@ export class ValkeyLimits implements LimitStore {
 
   get process(): string {
     return this.#options.tally.process;
+  }
+
+  placeOf(scope: BudgetScope): BudgetScope {
+    return this.#options.tally.placeOf(scope);
   }
 
   acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision> {

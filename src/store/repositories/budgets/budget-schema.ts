@@ -7,6 +7,7 @@ export const tables = `
     application_id TEXT REFERENCES applications (id) ON DELETE CASCADE,
     key_id TEXT REFERENCES keys (id) ON DELETE CASCADE,
     model TEXT,
+    each_end_user INT NOT NULL,
     period TEXT NOT NULL,
     time_zone TEXT NOT NULL,
     mode TEXT NOT NULL,
@@ -31,6 +32,8 @@ export const tables = `
   CREATE TABLE budget_spend (
     budget_id TEXT NOT NULL,
     period_id TEXT NOT NULL,
+    -- A digest, as in domain/money/budget.ts; empty: the budget is not for each end user.
+    end_user TEXT NOT NULL,
     -- The process that counted the calls, as in domain/money/budget.ts.
     process TEXT NOT NULL,
     -- NULL: never.
@@ -39,7 +42,7 @@ export const tables = `
     unpriced_calls INTEGER NOT NULL,
     -- Of the budgets, when the row was changed.
     changed_epoch INTEGER NOT NULL,
-    PRIMARY KEY (budget_id, period_id, process)
+    PRIMARY KEY (budget_id, period_id, end_user, process)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX budget_spend_by_end ON budget_spend (ends_at) WHERE ends_at IS NOT NULL;
   CREATE INDEX budget_spend_by_epoch ON budget_spend (changed_epoch);

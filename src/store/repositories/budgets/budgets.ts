@@ -4,6 +4,7 @@ import { type Budget, isReached, type PeriodSpend } from "../../../domain/money/
 import type { StoredBudget } from "../../entities.ts";
 import { bumpKeys } from "../control/key-epochs.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
+import type { EndUserDigests } from "../../../domain/keys/pseudonyms.ts";
 import { present } from "../row.ts";
 import type { BudgetRow, Queries } from "../tables.ts";
 import { noteAlerts } from "./note-alerts.ts";
@@ -18,8 +19,21 @@ interface BudgetFilter {
 const spec: EntitySpec<StoredBudget, BudgetRow, BudgetFilter> = {
   table: "budgets",
   select: (queries) => queries.selectFrom("budgets").selectAll(),
-  fixed: ["accountId", "applicationId", "keyId", "model", "period", "timeZone", "setBy"],
-  write: ({ alerts, ...columns }) => ({ ...columns, alerts: JSON.stringify(alerts) }),
+  fixed: [
+    "accountId",
+    "applicationId",
+    "keyId",
+    "model",
+    "eachEndUser",
+    "period",
+    "timeZone",
+    "setBy",
+  ],
+  write: ({ alerts, eachEndUser = false, ...columns }) => ({
+    ...columns,
+    eachEndUser: Number(eachEndUser),
+    alerts: JSON.stringify(alerts),
+  }),
   read: readBudget,
   conditions: ({ accountId, applicationId, keyId }) => [
     equals("budgets.keyId", keyId),
@@ -28,10 +42,10 @@ const spec: EntitySpec<StoredBudget, BudgetRow, BudgetFilter> = {
   ],
 };
 
-export function readBudget({ alerts, ...row }: BudgetRow): StoredBudget {
+export function readBudget({ alerts, eachEndUser, ...row }: BudgetRow): StoredBudget {
   const thresholds: unknown = JSON.parse(alerts);
   if (!Array.isArray(thresholds)) throw new Error("the database contains an invalid list");
-  return { ...present(row), alerts: thresholds.map(Number) };
+  return { ...present(row), eachEndUser: eachEndUser === 1, alerts: thresholds.map(Number) };
 }
 
 /** What processes decide by, without what is only managed. */
@@ -48,9 +62,11 @@ export interface BudgetState extends PeriodSpend {
 /** Every change reaches the processes that count, and waits for calls that are being stored. */
 export class Budgets extends EntityTable<StoredBudget, BudgetRow, BudgetFilter> {
   readonly #calendar = new Calendar();
+  readonly #digestsOf: EndUserDigests;
 
-  constructor(queries: Queries) {
+  constructor(queries: Queries, digestsOf: EndUserDigests) {
     super(spec, queries);
+    this.#digestsOf = digestsOf;
   }
 
   /** Counts the stored calls of its period. */
@@ -58,7 +74,8 @@ export class Budgets extends EntityTable<StoredBudget, BudgetRow, BudgetFilter> 
     const { queries } = this;
     const epoch = await nextBudgetEpoch(queries);
     await super.insert(budget);
-    await countStoredCalls(queries, { budget, calendar: this.#calendar, epoch });
+    const terms = { calendar: this.#calendar, digestsOf: this.#digestsOf };
+    await countStoredCalls(queries, { budget, epoch, ...terms });
     await tellKeys(queries, budget);
   }
 
@@ -105,12 +122,16 @@ export class Budgets extends EntityTable<StoredBudget, BudgetRow, BudgetFilter> 
     }
   }
 
-  /** How many the same side has set for exactly this account, application or key. */
-  async count({ accountId, applicationId, keyId, setBy }: Budget): Promise<number> {
+  /** How many the same side has set for exactly this account, application or key; for each end user, in all. */
+  async count({ accountId, applicationId, keyId, setBy, eachEndUser }: Budget): Promise<number> {
+    const isAlike =
+      eachEndUser === true
+        ? sql`each_end_user = 1`
+        : sql`coalesce(application_id, '') = ${applicationId ?? ""}
+            and coalesce(key_id, '') = ${keyId ?? ""}`;
     const { rows } = await sql<{ budgets: number }>`
-      select count(*) as budgets from budgets where account_id = ${accountId} and set_by = ${setBy}
-        and coalesce(application_id, '') = ${applicationId ?? ""}
-        and coalesce(key_id, '') = ${keyId ?? ""}`.execute(this.queries);
+      select count(*) as budgets from budgets
+      where account_id = ${accountId} and set_by = ${setBy} and ${isAlike}`.execute(this.queries);
     return rows[0]?.budgets ?? 0;
   }
 

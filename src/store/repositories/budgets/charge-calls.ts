@@ -2,16 +2,18 @@ import { sql } from "kysely";
 import type { Calendar } from "../../../domain/money/calendar.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import type { StoredBudget } from "../../entities.ts";
-import { namesOf, rowsOf } from "../row.ts";
+import { rowsOf } from "../row.ts";
 import type { Queries } from "../tables.ts";
+import type { EndUserDigests } from "../../../domain/keys/pseudonyms.ts";
 import { readBudget } from "./budgets.ts";
 import { type JudgedPeriod, noteAlerts } from "./note-alerts.ts";
-import { type BudgetPeriodKey, nextBudgetEpoch } from "./spend.ts";
+import { type AddedSpend, addSpend, nextBudgetEpoch } from "./spend.ts";
 
 /** The calls that a transaction has just stored. */
 export interface StoredCharges {
   readonly calls: readonly ChargedCall[];
   readonly calendar: Calendar;
+  readonly digestsOf: EndUserDigests;
   /** From `nextBudgetEpoch`, taken before the calls were stored; undefined: no budget was known. */
   readonly epoch: number | undefined;
   /** Milliseconds since the epoch. */
@@ -27,12 +29,7 @@ interface ChargedCall extends UsageRecord {
   readonly unpricedCalls?: number | undefined;
 }
 
-interface AddedSpend extends BudgetPeriodKey, JudgedPeriod {
-  readonly process: string;
-  readonly endsAt: number | null;
-  spentNano: number;
-  unpricedCalls: number;
-}
+interface JudgedSpend extends AddedSpend, JudgedPeriod {}
 
 /** Adds calls to the spend of the budgets that they are under, and notes the alerts that this causes. */
 export async function chargeCalls(queries: Queries, charges: StoredCharges): Promise<void> {
@@ -40,35 +37,11 @@ export async function chargeCalls(queries: Queries, charges: StoredCharges): Pro
   if (budgets.length === 0) return;
   const added = addUp(budgets, charges);
   const judged = [...added, ...refusing(budgets, charges)];
-  if (added.length > 0) await addSpend(queries, added, charges);
+  if (added.length > 0) {
+    // A budget was made just now. Batches are stored one at a time, so none waits for another here.
+    await addSpend(queries, added, charges.epoch ?? (await nextBudgetEpoch(queries)));
+  }
   if (judged.length > 0) await noteAlerts(queries, judged, charges);
-}
-
-async function addSpend(
-  queries: Queries,
-  added: readonly AddedSpend[],
-  charges: StoredCharges,
-): Promise<void> {
-  // A budget was made just now. Batches are stored one at a time, so none waits for another here.
-  const epoch = charges.epoch ?? (await nextBudgetEpoch(queries));
-  await sql`
-    insert into budget_spend (${namesOf(spendColumns)})
-    select ${namesOf(spendColumns)} from ${rowsOf(
-      spendColumns,
-      added.map((each) => [
-        each.budgetId,
-        each.periodId,
-        each.process,
-        each.endsAt,
-        each.spentNano,
-        each.unpricedCalls,
-        epoch,
-      ]),
-    )} where true
-    on conflict (budget_id, period_id, process) do update set
-      spent_nano = budget_spend.spent_nano + excluded.spent_nano,
-      unpriced_calls = budget_spend.unpriced_calls + excluded.unpriced_calls,
-      changed_epoch = excluded.changed_epoch`.execute(queries);
 }
 
 /** Budgets that had too little left for a call. One that was raised since then may have room again. */
@@ -83,16 +56,6 @@ function refusing(
     return [{ budget, periodId, isRefusing: true }];
   });
 }
-
-const spendColumns = {
-  budget_id: "text",
-  period_id: "text",
-  process: "text",
-  ends_at: "bigint",
-  spent_nano: "bigint",
-  unpriced_calls: "bigint",
-  changed_epoch: "bigint",
-} as const;
 
 /** Those that some of the calls may be under: an account may have one for each of many keys. */
 export async function findBudgets(
@@ -113,13 +76,13 @@ export async function findBudgets(
 
 function addUp(
   budgets: readonly StoredBudget[],
-  { calls, calendar, openAt = 0 }: StoredCharges,
-): readonly AddedSpend[] {
+  { calls, calendar, digestsOf, openAt = 0 }: StoredCharges,
+): readonly JudgedSpend[] {
   const byOwner = Map.groupBy(
     budgets,
     ({ keyId, applicationId, accountId }) => keyId ?? applicationId ?? accountId,
   );
-  const sums = new Map<string, AddedSpend>();
+  const sums = new Map<string, JudgedSpend>();
   for (const call of calls) {
     const { accountId, applicationId, keyId, costNano, charge, unpricedCalls = 0 } = call;
     // Calls that cost nothing change nothing.
@@ -131,13 +94,16 @@ function addUp(
         if (call.startedAt < calendar.periodAt(budget, budget.createdAt).startsAt) continue;
         const period = calendar.periodAt(budget, call.startedAt);
         if (period.endsAt <= openAt) continue;
-        const isCounted = charge?.budgetIds.includes(budget.id) === true;
-        const process = isCounted ? charge.process : "";
-        const name = `${budget.id} ${period.id} ${process}`;
+        // Who is erased has no spend.
+        if (budget.eachEndUser === true && call.endUser === undefined) continue;
+        const counted = charge?.budgetIds.find((id) => id.split("/", 1)[0] === budget.id);
+        const process = counted === undefined ? "" : (charge?.process ?? "");
+        const endUser = budget.eachEndUser === true ? spenderOf(counted, call, digestsOf) : "";
+        const name = `${budget.id} ${period.id} ${endUser} ${process}`;
         let sum = sums.get(name);
         if (sum === undefined) {
           const endsAt = Number.isFinite(period.endsAt) ? period.endsAt : null;
-          const of = { budget, budgetId: budget.id, periodId: period.id, process, endsAt };
+          const of = { budget, budgetId: budget.id, periodId: period.id, endUser, process, endsAt };
           sums.set(name, (sum = { ...of, spentNano: 0, unpricedCalls: 0 }));
         }
         if (costNano === undefined) sum.unpricedCalls += 1;
@@ -147,4 +113,13 @@ function addUp(
     }
   }
   return [...sums.values()];
+}
+
+/** As the process counted the call, or else as it is stored. */
+function spenderOf(
+  counted: string | undefined,
+  call: UsageRecord,
+  digestsOf: EndUserDigests,
+): string {
+  return counted?.split("/")[1] ?? digestsOf(call)[0] ?? "";
 }

@@ -27,7 +27,8 @@ export async function noteAlerts(
   { now, areCorrections = false }: JudgedAt,
 ): Promise<void> {
   const noted: (readonly (string | number)[])[] = [];
-  for (const [periodId, ofPeriod] of Map.groupBy(judged, (each) => each.periodId)) {
+  const alerting = judged.filter(({ budget }) => budget.alerts.length > 0);
+  for (const [periodId, ofPeriod] of Map.groupBy(alerting, (each) => each.periodId)) {
     const ids = new Set(ofPeriod.map(({ budget }) => budget.id));
     const periods = Array.from(ids, (budgetId) => ({ budgetId, periodId }));
     const spend = await spendOf(queries, periods);
@@ -35,7 +36,7 @@ export async function noteAlerts(
       const { id, alerts, mode, limitNano } = budget;
       const spentNano = spend.get(id)?.spentNano ?? 0;
       const reached = new Set(alerts.filter((each) => isReached(budget, each, spentNano)));
-      if (isRefusing && alerts.length > 0) reached.add(100);
+      if (isRefusing) reached.add(100);
       for (const threshold of reached) {
         noted.push([id, periodId, threshold, now, mode, limitNano, spentNano]);
       }

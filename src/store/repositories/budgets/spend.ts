@@ -1,9 +1,17 @@
-import { sql } from "kysely";
-import type { PeriodSpend, SpendNote, StoredSpend } from "../../../domain/money/budget.ts";
+import { type RawBuilder, sql } from "kysely";
+import {
+  mostEndUsers,
+  otherEndUsers,
+  type PeriodSpend,
+  type PeriodTime,
+  type SpendNote,
+  type StoredSpend,
+} from "../../../domain/money/budget.ts";
 import type { Calendar } from "../../../domain/money/calendar.ts";
 import type { StoredBudget } from "../../entities.ts";
-import { rowsOf } from "../row.ts";
+import { namesOf, rowsOf } from "../row.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
+import type { EndUserDigests } from "../../../domain/keys/pseudonyms.ts";
 
 /**
  * The first statement of a transaction that changes budgets, or stores calls. It waits until the one
@@ -24,7 +32,65 @@ export interface BudgetPeriodKey {
   readonly periodId: string;
 }
 
-/** By the ids of budgets: one period of each. */
+/** What calls add to a budget in a period. */
+export interface AddedSpend extends BudgetPeriodKey {
+  /** A digest; empty: the budget is not for each end user. */
+  readonly endUser: string;
+  readonly process: string;
+  readonly endsAt: number | null;
+  spentNano: number;
+  unpricedCalls: number;
+}
+
+const spendColumns = {
+  budget_id: "text",
+  period_id: "text",
+  end_user: "text",
+  process: "text",
+  ends_at: "bigint",
+  spent_nano: "bigint",
+  unpriced_calls: "bigint",
+  changed_epoch: "bigint",
+} as const;
+
+export async function addSpend(
+  queries: Queries,
+  added: readonly AddedSpend[],
+  epoch: number,
+): Promise<void> {
+  const given = rowsOf(
+    spendColumns,
+    added.map((each) => [
+      each.budgetId,
+      each.periodId,
+      each.endUser,
+      each.process,
+      each.endsAt,
+      each.spentNano,
+      each.unpricedCalls,
+      epoch,
+    ]),
+  );
+  // What no process counted finds its place here, as in `BudgetTally`.
+  const known = sql`from budget_spend as known
+    where known.budget_id = given.budget_id and known.period_id = given.period_id`;
+  await sql`
+    insert into budget_spend (${namesOf(spendColumns)})
+    select budget_id, period_id, place, process, ends_at, cast(sum(spent_nano) as bigint),
+      cast(sum(unpriced_calls) as bigint), changed_epoch
+    from (select given.*, case
+      when end_user = '' or process <> '' then end_user
+      when exists (select 1 ${known} and known.end_user = given.end_user) then end_user
+      when (select count(distinct known.end_user) ${known}) < ${mostEndUsers} then end_user
+      else ${otherEndUsers} end as place from ${given}) as placed
+    where true group by budget_id, period_id, place, process, ends_at, changed_epoch
+    on conflict (budget_id, period_id, end_user, process) do update set
+      spent_nano = budget_spend.spent_nano + excluded.spent_nano,
+      unpriced_calls = budget_spend.unpriced_calls + excluded.unpriced_calls,
+      changed_epoch = excluded.changed_epoch`.execute(queries);
+}
+
+/** By the ids of budgets: one period of each, and of each end user the one who spent most. */
 export async function spendOf(
   queries: Queries,
   periods: readonly BudgetPeriodKey[],
@@ -35,25 +101,25 @@ export async function spendOf(
     periods.map(({ budgetId, periodId }) => [budgetId, periodId]),
   );
   const { rows } = await sql<PeriodSpend & { budgetId: string }>`
-    select budget_id, cast(sum(spent_nano) as bigint) as spent_nano,
-      cast(sum(unpriced_calls) as bigint) as unpriced_calls
-    from ${given} join budget_spend using (budget_id, period_id)
-    group by budget_id`.execute(queries);
+    select budget_id, spent_nano, unpriced_calls from (
+      select budget_id, cast(sum(spent_nano) as bigint) as spent_nano,
+        cast(sum(unpriced_calls) as bigint) as unpriced_calls,
+        row_number() over (partition by budget_id order by sum(spent_nano) desc) as place
+      from ${given} join budget_spend using (budget_id, period_id)
+      group by budget_id, end_user) as ranked
+    where place = 1`.execute(queries);
   return new Map(rows.map(({ budgetId, ...spend }) => [budgetId, spend]));
 }
 
-const hourMs = 3_600_000;
+interface Counting {
+  readonly budget: StoredBudget;
+  readonly calendar: Calendar;
+  readonly epoch: number;
+  readonly digestsOf: EndUserDigests;
+}
 
-/**
- * Sums up the stored calls of the period in which a new budget begins, and of any later one: clocks may
- * have been set back. Whole hours come from their sums, because a month may have millions of calls.
- */
-export async function countStoredCalls(
-  queries: Queries,
-  { budget, calendar, epoch }: { budget: StoredBudget; calendar: Calendar; epoch: number },
-): Promise<void> {
-  const { id, accountId, applicationId, keyId, model, createdAt } = budget;
-  const isUnder = sql.join(
+function callsOf({ accountId, applicationId, keyId, model }: StoredBudget): RawBuilder<unknown> {
+  return sql.join(
     [
       // The index of the key is the shortest.
       keyId === undefined ? sql`account_id = ${accountId}` : sql`key_id = ${keyId}`,
@@ -62,18 +128,31 @@ export async function countStoredCalls(
     ],
     sql` and `,
   );
+}
+
+const hourMs = 3_600_000;
+
+/**
+ * Sums up the stored calls of the period in which a new budget begins, and of any later one: clocks may
+ * have been set back. Whole hours come from their sums, because a month may have millions of calls.
+ */
+export async function countStoredCalls(queries: Queries, counting: Counting): Promise<void> {
+  const { budget, calendar, epoch } = counting;
+  const { id, createdAt } = budget;
+  const isUnder = callsOf(budget);
   const callsIn = (since: number, until: number) => sql`
     select coalesce(repriced_nano, cost_nano) as nano,
       case when coalesce(repriced_nano, cost_nano) is null then 1 else 0 end as unpriced
     from usage where ${isUnder} and started_at >= ${since} and started_at < ${until}`;
   for (let at: number | null = createdAt; at !== null;) {
-    const { id: periodId, startsAt, endsAt } = calendar.periodAt(budget, at);
+    const period = calendar.periodAt(budget, at);
+    const { id: periodId, startsAt, endsAt } = period;
     const until = Math.min(endsAt, Number.MAX_SAFE_INTEGER);
     const hoursSince = Math.ceil(startsAt / hourMs) * hourMs;
     const hoursUntil = Math.max(hoursSince, Math.floor(until / hourMs) * hourMs);
-    await sql`
-      insert into budget_spend (budget_id, period_id, process, ends_at, spent_nano, unpriced_calls, changed_epoch)
-      select ${id}, ${periodId}, '', cast(${until === endsAt ? endsAt : null} as bigint),
+    const ofAll = sql`
+      insert into budget_spend (budget_id, period_id, end_user, process, ends_at, spent_nano, unpriced_calls, changed_epoch)
+      select ${id}, ${periodId}, '', '', cast(${until === endsAt ? endsAt : null} as bigint),
         cast(coalesce(sum(nano), 0) as bigint), cast(coalesce(sum(unpriced), 0) as bigint),
         cast(${epoch} as bigint)
       from (
@@ -83,13 +162,40 @@ export async function countStoredCalls(
         where ${isUnder} and grain = 'hour' and at >= ${hoursSince} and at < ${hoursUntil}
         union all
         ${callsIn(hoursUntil, until)}
-      ) as counted`.execute(queries);
+      ) as counted`;
+    if (budget.eachEndUser === true) await countEndUsers(queries, counting, period);
+    else await ofAll.execute(queries);
     const later = await sql<{ at: number | null }>`
       select min(started_at) as at from usage where ${isUnder} and started_at >= ${until}`.execute(
       queries,
     );
     at = later.rows[0]?.at ?? null;
   }
+}
+
+/** Only calls know end users, not their sums: so many are read, the newest. */
+const mostCallsRead = 1_000_000;
+
+/** Those who spent most are counted apart. */
+async function countEndUsers(
+  queries: Queries,
+  { budget, epoch, digestsOf }: Counting,
+  { id: periodId, startsAt, endsAt }: PeriodTime,
+): Promise<void> {
+  const { id: budgetId, accountId } = budget;
+  const { rows } = await sql<PeriodSpend & { endUser: string }>`
+    select end_user, cast(coalesce(sum(nano), 0) as bigint) as spent_nano,
+      count(*) - count(nano) as unpriced_calls
+    from (
+      select end_user, coalesce(repriced_nano, cost_nano) as nano from usage
+      where ${callsOf(budget)} and started_at >= ${startsAt} and started_at < ${endsAt}
+      order by started_at desc limit ${mostCallsRead}) as counted
+    where end_user is not null group by end_user order by spent_nano desc`.execute(queries);
+  const added = rows.map(({ endUser, ...spend }, place): AddedSpend => {
+    const [own = ""] = place < mostEndUsers ? digestsOf({ accountId, endUser }) : [otherEndUsers];
+    return { budgetId, periodId, process: "", endsAt, endUser: own, ...spend };
+  });
+  if (added.length > 0) await addSpend(queries, added, epoch);
 }
 
 /** How long after its end a period is still of interest: calls of it may run. */
@@ -110,12 +216,14 @@ export function spendIn(connection: Pick<SqlConnection, "read">) {
         // An older database was restored, so all is read again.
         const start = since > epoch ? 0 : since;
         if (start === epoch && epoch > 0) return { epoch, isWhole: false, spend: [] };
-        const changed = sql`select budget_id, period_id from budget_spend where changed_epoch > ${start}`;
+        const changed = sql`select budget_id, period_id, end_user from budget_spend where changed_epoch > ${start}`;
         const { rows } = await sql<StoredSpend & { process: string; spentNano: number }>`
-          select budget_id, period_id, process, spent_nano from budget_spend
-          where (budget_id, period_id) in (${changed})
+          select case end_user when '' then budget_id else budget_id || '/' || end_user end as budget_id,
+            period_id, process, spent_nano
+          from budget_spend
+          where (budget_id, period_id, end_user) in (${changed})
             and (ends_at is null or ends_at > ${now - readAfterEndMs})
-          order by budget_id, period_id`.execute(queries);
+          order by 1, period_id`.execute(queries);
         return { epoch, isWhole: start === 0, spend: groupSpend(rows) };
       });
     },

@@ -1,28 +1,13 @@
 import { sql } from "kysely";
-import { createKeyDigest, Peppers } from "../../../domain/keys/peppers.ts";
-import { Secret } from "../../../domain/keys/secret.ts";
+import type { EndUserDigests } from "../../../domain/keys/pseudonyms.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { nextTurn } from "../../../domain/waiting/wait.ts";
 import type { ErasedEndUsers } from "../../store.ts";
 import { rowsOf } from "../row.ts";
+import { nextBudgetEpoch } from "../budgets/spend.ts";
 import type { Queries, SqlConnection } from "../tables.ts";
 import { latestCalls, type TimeSpan } from "./call-spans.ts";
 import { all, callConditions } from "./usage-filter.ts";
-
-type StoredEndUser = Pick<UsageRecord, "accountId" | "endUser">;
-
-/** How erased end users are noted: as digests under each pepper, the first of which is written. */
-export type EndUserDigests = (of: StoredEndUser) => readonly string[];
-
-const ofThisProcess = new Peppers(new Secret(crypto.randomUUID()));
-
-/** Default: under a pepper of this process alone. */
-export function endUserDigests({ all }: Pick<Peppers, "all"> = ofThisProcess): EndUserDigests {
-  const digests = all.map(({ digest }) => createKeyDigest(digest("erased end users")));
-  return ({ accountId, endUser = "" }) => {
-    return digests.map((of) => of(`${accountId}\n${endUser}`).toString("hex"));
-  };
-}
 
 /** Takes end users out of stored calls, newest first, and notes them for calls that come later. */
 export async function eraseEndUsers(
@@ -71,8 +56,13 @@ async function noteErased(
   { accountId, endUsers, before }: ErasedEndUsers,
   digestsOf: EndUserDigests,
 ): Promise<void> {
+  await nextBudgetEpoch(queries);
   for (const endUser of endUsers) {
-    const [digest = ""] = digestsOf({ accountId, endUser });
+    const digests = digestsOf({ accountId, endUser });
+    const ofAccount = queries.selectFrom("budgets").select("id").where("accountId", "=", accountId);
+    const spent = queries.deleteFrom("budgetSpend").where("budgetId", "in", ofAccount);
+    await spent.where("endUser", "in", digests).execute();
+    const [digest = ""] = digests;
     const insertion = queries.insertInto("erasedEndUsers").values({ digest, at: before });
     await insertion.onConflict((on) => on.column("digest").doUpdateSet({ at: before })).execute();
   }

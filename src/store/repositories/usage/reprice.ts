@@ -1,23 +1,28 @@
 import { sql } from "kysely";
+import type { Peppers } from "../../../domain/keys/peppers.ts";
 import { Calendar } from "../../../domain/money/calendar.ts";
 import type { PriceTable } from "../../../domain/money/price.ts";
 import { repriced } from "../../../domain/money/reprice.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import type { CostStore, RepricedBatch, RepriceRequest } from "../../costs.ts";
-import { chargeCalls } from "../budgets/charge-calls.ts";
+import { chargeCalls, type StoredCharges } from "../budgets/charge-calls.ts";
 import { nextBudgetEpoch } from "../budgets/spend.ts";
 import { tableOf } from "../price-store.ts";
 import { namesOf, rowsOf } from "../row.ts";
 import type { Queries, SqlConnection, UsageRow } from "../tables.ts";
 import { toRecord } from "./usage-row.ts";
 import { readHorizons } from "./usage-store.ts";
+import { endUserDigests } from "../../../domain/keys/pseudonyms.ts";
 import { moveSums } from "./usage-sums.ts";
 
 /** `connection`: of the lane of usage. */
-export function costsIn(connection: Pick<SqlConnection, "change" | "read">): CostStore {
-  const calendar = new Calendar();
+export function costsIn(
+  connection: Pick<SqlConnection, "change" | "read">,
+  peppers?: Peppers,
+): CostStore {
+  const terms = { calendar: new Calendar(), digestsOf: endUserDigests(peppers) };
   return {
-    reprice: (request) => connection.change((queries) => repriceBatch(queries, request, calendar)),
+    reprice: (request) => connection.change((queries) => repriceBatch(queries, request, terms)),
     noteRun: (run) =>
       connection.change(async (queries) => {
         const row = { ...run, isDelivered: 0 };
@@ -42,7 +47,7 @@ interface Adjustment {
 async function repriceBatch(
   queries: Queries,
   request: RepriceRequest,
-  calendar: Calendar,
+  terms: Pick<StoredCharges, "calendar" | "digestsOf">,
 ): Promise<RepricedBatch> {
   const epoch = request.isDryRun ? 0 : await nextBudgetEpoch(queries);
   const rows = await readRows(queries, request);
@@ -63,7 +68,7 @@ async function repriceBatch(
     await moveSums(queries, changes);
     await chargeCalls(queries, {
       calls: changes.map(({ call, ...change }) => ({ ...call, ...change, charge: undefined })),
-      calendar,
+      ...terms,
       epoch,
       now: request.at,
       areCorrections: true,

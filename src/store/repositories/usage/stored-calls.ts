@@ -5,7 +5,8 @@ import type { Queries, SqlConnection, UsageRow } from "../tables.ts";
 import type { Peppers } from "../../../domain/keys/peppers.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { toRecord } from "./usage-row.ts";
-import { type EndUserDigests, endUserDigests, withoutErased } from "./erased-end-users.ts";
+import { type EndUserDigests, endUserDigests } from "../../../domain/keys/pseudonyms.ts";
+import { withoutErased } from "./erased-end-users.ts";
 
 /** A cursor in the database, over calls whose transactions run one at a time. */
 export class SqlStoredCalls implements StoredCalls {

@@ -9,12 +9,8 @@ import type { Queries, SqlConnection } from "../tables.ts";
 import { chargeCalls, findBudgets } from "../budgets/charge-calls.ts";
 import { nextBudgetEpoch } from "../budgets/spend.ts";
 import { namesOf, rowsOf } from "../row.ts";
-import {
-  type EndUserDigests,
-  endUserDigests,
-  eraseEndUsers,
-  withoutErased,
-} from "./erased-end-users.ts";
+import { type EndUserDigests, endUserDigests } from "../../../domain/keys/pseudonyms.ts";
+import { eraseEndUsers, withoutErased } from "./erased-end-users.ts";
 import { stepStart } from "./usage-range.ts";
 import { callColumns, storable, toValues } from "./usage-row.ts";
 import { addToSums } from "./usage-sums.ts";
@@ -73,7 +69,8 @@ export class SqlUsageStore implements UsageStore {
         const { calls, hoursSince, ...left } = await insertBatch(queries, rows, insertNew);
         if (calls.length === 0) return left;
         await addToSums(queries, calls, hoursSince);
-        await chargeCalls(queries, { calls, calendar: this.#calendar, epoch, now: clock.now() });
+        const terms = { calendar: this.#calendar, digestsOf: this.#digestsOf };
+        await chargeCalls(queries, { calls, ...terms, epoch, now: clock.now() });
         return left;
       });
       if (dropped.ofErasedAccounts + dropped.tooOld > 0) onDropped?.(dropped);
