@@ -151,6 +151,11 @@ describe("max_output_tokens", () => {
     expect(warningsFor(opus, long)).toEqual([]);
   });
 
+  test("cites a page about all models of the family, not the card of another one", () => {
+    const [warning] = warningsFor("model: us.anthropic.claude-sonnet-4-6", "");
+    expect(warning).toContain("(https://platform.claude.com/docs/en/models/, read 2026-11-23)");
+  });
+
   test("that is not set is a warning if the model writes more", () => {
     expect(warningsFor("model: us.anthropic.claude-opus-4-6-v1", "")).toEqual([
       expect.stringContaining("is not set, so it is 4096, though"),
