@@ -287,6 +287,23 @@ describe("the configuration", () => {
     );
   });
 
+  const form = "such as { input: 0.2, cache_read: 0.1, output: 0.6 }";
+  test.each<readonly [unknown, string]>([
+    [0.2, form],
+    ["0.20", form],
+    [[0.2, 0.6], form],
+    [{}, form],
+    [{ input: 0.2, cached: 0.1 }, "price.cached: unknown key; did you mean 'cache_read'?"],
+    [{ prompt: 0.2, output: 0.6 }, "price.prompt: unknown key; did you mean 'input'?"],
+    [{ input: 0.2, completion: 0.6 }, "price.completion: unknown key; did you mean 'output'?"],
+  ])("says how to write a price where a target has %j", (price, problem) => {
+    const file = fileOf({ upstream: bedrock, model, target: { price } });
+    const result = parseConfig(JSON.stringify(file), { name: "sluice.yaml", env: {} });
+    expect(result.ok ? "no problems" : formatProblems("sluice.yaml", result.problems)).toContain(
+      problem,
+    );
+  });
+
   test("refuses an entry twice, and two prices of one target", () => {
     const twice = fileOf({
       upstream: bedrock,

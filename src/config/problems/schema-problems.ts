@@ -176,6 +176,9 @@ const foreignNames: ReadonlyMap<string, readonly string[]> = new Map(
     provider: ["kind"],
     type: ["kind"],
     domains: ["hosts"],
+    cached: ["cache_read", "cached_input"],
+    prompt: ["input"],
+    completion: ["output"],
   }),
 );
 

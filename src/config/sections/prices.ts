@@ -64,10 +64,15 @@ function hasPrice(price: object): boolean {
 
 const noPrice = "must have at least one price, such as input";
 
+const targetPrice =
+  "must be USD per 1M tokens, such as { input: 0.2, cache_read: 0.1, output: 0.6 }";
+
 /** The price of one target. */
 export const targetPriceSchema = z
-  .strictObject(priceFields)
-  .refine(hasPrice, noPrice)
+  .strictObject(priceFields, {
+    error: ({ code }) => (code === "invalid_type" ? targetPrice : undefined),
+  })
+  .refine(hasPrice, targetPrice)
   .optional()
   .describe("Price of this target, before `prices` and the shipped list.");
 
