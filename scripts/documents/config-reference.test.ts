@@ -38,7 +38,7 @@ function keysBelow(entries: readonly ReferenceEntry[], prefix: string): readonly
   });
 }
 
-const env = { VLLM_API_KEY: "k", AZURE_API_KEY: "k", AWS_BEARER_TOKEN_BEDROCK: "k" };
+const env = { VLLM_API_KEY: "k" };
 
 test("the published JSON Schema is generated from the schema", async () => {
   expect(await Bun.file(schemaFile).text()).toBe(schemaText());
@@ -101,8 +101,8 @@ test("the reference has the limits of the default plans", () => {
   }
 });
 
-test("there are examples for one server, vLLM, Ollama, Azure and Amazon Bedrock", () => {
-  expect(examples).toHaveLength(5);
+test("there are examples for one server, and for several", () => {
+  expect(examples).toHaveLength(2);
 });
 
 test.each(examples.map((text, index) => [index + 1, text] as const))(

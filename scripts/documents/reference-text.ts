@@ -104,8 +104,9 @@ function tailOf(entry: ReferenceEntry): string {
 function formsOf(entry: ReferenceEntry): readonly string[] {
   const { type, initial, range, isRequired, entries } = entry;
   const hasChoices = type.includes("|");
-  // A default or a range shows the type.
-  const isShown = initial === undefined && range === undefined && entries.length === 0;
+  // A default or a range shows the type; without them, a text needs no word.
+  const isShown =
+    initial === undefined && range === undefined && entries.length === 0 && type !== "text";
   return [
     ...(isRequired ? ["required"] : []),
     ...(hasChoices ? [`\`${type}\``] : isShown ? [type] : []),

@@ -15,7 +15,7 @@ const claim = (about: string, initial: string) => text(about).prefault(initial).
 
 const ssoSchema = z
   .strictObject({
-    issuer: httpUrl("Issuer of the identity provider, as in its discovery document."),
+    issuer: httpUrl("As in the provider's discovery document."),
     client_id: text("Client id at the provider."),
     client_secret: credential("Client secret. Without it the client is public.").optional(),
     scopes: z
@@ -64,13 +64,12 @@ export const adminSchema = z
       .max(100)
       .prefault([])
       .describe(
-        "Further hosts, without port, that the admin listener answers to: names, addresses, " +
-          "networks such as `10.0.0.0/8`, or `*`. Others than these, loopback, `listen.admin` " +
-          "and `public_url` get 421, except on `/healthz` and `/readyz`.",
+        "Hosts, without port, that the admin listener answers to besides loopback, " +
+          "`listen.admin` and `public_url`: names, addresses, networks such as `10.0.0.0/8`, or " +
+          "`*`. Others get 421, except on `/healthz` and `/readyz`.",
       ),
     bootstrap_token: credential(
-      "One-time token that creates the first operator, at least 16 characters. Default: one " +
-        "is printed at the start.",
+      "One-time token that creates the first operator. Default: one is printed at the start.",
       16,
     ).optional(),
     session_idle: duration("30m", ["1m", "24h"]).describe(
@@ -82,9 +81,9 @@ export const adminSchema = z
         "have five times as many.",
     ),
     sign_ins_per_minute: wholeNumber(5, [1, 1000]).describe(
-      "Wrong passwords for one user from one address before a wait: 30 s, then twice as long " +
-        "each time, up to 15 min. One address has five times as many for all users, and as " +
-        "many single sign-ons a minute.",
+      "Wrong passwords for one user from one address before a wait of 30 s, which doubles up " +
+        "to 15 min. One address has five times as many for all users, and as many single " +
+        "sign-ons a minute.",
     ),
     sso: ssoSchema.optional(),
   })
@@ -111,8 +110,7 @@ export const auditSchema = z
       "How often a signed checkpoint of the audit is logged.",
     ),
     checkpoint_file: text(
-      "File to which checkpoints are appended as JSON lines; best one that the gateway can " +
-        "append to but not change. Default: checkpoints are only logged.",
+      "File to which checkpoints are appended as JSON lines. Default: they are only logged.",
     ).optional(),
   })
   .prefault({})

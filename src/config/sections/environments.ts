@@ -27,10 +27,7 @@ export const environmentsSchema = z
           modelAlias("Alias of a model that this environment offers."),
         )
         .prefault({})
-        .describe(
-          "Other names for its models, such as `claude-*: alpha-sonnet-4`. An alias wins over a " +
-            "whole name, and that over the longest beginning.",
-        ),
+        .describe("Other names for its models, such as `claude-*: alpha-sonnet-4`."),
     }),
   )
   .min(1)

@@ -15,8 +15,7 @@ export const hooksSchema = z
     call_tag: z
       .strictObject({
         header: ownHeader.describe(
-          "Header whose value (1 to 64 letters, digits or any of `._:/-`) is sent to the " +
-            "upstream and logged as `call tagged` with the call's usage.",
+          "Header whose value is sent to the upstream and logged as `call tagged`.",
         ),
       })
       .optional()

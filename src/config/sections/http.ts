@@ -15,13 +15,11 @@ export const httpSchema = z
     ),
     json_depth: wholeNumber(64, [8, 1024]).describe("Maximum nesting depth of a JSON body."),
     json_values: wholeNumber(600_000, [1_000, 10_000_000]).describe(
-      "Maximum values of a JSON body: a list or object counts 4, a field 20, an escape 1. " +
-        "Parsing the default takes about 50 ms.",
+      "Maximum values of a JSON body: a list or object counts 4, a field 20, an escape 1.",
     ),
     body_memory: size("512MiB", ["1MiB", "1024GiB"]).describe(
       "Memory of each process for bodies and large answers. A body reserves twice its length " +
-        "(or `body_limit`), or its possible expansion; vectors reserve 4 to 6 bytes per " +
-        "number. Up to 64KiB do not count.",
+        "(or `body_limit`), or its possible expansion. Up to 64KiB do not count.",
     ),
     body_memory_per_key: size("128MiB", ["1MiB", "1024GiB"]).describe(
       "Part of `body_memory` that one key may use; an account gets at most half of all. At " +
@@ -38,8 +36,7 @@ export const httpSchema = z
       "How long a request body may take to arrive.",
     ),
     idle_timeout: duration("75s", ["1s", "255s"]).describe(
-      "How long an idle connection is kept, in whole seconds: longer than the balancer in " +
-        "front keeps it.",
+      "How long an idle connection is kept: longer than the balancer in front keeps it.",
     ),
     trusted_proxies: z
       .array(z.string().refine(isNetwork, "must be a CIDR block such as 10.0.0.0/8 or ::1/128"))

@@ -17,8 +17,7 @@ export const idempotencySchema = z
       "Stored answers in the database; beyond, the account with the most loses its oldest.",
     ),
     waiting_limit: wholeNumber(256, [2, 100_000]).describe(
-      "Calls of a process that wait for the answer of an equal one, half of them of one " +
-        "account; further ones get 409.",
+      "Calls of a process that wait for the answer of an equal one; further ones get 409.",
     ),
     keep: duration("24h", ["1m", "7d"]).describe("How long answers are stored."),
   })

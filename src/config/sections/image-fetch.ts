@@ -27,8 +27,8 @@ export const imageFetchSchema = z
       .max(1000)
       .prefault([])
       .describe(
-        "Exact hosts, without port, that images may come from, also if a model fetches them " +
-          "itself; `[]` is any. Listed hosts may use any port, others 80 and 443.",
+        "Hosts, without port, that images may come from, also if a model fetches them itself; " +
+          "`[]` is any. Listed hosts may use any port, others 80 and 443.",
       ),
     allow_private: flag(false).describe(
       "Allows loopback and private addresses: callers then reach the network of the gateway " +

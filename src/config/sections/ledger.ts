@@ -64,7 +64,7 @@ export const ledgerSchema = z
       .prefault("group")
       .describe(
         "`group` syncs the spool to disk every 20 ms, which a power cut can lose; `none` " +
-          "leaves it to the system. A crash of the process loses nothing either way.",
+          "leaves it to the system.",
       ),
     spool_limit: size("1GiB", ["64KiB", "1024GiB"]).describe(
       "Maximum spool of a process. When it is full, calls are refused; the log warns from 80 " +

@@ -97,7 +97,7 @@ const modelFields = {
       ),
     })
     .prefault({})
-    .describe("Where they differ from those of the upstreams."),
+    .describe("As at upstreams, for this model."),
 };
 
 const mostTargets = 64;
@@ -127,16 +127,15 @@ function chatModelSchema(kinds: readonly UpstreamKind[]) {
         .optional(),
       capabilities: capabilitiesSchema,
       hedge_after: optionalDuration("5s", ["10ms", "10m"]).describe(
-        "Time without an answer until a second target is tried; the first to answer serves, " +
-          "and both may be billed. Default: never.",
+        "Time without an answer until a second target is tried, too; both may be billed. " +
+          "Default: never.",
       ),
       fallbacks: z
         .array(modelAlias("Alias of a chat model."))
         .max(8)
         .prefault([])
         .describe(
-          "Models that serve if no target can, or if the input is too long for this model only. " +
-            "Keys that may not use them get none.",
+          "Models that serve if no target can, or if the input is too long for this model only.",
         ),
     })
     .refine((model) => (model.max_output_tokens ?? 1) <= model.context_window, {
@@ -155,8 +154,7 @@ function embeddingModelSchema(kinds: readonly UpstreamKind[]) {
       .max(mostTargets)
       .describe(targetsAbout),
     fan_out: wholeNumber(64, [1, 64]).describe(
-      "Maximum concurrent requests of one call with many inputs. It begins with 4, and takes " +
-        "at most half of the upstream's `max_in_flight`.",
+      "Maximum concurrent requests of one call with many inputs.",
     ),
   });
 }

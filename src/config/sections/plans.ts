@@ -89,8 +89,8 @@ const planSchema = z
     responses: z
       .strictObject({
         keep: duration("1h", ["0s", "7d"]).describe(
-          "How long they and their input are stored, encrypted, for `previous_response_id` and " +
-            "`item_reference`, unless the caller sends `store: false`. `0s`: not at all.",
+          "How long they and their input are stored, encrypted, unless the caller sends `store: " +
+            "false`. `0s`: not at all.",
         ),
       })
       .prefault({})

@@ -46,8 +46,8 @@ export const routingSchema = z
       "Maximum attempts of a call; each target may be tried once in any case.",
     ),
     retry_budget: wholeNumber(20, [0, 100]).describe(
-      "Retries at a failing target, in percent of its other attempts in ten seconds. Hedges " +
-        "of `hedge_after` have the same limit, in percent of a model's calls.",
+      "Retries at a failing target, in percent of its other attempts in ten seconds; hedges, " +
+        "in percent of a model's calls.",
     ),
     retry_floor: wholeNumber(10, [0, 1000]).describe(
       "Retries per target, and hedges per model, always allowed in ten seconds.",
@@ -56,8 +56,7 @@ export const routingSchema = z
       "Longest wait before a second attempt at the same target; it doubles each time.",
     ),
     longest_backoff: duration("5s", ["1ms", "5m"]).describe(
-      "Longest `retry-after` of a provider that is honoured, and longest back-off, which is " +
-        "added to it.",
+      "Longest `retry-after` that is honoured, and longest back-off.",
     ),
     target_header: flag(true).describe(
       "Answers name the upstream and the model that served, in `x-sluice-target`.",

@@ -106,11 +106,10 @@ export const answersSchema = z
       "Largest non-streamed answer of a chat model; a larger one is 400 `answer_too_large`.",
     ),
     chat_values: wholeNumber(8_000_000, [100_000, 1_000_000_000]).describe(
-      "Maximum values of such an answer, as in `http.json_values`. 4,000 tokens with 20 " +
-        "alternatives each make about 6,000,000.",
+      "Maximum values of such an answer, as in `http.json_values`.",
     ),
     embedding_limit: size("256MiB", ["1MiB", "1GiB"]).describe(
-      "Largest answer of an embedding model. 2,048 vectors of 4,096 numbers take up to 190 MiB.",
+      "Largest answer of an embedding model.",
     ),
   })
   .prefault({})
@@ -139,9 +138,8 @@ export const shutdownSchema = z
   }));
 
 const peppersAbout =
-  "Secrets, of at least 32 characters, for digests of keys and checkpoints of the audit. " +
-  "The first makes new digests, all verify: to rotate, put a new one first. Default: one " +
-  "is generated in `data_dir`.";
+  "Secrets of at least 32 characters for digests of keys and checkpoints of the audit. " +
+  "To rotate, put a new one first. Default: one is generated in `data_dir`.";
 
 export const authSchema = z
   .strictObject({

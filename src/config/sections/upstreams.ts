@@ -42,8 +42,8 @@ const drainSchema = z
   })
   .optional()
   .describe(
-    "Reads a stream on when its caller has left, to get the token count, at upstreams that " +
-      "bill the whole answer anyway. Default: it is aborted at once.",
+    "Reads a stream on when its caller has left, to get the token count, where aborted " +
+      "answers are billed anyway. Default: it is aborted.",
   );
 
 const forwardEndUsers = z

@@ -47,7 +47,7 @@ function hasDistinctNames(names: readonly string[]): boolean {
 }
 
 function usually(key: keyof typeof usual): string {
-  return `By default as in the profile, else \`${usual[key]}\`.`;
+  return `Default: the profile's, else \`${usual[key]}\`.`;
 }
 
 /** Entra's own hosts. The secret of an application goes to no other, but to a simulator on this machine. */
@@ -76,10 +76,7 @@ const entraSchema = z
   })
   .transform(camelCased)
   .optional()
-  .describe(
-    "Tokens of Microsoft Entra instead of `api_key`, for an application with the role " +
-      "Cognitive Services OpenAI User.",
-  );
+  .describe("Tokens of Microsoft Entra instead of `api_key`.");
 
 export type EntraSettings = NonNullable<z.output<typeof entraSchema>>;
 
@@ -128,8 +125,8 @@ export const fields = {
     .prefault([])
     .describe(
       "Fields forwarded besides those of OpenAI's API, at the top level, in messages and " +
-        "their parts. Plans do not limit their effect: list none that choose models, addresses " +
-        "or credentials, or extend the output.",
+        "their parts. List none that choose models, addresses or credentials, or extend the " +
+        "output.",
     ),
   drop_fields: z
     .array(text("Name."))
@@ -171,7 +168,7 @@ export const fields = {
     .prefault("auto")
     .describe(
       "Encoding requested for vectors. `auto`: base64, which is faster, unless the server " +
-        "refuses it. Callers get the encoding that they asked for.",
+        "refuses it.",
     ),
 };
 

@@ -54,10 +54,7 @@ export const fields = {
     "Counts an input that seems to exceed a key's limit before refusing it; needs the " +
       "permission bedrock:CountTokens.",
   ),
-  families: familiesSchema.describe(
-    "Families of chat models that Sluice does not know, or other values for those that it " +
-      "knows.",
-  ),
+  families: familiesSchema.describe("Families of chat models, or other values for known ones."),
 };
 
 type Fields = FieldsOf<typeof fields>;

@@ -101,10 +101,7 @@ const chatSection = z
       .describe("Default: `converse` where the model speaks it, else one that it speaks."),
     capabilities: capabilitiesSchema,
     default_output_tokens: requiredWholeNumber([1, 100_000_000])
-      .describe(
-        "Output cap for calls without one, which the provider reserves from your quota. " +
-          "Default: the model's maximum.",
-      )
+      .describe("Output cap for calls without one. Default: the model's maximum.")
       .optional(),
     ...repairFields,
     prompt_cache: z
