@@ -36,6 +36,20 @@ describe("accounts", () => {
     );
   });
 
+  test("have budgets that messages describe, and that need an owner", async () => {
+    await folder.json("accounts", "create", "Spender");
+    const wanted = ["budgets", "create", "--limit-usd", "7.50", "--period", "month"];
+    expect((await folder.run(...wanted)).errors).toContain(
+      "Missing required option: --account. You can see all accounts, so name the one it is for, or " +
+        "an application or a key by --application or --key.",
+    );
+    const { id } = await folder.json(...wanted, "--account", "Spender");
+    const { errors } = await folder.run("budgets", "delete", String(id));
+    expect(errors).toContain(
+      `Budget ${String(id)} of 7.5 USD a month for account 'Spender' is deleted.`,
+    );
+  });
+
   test("are listed in pages, as a table with the place where it goes on", async () => {
     for (const name of ["Page A", "Page B"]) await folder.json("accounts", "create", name);
     const first = await folder.run("accounts", "list", "--limit", "1");

@@ -13,21 +13,31 @@ import { commandLine } from "../program.ts";
 export interface Entity {
   readonly noun: string;
   readonly prefix: string;
-  /** The field that holds its name, for messages. */
-  readonly name: string;
+  /** What it is, behind its id in messages. */
+  readonly about: (record: ReplyRecord) => string;
   /** The query parameter of its list that finds it by name, if any. */
   readonly parameter?: string;
   /** Turns typed text that is not a name into a name to look up. Throws `UsageError`. */
   readonly read?: (named: string) => string;
 }
 
+const named =
+  (field: string) =>
+  (record: ReplyRecord): string =>
+    `'${cellOf(record, field)}'`;
+
 export const entities = {
-  account: { noun: "account", prefix: "acct", name: "name", parameter: "name" },
-  application: { noun: "application", prefix: "app", name: "name", parameter: "name" },
-  user: { noun: "user", prefix: "user", name: "email", parameter: "email" },
-  key: { noun: "key", prefix: "key", name: "application", read: readKeyName },
-  budget: { noun: "budget", prefix: "bgt", name: "period" },
-  token: { noun: "token", prefix: "tok", name: "name", read: readTokenName },
+  account: { noun: "account", prefix: "acct", about: named("name"), parameter: "name" },
+  application: { noun: "application", prefix: "app", about: named("name"), parameter: "name" },
+  user: { noun: "user", prefix: "user", about: named("email"), parameter: "email" },
+  key: {
+    noun: "key",
+    prefix: "key",
+    about: (key) => `of application ${named("application")(key)}`,
+    read: readKeyName,
+  },
+  budget: { noun: "budget", prefix: "bgt", about: budgetText },
+  token: { noun: "token", prefix: "tok", about: named("name"), read: readTokenName },
 } as const satisfies Readonly<Record<string, Entity>>;
 
 export interface Owners {
@@ -61,9 +71,17 @@ export async function findId(client: AdminClient, wanted: Wanted): Promise<strin
 }
 
 /** `Account acct_... 'shop'`. */
-export function titleOf({ noun, name }: Entity, record: ReplyRecord): string {
-  const title = `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${readText(record, "id")}`;
-  return `${title}${name === "application" ? " of application" : ""} '${cellOf(record, name)}'`;
+export function titleOf({ noun, about }: Entity, record: ReplyRecord): string {
+  return `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${readText(record, "id")} ${about(record)}`;
+}
+
+/** `of 5 USD a month for application 'search'`. */
+function budgetText(budget: ReplyRecord): string {
+  const { period, limit_usd: limit } = budget;
+  const often = period === "total" ? "in total" : `a ${String(period)}`;
+  const owners = ["key_id", "application", "account"];
+  const of = owners.find((field) => typeof budget[field] === "string") ?? "account";
+  return `of ${Number(limit)} USD ${often} for ${of.replace("_id", "")} ${named(of)(budget)}`;
 }
 
 /** Reads `sk-slc_` and the public id of a secret; the rest of a complete key is dropped. */

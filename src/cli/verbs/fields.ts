@@ -111,12 +111,18 @@ export function wordOf(field: string): string {
   return plainNames.get(field) ?? `--${optionName(field, commonTexts[field])}`;
 }
 
-/** Replaces field names in a message of the admin API by options; `param` is the field at fault. */
+/**
+ * Replaces field names in a message of the admin API by options: that of `param`, the field at fault, and
+ * ids.
+ */
 export function inOptions(message: string, param: string | null): string {
   if (param === null) return message;
   const [, field = "", index] = /^([^[]*)(?:\[(\d+)\])?/.exec(param) ?? [];
   const named = index === undefined ? wordOf(field) : `${wordOf(field)} (no. ${Number(index) + 1})`;
-  return message.replaceAll(`'${param}'`, named).replaceAll("parameter: --", "option: --");
+  return message
+    .replaceAll(`'${param}'`, named)
+    .replaceAll(/'([a-z]+_id)'/g, (_, id: string) => wordOf(id))
+    .replaceAll("parameter: --", "option: --");
 }
 
 /** The fields of a query and of a body, in the order of their schemas. */

@@ -118,13 +118,15 @@ function showApplications(view: Pick<ControlView, "accounts">) {
 }
 
 /** The account of something new. Throws 400 and 404. */
-export function ownerOf(wanted: string | undefined, principal: Principal): string {
+export function ownerOf(
+  wanted: string | undefined,
+  principal: Principal,
+  whatToName = "name the one it is for",
+): string {
   const accountId = wanted ?? principal.accountId;
   if (accountId === undefined) {
     throw new GatewayError("missing_required_parameter", {
-      message:
-        "Missing required parameter: 'account_id'. You can see all accounts, so name the one " +
-        "it is for.",
+      message: `Missing required parameter: 'account_id'. You can see all accounts, so ${whatToName}.`,
       param: "account_id",
     });
   }

@@ -162,6 +162,9 @@ interface NamedOwner {
   readonly key_id?: string | undefined;
 }
 
+const whatToName =
+  "name the one it is for, or an application or a key by 'application_id' or 'key_id'";
+
 /** Throws 404 for what is not visible, and 400 for owners that do not belong to each other. */
 async function findOwner(
   view: ControlView,
@@ -181,7 +184,7 @@ async function findOwner(
     applicationId === undefined
       ? undefined
       : requireVisible(await view.applications.get(applicationId), principal, "application");
-  const accountId = application?.accountId ?? ownerOf(named.account_id, principal);
+  const accountId = application?.accountId ?? ownerOf(named.account_id, principal, whatToName);
   if (named.account_id !== undefined && named.account_id !== accountId) {
     throw invalidField("account_id", "use that of the application or the key, or leave it out");
   }
