@@ -3,7 +3,7 @@
  *
  * `npm test` leaves out the files named `.long.test.ts`, which take more than some seconds each;
  * `npm run test:long` runs those. Both skip tests that need a program that is not installed.
- * `npm run test:all` runs everything in larger sizes, one file after the other, and fails
+ * `npm run test:all` runs everything in larger sizes, hardly two files at once, and fails
  * where a program is missing; `npm run scorecard -- --all` measures the figures of
  * docs/reliability.md. Arguments after the options are parts of file names: only those files run.
  * `--without=NAME` leaves out files with this part of a name.
@@ -16,10 +16,10 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 
 /**
- * Suites of real processes mostly wait, but more than two at once slow each other down. Files share
+ * Suites mostly wait for processes: two at once use little more than one of two cores. Files share
  * their modules, as they do one after the other: to load the gateway for each takes a fifth longer.
  */
-const inParallel = ["--parallel=2", "--no-isolate"];
+const inParallel = ["--parallel=3", "--no-isolate"];
 interface Part {
   readonly isLong: boolean;
   readonly options: readonly string[];
@@ -40,18 +40,28 @@ const waiting = [
   "machines/valkey-attacks.long",
   "machines/valkey-faults.long",
 ];
+/** Files that judge no times, which run beside one that goes on for minutes at a steady load. */
+const fetching = ["test/clients/", "test/packages/"];
+const soaking = ["machines/soak.long"];
+/** Parts of one list run side by side, the lists one after the other. */
 const choices = {
-  "--quick": [{ isLong: false, options: inParallel }],
+  "--quick": [[{ isLong: false, options: inParallel }]],
   "--long": [
-    { isLong: true, options: ["--parallel=4", "--no-isolate"], suites: waiting },
-    { isLong: true, options: inParallel, without: [...measuring, ...waiting] },
-    { isLong: true, options: [], suites: measuring },
+    [
+      { isLong: true, options: ["--parallel=4", "--no-isolate"], suites: waiting },
+      { isLong: true, options: inParallel, without: [...measuring, ...waiting] },
+    ],
+    [{ isLong: true, options: [], suites: measuring }],
   ],
   "--all": [
-    { isLong: false, options: [] },
-    { isLong: true, options: [] },
+    [{ isLong: false, options: [] }],
+    [
+      { isLong: true, options: [], suites: soaking },
+      { isLong: true, options: [], suites: fetching },
+    ],
+    [{ isLong: true, options: [], without: [...soaking, ...fetching] }],
   ],
-} satisfies Record<string, readonly Part[]>;
+} satisfies Record<string, readonly (readonly Part[])[]>;
 
 const [option = "--quick", ...parts] = process.argv.slice(2);
 /** Seconds by file, below the option that they ran with. */
@@ -72,14 +82,13 @@ async function main(): Promise<number> {
   }
   const sum = { passed: 0, failed: 0, skipped: 0 };
   let hasFailed = false;
-  for (const part of choices[option]) {
-    const files = filesOf(part);
-    if (files.length === 0) continue;
-    const { exitCode, counts } = await run(part, files);
-    hasFailed ||= exitCode !== 0;
-    sum.passed += counts.passed;
-    sum.failed += counts.failed;
-    sum.skipped += counts.skipped;
+  for (const parts of choices[option]) {
+    for (const { exitCode, counts } of await Promise.all(parts.map(run))) {
+      hasFailed ||= exitCode !== 0;
+      sum.passed += counts.passed;
+      sum.failed += counts.failed;
+      sum.skipped += counts.skipped;
+    }
   }
   console.log(`${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`);
   return !hasFailed && sum.failed === 0 && sum.passed > 0 ? 0 : 1;
@@ -90,7 +99,9 @@ interface Finished {
   readonly counts: Counts;
 }
 
-async function run({ options }: Part, files: readonly string[]): Promise<Finished> {
+async function run(part: Part): Promise<Finished> {
+  const files = filesOf(part);
+  if (files.length === 0) return { exitCode: 0, counts: { passed: 0, failed: 0, skipped: 0 } };
   const folder = mkdtempSync(join(tmpdir(), "sluice-tests-"));
   const report = join(folder, "report.xml");
   try {
@@ -102,7 +113,7 @@ async function run({ options }: Part, files: readonly string[]): Promise<Finishe
         "--timeout=60000",
         // Only failures are printed; passes are counted.
         "--only-failures",
-        ...options,
+        ...part.options,
         "--reporter=junit",
         `--reporter-outfile=${report}`,
         ...files,

@@ -15,7 +15,7 @@ import { setLimit, storedBudgets } from "../support/stored-budgets.ts";
 import { until } from "../support/until.ts";
 import { startValkey, valkeyProgram, type ValkeyServer } from "../support/valkey-server.ts";
 
-const seconds = sizeOf({ quick: 60, all: 60, measured: 600 });
+const seconds = sizeOf({ quick: 30, all: 60, measured: 600 });
 const processes = 3;
 const perSecond = 50;
 /** Slow answers must not pile up. */
