@@ -55,7 +55,7 @@ export class SimulatedCaller {
     const receivedAt = clock.monotonic();
     this.#record.process = this.#process.name;
     this.#record.arrivedAt = time.now;
-    const { deadlineMs, capacity } = plan;
+    const { deadlineMs, capacity, session } = plan;
     if (deadlineMs !== undefined) this.#record.deadlineAt = time.now + deadlineMs;
     const caller = this.#process.callerOf(plan.key, plan.secret);
     this.#record.limits = caller.limits;
@@ -68,7 +68,7 @@ export class SimulatedCaller {
       dialect: openAiDialect,
       signal: endingWith(this.#controller.signal),
       receivedAt,
-      headers: new Headers(),
+      headers: new Headers(session === undefined ? {} : { "x-sluice-session": session }),
       options: {
         capacity,
         deadlineAt: deadlineMs === undefined ? undefined : receivedAt + deadlineMs,

@@ -3,6 +3,7 @@ import type { Timeouts } from "../../src/domain/upstream-settings.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { checkAnswer } from "./check-answer.ts";
 import { isOneByOne } from "./check-begin.ts";
+import { checkSessions } from "./check-sessions.ts";
 import { finishedAt, usageTimeoutMs } from "./finished-answer.ts";
 import type { Attempt, CallRecord } from "./records.ts";
 import type { Stage } from "./simulate.ts";
@@ -19,6 +20,7 @@ export function checkEnd(stage: Stage): void {
   for (const record of stage.world.calls.values()) {
     new CallCheck(record, stage).run();
   }
+  checkSessions(stage);
   checkLimiter(stage);
   checkProcesses(stage);
 }

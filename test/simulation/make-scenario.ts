@@ -37,10 +37,13 @@ export function makeScenario(seed: number): Scenario {
     limiter: makeLimiter(processes, random),
     routing: makeRouting(random),
     maxCalls: random.chance(0.1) ? random.whole(3, 10) : 10_000,
-    calls: [
-      ...makeCalls(world, spanMs, random),
-      ...makeRush(world, spanMs, new Random(seed).fork("rush")),
-    ],
+    calls: inSessions(
+      [
+        ...makeCalls(world, spanMs, random),
+        ...makeRush(world, spanMs, new Random(seed).fork("rush")),
+      ],
+      new Random(seed).fork("sessions"),
+    ),
     events: makeEvents(world, spanMs, random),
   };
 }
@@ -229,6 +232,13 @@ function makeCalls(world: Populated, spanMs: number, random: Random): readonly C
     const owner = random.chance(0.3) ? busy : random.pick(world.keys);
     return makeCall({ id: `c${index}`, atMs, owner, world }, random);
   });
+}
+
+/** Half of the calls are of few sessions, which keys and accounts give the same names. */
+function inSessions(calls: readonly CallPlan[], random: Random): readonly CallPlan[] {
+  return calls.map((call) =>
+    random.chance(0.5) ? { ...call, session: `s${random.whole(1, 3)}` } : call,
+  );
 }
 
 interface CallFrame {

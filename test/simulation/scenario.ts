@@ -93,6 +93,8 @@ export interface CallPlan {
   readonly readMs: number;
   /** The fault of its requests at any upstream, as if caused by the input. */
   readonly fault?: Fault;
+  /** The name of its session; undefined: its targets are drawn. */
+  readonly session?: string | undefined;
 }
 
 export interface LeavePlan {

@@ -1,3 +1,4 @@
+import { ranksIn } from "./check-sessions.ts";
 import { checkEnd } from "./checks.ts";
 import { EventLog, type LogLine } from "./event-log.ts";
 import { Gateway } from "./gateway.ts";
@@ -32,6 +33,8 @@ export interface RunFigures {
   readonly left: number;
   readonly crashed: number;
   readonly provisioned: number;
+  /** Calls whose session ranked targets. */
+  readonly ranked: number;
   readonly virtualMs: number;
   readonly steps: number;
 }
@@ -239,6 +242,7 @@ class Run implements Stage {
       left: count(({ leftAt }) => leftAt !== undefined),
       crashed: count(({ crashedAt }) => crashedAt !== undefined),
       provisioned: count(({ opened }) => opened?.capacityClass === "provisioned"),
+      ranked: count((record) => ranksIn(record).length > 0),
       virtualMs: this.world.time.now,
       steps: this.world.time.steps,
     };
