@@ -33,6 +33,7 @@ interface WireBody {
   readonly choices: readonly [WireChoice, ...WireChoice[]];
   readonly usage: {
     readonly completion_tokens: number;
+    readonly prompt_tokens_details: { readonly cached_tokens: number };
     readonly completion_tokens_details: { readonly reasoning_tokens: number };
   } | null;
 }
@@ -448,4 +449,40 @@ test("models can be listed and read by name, also without /v1", async () => {
   });
   const one = await fetch(`${simulator.url.replace("/v1", "")}/models/any%2Fname`);
   expect(await one.json()).toMatchObject({ id: "any/name" });
+});
+
+describe("prompts of 1,024 tokens and more", () => {
+  const rules = { role: "system", content: "word ".repeat(1_100) };
+  const asked = (content: string): JsonRecord[] => [rules, ...user(content)];
+
+  test("are cached turn by turn, in steps of 128, streamed or whole", async () => {
+    const cachedOf = async (messages: readonly JsonRecord[], more = {}): Promise<number> => {
+      const { usage } = await chat({ model: "caching", messages, max_tokens: 4, ...more });
+      return usage?.prompt_tokens_details.cached_tokens ?? NaN;
+    };
+    expect(await cachedOf(asked("one"))).toBe(0);
+    expect(await cachedOf(asked("two"))).toBe(1_024);
+    const later = [...asked("one"), { role: "assistant", content: "word ".repeat(300) }];
+    expect(await cachedOf([...later, ...user("three")])).toBe(1_024);
+    expect(await cachedOf([...later, ...user("four")])).toBe(1_408);
+    expect(await cachedOf(asked("one"), { model: "caching-too" })).toBe(0);
+    expect(await cachedOf([{ ...rules, content: "short" }, ...user("one")])).toBe(0);
+    expect(await cachedOf([{ ...rules, content: "short" }, ...user("one")])).toBe(0);
+    const options = { include_usage: true };
+    const body = {
+      model: "caching",
+      messages: asked("one"),
+      stream: true,
+      stream_options: options,
+    };
+    expect(await (await post(body)).text()).toContain('"cached_tokens":1024');
+  });
+
+  test("are cached on the wire of Responses", async () => {
+    const body = { model: "caching-responses", instructions: rules.content, input: "Hi" };
+    for (const cached of [0, 1_024]) {
+      const response = await post(body, "/responses");
+      expect(await response.text()).toContain(`"cached_tokens":${cached},`);
+    }
+  });
 });

@@ -82,7 +82,7 @@ export function countPromptTokens(prompt: Prompt): number {
   return total;
 }
 
-function countTurn(turn: Turn): number {
+export function countTurn(turn: Turn): number {
   let total = tokensPerMessage + 1 + countTokens(turn.text);
   if (turn.name !== undefined) total += 1 + countTokens(turn.name);
   for (const call of turn.toolCalls) total += 3 + countTokens(call.name) + countTokens(call.input);

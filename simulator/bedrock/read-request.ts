@@ -2,6 +2,7 @@ import {
   contextWindowIn,
   countPromptTokens,
   countTokens,
+  countTurn,
   lastTurn,
   lastUserText,
   type Prompt,
@@ -189,7 +190,7 @@ export interface GuardrailUse {
 
 const maxPrefixes = 10_000;
 
-/** Remembers the prefixes of prompts before cache points. They never expire. */
+/** Remembers the prefixes of prompts. They never expire. */
 export class PromptCache {
   readonly #prefixes = new Set<string>();
 
@@ -205,16 +206,33 @@ export class PromptCache {
       if (tokens < row.minCachedTokens) continue;
       const added = tokens - cachedTokens;
       cachedTokens = tokens;
-      const text = JSON.stringify(prefix);
-      const key = `${model} ${text.length} ${hashText(text)} ${hashText(text, 1)}`;
-      if (this.#prefixes.has(key)) {
+      if (this.#knows(`${model} ${JSON.stringify(prefix)}`)) {
         readTokens = tokens;
         Object.assign(written, { "5m": 0, "1h": 0 });
       } else written[ttl] += added;
-      if (this.#prefixes.size >= maxPrefixes) this.#prefixes.clear();
-      this.#prefixes.add(key);
     }
     return { readTokens, writeTokens: cachedTokens - readTokens, written };
+  }
+
+  /** OpenAI's needs no marks: it keeps turns from 1,024 tokens on, in steps of 128. */
+  readTokens(prompt: Prompt, promptTokens: number): number {
+    let tokens = countPromptTokens({ ...prompt, turns: [] });
+    let text = JSON.stringify([prompt.model, prompt.tools]);
+    let read = 0;
+    for (const turn of promptTokens < 1_024 ? [] : prompt.turns) {
+      tokens += countTurn(turn);
+      text = hashText(text) + JSON.stringify(turn);
+      if (tokens >= 1_024 && this.#knows(text)) read = tokens - (tokens % 128);
+    }
+    return read;
+  }
+
+  #knows(text: string): boolean {
+    const key = `${text.length} ${hashText(text)} ${hashText(text, 1)}`;
+    const isKnown = this.#prefixes.has(key);
+    if (this.#prefixes.size >= maxPrefixes) this.#prefixes.clear();
+    this.#prefixes.add(key);
+    return isKnown;
   }
 }
 
@@ -247,17 +265,12 @@ function* prefixesOf(body: JsonRecord): Generator<CachedPrefix, void, void> {
   }
 }
 
-interface CachedPart {
-  readonly before: readonly unknown[];
-  readonly ttl: "5m" | "1h";
-}
-
 /** Other cache points do not belong to a prefix: the next request may have them elsewhere. */
-function cachedParts(blocks: readonly unknown[]): CachedPart[] {
+function cachedParts(blocks: readonly unknown[]) {
   return blocks.flatMap((block, index) => {
     const { cachePoint } = recordOf(block);
     if (!isRecord(cachePoint)) return [];
-    const ttl = cachePoint["ttl"] === "1h" ? "1h" : "5m";
+    const ttl: CachedPrefix["ttl"] = cachePoint["ttl"] === "1h" ? "1h" : "5m";
     return [{ before: withoutPoints(blocks.slice(0, index)), ttl }];
   });
 }

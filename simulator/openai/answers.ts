@@ -65,10 +65,9 @@ function completionBody(
   identity: AnswerIdentity,
   request: ChatRequest,
   choices: Choices,
-): { readonly body: JsonRecord; readonly usage: UsageCounts } {
+): { readonly body: JsonRecord; readonly usage: Spent } {
   const collected = choices.map(collectAnswer);
-  const usage: UsageCounts = {
-    promptTokens: request.promptTokens,
+  const usage: Spent = {
     completionTokens: sum(collected.map((choice) => choice.finish.completionTokens)),
     reasoningTokens: sum(collected.map((choice) => choice.finish.reasoningTokens)),
   };
@@ -81,7 +80,7 @@ function completionBody(
     choices: collected.map((choice, index) =>
       sentChoice(choiceBody(choice, index, request), request),
     ),
-    usage: usageBody(usage),
+    usage: usageBody(request, usage),
     service_tier: "default",
     system_fingerprint: "fp_simulator",
   };
@@ -157,8 +156,7 @@ function* chunksOf(
     }
   }
   if (!request.includesUsage) return;
-  const counts: UsageCounts = { promptTokens: request.promptTokens, ...usage };
-  yield { kind: "usage", tokens: 0, body: { ...envelope([]), usage: usageBody(counts) } };
+  yield { kind: "usage", tokens: 0, body: { ...envelope([]), usage: usageBody(request, usage) } };
 }
 
 type Envelope = (choices: readonly object[]) => Readonly<Record<string, unknown>>;
@@ -348,21 +346,17 @@ function plain(token: string, logprob: number): Omit<TokenLogprob, "top_logprobs
   return { token, logprob, bytes: [...Buffer.from(token)] };
 }
 
-/** Token counts of one call, summed over its choices. */
-interface UsageCounts {
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly reasoningTokens: number;
-}
+/** Summed over the choices of a call. */
+type Spent = Pick<FinishEvent, "completionTokens" | "reasoningTokens">;
 
-function usageBody({ promptTokens, completionTokens, reasoningTokens }: UsageCounts) {
+function usageBody({ promptTokens, cachedTokens }: ChatRequest, spent: Spent) {
   return {
     prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-    prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+    completion_tokens: spent.completionTokens,
+    total_tokens: promptTokens + spent.completionTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens, audio_tokens: 0 },
     completion_tokens_details: {
-      reasoning_tokens: reasoningTokens,
+      reasoning_tokens: spent.reasoningTokens,
       audio_tokens: 0,
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,

@@ -102,12 +102,12 @@ function replyTo(
       return embeddingsReply(read, fault);
     }
     case "responses": {
-      const read = readResponsesRequest(body, parts.contextWindow);
+      const read = readResponsesRequest(body, parts);
       call.update({ promptTokens: read.promptTokens, isStreamed: read.isStreamed });
       return responsesReply(read, { id: call.id, created, model }, fault);
     }
     case "chat": {
-      const read = readChatRequest(body, parts.contextWindow);
+      const read = readChatRequest(body, parts);
       call.update({ promptTokens: read.promptTokens, isStreamed: read.isStreamed });
       const identity = { id: `chatcmpl-${call.id}`, created, model };
       return chatReply(read, identity, { fault, server });

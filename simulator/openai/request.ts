@@ -9,6 +9,7 @@ import {
   type ToolUse,
   type Turn,
 } from "../answer/prompt.ts";
+import type { PlanParts } from "../call.ts";
 import { promptedForm } from "../answer/prompted-form.ts";
 import { isList, isRecord, type JsonRecord, listOf, recordOf, stringOf } from "../json.ts";
 import {
@@ -24,6 +25,7 @@ import {
 export interface ChatRequest {
   readonly prompt: Prompt;
   readonly promptTokens: number;
+  readonly cachedTokens: number;
   readonly choiceCount: number;
   readonly isStreamed: boolean;
   /** Whether a stream ends with a chunk that carries the usage. */
@@ -35,8 +37,10 @@ export interface ChatRequest {
   readonly isLegacyCall: boolean;
 }
 
-/** Throws `WireError` if OpenAI would refuse the request. `contextWindow` undefined: no limit. */
-export function readChatRequest(body: JsonRecord, contextWindow: number | undefined): ChatRequest {
+export type ReadingParts = Pick<PlanParts, "contextWindow" | "bedrock">;
+
+/** Throws `WireError` if OpenAI would refuse the request. */
+export function readChatRequest(body: JsonRecord, parts: ReadingParts): ChatRequest {
   const model = readModel(body);
   const turns = readMessages(body["messages"]);
   const { tools, toolUse, isLegacyCall } = readTools(body);
@@ -63,7 +67,7 @@ export function readChatRequest(body: JsonRecord, contextWindow: number | undefi
     reasoningEffort: stringOf(body["reasoning_effort"]) || (showsReasoning ? "medium" : undefined),
   };
   const promptTokens = countPromptTokens(prompt);
-  const window = contextWindowIn(model) ?? contextWindow;
+  const window = contextWindowIn(model) ?? parts.contextWindow;
   if (window !== undefined && promptTokens + (prompt.maxTokens ?? 0) > window) {
     throw contextExceeded(window, promptTokens, prompt.maxTokens);
   }
@@ -71,6 +75,7 @@ export function readChatRequest(body: JsonRecord, contextWindow: number | undefi
   return {
     prompt,
     promptTokens,
+    cachedTokens: parts.bedrock.cache.readTokens(prompt, promptTokens),
     isStreamed,
     showsReasoning,
     isLegacyCall,

@@ -103,7 +103,7 @@ function* responseEvents(
       for (const call of calls) yield* end(call);
       const status = event.reason === "length" ? "incomplete" : "completed";
       const details = event.reason === "length" ? { reason: "max_output_tokens" } : null;
-      const usage = usageOf(read.promptTokens, event);
+      const usage = usageOf(read, event);
       const told = response({ status, output, incomplete_details: details, usage });
       return yield plain({ type: `response.${status}`, response: told });
     }
@@ -170,13 +170,13 @@ function itemOf(
   }
 }
 
-function usageOf(inputTokens: number, finish: FinishEvent): JsonRecord {
+function usageOf({ promptTokens, cachedTokens }: ResponsesRequest, finish: FinishEvent) {
   return {
-    input_tokens: inputTokens,
-    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    input_tokens: promptTokens,
+    input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },
     output_tokens: finish.completionTokens,
     output_tokens_details: { reasoning_tokens: finish.reasoningTokens },
-    total_tokens: inputTokens + finish.completionTokens,
+    total_tokens: promptTokens + finish.completionTokens,
   };
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isRecord, type JsonRecord, listOf, recordOf, stringOf } from "../json.ts";
 import { invalidRequest, missing, WireError } from "../openai/errors.ts";
-import { type ChatRequest, readChatRequest } from "../openai/request.ts";
+import { type ChatRequest, readChatRequest, type ReadingParts } from "../openai/request.ts";
 
 /** A request of this wire, and what its answer needs beside the prompt. */
 export interface ResponsesRequest extends ChatRequest {
@@ -12,10 +12,7 @@ export interface ResponsesRequest extends ChatRequest {
 }
 
 /** Throws `WireError` if OpenAI would refuse the request. */
-export function readResponsesRequest(
-  body: JsonRecord,
-  contextWindow: number | undefined,
-): ResponsesRequest {
+export function readResponsesRequest(body: JsonRecord, parts: ReadingParts): ResponsesRequest {
   const unknown = Object.keys(body).find((field) => !fields.has(field));
   if (unknown !== undefined) throw unknownParameter(unknown);
   const { input, instructions, max_output_tokens: cap, reasoning, text, store } = body;
@@ -48,7 +45,7 @@ export function readResponsesRequest(
       logprobs: include.includes("message.output_text.logprobs"),
       top_logprobs: body["top_logprobs"],
     }),
-    contextWindow,
+    parts,
   );
   const encrypts = include.includes("reasoning.encrypted_content") && store === false;
   return { ...read, groups, encrypts };

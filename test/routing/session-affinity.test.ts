@@ -93,8 +93,9 @@ async function affinityCounts(of = gateway): Promise<Readonly<Record<string, num
 describe("calls of one session", () => {
   test("are served by one target; other sessions by others", async () => {
     const served = new Set<Upstream>();
-    for (let index = 0; index < 12; index += 1) {
-      const own = await servedOften(4, session(`session ${index}`));
+    // One in 60,000 draws of so many sessions leaves out a target.
+    for (let index = 0; index < 30; index += 1) {
+      const own = await servedOften(2, session(`session ${index}`));
       expect(own.size).toBe(1);
       for (const name of own) served.add(name);
     }
