@@ -88,6 +88,7 @@ export class Stage {
       return child;
     },
     onCrash: (crash) => void this.crashes.push(crash),
+    onIgnored: () => undefined,
     onStartRefused: (error, nextStartMs) => void this.refusals.push({ error, nextStartMs }),
     onServing: (settings) => void this.served.push(settings),
   });

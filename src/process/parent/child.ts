@@ -36,6 +36,8 @@ export type ChildMessage =
   | { readonly kind: "started"; readonly addresses: readonly string[] }
   /** The process ends before it serves, for this reason. */
   | { readonly kind: "not-started"; readonly reason: string }
+  /** A signal came to the process itself, and none like it by way of the parent. */
+  | { readonly kind: "ignored"; readonly signal: PassedSignal }
   /** An uncaught exception ends the process. */
   | ({ readonly kind: "failure" } & FailureFacts);
 

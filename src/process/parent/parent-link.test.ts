@@ -14,6 +14,7 @@ const program = fileURLToPath(new URL("../../../test/support/child-program.ts", 
 class Family implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "sluice-family-"));
   readonly crashes: Crash[] = [];
+  readonly ignored: string[] = [];
   readonly children: Child[] = [];
   readonly parent: Parent;
   readonly ended: Promise<number>;
@@ -35,6 +36,7 @@ class Family implements AsyncDisposable {
       onStartRefused: (error) => {
         throw error;
       },
+      onIgnored: ({ number, signal }) => void this.ignored.push(`${number}: ${signal}`),
       onServing: () => undefined,
     });
     this.ended = this.parent.run();
@@ -105,6 +107,9 @@ test("signals count only when they come through the parent", async () => {
   family.parent.pass("SIGHUP");
   expect(await family.answering(1)).toEqual([pid]);
   expect(family.crashes).toEqual([]);
+  // That of a whole group reaches the parent, too, and is nothing to be told.
+  await until(() => family.ignored.length === 2);
+  expect(family.ignored.toSorted()).toEqual(["1: SIGINT", "1: SIGTERM"]);
 });
 
 test("an uncaught exception is reported without its message, and the process is replaced", async () => {

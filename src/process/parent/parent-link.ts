@@ -23,6 +23,7 @@ export function connectToParent({ onSignal, endNow }: LinkOptions) {
   const begun = Promise.withResolvers<Beginning>();
   const replaced = Promise.withResolvers<void>();
   const tell = (message: ChildMessage): void => void process.send?.(message);
+  const passed = new Set<PassedSignal>();
   process.on("message", (message: ParentMessage) => {
     switch (message.kind) {
       case "begin":
@@ -30,12 +31,15 @@ export function connectToParent({ onSignal, endNow }: LinkOptions) {
       case "replaced":
         return replaced.resolve();
       case "signal":
+        passed.add(message.name);
         return onSignal(message.name);
     }
   });
   // Running calls are in the spool, and an orphaned gateway must not continue unnoticed.
   process.on("disconnect", endNow);
-  ignoreOwnSignals();
+  ignoreOwnSignals((signal) => {
+    if (process.connected && !passed.has(signal)) tell({ kind: "ignored", signal });
+  });
   return {
     /** Resolves once this process may serve. */
     begun: begun.promise,
@@ -48,9 +52,14 @@ export function connectToParent({ onSignal, endNow }: LinkOptions) {
   };
 }
 
+/** Time in which the parent passes a signal to the whole group on. */
+const passingMs = 1_000;
+
 /** Terminals and init systems signal the whole group: the copy would count as a second request. */
-function ignoreOwnSignals(): void {
-  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
+function ignoreOwnSignals(afterwards: (signal: PassedSignal) => void): void {
+  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.on(name, () => void setTimeout(() => afterwards(name), passingMs).unref());
+  }
 }
 
 /** Otherwise the open channel keeps an idle process alive. */

@@ -31,6 +31,8 @@ export interface ParentOptions {
   readonly onCrash: (crash: Crash) => void;
   /** The system refused to start a process, because its program or resources are missing. */
   readonly onStartRefused: (error: unknown, nextStartMs: number | undefined) => void;
+  /** A signal was sent to a process, and has no effect there. */
+  readonly onIgnored: (ignored: { readonly number: number; readonly signal: PassedSignal }) => void;
   /** Called once, when the first process serves. */
   readonly onServing: (settings: GatewaySettings) => void;
 }
@@ -340,6 +342,8 @@ export class Parent {
       case "failure":
         run.failure = message;
         return;
+      case "ignored":
+        return this.#options.onIgnored({ number: run.number, signal: message.signal });
     }
   }
 

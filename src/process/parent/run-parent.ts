@@ -28,6 +28,10 @@ export function runParent({ environment, log }: ParentSetup): Promise<number> {
       const fields = { reason: codeOf(error), nextStartMs };
       logger().log("error", "a process cannot be started", fields);
     },
+    onIgnored({ number, signal }) {
+      const fields = { process: number, signal, parent: process.pid };
+      logger().log("warn", "a signal to one process has no effect; send it to the parent", fields);
+    },
     onServing: ({ dataDir }) => {
       // Compiled code and garbage of the start are of no more use.
       Bun.shrink();
