@@ -44,32 +44,8 @@ function poolOf(config: Config | undefined, name: string): Pool {
   return pool;
 }
 
-/** Cells of the rows below the header that begins with these titles. */
-function tableBelow(...titles: readonly string[]): readonly (readonly string[])[] {
-  const lines = text.split("\n").map(cellsOf);
-  const header = lines.findIndex((cells) => titles.every((title, at) => cells[at] === title));
-  if (header === -1) throw new Error(`${path} has no table ${titles.join(", ")}`);
-  const rows = lines.slice(header + 2);
-  return rows.slice(
-    0,
-    rows.findIndex((cells) => cells.length === 0),
-  );
-}
-
-function cellsOf(line: string): readonly string[] {
-  if (!line.startsWith("|")) return [];
-  return line
-    .split("|")
-    .slice(1, -1)
-    .map((cell) => cell.trim());
-}
-
 function count(number: number): string {
   return number.toLocaleString("en-US");
-}
-
-function numberOf(cell: string | undefined): number {
-  return Number(cell?.replaceAll(",", ""));
 }
 
 describe("in docs/provisioned-throughput.md", () => {
@@ -91,20 +67,12 @@ describe("in docs/provisioned-throughput.md", () => {
   });
 
   test("the rest for others is that of the code", () => {
-    const rows = tableBelow("units sold", "guaranteed", "held back");
-    expect(rows.map(([units]) => units)).toContain(String(sellableUnits(main)));
-    for (const row of rows) {
-      const units = numberOf(row[0]);
-      const guaranteed = guaranteedTokens(units, main);
-      expect(row).toEqual([
-        count(units),
-        count(guaranteed),
-        count(heldTokens(guaranteed)),
-        count(openTokens(main, units)),
-        count(openPlaces(main, units)),
-        count(sellableUnits(main) - units),
-      ]);
-    }
+    const left = (units: number) =>
+      `${count(openTokens(main, units))}${units === 40 ? " tokens of every minute" : ""} and ${count(openPlaces(main, units))}`;
+    const all = sellableUnits(main);
+    expect(prose).toContain(
+      `With 40 units sold, ${left(40)} places are left for other calls; with ${all}, ${left(all)}.`,
+    );
     expect(prose).toContain(`of its ${main.maxInFlight} places`);
     const own = keyPlaces(40, main);
     expect(prose).toContain(
@@ -114,20 +82,15 @@ describe("in docs/provisioned-throughput.md", () => {
 
   test("the window of a guarantee is that of the code", () => {
     const largest = shared?.environments[0]?.models.get("alpha-sonnet-4")?.contextWindow ?? 0;
+    const seconds = (units: number) => guaranteeSeconds(guaranteedTokens(units, main), largest);
     expect(prose).toContain(
       `With units of ${count(main.unitTokensPerMinute)} tokens and a model with a context window ` +
-        `of ${count(largest)}:`,
+        `of ${count(largest)}, one unit suffices for the largest request, and then needs ` +
+        `${count(seconds(1))} seconds for the next of that size. From 20 units on, the time is ` +
+        `${seconds(20)} seconds.`,
     );
-    const rows = tableBelow("units", "G", "time");
-    for (const row of rows) {
-      const units = numberOf(row[0]);
-      const guaranteed = guaranteedTokens(units, main);
-      const seconds = guaranteeSeconds(guaranteed, largest);
-      const tokens = count(guaranteeLimit(guaranteed, seconds));
-      expect(row).toEqual([count(units), count(guaranteed), `${count(seconds)} s`, tokens]);
-    }
-    const [first] = rows;
-    expect(prose).toContain(`then needs ${first?.[2]?.replace(" s", "")} seconds for the next`);
+    expect(guaranteeLimit(guaranteedTokens(1, main), seconds(1))).toBe(largest);
+    expect([seconds(19), seconds(20)]).toEqual([120, 60]);
     expect(text).toContain(`at most ${count(guaranteeSeconds(1, Number.MAX_SAFE_INTEGER))} s`);
   });
 
