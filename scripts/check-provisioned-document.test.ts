@@ -86,7 +86,7 @@ describe("in docs/provisioned-throughput.md", () => {
     expect(prose).toContain(
       `With units of ${count(main.unitTokensPerMinute)} tokens and a model with a context window ` +
         `of ${count(largest)}, one unit suffices for the largest request, and then needs ` +
-        `${count(seconds(1))} seconds for the next of that size. From 20 units on, the time is ` +
+        `${count(seconds(1))} seconds for the next. From 20 units on, the time is ` +
         `${seconds(20)} seconds.`,
     );
     expect(guaranteeLimit(guaranteedTokens(1, main), seconds(1))).toBe(largest);
