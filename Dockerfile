@@ -9,7 +9,7 @@ RUN npm ci --omit=dev --no-audit --no-fund
 COPY src src
 COPY simulator simulator
 COPY console console
-COPY scripts/build.ts scripts/
+COPY scripts/build.ts scripts/sbom.ts scripts/
 # docker build --build-arg COMMIT=$(git rev-parse HEAD) .
 ARG COMMIT=unknown
 ARG TARGETARCH

@@ -1,12 +1,14 @@
 /**
  * Builds single-file executables: `npm run build`, or `npm run build -- --out FOLDER PLATFORM...`.
+ * Beside them are the bill of materials and the checksums of all these files.
  * `--commit` names the commit where there is no checkout.
  * Bun gets the runtime of another processor from the npm registry, and keeps it.
  */
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { commitOfCheckout } from "../src/process/program.ts";
+import { billOfMaterials } from "./sbom.ts";
 
 const root = resolve(import.meta.dir, "..");
 const targets = { "linux-x64": "bun-linux-x64", "linux-arm64": "bun-linux-arm64" } as const;
@@ -27,20 +29,36 @@ async function main(): Promise<number> {
   // Source maps are relative to the working directory.
   process.chdir(root);
   const failed: string[] = [];
+  const built: string[] = [];
   for (const platform of platforms) {
     if (!isPlatform(platform)) {
       console.error(`build: ${platform} is none of ${Object.keys(targets).join(", ")}`);
       return 2;
     }
     try {
-      console.log(await build(platform, { folder, commit: values.commit }));
+      built.push(await build(platform, { folder, commit: values.commit }));
     } catch (error) {
       failed.push(platform);
       console.error(`build: ${platform}: ${Bun.inspect(error)}`);
     }
   }
-  if (failed.length > 0) console.error(`build: not built: ${failed.join(", ")}`);
-  return failed.length === 0 ? 0 : 1;
+  if (failed.length > 0) {
+    console.error(`build: not built: ${failed.join(", ")}`);
+    return 1;
+  }
+  const bill = join(folder, "sluice.cdx.json");
+  writeFileSync(bill, `${billOfMaterials()}\n`);
+  const sums = join(folder, "SHA256SUMS");
+  writeFileSync(sums, (await Promise.all([...built, bill].map(checksumLine))).join(""));
+  console.log([...built, bill, sums].join("\n"));
+  return 0;
+}
+
+/** As `sha256sum --check` reads it. */
+async function checksumLine(path: string): Promise<string> {
+  const hash = new Bun.CryptoHasher("sha256");
+  for await (const chunk of Bun.file(path).stream()) hash.update(chunk);
+  return `${hash.digest("hex")}  ${basename(path)}\n`;
 }
 
 interface Build {
@@ -50,10 +68,11 @@ interface Build {
 
 /** Resolves to the path of the executable. */
 async function build(platform: Platform, { folder, commit }: Build): Promise<string> {
-  mkdirSync(folder, { recursive: true });
   const name = `sluice-${platform}`;
-  // The executable contains the source maps, which Bun also writes beside it.
-  const work = mkdtempSync(join(folder, ".build-"));
+  // The executable contains the source maps, which Bun also writes beside it. The same name each
+  // time, because it gets into the executable, and the same commit gives the same file.
+  const work = join(folder, `.build-${platform}`);
+  mkdirSync(work, { recursive: true });
   try {
     const built = join(work, name);
     await Bun.build({
@@ -86,7 +105,7 @@ async function embedConsole(work: string): Promise<string> {
   const child = Bun.spawn([process.execPath, join(root, "console/build.ts"), folder]);
   if ((await child.exited) !== 0) throw new Error("the console was not built");
   const imports = readdirSync(folder).map(
-    (file) => `import ${JSON.stringify(join(folder, file))} with { type: "file" };\n`,
+    (file) => `import ${JSON.stringify(`./console/${file}`)} with { type: "file" };\n`,
   );
   const module = join(work, "embedded-console.ts");
   writeFileSync(module, imports.join(""));

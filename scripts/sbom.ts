@@ -20,9 +20,13 @@ const bill = z.looseObject({
 type Bill = z.infer<typeof bill>;
 
 const options = ["--sbom-format", "cyclonedx", "--sbom-type", "application", "--package-lock-only"];
-const { stdout, stderr, exitCode } = Bun.spawnSync(["npm", "sbom", ...options], { cwd: root });
-if (exitCode !== 0) throw new Error(`npm sbom: ${stderr.toString()}`);
-console.log(JSON.stringify(inProduction(bill.parse(JSON.parse(stdout.toString()))), null, 2));
+if (import.meta.main) console.log(billOfMaterials());
+
+export function billOfMaterials(): string {
+  const { stdout, stderr, exitCode } = Bun.spawnSync(["npm", "sbom", ...options], { cwd: root });
+  if (exitCode !== 0) throw new Error(`npm sbom: ${stderr.toString()}`);
+  return JSON.stringify(inProduction(bill.parse(JSON.parse(stdout.toString()))), null, 2);
+}
 
 function inProduction({ metadata, components, dependencies, ...rest }: Bill): Bill {
   // What is private is part of the program.

@@ -6,11 +6,15 @@ import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
 import { commitOfCheckout } from "../../src/process/program.ts";
+import { run } from "../sdk/registry-test.ts";
 import { type FinishedCommand, runSluice, startServing } from "../support/sluice-process.ts";
-import { post, serveForADay } from "./package-trial.ts";
+import { testWhere } from "../support/requirement.ts";
+import { post, serveForADay, serveWithoutNetwork } from "./package-trial.ts";
 
 const script = fileURLToPath(new URL("../../scripts/build.ts", import.meta.url));
-const platform = process.arch === "arm64" ? "linux-arm64" : "linux-x64";
+/** Another processor's executable runs where the machine emulates it. */
+const ownPlatform = process.arch === "arm64" ? "linux-arm64" : "linux-x64";
+const platform = process.env["SLUICE_TEST_PLATFORM"] ?? ownPlatform;
 let folder: string;
 let executable: string;
 
@@ -30,8 +34,21 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const sluice = (...line: readonly string[]): Promise<FinishedCommand> =>
   runSluice(line, {}, [executable]);
 
+test("has its checksum and its bill of materials beside it", async () => {
+  const dist = join(folder, "dist");
+  const files = [`sluice-${platform}`, "sluice.cdx.json"];
+  expect(readdirSync(dist).toSorted()).toEqual(["SHA256SUMS", ...files]);
+  const checked = await run(["sha256sum", "--strict", "--check", "SHA256SUMS"], { cwd: dist });
+  expect(checked).toBe(files.map((file) => `${file}: OK\n`).join(""));
+});
+
+const isPermitted = Bun.spawnSync(["unshare", "--net", "--map-root-user", "true"]).success;
+const testAlone = testWhere(isPermitted, "a network of its own is not permitted");
+testAlone("serves on a machine without a network, and tries to reach none", async () => {
+  await serveWithoutNetwork({ program: [executable], folder: join(folder, "alone") });
+});
+
 test("is one file, which serves and restarts into the one that replaced it", async () => {
-  expect(readdirSync(join(folder, "dist"))).toEqual([`sluice-${platform}`]);
   await serveForADay({ program: [executable], folder: join(folder, "day") }, () => {
     copyFileSync(executable, `${executable}.new`);
     renameSync(`${executable}.new`, executable);

@@ -6,9 +6,10 @@ import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { commitOfCheckout } from "../../src/process/program.ts";
 import { installTimeoutMs, run, testNeedingRegistry } from "../sdk/registry-test.ts";
-import { serveForADay } from "./package-trial.ts";
+import { serveWithoutNetwork } from "./package-trial.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+const version = `${packageJson.version} (commit ${commitOfCheckout()})\n`;
 let folder: string;
 let packed: Packed;
 beforeAll(async () => {
@@ -35,16 +36,24 @@ test("the npm package has the program, and nothing of its development", () => {
 });
 
 testNeedingRegistry("npm")(
-  "the npm package serves where it is installed",
+  "the npm package serves where it is installed, without install scripts and without a network",
   async () => {
     const app = join(folder, "app");
     mkdirSync(app);
-    const install = ["npm", "install", "--no-audit", "--no-fund", join(folder, packed.filename)];
-    await run(install, { cwd: app });
-    const version = await run(["npx", "sluice", "--version"], { cwd: app });
-    expect(version).toBe(`${packageJson.version} (commit ${commitOfCheckout()})\n`);
+    const install = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"];
+    await run([...install, join(folder, packed.filename)], { cwd: app });
+    expect(await run(["npx", "sluice", "--version"], { cwd: app })).toBe(version);
     const program = [join(app, "node_modules/.bin/sluice")];
-    await serveForADay({ program, folder: join(folder, "day") }, () => undefined);
+    await serveWithoutNetwork({ program, folder: join(folder, "day") });
+  },
+  installTimeoutMs,
+);
+
+testNeedingRegistry("npm")(
+  "npx runs the npm package from its file",
+  async () => {
+    const npx = ["npx", "--yes", `./${packed.filename}`, "--version"];
+    expect(await run(npx, { cwd: folder })).toBe(version);
   },
   installTimeoutMs,
 );

@@ -1,6 +1,7 @@
-import { expect } from "bun:test";
+import assert from "node:assert/strict";
 import { join } from "node:path";
 import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
+import { run } from "../sdk/registry-test.ts";
 import { type FinishedCommand, runSluice, startServing } from "../support/sluice-process.ts";
 
 /** An installed Sluice: how to start it, and a folder for what it writes. */
@@ -24,7 +25,7 @@ export async function serveForADay(
   await using gateway = await startServing(["--config", configPath], {}, program);
   const sluice = async (...line: readonly string[]): Promise<string> => {
     const finished = await runSluice([...line, "--config", configPath], {}, program);
-    expect(finished).toMatchObject({ exitCode: 0 });
+    assert.equal(finished.exitCode, 0, textOf(finished));
     return textOf(finished);
   };
   await sluice("accounts", "create", "search-team");
@@ -32,19 +33,42 @@ export async function serveForADay(
   await sluice("applications", "create", "search", ...owner);
   const created = await sluice("keys", "create", "--application", "search", "--plan", "standard");
   const key = apiKeyPattern.exec(created)?.[0] ?? "";
-  expect(await streamedAnswer(gateway.dataUrl, key)).toEndWith("data: [DONE]\n\n");
-  expect(await sluice("keys", "list")).toContain("search");
+  assert.match(await streamedAnswer(gateway.dataUrl, key), /data: \[DONE\]\n\n$/);
+  assert.match(await sluice("keys", "list"), /search/);
 
   await openConsole(gateway.adminUrl);
 
   const { processPid } = gateway;
   replace();
-  expect(await sluice("restart")).toBe("restarted\n");
-  expect(gateway.processPid).not.toBe(processPid);
-  expect(await streamedAnswer(gateway.dataUrl, key)).toEndWith("data: [DONE]\n\n");
+  assert.equal(await sluice("restart"), "restarted\n");
+  assert.notEqual(gateway.processPid, processPid);
+  assert.match(await streamedAnswer(gateway.dataUrl, key), /data: \[DONE\]\n\n$/);
 
   gateway.signal("SIGTERM");
-  expect(await gateway.exited).toBe(0);
+  assert.equal(await gateway.exited, 0);
+}
+
+/** The same day where the machine has no network but its loopback, and nothing tries to leave it. */
+export async function serveWithoutNetwork({ program, folder }: Installed): Promise<void> {
+  const day = [process.execPath, import.meta.path, folder, ...program];
+  const enter = ["unshare", "--net", "--map-root-user", "sh", "-c"];
+  const counts = "cat /proc/self/net/snmp /proc/self/net/snmp6";
+  const counted = await run([...enter, `ip link set lo up && "$@" && ${counts}`, "sh", ...day]);
+  // The kernel counts each packet that it had no way to send, and each datagram, as of DNS.
+  const none = { OutNoRoutes: 0, Ip6OutNoRoutes: 0, OutDatagrams: 0, Udp6OutDatagrams: 0 };
+  assert.deepEqual(countersIn(counted, Object.keys(none)), none);
+}
+
+/** Of the kernel's two forms: a line of names above one of numbers, or a name and its number. */
+function countersIn(text: string, names: readonly string[]): Readonly<Record<string, number>> {
+  const lines = text.split("\n").map((line) => line.trim().split(/\s+/));
+  const counters = lines.flatMap((line, index): readonly (readonly [string, number])[] => {
+    const [kind = "", value] = line;
+    if (!kind.endsWith(":")) return [[kind, Number(value)]];
+    if (lines[index + 1]?.[0] !== kind) return [];
+    return line.map((name, at) => [name, Number(lines[index + 1]?.[at])] as const);
+  });
+  return Object.fromEntries(counters.filter(([name]) => names.includes(name)));
 }
 
 export function post(url: string, key: string, body: object): Promise<Response> {
@@ -59,7 +83,7 @@ async function streamedAnswer(url: string, key: string): Promise<string> {
   const messages = [{ role: "user", content: "Hello!" }];
   const body = { model: "alpha-sonnet-4", stream: true, messages };
   const response = await post(`${url}/v1/chat/completions`, key, body);
-  expect(response.status).toBe(200);
+  assert.equal(response.status, 200);
   return response.text();
 }
 
@@ -68,8 +92,8 @@ async function openConsole(adminUrl: string): Promise<void> {
   const page = await (await fetch(adminUrl)).text();
   const [, script = ""] = /src="(\/assets\/[^"]+\.js)"/.exec(page) ?? [];
   const response = await fetch(adminUrl + script);
-  expect(response.status).toBe(200);
-  expect((await response.text()).length).toBeGreaterThan(100_000);
+  assert.equal(response.status, 200);
+  assert.ok((await response.text()).length > 100_000);
 }
 
 interface RunningSimulator extends AsyncDisposable {
@@ -120,4 +144,9 @@ models:
 
 function textOf({ output, errors }: FinishedCommand): string {
   return output + errors;
+}
+
+if (import.meta.main) {
+  const [folder = "", ...program] = process.argv.slice(2);
+  await serveForADay({ program, folder }, () => undefined);
 }
