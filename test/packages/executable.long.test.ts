@@ -12,9 +12,7 @@ import { testWhere } from "../support/requirement.ts";
 import { post, serveForADay, serveWithoutNetwork } from "./package-trial.ts";
 
 const script = fileURLToPath(new URL("../../scripts/build.ts", import.meta.url));
-/** Another processor's executable runs where the machine emulates it. */
-const ownPlatform = process.arch === "arm64" ? "linux-arm64" : "linux-x64";
-const platform = process.env["SLUICE_TEST_PLATFORM"] ?? ownPlatform;
+const platform = process.arch === "arm64" ? "linux-arm64" : "linux-x64";
 let folder: string;
 let executable: string;
 
