@@ -20,7 +20,7 @@ import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";
  */
 
 const stepMs = 500;
-const minutes = 8;
+const minutes = 5;
 const windowMs = 60_000;
 const weights = { cached: 0.1, output: 5 };
 /** In a minute: tokens of a key, requests of each end user, tokens of each end user. */
