@@ -9,7 +9,7 @@ const most = { readme: 700, page: 3000, docs: 45_800 };
 /** Pages that may have more, and why. */
 const longer: Readonly<Record<string, number>> = {
   // Generated from the schema.
-  "docs/configuration-reference.md": 4850,
+  "docs/configuration-reference.md": 4725,
 };
 /** In all pages; to be 0. */
 const mostFlaws = { longSentences: 10, translatedPhrases: 3 };

@@ -14,7 +14,7 @@ export interface UpstreamKind<
 > {
   /** The value of `kind` in the file; also the key of a target's section for this kind. */
   readonly name: string;
-  /** The rest of a sentence that begins with the name and "is", for the configuration reference. */
+  /** What its upstreams are, for the message about an unknown kind. */
   readonly about: string;
   /** Keys of an upstream in the file, beyond those that upstreams of every kind have. */
   readonly fields: Fields;

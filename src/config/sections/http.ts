@@ -22,14 +22,13 @@ export const httpSchema = z
         "(or `body_limit`), or its possible expansion. Up to 64KiB do not count.",
     ),
     body_memory_per_key: size("128MiB", ["1MiB", "1024GiB"]).describe(
-      "Part of `body_memory` that one key may use; an account gets at most half of all. At " +
-        "least twice `decompressed_limit`.",
+      "Part of `body_memory` that one key may use; an account gets at most half.",
     ),
     body_memory_wait: duration("30s", ["0s", "1m"]).describe(
       "How long a body or an answer waits for memory before the request gets 503.",
     ),
     body_memory_queue: wholeNumber(1_000, [0, 1_000_000]).describe(
-      "Maximum bodies that wait for memory; beyond, the key with most of them gets 503.",
+      "Maximum bodies that wait for memory.",
     ),
     max_headers: wholeNumber(100, [16, 1000]).describe("Maximum headers of a request."),
     body_timeout: duration("30s", ["1s", "10m"]).describe(

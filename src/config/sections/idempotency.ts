@@ -8,13 +8,13 @@ const leastAnswersStored = 2;
 export const idempotencySchema = z
   .strictObject({
     answer_limit: size("1MiB", ["1KiB", "64MiB"]).describe(
-      "Largest stored answer. A call with a larger one cannot be repeated.",
+      "Largest stored answer; a larger one cannot be repeated.",
     ),
     memory_limit: size("256MiB", ["1MiB", "64GiB"]).describe(
-      "Memory for answers before they are stored. An answer without room counts as too large.",
+      "Memory for answers before they are stored.",
     ),
     storage_limit: size("256MiB", ["1MiB", "1024GiB"]).describe(
-      "Stored answers in the database; beyond, the account with the most loses its oldest.",
+      "Stored answers in the database; then the account with the most loses its oldest.",
     ),
     waiting_limit: wholeNumber(256, [2, 100_000]).describe(
       "Calls of a process that wait for the answer of an equal one; further ones get 409.",

@@ -67,8 +67,7 @@ export const ledgerSchema = z
           "leaves it to the system.",
       ),
     spool_limit: size("1GiB", ["64KiB", "1024GiB"]).describe(
-      "Maximum spool of a process. When it is full, calls are refused; the log warns from 80 " +
-        "% on.",
+      "Maximum spool of a process; when it is full, calls are refused.",
     ),
     segment_size: size("8MiB", ["16KiB", "1GiB"]).describe("Size of one file of the spool."),
     events: ledgerEventsSchema,

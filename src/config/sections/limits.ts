@@ -26,8 +26,7 @@ export const limitsSchema = z
       "Longest wait for a shared store; then `when_limits_unavailable` applies.",
     ),
     ca: pemCertificates(
-      "Authorities for a shared store's certificate, in PEM format, instead of the usual " +
-        "ones.",
+      "Authorities for its certificate, in PEM format, instead of the usual ones.",
     ).optional(),
     default_output_tokens: wholeNumber(1024, [1, 10_000_000]).describe(
       "Output reserved for a call without a cap until the usual length is known.",

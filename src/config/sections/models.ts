@@ -114,7 +114,7 @@ const capabilitiesSchema = z
     json_schema: requiredFlag().optional().describe("Supports what it names."),
   })
   .prefault({})
-  .describe("Shown by the model list, where the targets' kinds do not know. Changes no request.");
+  .describe("Shown by the model list, where the targets' kinds do not know.");
 
 function chatModelSchema(kinds: readonly UpstreamKind[]) {
   return z

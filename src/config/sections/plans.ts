@@ -117,8 +117,8 @@ const planSchema = z
     end_user_header: ownHeader
       .optional()
       .describe(
-        "Header that names the end user, before what bodies say. Only for keys whose holders " +
-          "set it themselves, or remove it from what they pass on.",
+        "Header that names the end user, before what bodies say; its holder must set or remove " +
+          "it.",
       ),
     each_end_user: z
       .strictObject({
@@ -130,10 +130,7 @@ const planSchema = z
         ),
       })
       .optional()
-      .describe(
-        "What each end user that callers name may use of a key's limits. Default: no limits of " +
-          "their own.",
-      ),
+      .describe("What each end user may use of a key's limits. Default: no limits of their own."),
     when_limits_unavailable: z
       .enum(undecidedLimits)
       .default("local")

@@ -62,8 +62,8 @@ export const routingSchema = z
       "Answers name the upstream and the model that served, in `x-sluice-target`.",
     ),
     cost_header: flag(false).describe(
-      "Answers say what the call costs, in `x-sluice-cost-usd`, or in the field `cost_usd` " +
-        "of a stream's last usage.",
+      "Answers say what the call costs, in `x-sluice-cost-usd` or, in streams, `cost_usd` of " +
+        "the usage.",
     ),
     session_affinity: flag(true).describe(
       "Calls of one session prefer one of the targets of a priority, which then has their " +

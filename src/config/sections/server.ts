@@ -84,10 +84,7 @@ export const streamsSchema = z
     malformed_event: z
       .enum(["skip", "end"])
       .prefault("skip")
-      .describe(
-        "A malformed event is skipped (at most ten per answer, never inside a tool call), or " +
-          "ends the answer.",
-      ),
+      .describe("A malformed event is skipped, or ends the answer."),
   })
   .prefault({})
   .describe("Streamed answers.")
@@ -183,10 +180,7 @@ export const processesSchema = z
     error: "must be auto or a whole number from 1 to 64",
   })
   .default(1)
-  .describe(
-    "Gateway processes; `auto`: one per core. Several need a server in `limits.store`. " +
-      "Each has `overload.max_calls`, `http.body_memory` and the like for itself.",
-  )
+  .describe("Gateway processes; `auto`: one per core. Several need a server in `limits.store`.")
   .transform((processes) =>
     processes === "auto" ? Math.min(availableParallelism(), mostProcesses) : processes,
   );

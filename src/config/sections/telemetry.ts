@@ -38,7 +38,7 @@ const otlpSchema = z
       "The sampled flag of the caller's `traceparent` decides instead of `sample_ratio`.",
     ),
     queue: wholeNumber(2048, [64, 65_536]).describe(
-      "Finished calls of a process that wait to be sent; further ones are dropped.",
+      "Finished calls of a process that wait to be sent.",
     ),
     metrics: flag(true).describe("Sends the metrics."),
     metrics_interval: duration("1m", ["1s", "1h"]).describe("How often metrics are sent."),
@@ -71,9 +71,7 @@ export const telemetrySchema = z
       .describe("Minimum severity to log."),
     log_format: z.enum(["text", "json"]).prefault("text").describe("Format of log lines."),
     access_log: flag(true).describe("Logs requests of the API at `info`, else at `debug`."),
-    log_buffer: size("1MiB", ["64KiB", "1GiB"]).describe(
-      "Buffer for a slow reader of the log; lines beyond are dropped and counted.",
-    ),
+    log_buffer: size("1MiB", ["64KiB", "1GiB"]).describe("Buffer for a slow reader of the log."),
     upstream_messages: flag(false).describe(
       "Logs error messages of upstreams, which may quote prompts.",
     ),

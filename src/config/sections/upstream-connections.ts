@@ -53,7 +53,7 @@ function canRead(read: () => unknown): boolean {
 export const upstreamTls = z
   .strictObject({
     ca: pemCertificates(
-      "Authorities for the upstream's certificate, in PEM format, instead of the usual ones.",
+      "Authorities for its certificate, in PEM format, instead of the usual ones.",
     ).optional(),
     certificate: pemCertificates(
       "Client certificate, in PEM format, with its intermediates.",

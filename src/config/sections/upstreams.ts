@@ -62,9 +62,7 @@ const stateAccount = text("Id of an account.")
   );
 
 export function upstreamsSchema(kinds: readonly UpstreamKind[]) {
-  const about = kinds.map((kind) => `\`${kind.name}\` is ${kind.about}`).join(", ");
-  const kindAbout = `Protocol of the upstream: ${about}.`;
-  const [first, ...others] = kinds.map((kind) => upstreamSchema(kind, kindAbout));
+  const [first, ...others] = kinds.map(upstreamSchema);
   if (first === undefined) throw new Error("there are no upstream kinds");
   return z
     .record(identifier("Name of the upstream."), z.discriminatedUnion("kind", [first, ...others]))
@@ -72,10 +70,10 @@ export function upstreamsSchema(kinds: readonly UpstreamKind[]) {
     .describe("Endpoints of providers, by name.");
 }
 
-function upstreamSchema(ofKind: UpstreamKind, kindAbout: string) {
+function upstreamSchema(ofKind: UpstreamKind) {
   return z
     .strictObject({
-      kind: z.literal(ofKind.name).describe(kindAbout),
+      kind: z.literal(ofKind.name).describe("Protocol of the upstream."),
       ...ofKind.fields,
       timeouts: timeoutsSchema(ofKind.answerTimes),
       connections: connectionsSchema(ofKind.idleConnections),

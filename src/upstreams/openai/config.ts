@@ -153,9 +153,8 @@ export const fields = {
   session_cache_key: requiredFlag()
     .optional()
     .describe(
-      "Sends calls that name a session, and no cache, with `prompt_cache_key`, a pseudonym. " +
-        "Default: true at api.openai.com and in the profile `azure`; others may refuse the " +
-        "field.",
+      "Sends calls that name a session, and no cache, with a `prompt_cache_key`. Default: " +
+        "true at api.openai.com and in the profile `azure`.",
     ),
   takes_token_ids: requiredFlag()
     .optional()

@@ -122,16 +122,13 @@ export const familySchema = z.strictObject({
     .prefault({})
     .describe("Capabilities, with the keys of those of a target.")
     .pipe(capabilitiesSchema.unwrap()),
-  source: text("Address of the page that says so.").optional(),
+  source: text("Where they are from.").optional(),
   as_of: z.iso.date("must be a date such as 2026-11-23").optional().describe("When it was read."),
   basis: z
     .enum(["documented", "measured", "reported"])
     .optional()
-    .describe(
-      "`documented`: on the provider's page. `measured`: what the service accepted and " +
-        "refused. `reported`: without a named source.",
-    ),
-  note: text("More of the source, or where sources disagree.").optional(),
+    .describe("How the facts are known."),
+  note: text("A remark.").optional(),
 });
 
 export type FamilyFacts = z.output<typeof familySchema>;

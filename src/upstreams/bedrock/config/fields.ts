@@ -32,10 +32,7 @@ export const fields = {
   service: z
     .enum(services)
     .prefault("runtime")
-    .describe(
-      "`mantle` is for models and features of OpenAI's APIs that need it; it has no " +
-        "profiles, guardrails, Converse and embeddings.",
-    ),
+    .describe("`mantle` is for models and features of OpenAI's APIs that need it."),
   fips: flag(false).describe("Uses the region's FIPS endpoint."),
   api_key: credential(
     "Sent as Bearer. Without it and `access_key_id`, the standard chain is asked: " +
