@@ -5,11 +5,11 @@
 import { readFileSync } from "node:fs";
 import { longSentences, translatedPhrases } from "./documents/prose.ts";
 
-const most = { readme: 700, page: 3000, docs: 45_800 };
+const most = { readme: 700, page: 3000, docs: 45_500 };
 /** Pages that may have more, and why. */
 const longer: Readonly<Record<string, number>> = {
   // Generated from the schema.
-  "docs/configuration-reference.md": 4725,
+  "docs/configuration-reference.md": 4700,
 };
 /** In all pages; to be 0. */
 const mostFlaws = { longSentences: 10, translatedPhrases: 3 };
