@@ -1,5 +1,5 @@
 import type { Clock } from "./time.ts";
-import type { ServerBehaviour } from "./openai/servers.ts";
+import type { ServerBehaviour } from "./openai/profiles.ts";
 import type { BedrockService } from "./bedrock/service.ts";
 import type { Fault, FaultChooser, FaultMode } from "./faults/fault-modes.ts";
 import type { Frame, Reply } from "./reply.ts";

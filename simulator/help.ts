@@ -1,6 +1,6 @@
 import { demoApiKey, demoCredentials } from "./bedrock/credentials.ts";
 import { faultListing } from "./faults/fault-modes.ts";
-import { profiles, quirks, traits } from "./openai/servers.ts";
+import { profiles, quirks, traits } from "./openai/profiles.ts";
 
 function listing(meanings: Readonly<Record<string, string>>): string {
   const lines = Object.entries(meanings).map(([name, about]) => `  ${name.padEnd(24)}${about}`);

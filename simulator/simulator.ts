@@ -19,14 +19,14 @@ import {
   type ProfileName,
   type Quirk,
   type ServerBehaviour,
-} from "./openai/servers.ts";
+} from "./openai/profiles.ts";
 import { type TruthEntry, TruthLog } from "./call.ts";
 
 export { demoApiKey, demoCredentials, type SimulatedCredential } from "./bedrock/credentials.ts";
 export type { BedrockOptions } from "./bedrock/service.ts";
 export type { TruthEntry } from "./call.ts";
 export { simulatorHelp } from "./help.ts";
-export * as chatServers from "./openai/servers.ts";
+export * as chatServers from "./openai/profiles.ts";
 export { type FaultMode, type FaultStep, faultModes, parseFault } from "./faults/fault-modes.ts";
 
 export interface SimulatorOptions {

@@ -4,13 +4,8 @@ import { inflatedUsage, outsizedAnswer } from "../faults/bodies.ts";
 import { type Frame, framesBeforeMiddle, type Reply } from "../reply.ts";
 import { bodyReply, errorText, serverError } from "./errors.ts";
 import type { ChatRequest } from "./request.ts";
-import {
-  asWritten,
-  beforeAnswer,
-  type Chunk,
-  type ServerBehaviour,
-  streamOfServer,
-} from "./servers.ts";
+import { asWritten, beforeAnswer, type Chunk, streamOfServer } from "./servers.ts";
+import type { ServerBehaviour } from "./profiles.ts";
 import {
   type AnswerEvent,
   collectAnswer,

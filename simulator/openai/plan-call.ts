@@ -10,7 +10,8 @@ import { responsesReply } from "../responses/answers.ts";
 import { readResponsesRequest } from "../responses/request.ts";
 import { readChatRequest } from "./request.ts";
 import { refusalReply, WireError, wrongKey, wrongType } from "./errors.ts";
-import { asRead, checkInputs, errorOfServer, type ServerBehaviour, serverOf } from "./servers.ts";
+import type { ServerBehaviour } from "./profiles.ts";
+import { asRead, checkInputs, errorOfServer, serverOf } from "./servers.ts";
 
 interface PostRoute<Kind> {
   readonly kind: Kind;

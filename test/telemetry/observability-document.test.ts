@@ -19,6 +19,9 @@ test("the page lists every metric with its labels, and no other; it marks histog
       histogram === undefined ? metric : `${metric} histogram`,
     ),
   );
+  const withLabels = documented.map((metric) => /^\w+(?=\{)/.exec(metric)?.[0] ?? "");
+  const silent = withLabels.filter((name) => metrics.get(name)?.labels.size === 0);
+  expect(silent, "has no series: add a call that counts it to exposed-metrics.ts").toEqual([]);
   const defined = [...metrics].map(([name, { type, labels }]) => {
     // Every series has it.
     const own = [...labels].filter((label) => label !== "process");
