@@ -110,7 +110,7 @@ async function run(part: Part): Promise<Finished> {
         process.execPath,
         "test",
         // Ends tests that hang, with room for a busy machine.
-        "--timeout=60000",
+        "--timeout=180000",
         // Only failures are printed; passes are counted.
         "--only-failures",
         ...part.options,

@@ -27,7 +27,7 @@ beforeAll(async () => {
     howDegraded: () => undefined,
     control,
   });
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   process.stdout.write(`authorization: ${sent} requests\n`);
   await world[Symbol.asyncDispose]();
@@ -222,7 +222,7 @@ test("routes before sign-in answer everybody alike, except pages of other origin
     await expectStatus("of another origin", foreign, row.checksOrigin ? 403 : row.anonymous);
   }
   expect(problems).toEqual([]);
-}, 60_000);
+}, 180_000);
 
 test("a credential of the control plane opens nothing of the data plane", async () => {
   const { gateway } = world;

@@ -11,7 +11,7 @@ beforeAll(async () => {
   const [first] = world.principals;
   if (first === undefined) throw new Error("there is no operator");
   operator = first;
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 type SentBody = string | Uint8Array<ArrayBuffer>;

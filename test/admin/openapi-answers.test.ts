@@ -11,7 +11,7 @@ const readers = new Map<object, z.ZodType>();
 beforeAll(async () => {
   world = await openWorld();
   document = await readDocument(world.gateway.adminUrl);
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 /** What is wrong with an answer by the document; undefined when nothing is. */
@@ -93,7 +93,7 @@ test("answers of real requests, good and bad, are what the document says", async
   }
   process.stdout.write(`${document.length} operations, ${answers} answers read by the document\n`);
   expect(problems).toEqual([]);
-}, 60_000);
+}, 180_000);
 
 test("conflicts and refusals are documented too", async () => {
   const { adminUrl } = world.gateway;

@@ -128,7 +128,7 @@ test("from the one-time token to an account holder who rotates its own key", asy
   for (const secret of [password, tokens[0] ?? "", ada.csrfToken, ada.cookie.split("=")[1] ?? ""]) {
     expect(log.includes(secret)).toBe(false);
   }
-}, 30_000);
+}, 180_000);
 
 test("wrong passwords are limited for whom they are tried on, and for nobody else", async () => {
   await using journey = await startJourney();
@@ -149,7 +149,7 @@ test("wrong passwords are limited for whom they are tried on, and for nobody els
   expect((await journey.send("GET", "/accounts", undefined, operator)).status).toBe(200);
   clock.advance(seconds * 1000);
   expect((await tryToSignIn("ada@example.com", password)).status).toBe(200);
-}, 30_000);
+}, 180_000);
 
 test("an unknown user and a wrong password are told alike, and both are limited", async () => {
   await using journey = await startJourney();
@@ -165,7 +165,7 @@ test("an unknown user and a wrong password are told alike, and both are limited"
   expect(statuses).toEqual(new Set([401, 429]));
   journey.clock.advance(66_000);
   expect((await journey.tryToSignIn("ada@example.com", password)).status).toBe(200);
-}, 30_000);
+}, 180_000);
 
 test("a session that is silent for half an hour is over, and one that is busy after twelve", async () => {
   await using journey = await startJourney();
@@ -195,7 +195,7 @@ test("a session that is silent for half an hour is over, and one that is busy af
   clock.advance(1);
   expect(await isIn(busy)).toBe(false);
   expect((await send("GET", "/session", undefined, busy)).code).toBe("not_signed_in");
-}, 30_000);
+}, 180_000);
 
 test("a user who is disabled, renamed in role or given a password is out at once", async () => {
   await using journey = await startJourney();
@@ -226,7 +226,7 @@ test("a user who is disabled, renamed in role or given a password is out at once
     expect((await send("PATCH", `/users/${holder.id}`, undone, operator)).status).toBe(200);
     expect((await send("GET", "/session", undefined, ada)).status).toBe(401);
   }
-}, 30_000);
+}, 180_000);
 
 test("a password that its user changes ends all other sessions, and the page goes on", async () => {
   await using journey = await startJourney();
@@ -244,7 +244,7 @@ test("a password that its user changes ends all other sessions, and the page goe
     async (session) => (await send("GET", "/session", undefined, session)).status,
   );
   expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
-}, 30_000);
+}, 180_000);
 
 const addresses = [
   {

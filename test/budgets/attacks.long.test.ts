@@ -44,7 +44,7 @@ describe.each(installations)("with %s, %s and processes: %d", (store, database, 
   let postgres: PostgresServer | undefined;
   beforeAll(async () => {
     if (database === "PostgreSQL" && !lacks) postgres = await startPostgres();
-  }, 60_000);
+  }, 180_000);
   afterAll(() => postgres?.[Symbol.asyncDispose]());
 
   async function start(options: GatewayOptions = {}) {

@@ -273,7 +273,7 @@ test("of two gateways that start on a data directory at the same moment one is r
   rmSync(fresh, { recursive: true, force: true });
   expect([serving.length, refused.length]).toEqual([1, 1]);
   expect(refused[0]).toContain("is using the data directory");
-}, 30_000);
+}, 180_000);
 
 test("a simulator on a taken port says so and ends", async () => {
   const holder = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });

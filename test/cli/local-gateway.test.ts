@@ -69,4 +69,4 @@ test("the data directory alone is enough, also for a restart", async () => {
   expect((await runHere(["status", ...place], broken)).exitCode).toBe(0);
   const { exitCode, errors } = await runHere(["restart", ...place], broken);
   expect([exitCode, errors]).toEqual([0, "restarted\n"]);
-}, 60_000);
+}, 180_000);

@@ -78,4 +78,4 @@ plans:
   expect(erased.errors).toContain("No stored call of the account has this end user.");
   const json = await folder.json("explain", id);
   expect(json).toMatchObject({ id, status: 200, is_audited: true, rule: "requests_per_minute" });
-}, 60_000);
+}, 180_000);

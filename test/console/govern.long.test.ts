@@ -36,7 +36,7 @@ beforeAll(async () => {
       name,
     });
   }
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 async function customer(name: string, email: string): Promise<Customer> {

@@ -38,7 +38,7 @@ beforeAll(async () => {
   world = await startConsole({ models, sections });
   mine = await newOwner(canary, "my shop", holder);
   theirs = await newOwner("Theirs", "their application", other);
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 function newOwner(
@@ -153,7 +153,7 @@ test("an ill target appears on both pages and goes again by itself, and two tabs
   await row.getByRole("cell", { name: "0", exact: true }).waitFor();
   expect(await slow).toBe(0);
   await targets.close();
-}, 60_000);
+}, 180_000);
 
 test("a key near its limit appears to both who may see it, with whose limit it is, and to nobody else", async () => {
   await using visit = await world.signedIn(operator, { path: "/" });
@@ -197,7 +197,7 @@ test("a key near its limit appears to both who may see it, with whose limit it i
   const links = foreign.page.getByRole("navigation", { name: "Pages" });
   expect(await links.getByText("Targets").count()).toBe(0);
   for (const each of [visit, own]) await each.expectClean();
-}, 60_000);
+}, 180_000);
 
 test("rows do not move under the pointer", async () => {
   await using visit = await world.signedIn(operator, { path: "/" });
@@ -212,7 +212,7 @@ test("rows do not move under the pointer", async () => {
   await page.getByRole("button", { name: "Show what has changed" }).click();
   await row.waitFor();
   await visit.expectClean();
-}, 60_000);
+}, 180_000);
 
 test("what a pool has left is shown to an operator, and to a holder its own share alone", async () => {
   const owner = await newOwner("Buyer", "buyer", { ...other, email: "buyer@example.com" });
@@ -234,7 +234,7 @@ test("what a pool has left is shown to an operator, and to a holder its own shar
   await own.page.goto(`${own.url}/keys/${owner.keyId}`);
   await own.page.getByText("Set by 2 units of pool main").waitFor();
   for (const each of [visit, own]) await each.expectClean();
-}, 60_000);
+}, 180_000);
 
 describeWithValkey(() => {
   test("several processes are shown, whether they are alike, and what each does now", async () => {
@@ -255,7 +255,7 @@ describeWithValkey(() => {
     await visit.expectAccessible();
     await shoot(visit, "gateways-3");
     await visit.expectClean();
-  }, 60_000);
+  }, 180_000);
 });
 
 describeWithPostgres((databases) => {
@@ -285,7 +285,7 @@ describeWithPostgres((databases) => {
     await page.getByText(/silent for \d+ s/).waitFor();
     await home.getByText("Gateway not ready").waitFor();
     await visit.expectClean();
-  }, 90_000);
+  }, 180_000);
 });
 
 test("a tab that is hidden for half a minute has no stream, and one again when it is seen", async () => {
@@ -308,7 +308,7 @@ test("a tab that is hidden for half a minute has no stream, and one again when i
   await until(() => streams() === 0);
   await show(false);
   await until(() => streams() === 1);
-}, 60_000);
+}, 180_000);
 
 test("the end of a session ends the stream, and signing in begins it anew", async () => {
   await using visit = await world.signedIn(operator, { path: "/targets" });
@@ -331,7 +331,7 @@ test("the end of a session ends the stream, and signing in begins it anew", asyn
   await overlay.waitFor({ state: "detached" });
   await until(() => streams() === 1);
   await visit.expectClean();
-}, 60_000);
+}, 180_000);
 
 test("pages have no violations in any theme or width, and each takes one request beside the stream", async () => {
   for (const theme of ["light", "dark"] as const) {

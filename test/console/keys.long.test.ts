@@ -11,7 +11,7 @@ import {
 let world: ConsoleWorld;
 beforeAll(async () => {
   world = await startConsole();
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 async function call(key: string): Promise<number> {

@@ -4,7 +4,7 @@ import { type ConsoleWorld, operator, startConsole, testInBrowser as test } from
 let world: ConsoleWorld;
 beforeAll(async () => {
   world = await startConsole();
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 test("the link of the demo signs in once, and a second use says what to do", async () => {

@@ -40,7 +40,7 @@ beforeAll(async () => {
     application: "their app",
     user: other,
   });
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 interface Answer {
@@ -133,7 +133,7 @@ test("a budget is created and spent; its refusal says who can raise it; raised, 
   await until(async () => (await call(mine.key)).status === 200);
   await shoot(visit, "budgets");
   await visit.expectClean();
-}, 60_000);
+}, 180_000);
 
 test("a call has its cost and the parts of it; what has no price is not priced, and sums say so", async () => {
   await using visit = await world.signedIn(operator, { path: "/calls" });
@@ -181,7 +181,7 @@ test("a call has its cost and the parts of it; what has no price is not priced, 
     .waitFor();
   await shoot(visit, "prices");
   await visit.expectClean();
-}, 60_000);
+}, 180_000);
 
 test("a holder sets budgets of what is its own, cannot change an operator's, and sees nobody else's", async () => {
   await using own = await world.signedIn(holder, {
@@ -219,7 +219,7 @@ test("a holder sets budgets of what is its own, cannot change an operator's, and
   }
   expect(await foreign.page.getByRole("link", { name: "Prices" }).count()).toBe(0);
   await foreign.expectClean();
-}, 60_000);
+}, 180_000);
 
 test("pages of money have no violations in any theme or width, and each takes one request", async () => {
   const pages = {

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const own = { account_id: ids["Alpha Ltd"] };
   await world.admin("POST", "/users", { ...ada, ...own, role: "account_holder" });
   await world.admin("POST", "/users", { ...otto, ...own, role: "auditor" });
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 test("an account holder has the actions of its own keys, and sees nothing of another account", async () => {

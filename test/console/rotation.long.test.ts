@@ -11,7 +11,7 @@ import {
 let world: ConsoleWorld;
 beforeAll(async () => {
   world = await startConsole();
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 async function call(key: string): Promise<number> {
@@ -90,7 +90,7 @@ test("a key is rotated under traffic without a failed call, over a reload of the
   expect((await traffic.end()).filter((status) => status !== 200)).toEqual([]);
   expect(traffic.statuses.length).toBeGreaterThan(5);
   await visit.expectClean();
-}, 90_000);
+}, 180_000);
 
 test("a key in use is revoked only after its name was typed, and the receipt names the gateways", async () => {
   const key = await newKey("in use");

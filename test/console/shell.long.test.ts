@@ -25,7 +25,7 @@ const pages = [
 let world: ConsoleWorld;
 beforeAll(async () => {
   world = await startConsole();
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 test("the shell is at most 200,000 bytes in gzip, over all files that the first page loads", async () => {

@@ -71,7 +71,7 @@ beforeAll(async () => {
   for (const id of Object.values(ids)) {
     await known(id);
   }
-}, 90_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 /** Resolves once the ledger or the refusals have it. */

@@ -101,7 +101,7 @@ test("an erased end user is in no file and no log, and its calls and sums stay",
   await ask(name);
   const { data: again } = await admin<Found>("/end-users", { names: [name] });
   expect(again[0]).toMatchObject({ end_user: pseudonym, calls: 1 });
-}, 60_000);
+}, 180_000);
 
 test("erasing takes nothing from other accounts, and nothing of one may be erased by a guess", async () => {
   await ask("shared-name");

@@ -127,5 +127,5 @@ describeWithValkey(() => {
     expect(keys).toContain("end-user:");
     expect(keys).not.toContain("user-0");
     expect(keys).not.toContain("eu_");
-  }, 30_000);
+  }, 180_000);
 });

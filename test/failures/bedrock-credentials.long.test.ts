@@ -177,7 +177,7 @@ models: ${models}
     expect(await callAll(serving)).toEqual(allWell);
     expect(endpoint.issued).toHaveLength(2);
     expect(serving.process.text()).not.toContain(" ERROR ");
-  }, 30_000);
+  }, 180_000);
 
   test("are refreshed once when they expire unannounced, and no call fails", async () => {
     await using endpoint = new CredentialEndpoint(simulator);
@@ -191,7 +191,7 @@ models: ${models}
     expect(text).toMatch(/ WARN .* kind=stale-credential /);
     expect(text).not.toContain(" ERROR ");
     expect(text).not.toMatch(/the-(?:secret|token)-of/);
-  }, 30_000);
+  }, 180_000);
 
   test("are fetched twice, not for every call, if they are refused from the beginning", async () => {
     await using endpoint = new ForgingEndpoint(simulator);
@@ -205,7 +205,7 @@ models: ${models}
     const text = serving.process.text();
     expect(text).toMatch(/ ERROR .* kind=bad-credential /);
     expect(text).not.toMatch(/the-(?:secret|token)-of/);
-  }, 30_000);
+  }, 180_000);
 });
 
 describe("a credential of the configuration", () => {

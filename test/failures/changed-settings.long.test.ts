@@ -36,7 +36,7 @@ test("a restart at the port of another gateway is refused, and its callers notic
   expect(await runSluice(["restart", "--config", folder.configPath])).toMatchObject({
     exitCode: 0,
   });
-}, 90_000);
+}, 180_000);
 
 test("a process that crashes returns with the settings it had, until a restart changes them", async () => {
   await using folder = makeProcessFolder();
@@ -52,7 +52,7 @@ test("a process that crashes returns with the settings it had, until a restart c
   expect(await callWith(serving, key)).toBe(400);
   const { exitCode, errors } = await runSluice(["restart", "--config", folder.configPath]);
   expect([exitCode, errors.includes("-missing is missing")]).toEqual([1, true]);
-}, 90_000);
+}, 180_000);
 
 test("a restart with a database that does not answer is refused if no keys are known without it", async () => {
   await using folder = makeProcessFolder();
@@ -64,7 +64,7 @@ test("a restart with a database that does not answer is refused if no keys are k
   expect(errors).toContain("keys are not loaded yet: the database does not answer");
   expect([exitCode, serving.processPid]).toEqual([1, processPid]);
   expect(await callWith(serving, key)).toBe(200);
-}, 90_000);
+}, 180_000);
 
 async function crash(serving: ServingProcess): Promise<void> {
   const { processPid } = serving;

@@ -81,7 +81,7 @@ test("a start while another process locks the database waits unready, then serve
   await expectUnready(serving, folder, key);
   await holder.release();
   await expectReady(serving, folder, key);
-}, 60_000);
+}, 180_000);
 
 test("a start on a file that is no database waits unready for the real one", async () => {
   await using folder = makeProcessFolder();
@@ -95,7 +95,7 @@ test("a start on a file that is no database waits unready for the real one", asy
   expect(serving.text()).toContain("is not a database");
   renameSync(`${path}.kept`, path);
   await expectReady(serving, folder, key);
-}, 60_000);
+}, 180_000);
 
 test("a start on a database of another version ends with one sentence and exit code 1", async () => {
   await using folder = makeProcessFolder();
@@ -108,7 +108,7 @@ test("a start on a database of another version ends with one sentence and exit c
     /^cannot start: the database .* has the schema 999, and this version of Sluice works with/,
   );
   expect(errors.trimEnd().split("\n")).toHaveLength(1);
-}, 30_000);
+}, 180_000);
 
 test("a start on a folder as the database ends with one sentence and exit code 1", async () => {
   await using folder = makeProcessFolder();
@@ -118,4 +118,4 @@ test("a start on a folder as the database ends with one sentence and exit code 1
   expect(errors.trimEnd().split("\n")).toEqual([
     `cannot start: storage.url leads to ${folder.databasePath}, which is a folder; it must be a file`,
   ]);
-}, 30_000);
+}, 180_000);

@@ -71,7 +71,7 @@ test("calls, reads and readiness continue while another process keeps writing", 
     logged("the database is unavailable"),
     logged("the database is available again"),
   ]).toEqual([1, 1]);
-}, 60_000);
+}, 180_000);
 
 test("nothing is refused while another process writes for 1.5 seconds at a time", async () => {
   await using outage = await startOutageGateway();
@@ -93,7 +93,7 @@ test("nothing is refused while another process writes for 1.5 seconds at a time"
   for (const name of ["usage", "keys", "lastUse"] as const) {
     expect(linesOf(outage, name)).toEqual([0, 0]);
   }
-}, 60_000);
+}, 180_000);
 
 const losses = [
   // Only an operator can repair that, so readiness fails.
@@ -154,7 +154,7 @@ test("a missing database is not replaced by an empty one without keys", async ()
   putBack();
   await eventually("keys are read again", () => outage.logged(outages.keys[1]) > 0);
   expect(await outage.call()).toBe(200);
-}, 60_000);
+}, 180_000);
 
 test("known keys work for fifteen minutes of an outage, then get 503 until it ends", async () => {
   const clock = new ManualClock();
@@ -176,4 +176,4 @@ test("known keys work for fifteen minutes of an outage, then get 503 until it en
   clock.advance(1_000);
   await eventually("the key works again", async () => (await outage.call()) === 200);
   await expectAllRows(outage);
-}, 60_000);
+}, 180_000);

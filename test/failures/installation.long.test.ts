@@ -108,7 +108,7 @@ describe("a start is refused", () => {
     expect(offline.exitCode).toBe(1);
     expect(offline.errors).toStartWith(`the database ${folder.databasePath} is missing.`);
     expect(existsSync(folder.databasePath)).toBe(false);
-  }, 60_000);
+  }, 180_000);
 
   test.each([
     ["of 0 bytes", (path: string) => writeFileSync(path, "")],
@@ -129,7 +129,7 @@ describe("a start is refused", () => {
     await using folder = await makeUsedFolder();
     editConfig(folder, "sluice.db", "slucie.db");
     await expectRefused(folder, "slucie.db is missing.");
-  }, 60_000);
+  }, 180_000);
 
   test("when the database belongs to another installation", async () => {
     await using folder = await makeUsedFolder();
@@ -137,7 +137,7 @@ describe("a start is refused", () => {
     removeDatabase(folder);
     copyFileSync(other.databasePath, folder.databasePath);
     await expectRefused(folder, "belongs to another installation.");
-  }, 60_000);
+  }, 180_000);
 
   test("when the pepper is missing, and no new one is made", async () => {
     await using folder = await makeUsedFolder();
@@ -146,20 +146,20 @@ describe("a start is refused", () => {
     expect(existsSync(folder.pepperPath)).toBe(false);
     renameSync(`${folder.pepperPath}.away`, folder.pepperPath);
     await serveOnce(folder, folder.key);
-  }, 60_000);
+  }, 180_000);
 
   test("when the file has another pepper", async () => {
     await using folder = await makeUsedFolder();
     await using other = await makeOtherFolder();
     copyFileSync(other.pepperPath, folder.pepperPath);
     await expectRefused(folder, `another pepper than that of ${folder.pepperPath}`);
-  }, 60_000);
+  }, 180_000);
 
   test("when the configuration has another pepper", async () => {
     await using folder = await makeUsedFolder("a pepper for tests that is long enough");
     editConfig(folder, "a pepper for tests", "one pepper for tests");
     await expectRefused(folder, "another pepper than that of auth.pepper");
-  }, 60_000);
+  }, 180_000);
 });
 
 describe("a start is not refused", () => {
@@ -175,7 +175,7 @@ describe("a start is not refused", () => {
     removeDatabase(folder);
     rmSync(folder.dataDir, { recursive: true });
     await start();
-  }, 60_000);
+  }, 180_000);
 
   test("when commands created the first account before", async () => {
     await using folder = makeProcessFolder({ pepper: null });
@@ -184,7 +184,7 @@ describe("a start is not refused", () => {
     expect((await runSluice(["accounts", "create", "chat", ...config])).exitCode).toBe(0);
     await using serving = await startServing(["--config", folder.configPath]);
     expect(await statusOf(`${serving.dataUrl}/readyz`)).toBe(200);
-  }, 60_000);
+  }, 180_000);
 
   test("when the database is an older copy of the same installation", async () => {
     await using folder = await makeUsedFolder();
@@ -198,7 +198,7 @@ describe("a start is not refused", () => {
     renameSync(`${databasePath}.backup`, databasePath);
     await serveOnce(folder, folder.key);
     await serveOnce(folder, later, 401);
-  }, 60_000);
+  }, 180_000);
 
   test("when the data directory is lost but the pepper is there", async () => {
     await using folder = await makeUsedFolder();
@@ -210,7 +210,7 @@ describe("a start is not refused", () => {
     await serveOnce(folder, folder.key);
     removeDatabase(folder);
     await expectRefused(folder, "is missing.");
-  }, 60_000);
+  }, 180_000);
 });
 
 test("a process that crashed creates nothing: it waits for the lost files", async () => {
@@ -233,7 +233,7 @@ test("a process that crashed creates nothing: it waits for the lost files", asyn
     return (await fetch(`${serving.adminUrl}/readyz`).catch(() => undefined))?.status === 200;
   });
   expect(await callWith(serving, key)).toBe(200);
-}, 60_000);
+}, 180_000);
 
 test("an empty file in place of the database is not used while the gateway runs", async () => {
   await using folder = await makeUsedFolder();
@@ -249,4 +249,4 @@ test("an empty file in place of the database is not used while the gateway runs"
   renameSync(`${databasePath}.away`, databasePath);
   await eventually("it is ready", async () => (await statusOf(ready)) === 200);
   expect(await callWith(serving, folder.key)).toBe(200);
-}, 60_000);
+}, 180_000);

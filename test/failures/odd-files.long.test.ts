@@ -102,4 +102,4 @@ test("the file for the command line is written as soon as it can be", async () =
     const { exitCode } = await sluice("status", "--config", bench.configPath);
     return exitCode === 0;
   });
-}, 90_000);
+}, 180_000);

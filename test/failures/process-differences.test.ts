@@ -43,7 +43,7 @@ describeWithPostgres((databases) => {
     await until(async () => countOf(first, "configured alike again") > 0);
     expect(countOf(first, told)).toBe(1);
     expect(await warningsOf(first)).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   test("different servers of limits and different peppers are told without revealing them", async () => {
     const url = await databases.server.createDatabase();
@@ -71,5 +71,5 @@ describeWithPostgres((databases) => {
     for (const hidden of [host, other, "hidden-word", newPepper, testPepper]) {
       expect(stored).not.toContain(hidden);
     }
-  }, 60_000);
+  }, 180_000);
 });

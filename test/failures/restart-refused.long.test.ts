@@ -69,7 +69,7 @@ describe("with a database in a file", () => {
     await expectRefused(`has the schema ${schemaVersion}, and this version of Sluice works with`);
     using database = new Database(folder.databasePath, { readonly: true });
     expect(database.query("PRAGMA user_version").get()).toEqual({ user_version: schemaVersion });
-  }, 90_000);
+  }, 180_000);
 
   test("a restart with another pepper or another installation's database is refused", async () => {
     const pepper = "a pepper for tests that is long enough";
@@ -85,7 +85,7 @@ describe("with a database in a file", () => {
     }
     edit(folder.configPath, folder.databasePath, other);
     await expectRefused("belongs to another installation");
-  }, 90_000);
+  }, 180_000);
 });
 
 describeWithPostgres((databases) => {
@@ -106,5 +106,5 @@ describeWithPostgres((databases) => {
     } finally {
       await end();
     }
-  }, 90_000);
+  }, 180_000);
 });

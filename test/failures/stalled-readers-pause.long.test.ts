@@ -69,5 +69,5 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(rows).toHaveLength(pausingReaders + 1);
     const ends = rows.map(({ outcome, attempts, target }) => `${outcome} ${attempts} ${target}`);
     expect(new Set(ends)).toEqual(new Set(["completed 1 simulator/simulated-chat"]));
-  }, 60_000);
+  }, 180_000);
 });

@@ -183,7 +183,7 @@ test("processes that are asked to end while they start do", async () => {
   // The first process serves; the others are about to start.
   serving.signal("SIGTERM");
   expect(await serving.exited).toBe(0);
-}, 60_000);
+}, 180_000);
 
 function isRunning(pid: number): boolean {
   try {

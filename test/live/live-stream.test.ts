@@ -23,7 +23,7 @@ beforeAll(async () => {
   world = await openWorld({ models }, clock);
   // The clock was moved: keys are read anew.
   while ((await call("plain-model", world.gateway.key)).status !== 200) await Bun.sleep(20);
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 function credentialOf(name: PrincipalName): Credential {

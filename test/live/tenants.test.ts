@@ -23,7 +23,7 @@ beforeAll(async () => {
     }
   }
   sessions.operator.push(await signIn("operator"));
-}, 60_000);
+}, 180_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 /** Opens what each user of an account may, until one is refused; returns how many. */
@@ -54,7 +54,7 @@ test("users of one account leave room for live streams of others", async () => {
   expect(await fill(sessions.other, open, kept)).toBe(20);
   expect(await fill(sessions.operator, open, kept)).toBe(10);
   for (const response of kept) await response.body?.cancel();
-}, 60_000);
+}, 180_000);
 
 test("users of one account leave room for others in the playground", async () => {
   const kept: Response[] = [];
@@ -86,4 +86,4 @@ test("users of one account leave room for others in the playground", async () =>
   expect(await fill(sessions.operator, openAs(other), kept)).toBe(10);
   leaving.abort();
   expect(kept).toHaveLength(24 + 12 + 10 + 2);
-}, 60_000);
+}, 180_000);

@@ -95,7 +95,7 @@ describe("a key within its guarantee is never refused", () => {
       isMet: refused === 0 && asked >= 100_000,
     });
     expect(asked).toBeGreaterThanOrEqual(100_000);
-  }, 60_000);
+  }, 180_000);
 
   test("for any distribution of its calls, any use of reservations and any model", () => {
     const step = fc.record({
@@ -118,7 +118,7 @@ describe("a key within its guarantee is never refused", () => {
       }),
       { numRuns: 2_000 },
     );
-  }, 60_000);
+  }, 180_000);
 
   test("if it sends the model's largest request as often as its units allow", () => {
     fc.assert(
@@ -155,7 +155,7 @@ describe("a key within its guarantee is never refused", () => {
       ),
       { numRuns: 2_000 },
     );
-  }, 60_000);
+  }, 180_000);
 });
 
 describe("in the long run a guarantee admits at most 60/59 of itself", () => {
@@ -190,7 +190,7 @@ describe("in the long run a guarantee admits at most 60/59 of itself", () => {
       ),
       { numRuns: runsOf(2_000) },
     );
-  }, 60_000);
+  }, 180_000);
 
   test("and about that much for a key that asks all the time", () => {
     const owner = new Owner(500);

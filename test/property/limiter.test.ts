@@ -127,7 +127,7 @@ describe("the ceiling of any 60 seconds", () => {
       }),
       { numRuns: runsOf(5_000) },
     );
-  }, 60_000);
+  }, 180_000);
 
   test("holds exactly when no estimate is ever too low", () => {
     fc.assert(
@@ -148,7 +148,7 @@ describe("the ceiling of any 60 seconds", () => {
       }),
       { numRuns: runsOf(1_000) },
     );
-  }, 60_000);
+  }, 180_000);
 
   test("follows limits that change while calls run, from the next admission on", () => {
     const changing = fc.array(
@@ -171,7 +171,7 @@ describe("the ceiling of any 60 seconds", () => {
       }),
       { numRuns: runsOf(1_000) },
     );
-  }, 60_000);
+  }, 180_000);
 });
 
 describe("a caller that obeys Retry-After", () => {
@@ -196,7 +196,7 @@ describe("a caller that obeys Retry-After", () => {
       }),
       { numRuns: runsOf(1_000) },
     );
-  }, 60_000);
+  }, 180_000);
 });
 
 describe("a scope", () => {

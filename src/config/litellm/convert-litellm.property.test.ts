@@ -240,7 +240,7 @@ test("a converted file routes calls as LiteLLM does, and its notes name whatever
     }),
     { numRuns: runsOf(300) },
   );
-}, 60_000);
+}, 180_000);
 
 const keys = [
   "model",
@@ -289,4 +289,4 @@ test("whatever a file has, its conversion answers", () => {
     ),
     { numRuns: runsOf(1000) },
   );
-}, 60_000);
+}, 180_000);

