@@ -45,6 +45,25 @@ describeWithPostgres((databases) => {
     expect(await warningsOf(first)).toEqual([]);
   }, 180_000);
 
+  test("doctor warns of another gateway that gives no sign", async () => {
+    const url = await databases.server.createDatabase();
+    await using first = await start(url, {});
+    const connection = await databases.connect({ url });
+    await connection.open();
+    await connection.change((queries) =>
+      sql`insert into processes select (json_populate_record(p, json_build_object(
+        'id', 'mac_0@gone/1-1', 'name', 'gone', 'signed_at', signed_at - 32000))).* from processes p`.execute(
+        queries,
+      ),
+    );
+    await until(async () => (await warningsOf(first)).length > 0);
+    const place = ["--data-dir", first.config.dataDir];
+    const doctor = await runHere(["doctor", "--no-targets", ...place]);
+    const told = doctor.output.replaceAll(/\s+/g, " ");
+    expect(told).toMatch(/warning gateways process 1 of gone gives no sign for 3\d s\. Look at/);
+    expect(told).not.toContain("FAILED gateways");
+  }, 180_000);
+
   test("different servers of limits and different peppers are told without revealing them", async () => {
     const url = await databases.server.createDatabase();
     const [host, other] = [`127.0.0.1:${quietPort()}`, `127.0.0.1:${quietPort()}`];

@@ -46,8 +46,9 @@ async function checkProcesses(client: AdminClient): Promise<readonly Finding[]> 
     return warnings.map((text) => {
       const gateways = findingsOn("gateways");
       if (text.includes(passesByItself)) return gateways.note(text);
-      // A degraded process serves calls.
-      return (text.includes(" is degraded: ") ? gateways.warning : gateways.failed)(text);
+      // A degraded process serves calls, and one that gives no sign may.
+      const isOfOne = / is degraded: | gives no sign for /.test(text);
+      return (isOfOne ? gateways.warning : gateways.failed)(text);
     });
   } catch (error) {
     // Without the database, which is among the findings.

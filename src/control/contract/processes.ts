@@ -64,8 +64,8 @@ export const processesSchema = z.object({
   warnings: z
     .array(z.string())
     .describe(
-      "What live processes must have in common and have not (limits, peppers), or lack although they " +
-        "can serve.",
+      "What live processes must have in common and have not (limits, peppers), what they lack although " +
+        "they can serve, and who gives no sign.",
     ),
 });
 

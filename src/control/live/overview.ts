@@ -13,7 +13,12 @@ import {
   overviewSchema,
 } from "../contract/live.ts";
 import { defineOperation, type Operation, permissions } from "../operation/operation.ts";
-import { isLive, processDifferences } from "../platform/process-differences.ts";
+import {
+  isLive,
+  nameOf,
+  processDifferences,
+  silencesAmong,
+} from "../platform/process-differences.ts";
 import { differs } from "../platform/processes.ts";
 import type { AdminServices, Platform } from "../services.ts";
 import { viewTotal } from "../usage/usage.ts";
@@ -116,10 +121,10 @@ function worstFirst(needs: readonly NeedView[]): NeedView[] {
 }
 
 function needsOfProcesses(rows: readonly ProcessRow[]): readonly NeedView[] {
-  const notReady = rows.flatMap((row) => {
-    const silent = `It gives no sign for ${Math.round(row.silentMs / 1_000)} s.`;
-    const what = isLive(row) ? row.notReady : silent;
-    const subject = { id: row.id, name: `process ${row.number} of ${row.name}` };
+  const silences = silencesAmong(rows).map(({ row, text }) => ({ row, what: `It ${text}` }));
+  const lacks = rows.filter(isLive).map((row) => ({ row, what: row.notReady }));
+  const notReady = [...lacks, ...silences].flatMap(({ row, what }) => {
+    const subject = { id: row.id, name: nameOf(row) };
     return what === undefined ? [] : need("process_not_ready", subject, what);
   });
   const differences = processDifferences(rows).map(({ text }) => text);

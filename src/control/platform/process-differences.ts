@@ -60,7 +60,20 @@ function peppersDiffer(live: readonly ProcessRow[]): ProcessDifference | undefin
 }
 
 function namesOf(processes: readonly ProcessRow[]): string {
-  return processes.map(({ name, number }) => `process ${number} of ${name}`).join(", ");
+  return processes.map(nameOf).join(", ");
+}
+
+export function nameOf({ name, number }: Pick<ProcessRow, "name" | "number">): string {
+  return `process ${number} of ${name}`;
+}
+
+/** What is wrong with those that give no sign and that no live process has replaced. */
+export function silencesAmong(processes: readonly ProcessRow[]) {
+  const replaced = new Set(processes.filter(isLive).map(placeOf));
+  const silent = processes.filter((row) => !isLive(row) && !replaced.has(placeOf(row)));
+  return silent.map((row) => {
+    return { row, text: `gives no sign for ${Math.round(row.silentMs / 1_000)} s.` };
+  });
 }
 
 /** What a process has in common with the one that it replaces: its folder, host and number. */

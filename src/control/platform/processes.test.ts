@@ -47,14 +47,19 @@ test("gateways are shown with their signs, and different configurations are repo
   expect((await fixture.refusal("listProcesses", { as: holder })).status).toBe(403);
 });
 
-test("a gateway that serves and lacks something is told, unless it is silent", async () => {
+test("a gateway that lacks something is told, and one that is silent, unless it was replaced", async () => {
   await using fixture = new AdminFixture();
   const degraded = "limits.store does not answer; limits are not shared";
-  const silent = rowOf("mac_b", { degraded, silentMs: 11_000 });
-  fixture.processRows = [rowOf("mac_a", { degraded }), silent, rowOf("mac_c")];
+  const silent = rowOf("mac_b@b/1-2", { name: "b", degraded, silentMs: 11_000 });
+  const replaced = rowOf("mac_c@c/1-3", { name: "c", silentMs: 11_000 });
+  const next = rowOf("mac_c@c/1-4", { name: "c" });
+  fixture.processRows = [rowOf("mac_a@host/1-1", { degraded }), silent, replaced, next];
   const { data, warnings } = await fixture.run(processesSchema, "listProcesses");
-  expect(data.map((row) => row.degraded)).toEqual([degraded, degraded, null]);
-  expect(warnings).toEqual([`process 1 of host is degraded: ${degraded}.`]);
+  expect(data.map((row) => row.degraded)).toEqual([degraded, degraded, null, null]);
+  expect(warnings).toEqual([
+    `process 1 of host is degraded: ${degraded}.`,
+    "process 1 of b gives no sign for 11 s. Look at `sluice status` on its machine.",
+  ]);
 });
 
 test("a revocation tells how many gateways apply it, also when it is repeated", async () => {

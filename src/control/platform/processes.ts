@@ -1,5 +1,5 @@
 import type { ProcessRow } from "../../store/process-row.ts";
-import { processDifferences, isLive } from "./process-differences.ts";
+import { isLive, nameOf, processDifferences, silencesAmong } from "./process-differences.ts";
 import {
   processesSchema,
   type ProcessRowView,
@@ -47,7 +47,10 @@ export function processOperations(services: AdminServices): readonly Operation[]
         requireUnbound(call.principal);
         const found = await processRows();
         const differences = processDifferences(found).map(({ text }) => text);
-        const warnings = [...differences, ...found.flatMap(lackOf)];
+        const silences = silencesAmong(found).map(
+          ({ row, text }) => `${nameOf(row)} ${text} Look at \`sluice status\` on its machine.`,
+        );
+        const warnings = [...differences, ...found.flatMap(lackOf), ...silences];
         const data = found.map(viewRow);
         return { machine: live.machine, data, config_differs: differs(found), warnings };
       },
@@ -66,10 +69,8 @@ export function viewRow({ notReady, degraded, ...row }: ProcessRow): ProcessRowV
 }
 
 function lackOf(row: ProcessRow): readonly string[] {
-  const { name, number, degraded } = row;
-  return degraded === undefined || !isLive(row)
-    ? []
-    : [`process ${number} of ${name} is degraded: ${degraded}.`];
+  const { degraded } = row;
+  return degraded === undefined || !isLive(row) ? [] : [`${nameOf(row)} is degraded: ${degraded}.`];
 }
 
 export function differs(processes: readonly ProcessRow[]): boolean {
