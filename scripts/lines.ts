@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 
-const most = { src: 92_619, simulator: 8720, console: 11_625 };
+const most = { src: 92_628, simulator: 8720, console: 11_626 };
 
 interface Count {
   lines: number;

@@ -147,6 +147,7 @@ export const liveGatewaySchema = processRowSchema.pick({
 /** The worst first. Each begins with the type of its subject. */
 export const badKinds = [
   "process_not_ready",
+  "process_degraded",
   "configuration_differs",
   "target_failing",
   "target_out",

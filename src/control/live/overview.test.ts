@@ -9,6 +9,7 @@ import { tokenOf, userOf } from "../../../test/contracts/control-fixtures.ts";
 import type { LiveFacts } from "../../domain/live-facts.ts";
 import type { ProcessRow } from "../../store/process-row.ts";
 import { budgetSchema } from "../contract/budgets.ts";
+import { passesByItself } from "../platform/process-status.ts";
 import { overviewSchema } from "../contract/live.ts";
 
 let admin: AdminFixture;
@@ -105,6 +106,21 @@ test("other machines are named, and not asked", async () => {
   expect(overview.needs.map(({ kind, what }) => [kind, what])).toEqual([
     ["process_not_ready", "starting"],
     ["process_not_ready", "It gives no sign for 20 s."],
+  ]);
+});
+
+test("a gateway that serves and lacks something is told, unless that passes by itself", async () => {
+  const lost = "limits.store does not answer; limits are not shared";
+  const passing = `limits.store is new or was lost, ${passesByItself}`;
+  const row = { ...silentRow, silentMs: 0, name: "host-a" };
+  admin.processRows = [
+    { ...row, id: "m@host-a/1-1", degraded: lost },
+    { ...row, id: "m@host-a/2-2", number: 2, degraded: passing },
+    { ...row, id: "m@host-a/3-3", number: 3, degraded: lost, silentMs: 20_000 },
+  ];
+  expect((await needs()).map(({ kind, severity, what }) => [kind, severity, what])).toEqual([
+    ["process_not_ready", "bad", "It gives no sign for 20 s."],
+    ["process_degraded", "bad", `It is degraded: ${lost}. \`sluice doctor\` tells why.`],
   ]);
 });
 

@@ -19,6 +19,7 @@ import {
   processDifferences,
   silencesAmong,
 } from "../platform/process-differences.ts";
+import { passesByItself } from "../platform/process-status.ts";
 import { differs } from "../platform/processes.ts";
 import type { AdminServices, Platform } from "../services.ts";
 import { viewTotal } from "../usage/usage.ts";
@@ -122,15 +123,22 @@ function worstFirst(needs: readonly NeedView[]): NeedView[] {
 
 function needsOfProcesses(rows: readonly ProcessRow[]): readonly NeedView[] {
   const silences = silencesAmong(rows).map(({ row, text }) => ({ row, what: `It ${text}` }));
-  const lacks = rows.filter(isLive).map((row) => ({ row, what: row.notReady }));
+  const live = rows.filter(isLive);
+  const lacks = live.map((row) => ({ row, what: row.notReady }));
+  const subjectOf = (row: ProcessRow): Subject => ({ id: row.id, name: nameOf(row) });
   const notReady = [...lacks, ...silences].flatMap(({ row, what }) => {
-    const subject = { id: row.id, name: nameOf(row) };
-    return what === undefined ? [] : need("process_not_ready", subject, what);
+    return what === undefined ? [] : need("process_not_ready", subjectOf(row), what);
+  });
+  const degraded = live.flatMap((row) => {
+    if (row.degraded === undefined || row.degraded.includes(passesByItself)) return [];
+    const what = `It is degraded: ${row.degraded}. \`sluice doctor\` tells why.`;
+    return need("process_degraded", subjectOf(row), what);
   });
   const differences = processDifferences(rows).map(({ text }) => text);
   if (differs(rows)) differences.push("Live processes have loaded different configurations.");
   const subject = { id: "", name: "configuration" };
-  return [...notReady, ...differences.map((what) => need("configuration_differs", subject, what))];
+  const differing = differences.map((what) => need("configuration_differs", subject, what));
+  return [...notReady, ...degraded, ...differing];
 }
 
 function needsOfTargets(platform: Platform, facts: readonly LiveFacts[]): readonly NeedView[] {

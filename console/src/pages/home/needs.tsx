@@ -12,6 +12,7 @@ const toKey = (id: string): string => `/keys/${id}`;
 /** What it is called, and where it is mended. */
 const kinds: Readonly<Record<Kind, readonly [words: string, path: string | typeof toKey]>> = {
   process_not_ready: ["Gateway not ready", "/gateways"],
+  process_degraded: ["Gateway degraded", "/gateways"],
   configuration_differs: ["Configuration differs", "/gateways"],
   target_failing: ["Target failing", "/targets"],
   target_out: ["Target out", "/targets"],
