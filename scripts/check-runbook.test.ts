@@ -72,7 +72,7 @@ const sources: readonly (readonly [path: string, before: RegExp])[] = [
   ["src/process/why-not-ready.ts", /return (?=`)/g],
   ["src/store/installation/data-folder.ts", /new Error\((?=`\$\{path\} holds)/g],
   ["src/store/installation/installation.ts", /new WrongDatabase\(path, /g],
-  ["src/store/limits/valkey/client.ts", /new ValkeyUnavailable\(/g],
+  ["src/store/limits/valkey/client.ts", /new ValkeyUnavailable\(\s*/g],
   ["src/store/limits/valkey/problems.ts", /\btext: |case (?="(?:WRONGPASS|NOAUTH|NOPERM)")/g],
   ["src/store/postgres/connection/inspect-server.ts", /\?\? (?="cannot)/g],
   ["src/store/postgres/connection/postgres-trouble.ts", /\bwhat: /g],

@@ -54,6 +54,18 @@ test("a running gateway without its server of limits is told to be degraded, and
 });
 
 describeWithValkey(() => {
+  test("a gateway never counts in another database than it was told", async () => {
+    await using server = await startValkey(["--databases", "1"]);
+    using own = createFolder({ isOffline: false });
+    const path = await configure(`${server.url}/1`, undefined, own);
+    const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    await using _gateway = await startServing(["--config", path, ...anyPort]);
+    const lack = "degraded: limits.store does not answer";
+    await until("doctor tells it", async () => (await examine(path)).text.includes(lack));
+    expect((await examine(path)).text).toContain("database 1 cannot be used: ");
+    expect(await server.command("KEYS", "*")).toEqual(["sluice:{0}:since"]);
+  });
+
   test("a good server is told to be so, also for a user that has only the listed rights", async () => {
     await using form = await startWithUser();
     const { exitCode, text } = await doctor(form.url);
@@ -97,6 +109,12 @@ describeWithValkey(() => {
     frozen.signal("SIGCONT");
     const encrypted = await doctor(frozen.url.replace("valkey", "valkeys"));
     expect(encrypted.text).toContain("only without TLS To do: write limits.store as valkeys://");
+
+    const beyond = await doctor(`${frozen.url}/99`);
+    expect(beyond.text).toMatch(
+      /database 99 cannot be used: .*out of range To do: end limits.store with the number/,
+    );
+    expect(beyond.exitCode).toBe(1);
 
     await using evicting = await startValkey(["--maxmemory", "100mb"]);
     await evicting.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");

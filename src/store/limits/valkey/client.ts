@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import Redis, { Cluster, type RedisOptions } from "iovalkey";
 import type { ValkeyAddress } from "../../../domain/addresses.ts";
+import { isObject } from "../../../domain/json-object.ts";
 import { problemOf, ValkeyUnavailable } from "./problems.ts";
 
 /** A script in Lua. The client sends its digest, and its text to a server that does not know it. */
@@ -37,6 +38,8 @@ export class ValkeyClient {
   readonly #senders = new Map<ValkeyScript, Sender>();
   /** Why the server cannot be reached; undefined: it can, or nothing is known. */
   #problem: unknown;
+  /** Set while the server refuses the database of this connection: it would use another one. */
+  #wrongDatabase: ValkeyUnavailable | undefined;
   #late = 0;
   #wasUsed = false;
 
@@ -45,7 +48,17 @@ export class ValkeyClient {
     const isCluster = options.address.topology === "cluster";
     this.shards = isCluster ? clusterShards : 1;
     this.#redis = isCluster ? newCluster(options) : newSingle(options);
-    this.#redis.on("error", (error: unknown) => (this.#problem = error));
+    this.#redis.on("connect", () => (this.#wrongDatabase = undefined));
+    this.#redis.on("error", (error: unknown) => {
+      this.#problem = error;
+      if (isRefusedSelect(error)) {
+        const { database } = options.address;
+        this.#wrongDatabase = new ValkeyUnavailable(
+          `database ${database} cannot be used: ${error.message}`,
+          "database",
+        );
+      }
+    });
     this.#redis.on("node error", (error: unknown) => (this.#problem = error));
   }
 
@@ -79,6 +92,7 @@ export class ValkeyClient {
 
   #answer(ask: () => Promise<unknown>): Promise<unknown> {
     const { timeoutMs } = this.#options;
+    if (this.#wrongDatabase !== undefined) return Promise.reject(this.#wrongDatabase);
     return new Promise((resolve, reject) => {
       const asked = ask();
       const timer = setTimeout(() => {
@@ -88,6 +102,7 @@ export class ValkeyClient {
       asked.then(
         (answer) => {
           clearTimeout(timer);
+          if (this.#wrongDatabase !== undefined) return reject(this.#wrongDatabase);
           this.#late = 0;
           this.#wasUsed = true;
           this.#problem = undefined;
@@ -144,6 +159,14 @@ export class ValkeyClient {
     }
     return sender;
   }
+}
+
+/** The client only tells that its first command was refused, and would go on in database 0. */
+function isRefusedSelect(error: unknown): error is Error {
+  if (!(error instanceof Error && "command" in error)) return false;
+  const { command, message } = error;
+  const isSelect = isObject(command) && command["name"] === "select";
+  return isSelect && /^(?:ERR|NOPERM)\b/.test(message);
 }
 
 /** Nothing waits for a connection, and nothing is sent twice: the callers decide what to do. */

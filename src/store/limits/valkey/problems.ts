@@ -8,6 +8,7 @@ export type ProblemKind =
   | "password"
   | "rights"
   | "replica"
+  | "database"
   | "other";
 
 /** The server has not answered in time, cannot be reached, or cannot decide now. */
