@@ -72,6 +72,7 @@ async function build(platform: Platform, { folder, commit }: Build): Promise<str
   // The executable contains the source maps, which Bun also writes beside it. The same name each
   // time, because it gets into the executable, and the same commit gives the same file.
   const work = join(folder, `.build-${platform}`);
+  rmSync(work, { recursive: true, force: true });
   mkdirSync(work, { recursive: true });
   try {
     const built = join(work, name);

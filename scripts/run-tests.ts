@@ -10,7 +10,16 @@
  *
  * `npm run suites` prints how long each file took when it last ran, the slowest first.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
@@ -130,8 +139,8 @@ async function run(part: Part): Promise<Finished> {
     );
     const exitCode = await child.exited;
     const times = fileTimes(report);
-    keepTimes(times);
     for (const line of [...times.map(lineOf), ...failures(report)]) console.log(line);
+    keepTimes(times);
     return { exitCode, counts: readCounts(report) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -143,13 +152,23 @@ function isChoice(text: string): text is keyof typeof choices {
 }
 
 function filesOf({ isLong, suites = [""], without = [] }: Part): readonly string[] {
-  return [...new Bun.Glob("{bench,scripts,src,test}/**/*.test.ts").scanSync(".")]
+  return suitePaths()
     .filter((file) => file.endsWith(".long.test.ts") === isLong)
     .filter((file) => suites.some((suite) => file.includes(suite)))
     .filter((file) => ![...without, ...excluded].some((other) => file.includes(other)))
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
     .toSorted()
     .map((file) => `./${file}`);
+}
+
+/** Of all folders, so that no new one is forgotten. */
+function suitePaths(): readonly string[] {
+  const folders = readdirSync(".", { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && !/^\.|^(?:node_modules|dist|data)$/.test(entry.name),
+  );
+  const globs = folders.map(({ name }) => new Bun.Glob(`${name}/**/*.test.ts`));
+  const paths = globs.flatMap((glob) => [...glob.scanSync(".")]);
+  return paths.filter((path) => !path.includes("node_modules/"));
 }
 
 interface FileTime {
@@ -175,14 +194,25 @@ function lineOf({ file, tests, failed, seconds }: FileTime): string {
 }
 
 function readTimes(): z.infer<typeof keptTimes> {
-  return existsSync(timesPath) ? keptTimes.parse(JSON.parse(readFileSync(timesPath, "utf8"))) : {};
+  try {
+    return keptTimes.parse(JSON.parse(readFileSync(timesPath, "utf8")));
+  } catch {
+    return {};
+  }
 }
 
+/** Fails no run. */
 function keepTimes(times: readonly FileTime[]): void {
   const all = readTimes();
   const own = Object.fromEntries(times.map(({ file, seconds }) => [file, seconds]));
-  mkdirSync(dirname(timesPath), { recursive: true });
-  writeFileSync(timesPath, JSON.stringify({ ...all, [option]: { ...all[option], ...own } }));
+  const text = JSON.stringify({ ...all, [option]: { ...all[option], ...own } });
+  try {
+    mkdirSync(dirname(timesPath), { recursive: true });
+    writeFileSync(`${timesPath}.${process.pid}`, text);
+    renameSync(`${timesPath}.${process.pid}`, timesPath);
+  } catch (error) {
+    console.error(`The times of the suites were not kept: ${String(error)}`);
+  }
 }
 
 function printTimes(): number {

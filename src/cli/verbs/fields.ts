@@ -121,7 +121,7 @@ export function inOptions(message: string, param: string | null): string {
   const named = index === undefined ? wordOf(field) : `${wordOf(field)} (no. ${Number(index) + 1})`;
   return message
     .replaceAll(`'${param}'`, named)
-    .replaceAll(/'([a-z]+_id)'/g, (_, id: string) => wordOf(id))
+    .replaceAll(/'([a-z]+_id)'/g, (text, id: string) => (id in commonTexts ? wordOf(id) : text))
     .replaceAll("parameter: --", "option: --");
 }
 

@@ -63,7 +63,7 @@ export const ledgerSchema = z
       .enum(["none", "group"])
       .prefault("group")
       .describe(
-        "`group` syncs the spool to disk every 20 ms, which a power cut can lose; `none` " +
+        "`group` syncs the spool to disk every 20 ms, the most that a power cut loses; `none` " +
           "leaves it to the system.",
       ),
     spool_limit: size("1GiB", ["64KiB", "1024GiB"]).describe(

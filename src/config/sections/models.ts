@@ -107,11 +107,11 @@ const kindAbout = "`chat` or `embedding`.";
 
 const capabilitiesSchema = z
   .strictObject({
-    tools: requiredFlag().optional().describe("Supports what it names."),
-    images: requiredFlag().optional().describe("Supports what it names."),
-    documents: requiredFlag().optional().describe("Supports what it names."),
-    reasoning: requiredFlag().optional().describe("Supports what it names."),
-    json_schema: requiredFlag().optional().describe("Supports what it names."),
+    tools: requiredFlag().optional().describe("Calls tools."),
+    images: requiredFlag().optional().describe("Reads images."),
+    documents: requiredFlag().optional().describe("Reads documents."),
+    reasoning: requiredFlag().optional().describe("Thinks before it answers."),
+    json_schema: requiredFlag().optional().describe("Answers by a JSON schema."),
   })
   .prefault({})
   .describe("Shown by the model list, where the targets' kinds do not know.");

@@ -23,7 +23,7 @@ export function connectToParent({ onSignal, endNow }: LinkOptions) {
   const begun = Promise.withResolvers<Beginning>();
   const replaced = Promise.withResolvers<void>();
   const tell = (message: ChildMessage): void => void process.send?.(message);
-  const passed = new Set<PassedSignal>();
+  const passedAtMs = new Map<PassedSignal, number>();
   process.on("message", (message: ParentMessage) => {
     switch (message.kind) {
       case "begin":
@@ -31,14 +31,15 @@ export function connectToParent({ onSignal, endNow }: LinkOptions) {
       case "replaced":
         return replaced.resolve();
       case "signal":
-        passed.add(message.name);
+        passedAtMs.set(message.name, performance.now());
         return onSignal(message.name);
     }
   });
   // Running calls are in the spool, and an orphaned gateway must not continue unnoticed.
   process.on("disconnect", endNow);
   ignoreOwnSignals((signal) => {
-    if (process.connected && !passed.has(signal)) tell({ kind: "ignored", signal });
+    const wasPassed = performance.now() - (passedAtMs.get(signal) ?? -Infinity) <= 2 * passingMs;
+    if (process.connected && !wasPassed) tell({ kind: "ignored", signal });
   });
   return {
     /** Resolves once this process may serve. */

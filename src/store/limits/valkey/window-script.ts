@@ -2,11 +2,11 @@
 export const openLifeSlots = 120;
 
 /**
- * The window of a scope as a script sees it: `UsageWindow` (`window.ts`) in Lua, with
- * the same steps. A window is one value: its newest slot, the counted and the
- * kept slots, the limit, the debt, a number that grows with each change, and two lists: amounts
- * by the age of their slot, and what each process says that its calls could still use beyond their charges. A value that is nothing of the kind
- * counts as lost: no decision uses it, and the next correction replaces it.
+ * The window of a scope as a script sees it: `UsageWindow` (`window.ts`) in Lua, with the same steps.
+ * A window is one value: its newest slot, the counted and the kept slots, the limit, the debt, a
+ * number that grows with each change, and two lists: amounts by the age of their slot, and what each
+ * process says that its calls could still use beyond their charges. A value that is nothing of the
+ * kind counts as lost: no decision uses it, and the next correction replaces it.
  */
 export const windowScript = `
 local W = {}
