@@ -86,7 +86,10 @@ export const rules: readonly Rule[] = [
     from: /^src\/process\//,
     may: [/^src\/(?!cli|upstreams\/\w+\/)/, /^package\.json$/],
   },
-  { from: /^src\/cli\//, may: [/^src\/(?!edge|dialects|upstreams|call)/, simulatorEntry] },
+  {
+    from: /^src\/cli\//,
+    may: [/^src\/(?!edge\/(?!listen\.ts)|dialects|upstreams|call)/, simulatorEntry],
+  },
   { from: /^src\/(routes|main)\.ts$/, may: [/^src\/(?!upstreams\/\w+\/)/, /^package\.json$/] },
 ];
 

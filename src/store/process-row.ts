@@ -35,3 +35,9 @@ export interface ProcessRow extends OwnProcessRow {
   /** Since its last sign, by the clock of the database. */
   readonly silentMs: number;
 }
+
+/** What processes on one database must have in common, and who they are. */
+export type ComparedRow = Pick<
+  ProcessRow,
+  "id" | "name" | "number" | "startedAt" | "limitsDigest" | "pepperMarks" | "silentMs"
+>;

@@ -40,6 +40,7 @@ async function sluiceWith(
     "sluice.yaml",
     `data_dir: ${folder.path}/${place ?? new URL(url).pathname.slice(1)}
 storage: { url: "${url}" }
+listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams: { server: { kind: openai, base_url: "http://127.0.0.1:9/v1", api_key: k } }
 models:

@@ -34,6 +34,7 @@ function configure(url: string, authorities?: string, place = folder): Promise<s
     "sluice.yaml",
     `data_dir: ${place.path}/data
 limits: { store: "${url}"${ca} }
+listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams: { server: { kind: openai, base_url: "http://127.0.0.1:9/v1", api_key: k } }
 models:

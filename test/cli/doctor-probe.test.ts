@@ -81,6 +81,7 @@ async function diagnose(
     "sluice.yaml",
     `data_dir: ${folder.path}/state
 storage: { url: "sqlite:${folder.path}/state/sluice.db" }
+listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams:
   server: { kind: openai, base_url: "${url}"${settings} }

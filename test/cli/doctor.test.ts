@@ -13,6 +13,7 @@ const answer = `${words.map((event) => `data: ${JSON.stringify(event)}\n\n`).joi
 
 let folder: SluiceFolder;
 let hourAhead = 0;
+let dataPort = 0;
 const asked: string[] = [];
 const provider = Bun.serve({
   hostname: "127.0.0.1",
@@ -44,6 +45,7 @@ function configOf(...targets: readonly string[]): Promise<string> {
   return folder.write(
     "sluice.yaml",
     `data_dir: ${folder.path}/state
+listen: { data: "127.0.0.1:${dataPort}", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder.path}/state/sluice.db" }
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams:
@@ -116,6 +118,17 @@ test("a wrong configuration is told problem by problem, and a missing one too", 
   expect(missing.exitCode).toBe(1);
   expect(flat(missing.output)).toContain("ENOENT");
   expect((await runHere(["doctor", "now"])).exitCode).toBe(2);
+});
+
+test("a port that another program has is told before a start", async () => {
+  dataPort = provider.port ?? 0;
+  const path = await configOf("good");
+  dataPort = 0;
+  const { exitCode, output } = await runHere(["doctor", "--no-targets", "--config", path]);
+  expect(exitCode).toBe(1);
+  expect(flat(output)).toMatch(
+    /FAILED listen cannot listen at http:\S+: .* To do: stop the other program/,
+  );
 });
 
 test("a data directory that cannot be written is told, and what to do", async () => {

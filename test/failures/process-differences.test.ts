@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { processesSchema } from "../../src/control/contract/processes.ts";
+import { createFolder } from "../cli/sluice-folder.ts";
 import { runHere } from "../cli/run-here.ts";
 import { quietPort } from "../support/free-port.ts";
 import { startGateway, testPepper, type TestGateway } from "../support/gateway.ts";
@@ -17,8 +18,12 @@ describeWithPostgres((databases) => {
     log.filter((line) => line.includes(text)).length;
 
   async function warningsOf(gateway: TestGateway): Promise<readonly string[]> {
+    return (await processesOf(gateway)).warnings;
+  }
+
+  async function processesOf(gateway: TestGateway) {
     const answer = await gateway.admin("GET", "/admin/v1/processes");
-    return processesSchema.parse(await answer.json()).warnings;
+    return processesSchema.parse(await answer.json());
   }
 
   test("gateways that count limits in memory are warned of, until one is left", async () => {
@@ -43,6 +48,36 @@ describeWithPostgres((databases) => {
     await until(async () => countOf(first, "configured alike again") > 0);
     expect(countOf(first, told)).toBe(1);
     expect(await warningsOf(first)).toEqual([]);
+  }, 180_000);
+
+  test("doctor tells before a start that limits would not be shared", async () => {
+    const url = await databases.server.createDatabase();
+    await using first = await start(url, {});
+    await until(async () => (await processesOf(first)).data.length > 0);
+    using folder = createFolder({ isOffline: true });
+    const examine = async (store: string): Promise<string> => {
+      const path = await folder.write(
+        "sluice.yaml",
+        `data_dir: ${folder.path}/data
+listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
+storage: { url: "${url}" }
+limits: { store: "${store}" }
+auth: { peppers: ["${testPepper}"] }
+environments: [{ name: production, hosts: ["*"], models: ["*"] }]
+upstreams: { server: { kind: openai, base_url: "http://127.0.0.1:9/v1", api_key: k } }
+models:
+  one: { kind: chat, context_window: 8000, max_output_tokens: 100, targets: [{ upstream: server, model: m }] }
+`,
+      );
+      const { output } = await runHere(["doctor", "--no-targets", "--config", path]);
+      return output.replaceAll(/\s+/g, " ");
+    };
+    expect(await examine("memory")).toMatch(
+      /FAILED gateways 2 processes .* in the memory of .*, process 1 of this gateway, which/,
+    );
+    expect(await examine(`valkey://127.0.0.1:${quietPort()}`)).toMatch(
+      /FAILED gateways 2 processes .* in the memory of process 1 of [^,]+, which grants/,
+    );
   }, 180_000);
 
   test("doctor warns of another gateway that gives no sign", async () => {

@@ -1,6 +1,8 @@
 import type { Config } from "../../config/config.ts";
 import { StorageUnavailable, UnreadableUrlFile, WrongDatabase } from "../../store/errors.ts";
 import type { DatabaseFacts } from "../../store/store.ts";
+import { processDifferences } from "../../control/platform/process-differences.ts";
+import { digestOfLimits } from "../../process/control/process-rows.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
 import { refuseOtherSchema } from "../../store/repositories/schema.ts";
@@ -40,6 +42,29 @@ export async function checkDatabase(
     const url = storage.backend === "sqlite" ? "" : storage.url.reveal();
     return [failed(reasonOf(error), adviceOnDatabase(error, url))];
   }
+}
+
+/** Whether a gateway with this configuration would share limits with the live ones on its database. */
+export async function checkOthers(
+  { storage, limits }: Pick<Config, "storage" | "limits">,
+  { clock }: Pick<CommandIo, "clock">,
+): Promise<readonly Finding[]> {
+  if (storage.backend === "sqlite") return [];
+  const read = inspectServer(storage.url.reveal(), () => clock.now());
+  // Why it cannot be read is among the findings.
+  const { database, processes } = (await read.catch(() => undefined)) ?? {};
+  if (processes === undefined) return [];
+  const own = {
+    id: "own-0",
+    name: "this gateway",
+    number: 1,
+    startedAt: clock.now(),
+    limitsDigest: digestOfLimits(limits.store, database?.installation),
+    pepperMarks: undefined,
+    silentMs: 0,
+  };
+  const differences = processDifferences([...processes, own]);
+  return differences.map(({ text }) => findingsOn("gateways").failed(text));
 }
 
 /** A database in a file; the machine's findings have the rest. */

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { Config } from "../../config/config.ts";
 import { passesByItself } from "../../control/platform/process-status.ts";
-import { CommandError, type CommandIo } from "../command.ts";
+import { CommandError, type CommandIo, reasonOf } from "../command.ts";
 import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import type { AdminClient } from "../client/admin-client.ts";
 import { processWarnings } from "../resources/processes.ts";
@@ -9,20 +10,23 @@ import { connect, findLostListener } from "../client/connect.ts";
 import { NoAnswer } from "../client/http-client.ts";
 import type { SettingsArguments } from "../serve/load-settings.ts";
 import { commandLine } from "../program.ts";
+import { refuseTaken } from "../../edge/listen.ts";
+import { checkOthers } from "./check-database.ts";
 import { type Finding, findingsOn } from "./finding.ts";
 
 const { ok, note, warning, failed } = findingsOn("gateway");
 
 /** Whether a gateway is using the data directory, and which of its processes do not serve. */
 export async function checkGateway(
-  dataDir: string,
+  config: Config,
   chosen: SettingsArguments,
   io: CommandIo,
 ): Promise<readonly Finding[]> {
+  const { dataDir } = config;
   if (!existsSync(join(dataDir, "admin-access.json"))) {
     const lost = await findLostListener(dataDir);
     if (lost !== undefined) return [failed(lost.text, lost.advice)];
-    return [note("none is running with this configuration")];
+    return [note("none is running with this configuration"), ...(await checkStart(config, io))];
   }
   const local = { ...chosen, url: undefined, tokenFile: undefined, isOffline: false };
   const environment = { ...io.environment, adminUrl: undefined, adminToken: undefined };
@@ -35,8 +39,25 @@ export async function checkGateway(
     if (!(error instanceof CommandError)) throw error;
     const lost = error instanceof NoAnswer ? await findLostListener(dataDir) : undefined;
     if (lost !== undefined) return [failed(lost.text, lost.advice)];
-    return [failed(error.message, `start it again with \`${commandLine("serve", chosen)}\``)];
+    const again = `start it again with \`${commandLine("serve", chosen)}\``;
+    const hasEnded = error instanceof NoAnswer;
+    return [failed(error.message, again), ...(hasEnded ? await checkStart(config, io) : [])];
   }
+}
+
+/** What would go wrong with a start: with its addresses, and with other gateways on the database. */
+async function checkStart(config: Config, io: CommandIo): Promise<readonly Finding[]> {
+  const { data, admin } = config.listen;
+  const listening = [data, admin].flatMap((address) => {
+    try {
+      refuseTaken(address);
+      return [];
+    } catch (error) {
+      const advice = "stop the other program that has the port, or change `listen`";
+      return findingsOn("listen").failed(reasonOf(error), advice);
+    }
+  });
+  return [...listening, ...(await checkOthers(config, io))];
 }
 
 /** Whether it fits together with the other gateways on its database. */

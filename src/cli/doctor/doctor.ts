@@ -79,7 +79,7 @@ async function* examine(options: DoctorTyped, io: CommandIo): AsyncGenerator<rea
   yield checkMachine(config);
   yield await checkDatabase(config, io);
   yield await checkLimitStore(config, io);
-  yield await checkGateway(config.dataDir, chosen, io);
+  yield await checkGateway(config, chosen, io);
   if (options.targets && path !== undefined) {
     yield await checkTargets(config, io, options.probe === true);
   }

@@ -1,4 +1,4 @@
-import type { ProcessRow } from "../../store/process-row.ts";
+import type { ComparedRow, ProcessRow } from "../../store/process-row.ts";
 
 /** Something that processes on one database must have in common and have not, or the reverse. */
 export interface ProcessDifference {
@@ -7,14 +7,16 @@ export interface ProcessDifference {
   readonly text: string;
 }
 
-export function processDifferences(processes: readonly ProcessRow[]): readonly ProcessDifference[] {
+export function processDifferences(
+  processes: readonly ComparedRow[],
+): readonly ProcessDifference[] {
   const live = newestOfPlaces(processes.filter(isLive));
   const all = [limitsInMemory(live), limitsDiffer(live), peppersDiffer(live)];
   return all.filter((difference) => difference !== undefined);
 }
 
 /** Without those that are being replaced. */
-function newestOfPlaces(live: readonly ProcessRow[]): readonly ProcessRow[] {
+function newestOfPlaces(live: readonly ComparedRow[]): readonly ComparedRow[] {
   const byPlace = Map.groupBy(live, placeOf);
   return [...byPlace.values()].flatMap(
     (those) => those.toSorted((one, other) => other.startedAt - one.startedAt)[0] ?? [],
@@ -23,7 +25,7 @@ function newestOfPlaces(live: readonly ProcessRow[]): readonly ProcessRow[] {
 
 const advice = "Set limits.store of all of them to the same server, and restart them.";
 
-function limitsInMemory(live: readonly ProcessRow[]): ProcessDifference | undefined {
+function limitsInMemory(live: readonly ComparedRow[]): ProcessDifference | undefined {
   const alone = live.filter(({ limitsDigest }) => limitsDigest === "memory");
   if (alone.length === 0 || live.length === 1) return undefined;
   const text =
@@ -32,7 +34,7 @@ function limitsInMemory(live: readonly ProcessRow[]): ProcessDifference | undefi
   return { kind: "limits-in-memory", text };
 }
 
-function limitsDiffer(live: readonly ProcessRow[]): ProcessDifference | undefined {
+function limitsDiffer(live: readonly ComparedRow[]): ProcessDifference | undefined {
   const byServer = Map.groupBy(
     live.filter(({ limitsDigest = "memory" }) => limitsDigest !== "memory"),
     ({ limitsDigest }) => limitsDigest,
@@ -46,7 +48,7 @@ function limitsDiffer(live: readonly ProcessRow[]): ProcessDifference | undefine
 }
 
 /** While peppers are rotated, their order differs; each must know what another one may use. */
-function peppersDiffer(live: readonly ProcessRow[]): ProcessDifference | undefined {
+function peppersDiffer(live: readonly ComparedRow[]): ProcessDifference | undefined {
   const known = live.flatMap(({ pepperMarks }) => pepperMarks?.split(",")[0] ?? []);
   const lacking = live.filter(({ pepperMarks }) => {
     const own = pepperMarks?.split(",");
@@ -59,7 +61,7 @@ function peppersDiffer(live: readonly ProcessRow[]): ProcessDifference | undefin
   return { kind: "peppers-differ", text };
 }
 
-function namesOf(processes: readonly ProcessRow[]): string {
+function namesOf(processes: readonly ComparedRow[]): string {
   return processes.map(nameOf).join(", ");
 }
 

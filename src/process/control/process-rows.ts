@@ -262,7 +262,7 @@ export function isRunningHere(id: string): boolean {
 }
 
 /** Keyed by what all processes on the database have in common, even if their peppers differ. */
-function digestOfLimits(
+export function digestOfLimits(
   store: Config["limits"]["store"],
   installation: string | undefined,
 ): string | undefined {

@@ -1,6 +1,10 @@
 import { nameOfDatabase } from "../../../domain/addresses.ts";
 import { StorageUnavailable } from "../../errors.ts";
 import type { DatabaseFacts } from "../../store.ts";
+import type { ComparedRow } from "../../process-row.ts";
+import { present } from "../../repositories/row.ts";
+import { schemaVersion } from "../../repositories/schema.ts";
+import type { Row as StoredRow } from "../../repositories/tables.ts";
 import { readFacts } from "./prepare-database.ts";
 import { createClient } from "./pool.ts";
 import { troubleOf } from "./postgres-trouble.ts";
@@ -19,9 +23,11 @@ export interface ServerFacts {
   readonly aheadMs: number;
   /** Connections that this user can still open. */
   readonly freeConnections: number;
+  /** The gateway processes on the database. */
+  readonly processes: readonly ComparedRow[];
 }
 
-interface Row extends Omit<ServerFacts, "database" | "aheadMs"> {
+interface Row extends Omit<ServerFacts, "database" | "aheadMs" | "processes"> {
   readonly hasRights: boolean;
   readonly now: number;
 }
@@ -46,6 +52,12 @@ const question = `
        FROM pg_roles WHERE rolname = current_user)
     ) AS "freeConnections"`;
 
+const processQuestion = `
+  SELECT id, name, number, started_at AS "startedAt", limits_digest AS "limitsDigest",
+    pepper_marks AS "pepperMarks",
+    extract(epoch FROM clock_timestamp()) * 1000 - signed_at AS "silentMs"
+  FROM processes ORDER BY name, number, id`;
+
 /** Asks a server about itself, without changing it. Throws `StorageUnavailable`. */
 export async function inspectServer(url: string, now: () => number): Promise<ServerFacts> {
   const name = nameOfDatabase(url);
@@ -58,7 +70,14 @@ export async function inspectServer(url: string, now: () => number): Promise<Ser
     if (row === undefined) throw new Error("the server gave no answer");
     // The server's answer was made in the middle of the wait for it.
     const aheadMs = row.now - (askedAt + now()) / 2;
-    return { ...row, aheadMs, database: row.hasRights ? await readFacts(client, name) : undefined };
+    const database = row.hasRights ? await readFacts(client, name) : undefined;
+    const processes =
+      database?.version === schemaVersion
+        ? (await client.query<StoredRow<ComparedRow>>(processQuestion)).rows.map((each) =>
+            present(each),
+          )
+        : [];
+    return { ...row, aheadMs, database, processes };
   } catch (error) {
     const what = troubleOf(error)?.what ?? "cannot be used";
     throw new StorageUnavailable(`the database ${name} ${what}`, { cause: error });
