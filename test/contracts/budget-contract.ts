@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { mostEndUsers, scopeIdOf } from "../../src/domain/money/budget.ts";
+import { scopeIdOf } from "../../src/domain/money/budget.ts";
 import { Calendar } from "../../src/domain/money/calendar.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { StoredBudget } from "../../src/store/entities.ts";
@@ -17,7 +17,7 @@ export type OpenGateways = (count: number, clock: ManualClock) => Promise<readon
 
 const hourMs = 3_600_000;
 const usd = 1_000_000_000;
-const now = Date.UTC(2026, 10, 28, 12);
+export const now = Date.UTC(2026, 10, 28, 12);
 const calendar = new Calendar();
 
 export function budgetOf(id: string, values: Partial<StoredBudget> = {}): StoredBudget {
@@ -41,7 +41,7 @@ export function budgetOf(id: string, values: Partial<StoredBudget> = {}): Stored
   };
 }
 
-function digestOf(row: Pick<UsageRecord, "accountId" | "endUser">): string {
+export function digestOf(row: Pick<UsageRecord, "accountId" | "endUser">): string {
   return endUserDigests()(row)[0] ?? "";
 }
 
@@ -73,13 +73,31 @@ function namedSums(sums: ReadonlyMap<string, bigint>): Record<string, string> {
   return Object.fromEntries(spent.map(([name, sum]) => [name, String(sum)]));
 }
 
-async function storedSums({ spend }: SqlStores): Promise<Record<string, string>> {
+export async function storedSums({ spend }: SqlStores): Promise<Record<string, string>> {
   const sums = new Map<string, bigint>();
   for (const { budgetId, periodId, byProcess } of (await spend.since(0, 0)).spend) {
     const sum = Object.values(byProcess).reduce((total, nano) => total + BigInt(nano), 0n);
     sums.set(`${budgetId} ${periodId}`, sum);
   }
   return namedSums(sums);
+}
+
+export function reprice({ costs }: SqlStores): Promise<{ repriced: number }> {
+  const price = { input: 1_000_000, cache_read: 1_000_000, output: 1_000_000 };
+  const target = { price, source: "test", confidence: "configured" as const };
+  const table = { version: 1, validFrom: 0, targets: { "bedrock-us/provider.model": target } };
+  return costs.reprice({
+    run: "rpr_1",
+    at: now,
+    since: 0,
+    until: now + 1,
+    closedPeriods: false,
+    table,
+    tables: new Map([[1, table]]),
+    isDryRun: false,
+    after: undefined,
+    limit: 9,
+  });
 }
 
 /** What budgets must do, whichever database has them. */
@@ -271,56 +289,6 @@ export function budgetContract(name: string, open: OpenGateways): void {
         expect(changes.find(({ keyId }) => keyId === "key_a11")?.live?.budgets).toEqual([budget]);
       });
 
-      test("of too many end users those who spent most are counted apart, and the rest together", async () => {
-        const spender = (index: number, costNano: number, endUser = `eu_${index}`) =>
-          recordOf(`req_${endUser}_${costNano}`, { startedAt: now, costNano, endUser });
-        const many = Array.from({ length: mostEndUsers + 20 }, (_none, index) =>
-          spender(index, index < 30 ? 1 : 2),
-        );
-        for (let first = 0; first < many.length; first += 1_000) {
-          await stores.usage.insert(many.slice(first, first + 1_000));
-        }
-        await stores.usage.insert([recordOf("nobody", { startedAt: now, costNano: 5 })]);
-        await insert(stores, budgetOf("each", { eachEndUser: true, alerts: [] }));
-        const seeded = await storedSums(stores);
-        expect(Object.keys(seeded)).toHaveLength(mostEndUsers + 1);
-        expect(seeded["each/others 2026-11"]).toBe("20");
-        // One that no process counted, of somebody who is known, and of somebody who is not.
-        await stores.usage.insert([spender(40, 100), spender(0, 7, "eu_new")]);
-        const after = await storedSums(stores);
-        expect(Object.keys(after)).toHaveLength(mostEndUsers + 1);
-        expect(after["each/others 2026-11"]).toBe("27");
-        const fortieth = digestOf({ accountId: "acct_a", endUser: "eu_40" });
-        expect(after[`each/${fortieth} 2026-11`]).toBe("102");
-        const [state] = await stores.control.read(({ budgets }) =>
-          budgets.states([budgetOf("each")], now),
-        );
-        expect(state?.spentNano).toBe(102);
-      });
-
-      test("an erased end user has no spend, nor have calls of it that are stored later", async () => {
-        const budget = budgetOf("each", { eachEndUser: true, alerts: [] });
-        await insert(stores, budget);
-        const of = { startedAt: now, costNano: 5, endUser: "eu_jane" };
-        const digest = digestOf({ accountId: "acct_a", endUser: "eu_jane" });
-        const charge = { process: "p1", budgetIds: [`each/${digest}`] };
-        await stores.usage.insert([
-          recordOf("one", { ...of, charge }),
-          recordOf("two", { ...of, endUser: "eu_john" }),
-        ]);
-        expect(Object.keys(await storedSums(stores))).toHaveLength(2);
-        const erased = { accountId: "acct_a", endUsers: ["eu_jane"], before: now + 1 };
-        await stores.usage.eraseEndUsers(erased);
-        await stores.usage.insert([recordOf("late", { ...of, charge })]);
-        const john = digestOf({ accountId: "acct_a", endUser: "eu_john" });
-        expect(await storedSums(stores)).toEqual({ [`each/${john} 2026-11`]: "5" });
-        // It may come back, and a budget that goes takes all with it.
-        await stores.usage.insert([recordOf("again", { ...of, startedAt: now + 2, charge })]);
-        expect(Object.keys(await storedSums(stores))).toHaveLength(2);
-        await stores.control.change(({ budgets }) => budgets.delete("each"));
-        expect(await storedSums(stores)).toEqual({});
-      });
-
       test("budgets go with their application and their key", async () => {
         await insert(stores, budgetOf("ofKey", { applicationId: "app_a1", keyId: "key_a11" }));
         await insert(stores, budgetOf("daily", { period: "day" }));
@@ -457,25 +425,7 @@ export function budgetContract(name: string, open: OpenGateways): void {
       test("what a new price of stored calls reaches is told with the next call", async () => {
         await stores.usage.insert([recordOf("req_1", at)]);
         expect(await delivered()).toEqual([]);
-        const price = { input: 1_000_000, cache_read: 1_000_000, output: 1_000_000 };
-        const target = { price, source: "test", confidence: "configured" as const };
-        const table = {
-          version: 1,
-          validFrom: 0,
-          targets: { "bedrock-us/provider.model": target },
-        };
-        const { repriced } = await stores.costs.reprice({
-          run: "rpr_1",
-          at: now,
-          since: 0,
-          until: now + 1,
-          closedPeriods: false,
-          table,
-          tables: new Map([[1, table]]),
-          isDryRun: false,
-          after: undefined,
-          limit: 9,
-        });
+        const { repriced } = await reprice(stores);
         expect(repriced).toBe(1);
         await stores.usage.insert([recordOf("req_2", { ...at, costNano: 0 })]);
         expect((await stores.storedCalls.alertsOf(["req_2"])).map(alertOf)).toEqual([

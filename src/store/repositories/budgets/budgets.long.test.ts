@@ -1,5 +1,10 @@
 import { afterEach, expect, test } from "bun:test";
-import { budgetContract, budgetOf } from "../../../../test/contracts/budget-contract.ts";
+import {
+  budgetContract,
+  budgetOf,
+  type OpenGateways,
+} from "../../../../test/contracts/budget-contract.ts";
+import { endUserBudgetContract } from "../../../../test/contracts/end-user-budget-contract.ts";
 import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
 import { openStores } from "../../postgres/open-stores.ts";
 import { sql } from "kysely";
@@ -16,12 +21,15 @@ describeWithPostgres((databases) => {
     await Promise.all(open.splice(0).map(({ connection }) => connection.close()));
   });
 
-  budgetContract("PostgreSQL", async (count, clock) => {
+  const openGateways: OpenGateways = async (count, clock) => {
     const url = await databases.server.createDatabase();
     const all = Array.from({ length: count }, () => openStores(url, clock, { poolSize: 4 }));
     open.push(...all);
     return all;
-  });
+  };
+
+  budgetContract("PostgreSQL", openGateways);
+  endUserBudgetContract("PostgreSQL", openGateways);
 
   test("calls under no budget wait for none, and a budget waits for calls", async () => {
     const url = await databases.server.createDatabase();

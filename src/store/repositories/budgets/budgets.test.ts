@@ -2,7 +2,8 @@ import { afterEach } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { budgetContract } from "../../../../test/contracts/budget-contract.ts";
+import { budgetContract, type OpenGateways } from "../../../../test/contracts/budget-contract.ts";
+import { endUserBudgetContract } from "../../../../test/contracts/end-user-budget-contract.ts";
 import { openStores } from "../../sqlite/open-stores.ts";
 
 const ends: (() => Promise<void>)[] = [];
@@ -11,7 +12,7 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-budgetContract("SQLite", async (count, clock) => {
+const openGateways: OpenGateways = async (count, clock) => {
   const folder = mkdtempSync(join(tmpdir(), "budgets-"));
   const all = Array.from({ length: count }, () => openStores(join(folder, "sluice.db"), clock));
   ends.push(async () => {
@@ -19,4 +20,7 @@ budgetContract("SQLite", async (count, clock) => {
     rmSync(folder, { recursive: true });
   });
   return all;
-});
+};
+
+budgetContract("SQLite", openGateways);
+endUserBudgetContract("SQLite", openGateways);

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { otherEndUsers } from "../../../domain/money/budget.ts";
 import type { Calendar } from "../../../domain/money/calendar.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import type { StoredBudget } from "../../entities.ts";
@@ -29,19 +30,44 @@ interface ChargedCall extends UsageRecord {
   readonly unpricedCalls?: number | undefined;
 }
 
-interface JudgedSpend extends AddedSpend, JudgedPeriod {}
+interface JudgedSpend extends AddedSpend, JudgedPeriod {
+  /** Where an end user may be counted. */
+  readonly places: readonly string[];
+}
 
 /** Adds calls to the spend of the budgets that they are under, and notes the alerts that this causes. */
 export async function chargeCalls(queries: Queries, charges: StoredCharges): Promise<void> {
   const budgets = await findBudgets(queries, charges.calls);
   if (budgets.length === 0) return;
-  const added = addUp(budgets, charges);
+  const sums = addUp(budgets, charges);
+  const added = charges.areCorrections === true ? await whereCounted(queries, sums) : sums;
   const judged = [...added, ...refusing(budgets, charges)];
   if (added.length > 0) {
     // A budget was made just now. Batches are stored one at a time, so none waits for another here.
     await addSpend(queries, added, charges.epoch ?? (await nextBudgetEpoch(queries)));
   }
   if (judged.length > 0) await noteAlerts(queries, judged, charges);
+}
+
+/** Moves corrections to where their calls count: perhaps under an older pepper, or with all others. */
+async function whereCounted(
+  queries: Queries,
+  sums: readonly JudgedSpend[],
+): Promise<readonly JudgedSpend[]> {
+  const columns = { at: "bigint", budget_id: "text", period_id: "text", end_user: "text" } as const;
+  const asked = sums.flatMap(({ budgetId, periodId, places }, index) =>
+    places.map((each) => [index, budgetId, periodId, each]),
+  );
+  const { rows } = await sql<{ at: number; endUser: string }>`
+    select distinct at, end_user
+    from ${rowsOf(columns, asked)} join budget_spend using (budget_id, period_id, end_user)`.execute(
+    queries,
+  );
+  const counted = new Set(rows.map(({ at, endUser }) => `${at} ${endUser}`));
+  return sums.map((sum, index) => {
+    const found = sum.places.find((each) => counted.has(`${index} ${each}`));
+    return { ...sum, endUser: found ?? sum.endUser };
+  });
 }
 
 /** Budgets that had too little left for a call. One that was raised since then may have room again. */
@@ -98,13 +124,15 @@ function addUp(
         if (budget.eachEndUser === true && call.endUser === undefined) continue;
         const counted = charge?.budgetIds.find((id) => id.split("/", 1)[0] === budget.id);
         const process = counted === undefined ? "" : (charge?.process ?? "");
-        const endUser = budget.eachEndUser === true ? spenderOf(counted, call, digestsOf) : "";
+        const places = budget.eachEndUser === true ? [...digestsOf(call), otherEndUsers] : [];
+        // As the process counted the call, or else as it is stored.
+        const endUser = counted?.split("/")[1] ?? places[0] ?? "";
         const name = `${budget.id} ${period.id} ${endUser} ${process}`;
         let sum = sums.get(name);
         if (sum === undefined) {
           const endsAt = Number.isFinite(period.endsAt) ? period.endsAt : null;
           const of = { budget, budgetId: budget.id, periodId: period.id, endUser, process, endsAt };
-          sums.set(name, (sum = { ...of, spentNano: 0, unpricedCalls: 0 }));
+          sums.set(name, (sum = { ...of, places, spentNano: 0, unpricedCalls: 0 }));
         }
         if (costNano === undefined) sum.unpricedCalls += 1;
         else sum.spentNano += costNano;
@@ -113,13 +141,4 @@ function addUp(
     }
   }
   return [...sums.values()];
-}
-
-/** As the process counted the call, or else as it is stored. */
-function spenderOf(
-  counted: string | undefined,
-  call: UsageRecord,
-  digestsOf: EndUserDigests,
-): string {
-  return counted?.split("/")[1] ?? digestsOf(call)[0] ?? "";
 }
