@@ -55,7 +55,8 @@ function overrunRefusal(
   const could =
     `its answers have no cap and could use ${asked} tokens${weighted} more than are reserved ` +
     "for it";
-  const setCap = "Please set `max_completion_tokens` or `max_tokens`";
+  const capField = refused.request.output?.capField ?? "max_completion_tokens";
+  const setCap = `Please set \`${capField}\``;
   const message =
     retryAfterMs === undefined
       ? `Request too large for ${subject}: ${could}; at most ${limit} are allowed. ${setCap}.`
@@ -73,7 +74,7 @@ function overrunRefusal(
         `The request does not cap its output: it could use ${asked} tokens beyond its reservation, ` +
         `and other calls under way ${used}. The plan allows ${limit} together (overrun_factor). ` +
         weighing(refused) +
-        "Have the application set max_completion_tokens, or raise overrun_factor.",
+        `Have the application set ${capField}, or raise overrun_factor.`,
     },
   });
 }
@@ -119,10 +120,10 @@ function notesOf({ request, weights }: RefusedAdmission): readonly string[] {
 }
 
 function adviceFor({ request }: RefusedAdmission): string {
-  const isUncapped = request.output !== undefined && request.output.cap === undefined;
-  return isUncapped
+  const { cap, capField } = request.output ?? {};
+  return cap === undefined && capField !== undefined
     ? "Without a cap on its output, the model's longest answer is counted. Please set " +
-        "`max_completion_tokens` or `max_tokens`, or shorten the input."
+        `\`${capField}\`, or shorten the input.`
     : "The input or output tokens must be reduced in order to run successfully.";
 }
 

@@ -16,9 +16,16 @@ const state = {
   resetTokensMs: 0,
 };
 
+const output = { cap: 9, choices: 1, capField: "max_output_tokens" };
+
 function refusalOf(full: readonly FullBudget[], more: object = {}) {
   const decision = { ...refusedByBudgets(full, state, () => 0), ...more };
-  return admissionRefusal({ request: { call: callOf() }, decision, askedTokens: 0, now: 0 });
+  return admissionRefusal({
+    request: { call: callOf(), output },
+    decision,
+    askedTokens: 0,
+    now: 0,
+  });
 }
 
 function scopeOf(id: string, endsAt: number): BudgetScope {
@@ -45,7 +52,9 @@ test("it says whether a budget is spent, or a smaller request may fit", () => {
   const scope = scopeOf("daily", day);
   expect(refusalOf([{ scope, ...spent }]).message).toContain(" is spent. ");
   const left = { scope, spentNano: 60, reservedNano: 0, requestNano: 50 };
-  expect(refusalOf([left]).message).toContain("a smaller one may fit.");
+  expect(refusalOf([left]).message).toContain(
+    "left for this request; one with a smaller `max_output_tokens` may fit.",
+  );
 });
 
 test("a call that only running calls keep out may be repeated soon", () => {

@@ -5,9 +5,14 @@ import { type BudgetScope, mostEndUsers, otherEndUsers } from "../domain/money/b
 import { usdOfNano } from "../domain/money/usd.ts";
 import type { FullBudget, RefusedByLimit } from "../store/limits/limit-store.ts";
 import type { Call } from "../snapshot/call.ts";
+import type { OutputExpectation } from "./estimate/estimate.ts";
 
 interface RefusedCall {
-  readonly request: { readonly call: Pick<Call, "caller">; readonly model?: Model };
+  readonly request: {
+    readonly call: Pick<Call, "caller">;
+    readonly model?: Model;
+    readonly output?: OutputExpectation;
+  };
   readonly decision: RefusedByLimit;
   readonly now: number;
 }
@@ -29,7 +34,8 @@ export function budgetRefusal(
     : undefined;
   const isTooLarge = requestNano > budget.limitNano;
   const isReserved = retryAfterMs !== undefined;
-  const name = `the ${adjectives[budget.period]} budget of ${subjectOf(scope, request.call.caller.key.application)}`;
+  const name = nameOf(scope, request.call.caller.key.application);
+  const capField = request.output?.capField;
   // What others of the account spend is not for every holder of a key.
   const isOwn = budget.keyId !== undefined || budget.applicationId !== undefined;
   const amounts =
@@ -41,9 +47,10 @@ export function budgetRefusal(
       ? `What is left of ${name} is reserved for requests under way.`
       : spentNano >= budget.limitNano
         ? `${name.charAt(0).toUpperCase()}${name.slice(1)} is spent.`
-        : `Too little of ${name} is left for this request; a smaller one may fit.`;
+        : `Too little of ${name} is left for this request; one with ` +
+          `${capField === undefined ? "a shorter input" : `a smaller \`${capField}\``} may fit.`;
   const end = isTooLarge
-    ? "Please shorten the input, or set `max_completion_tokens` or `max_tokens` to less."
+    ? `Please shorten the input${capField === undefined ? "." : `, or set \`${capField}\` to less.`}`
     : resetsAt === undefined
       ? "It does not reset."
       : `It resets at ${resetsAt}.`;
@@ -92,14 +99,14 @@ const raisers = {
   account_holder: "A holder of the account",
 } as const;
 
-function subjectOf({ budget, endUser }: BudgetScope, application: string): string {
-  const { keyId, applicationId, model } = budget;
+function nameOf({ budget, endUser }: BudgetScope, application: string): string {
+  const { keyId, applicationId, model, period } = budget;
   const ofModel = model === undefined ? "" : ` for the model \`${model}\``;
-  const of = endUser === undefined ? "" : "this end user of ";
-  if (keyId !== undefined) return `${of}this API key${ofModel}`;
-  return applicationId === undefined
-    ? `${of}the account${ofModel}`
-    : `${of}application ${application}${ofModel}`;
+  const ofAll = applicationId === undefined ? "the account" : `application ${application}`;
+  const subject = keyId === undefined ? ofAll : "this API key";
+  return endUser === undefined
+    ? `the ${adjectives[period]} budget of ${subject}${ofModel}`
+    : `this end user's ${adjectives[period]} budget under ${subject}${ofModel}`;
 }
 
 function moreOf({ endUser }: BudgetScope, others: readonly FullBudget[]): string {

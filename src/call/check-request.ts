@@ -21,9 +21,11 @@ export function expectedOutput(request: Conversation, model: Model): OutputExpec
   const { maxOutputTokens = Infinity } = model;
   const cap = outputCap(request);
   const choices = choiceCount(request);
+  const capField = request.caps[0]?.field ?? fieldOf(request, "cap");
   const isDemanded = request.caps.every((each) => each.isDemanded === true);
-  if (cap === undefined || !isDemanded || 2 * cap < maxOutputTokens) return { cap, choices };
-  return { cap: undefined, choices, sentCap: Math.min(cap, maxOutputTokens) };
+  const said = { choices, capField };
+  if (cap === undefined || !isDemanded || 2 * cap < maxOutputTokens) return { cap, ...said };
+  return { cap: undefined, ...said, sentCap: Math.min(cap, maxOutputTokens) };
 }
 
 /**

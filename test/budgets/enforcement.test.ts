@@ -153,11 +153,22 @@ test("a budget that only running calls fill is worth another try, and says so", 
   const told = await tooLarge.text();
   expect(told).toContain("Request too large for the monthly budget");
   // Waiting would not help.
-  expect(told).toContain("set `max_completion_tokens`");
+  expect(told).toContain("set `max_tokens`");
   const callId = tooLarge.headers.get("x-request-id");
   const explained = await (await gateway.admin("GET", `/admin/v1/refusals/${callId}`)).text();
-  expect(explained).toContain("set `max_completion_tokens`");
+  expect(explained).toContain("set `max_tokens`");
   for (const text of [told, explained]) expect(text).not.toContain("It resets at");
+  for (const [path, body, field] of [
+    [
+      "responses",
+      { model: hello.model, input: "Hi", max_output_tokens: cap + 1 },
+      "max_output_tokens",
+    ],
+    ["messages", { ...hello, max_tokens: cap + 1 }, "max_tokens"],
+  ] as const) {
+    const answer = await (await gateway.post(`/v1/${path}`, body)).text();
+    expect(answer).toContain(`Please shorten the input, or set \`${field}\` to less.`);
+  }
   await stream.text();
   expect(Number(await reserved())).toBe(0);
 });

@@ -31,7 +31,7 @@ describe("a budget for each end user", () => {
     expect(most).toBeLessThan(10);
     const refused = await budgets.call(ofUser("jane"));
     expect(refused.status).toBe(429);
-    expect(refused.text).toContain("daily budget of this end user of application");
+    expect(refused.text).toContain("his end user's daily budget under application ");
     expect(refused.text).not.toContain("jane");
     const { limit, spent } = amountsOf(refused.text);
     expect(limit).toBe(120_000_000);
@@ -61,7 +61,9 @@ describe("a budget for each end user", () => {
     const budget = await budgets.create({ account_id, ...forEach(1), limit_usd: "0.050000000" });
     expect(nanoOf(budget.state.spent_usd)).toBe(nano);
     await budgets.everyProcessDecides();
-    expect((await budgets.call(ofUser("jane"))).text).toContain("this end user of the account");
+    expect((await budgets.call(ofUser("jane"))).text).toContain(
+      "his end user's daily budget under the account ",
+    );
     expect((await budgets.call(ofUser("john"))).status).toBe(200);
   });
 

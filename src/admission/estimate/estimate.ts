@@ -17,6 +17,8 @@ export interface OutputExpectation {
   readonly cap: number | undefined;
   /** A cap that is sent, although it is so large that the choice counts as uncapped. */
   readonly sentCap?: number | undefined;
+  /** What the caller calls its cap. Undefined: its requests have none. */
+  readonly capField?: string;
   readonly choices: number;
 }
 

@@ -51,7 +51,8 @@ const rules: Readonly<Record<string, string>> = {
   upstream_rejected: "Read the message that the caller got, and change the request.",
   answer_mismatch: "Repeat the request, or loosen the schema of the answer.",
   budget_exceeded:
-    "Wait until the period of the budget ends, or have it raised: the page Budgets says by whom, and what is left.",
+    "Ask for less output, or shorten the input, if too little is left. Otherwise wait until the period of " +
+    "the budget ends, or have it raised: the page Budgets says by whom, and what is left.",
   model_not_priced:
     "Use a model whose targets have a price, ask an operator for one, or let the budget only warn.",
   budgets_unavailable: repeat,
