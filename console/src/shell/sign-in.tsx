@@ -1,7 +1,9 @@
 import "./sign-in.css";
+import { type ReactNode, useState } from "react";
 import { signedIn } from "../api/session.ts";
 import { useChange } from "../api/use-change.ts";
 import { useRead } from "../api/use-read.ts";
+import { Button } from "../parts/button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field } from "../parts/field.tsx";
 import { Form, useDraft } from "../parts/form.tsx";
@@ -13,14 +15,21 @@ const singleSignOnPath = "/admin/v1/sso/start";
 /** The whole page of somebody who is not signed in. */
 export function SignInPage() {
   const ways = useRead("/sign-in");
-  const isNew = ways.data?.needs_bootstrap === true;
+  const [hasAccount, setHasAccount] = useState(false);
+  const isNew = ways.data?.needs_bootstrap === true && !hasAccount;
   return (
     <main className="sign-in">
       <Page title={isNew ? "Create the first operator" : "Sign in to Sluice"}>
         <Loaded query={ways}>
           {(options) =>
-            options.needs_bootstrap ? (
-              <FirstOperator />
+            isNew ? (
+              <FirstOperator>
+                {options.password && (
+                  <Button look="quiet" onPress={() => setHasAccount(true)}>
+                    Sign in instead
+                  </Button>
+                )}
+              </FirstOperator>
             ) : (
               <>
                 {options.password && <PasswordForm />}
@@ -87,7 +96,7 @@ function PasswordForm({ initialEmail = "" }: { readonly initialEmail?: string })
   );
 }
 
-function FirstOperator() {
+function FirstOperator({ children }: { readonly children: ReactNode }) {
   const { draft, bind } = useDraft({ token: "", email: "", password: "" });
   const change = useChange("POST /bootstrap");
   const submit = async (): Promise<void> => {
@@ -96,7 +105,7 @@ function FirstOperator() {
   };
   return (
     <>
-      <p>Nobody can sign in yet. The first start of the gateway printed a one-time token.</p>
+      <p>There is no operator yet. The first start of the gateway printed a one-time token.</p>
       <Form submit="Create operator" {...change} onSubmit={submit}>
         <Field
           {...bind("token")}
@@ -109,6 +118,7 @@ function FirstOperator() {
         <Field {...emailField} {...bind("email")} />
         <NewPassword {...bind("password")} label="Password" />
       </Form>
+      {children}
     </>
   );
 }
