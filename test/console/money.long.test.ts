@@ -183,6 +183,32 @@ test("a call has its cost and the parts of it; what has no price is not priced, 
   await visit.expectClean();
 }, 180_000);
 
+test("a budget of each end user has no fields of events, and can be changed", async () => {
+  await using visit = await world.signedIn(operator, {
+    path: `/budgets?account=${mine.accountId}&create=budget`,
+  });
+  const { page } = visit;
+  const dialog = page.getByRole("dialog", { name: "Create a budget" });
+  await dialog.getByLabel("When it is spent").waitFor();
+  await dialog.getByLabel("Who may spend it").selectOption("Each end user");
+  await dialog.getByLabel("Limit in USD").fill("70");
+  expect(await dialog.getByLabel("When it is spent").count()).toBe(0);
+  expect(await dialog.getByLabel("Tell at these percentages").count()).toBe(0);
+  await dialog.getByRole("button", { name: "Create budget" }).click();
+  await page.getByRole("button", { name: "Change the budget of $70.00" }).click();
+  const change = page.getByRole("dialog", { name: "Change the budget" });
+  expect(await change.getByLabel("When it is spent").count()).toBe(0);
+  expect(await change.getByLabel("Tell at these percentages").count()).toBe(0);
+  await change.getByLabel("Limit in USD").fill("80");
+  await change.getByRole("button", { name: "Save changes" }).click();
+  await page.getByRole("button", { name: "Delete the budget of $80.00" }).click();
+  await page.getByRole("button", { name: "Delete budget" }).click();
+  await page
+    .getByRole("button", { name: "Delete the budget of $80.00" })
+    .waitFor({ state: "detached" });
+  await visit.expectClean();
+});
+
 test("a holder sets budgets of what is its own, cannot change an operator's, and sees nobody else's", async () => {
   await using own = await world.signedIn(holder, {
     path: `/budgets?create=budget&key=${mine.keyId}`,

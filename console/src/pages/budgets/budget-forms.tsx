@@ -107,7 +107,7 @@ function Creation({ accounts, applications, keys, models }: Pick<Choices, (typeo
         placeholder={accounts.find(({ id }) => id === draft.account_id)?.time_zone ?? "UTC"}
         hint="In which periods begin, such as Europe/Berlin. Empty: that of the account."
       />
-      <OtherFields bind={bind} />
+      <OtherFields bind={bind} isForEach={draft.spender === "each"} />
     </ChangeDialog>
   );
 }
@@ -124,20 +124,30 @@ interface Others {
   readonly note: string;
 }
 
-function OtherFields({ bind }: { readonly bind: Bind<Others> }) {
+function OtherFields({
+  bind,
+  isForEach,
+}: {
+  readonly bind: Bind<Others>;
+  readonly isForEach: boolean;
+}) {
   return (
     <>
-      <Select
-        {...bind("mode")}
-        label="When it is spent"
-        options={modes}
-        hint="A key whose calls may be refused cannot use targets without a price."
-      />
-      <Field
-        {...bind("alerts")}
-        label="Tell at these percentages"
-        hint="An event tells, once in a period. Empty: none."
-      />
+      {!isForEach && (
+        <>
+          <Select
+            {...bind("mode")}
+            label="When it is spent"
+            options={modes}
+            hint="A key whose calls may be refused cannot use targets without a price."
+          />
+          <Field
+            {...bind("alerts")}
+            label="Tell at these percentages"
+            hint="An event tells, once in a period. Empty: none."
+          />
+        </>
+      )}
       <Field {...bind("note")} label="Note" rows={2} />
     </>
   );
@@ -172,13 +182,16 @@ export function ChangeBudget({ budget }: { readonly budget: BudgetView }) {
         alerts: alerts.join(", "),
         note,
       })}
-      bodyOf={(draft) => ({ limit_usd: draft.limit_usd.trim(), ...othersOf(draft) })}
+      bodyOf={(draft) => ({
+        limit_usd: draft.limit_usd.trim(),
+        ...(budget.each_end_user ? { note: draft.note } : othersOf(draft)),
+      })}
       path="/budgets/{id}"
     >
       {(_draft, _set, bind) => (
         <>
           <LimitField bind={bind} />
-          <OtherFields bind={bind} />
+          <OtherFields bind={bind} isForEach={budget.each_end_user} />
         </>
       )}
     </EditDialog>
