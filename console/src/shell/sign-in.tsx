@@ -24,11 +24,9 @@ export function SignInPage() {
           {(options) =>
             isNew ? (
               <FirstOperator>
-                {options.password && (
-                  <Button look="quiet" onPress={() => setHasAccount(true)}>
-                    Sign in instead
-                  </Button>
-                )}
+                <Button look="quiet" onPress={() => setHasAccount(true)}>
+                  Sign in instead
+                </Button>
               </FirstOperator>
             ) : (
               <>
