@@ -9,7 +9,7 @@ const most = { readme: 700, page: 3000, docs: 45_600 };
 /** Pages that may have more, and why. */
 const longer: Readonly<Record<string, number>> = {
   // Generated from the schema.
-  "docs/configuration-reference.md": 4700,
+  "docs/configuration-reference.md": 4720,
 };
 /** In all pages; to be 0. */
 const mostFlaws = { longSentences: 10, translatedPhrases: 3 };
