@@ -144,6 +144,19 @@ describeWithValkey(() => {
     expect((await doctor(tls.url, tls.authorities)).exitCode).toBe(0);
   });
 
+  test("a plain server is not to be named as a cluster or as a Sentinel", async () => {
+    await using server = await startValkey();
+    const place = `127.0.0.1:${server.port}`;
+    for (const [url, lack] of [
+      [`valkey+cluster://${place}`, "cluster"],
+      [`valkey+sentinel://${place}/primary`, "Sentinel"],
+    ] as const) {
+      const { text } = await doctor(url);
+      expect(text).toContain(`the server is no ${lack} To do: write limits.store as valkey://`);
+      expect(text).not.toContain("perhaps");
+    }
+  });
+
   test("a cluster is to be named as one", async () => {
     await using cluster = await startCluster();
     expect((await doctor(cluster.url)).exitCode).toBe(0);

@@ -125,6 +125,7 @@ const adviceOn: Readonly<Record<ProblemKind, string>> = {
   password: "correct the user and the password in limits.store, or create that user on the server",
   rights: "give the user of limits.store the rights that docs/operations.md lists",
   replica: "check the address in limits.store: of a primary, or of the Sentinels that know it",
+  topology: "write limits.store as valkey://, or as valkeys:// for a server with TLS",
   database:
     "end limits.store with the number of a database that the server has (its setting `databases`) " +
     "and that no other installation uses",

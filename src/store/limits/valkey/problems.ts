@@ -8,6 +8,7 @@ export type ProblemKind =
   | "password"
   | "rights"
   | "replica"
+  | "topology"
   | "database"
   | "other";
 
@@ -38,6 +39,8 @@ export interface ConnectionProblem {
 export function problemOf(error: unknown): ConnectionProblem {
   const text = error instanceof Error ? error.message : String(error);
   if (error instanceof ValkeyUnavailable) return { kind: error.kind, text };
+  // Of all servers of a cluster that were asked for the others.
+  if (error instanceof Error && "lastNodeError" in error) return problemOf(error.lastNodeError);
   return (
     ofAddress(codeOf(error), text) ??
     ofReply(text) ?? { kind: "other", text: "the connection was closed" }
@@ -56,6 +59,12 @@ function ofAddress(code: string, text: string): ConnectionProblem | undefined {
     return { kind: "certificate", text: `its certificate is not accepted: ${text}` };
   }
   if (code === "ETIMEDOUT") return { kind: "silent", text: "no answer to the connection" };
+  if (/cluster support disabled/.test(text)) {
+    return { kind: "topology", text: "the server is no cluster" };
+  }
+  if (/unknown command .sentinel/i.test(text)) {
+    return { kind: "topology", text: "the server is no Sentinel" };
+  }
   if (/All sentinels are unreachable/.test(text)) {
     return { kind: "other", text: `no Sentinel names the primary: ${text}` };
   }
