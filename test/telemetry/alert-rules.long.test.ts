@@ -189,30 +189,65 @@ const troubles: readonly (readonly [series: Readonly<Record<string, string>>, ..
   [{ sluice_log_lines_dropped_total: "0x85 9x4" }, "SluiceLogLinesDropped"],
 ];
 
+/** Troubles from minute 60 to 70, and the alert that is firing then, but not three minutes later. */
+const ended: readonly (readonly [series: Readonly<Record<string, string>>, alert: string])[] = [
+  [{ 'sluice_refusals_total{rule="ledger_full"}': "0x60 6+6x9 60x20" }, "SluiceRefusals"],
+  [{ 'sluice_calls_total{model="m",status="503"}': "0x60 300+300x9 3000x20" }, "SluiceErrors"],
+  [
+    {
+      sluice_ledger_write_failures_total: "0x60 9+9x9 90x20",
+      'sluice_ledger_queue_rows{process="1"}': "2x60 300+300x9 2x20",
+    },
+    "SluiceLedgerRejected",
+  ],
+];
+
+testRules("alerts that name a trouble of now end with it", async () => {
+  const tests = ended.map(([series, alert]) => {
+    const expr = `count by (alertname) (ALERTS{alertstate="firing",alertname="${alert}"})`;
+    const fires = { expr, exp_samples: [{ labels: `{alertname="${alert}"}`, value: 1 }] };
+    return ruleTest(series, [
+      { ...fires, eval_time: "69m" },
+      { expr, eval_time: "73m", exp_samples: [] },
+    ]);
+  });
+  expect(await failuresOf(tests)).toBeUndefined();
+});
+
 testRules("each alert fires for what it is about, and no other does", async () => {
   const firing = 'count by (alertname) (ALERTS{alertstate="firing"})';
-  const tests = troubles.map(([series, ...alerts]) => ({
-    interval: "1m",
-    input_series: Object.entries({ ...healthy, ...series }).map(([name, values]) => ({
-      series: withInstance(name),
-      values,
-    })),
-    promql_expr_test: [
+  const tests = troubles.map(([series, ...alerts]) =>
+    ruleTest(series, [
       {
         expr: firing,
         eval_time: "90m",
         exp_samples: alerts.map((alert) => ({ labels: `{alertname="${alert}"}`, value: 1 })),
       },
-    ],
-  }));
-  const files = {
-    "alerts.yaml": text,
-    "tests.yaml": JSON.stringify({ rule_files: ["alerts.yaml"], evaluation_interval: "1m", tests }),
-  };
-  expect(await promtool(["test", "rules", "tests.yaml"], files)).toBeUndefined();
+    ]),
+  );
+  expect(await failuresOf(tests)).toBeUndefined();
   const fired = new Set(troubles.flatMap(([, ...alerts]) => alerts));
   expect([...fired].toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
 });
+
+/** Series that differ from the healthy ones, with what is expected of them. */
+function ruleTest(series: Readonly<Record<string, string>>, expected: readonly object[]): object {
+  return {
+    interval: "1m",
+    input_series: Object.entries({ ...healthy, ...series }).map(([name, values]) => ({
+      series: withInstance(name),
+      values,
+    })),
+    promql_expr_test: expected,
+  };
+}
+
+/** Undefined: promtool found what the tests expect. */
+function failuresOf(tests: readonly object[]): Promise<string | undefined> {
+  const rulesOfAll = { rule_files: ["alerts.yaml"], evaluation_interval: "1m", tests };
+  const files = { "alerts.yaml": text, "tests.yaml": JSON.stringify(rulesOfAll) };
+  return promtool(["test", "rules", "tests.yaml"], files);
+}
 
 function withInstance(series: string): string {
   const [name = "", labels = ""] = series.split(/[{}]/);
