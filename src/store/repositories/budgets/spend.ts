@@ -183,16 +183,22 @@ async function countEndUsers(
   { id: periodId, startsAt, endsAt }: PeriodTime,
 ): Promise<void> {
   const { id: budgetId, accountId } = budget;
-  const { rows } = await sql<PeriodSpend & { endUser: string }>`
-    select end_user, cast(coalesce(sum(nano), 0) as bigint) as spent_nano,
-      count(*) - count(nano) as unpriced_calls
+  const { rows } = await sql<PeriodSpend & { endUser: string | null }>`
+    select end_user, cast(sum(spent) as bigint) as spent_nano,
+      cast(sum(unpriced) as bigint) as unpriced_calls
     from (
-      select end_user, coalesce(repriced_nano, cost_nano) as nano from usage
-      where ${callsOf(budget)} and started_at >= ${startsAt} and started_at < ${endsAt}
-      order by started_at desc limit ${mostCallsRead}) as counted
-    where end_user is not null group by end_user order by spent_nano desc`.execute(queries);
-  const added = rows.map(({ endUser, ...spend }, place): AddedSpend => {
-    const [own = ""] = place < mostEndUsers ? digestsOf({ accountId, endUser }) : [otherEndUsers];
+      select case when place <= ${mostEndUsers} then end_user end as end_user, spent, unpriced
+      from (
+        select end_user, coalesce(sum(nano), 0) as spent, count(*) - count(nano) as unpriced,
+          row_number() over (order by coalesce(sum(nano), 0) desc) as place
+        from (
+          select end_user, coalesce(repriced_nano, cost_nano) as nano from usage
+          where ${callsOf(budget)} and started_at >= ${startsAt} and started_at < ${endsAt}
+          order by started_at desc limit ${mostCallsRead}) as counted
+        where end_user is not null group by end_user) as ranked) as placed
+    group by end_user`.execute(queries);
+  const added = rows.map(({ endUser, ...spend }): AddedSpend => {
+    const [own = ""] = endUser === null ? [otherEndUsers] : digestsOf({ accountId, endUser });
     return { budgetId, periodId, process: "", endsAt, endUser: own, ...spend };
   });
   if (added.length > 0) await addSpend(queries, added, epoch);
