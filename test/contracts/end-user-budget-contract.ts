@@ -57,6 +57,25 @@ export function endUserBudgetContract(name: string, open: OpenGateways): void {
       expect(state?.spentNano).toBe(102);
     });
 
+    test("who shares the limit of all others takes no place of somebody apart", async () => {
+      await insert(stores, budgetOf("each", { eachEndUser: true, alerts: [] }));
+      const of = (place: string) => ({ process: "p1", budgetIds: [`each/${place}`] });
+      const places = Array.from({ length: mostEndUsers - 1 }, (_none, index) => `digest_${index}`);
+      await stores.usage.insert(
+        [...places, "others"].map((place) =>
+          recordOf(place, { startedAt: now, costNano: 1, endUser: place, charge: of(place) }),
+        ),
+      );
+      for (const endUser of ["eu_last", "eu_beyond"]) {
+        await stores.usage.insert([recordOf(endUser, { startedAt: now, costNano: 5, endUser })]);
+      }
+      const sums = await storedSums(stores);
+      const last = digestOf({ accountId: "acct_a", endUser: "eu_last" });
+      expect(Object.keys(sums)).toHaveLength(mostEndUsers + 1);
+      expect(sums[`each/${last} 2026-11`]).toBe("5");
+      expect(sums["each/others 2026-11"]).toBe("6");
+    });
+
     test("a new price of a call changes the spend where the call was counted", async () => {
       await insert(stores, budgetOf("each", { eachEndUser: true, alerts: [] }));
       const charge = { process: "p1", budgetIds: ["each/others"] };

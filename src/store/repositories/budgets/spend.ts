@@ -72,17 +72,28 @@ export async function addSpend(
     ]),
   );
   // What no process counted finds its place here, as in `BudgetTally`.
-  const known = sql`from budget_spend as known
-    where known.budget_id = given.budget_id and known.period_id = given.period_id`;
+  const counted = rowsOf(
+    { budget_id: "text", period_id: "text" },
+    added.flatMap(({ budgetId, periodId, endUser, process }) =>
+      endUser === "" || process !== "" ? [] : [[budgetId, periodId]],
+    ),
+  );
   await sql`
+    with counted as (
+      select budget_id, period_id, count(distinct end_user) as apart from budget_spend
+      where (budget_id, period_id) in (select budget_id, period_id from ${counted})
+        and end_user <> ${otherEndUsers}
+      group by budget_id, period_id)
     insert into budget_spend (${namesOf(spendColumns)})
     select budget_id, period_id, place, process, ends_at, cast(sum(spent_nano) as bigint),
       cast(sum(unpriced_calls) as bigint), changed_epoch
     from (select given.*, case
       when end_user = '' or process <> '' then end_user
-      when exists (select 1 ${known} and known.end_user = given.end_user) then end_user
-      when (select count(distinct known.end_user) ${known}) < ${mostEndUsers} then end_user
-      else ${otherEndUsers} end as place from ${given}) as placed
+      when exists (select 1 from budget_spend as known where known.budget_id = given.budget_id
+        and known.period_id = given.period_id and known.end_user = given.end_user) then end_user
+      when coalesce(apart, 0) < ${mostEndUsers} then end_user
+      else ${otherEndUsers} end as place
+      from ${given} left join counted using (budget_id, period_id)) as placed
     where true group by budget_id, period_id, place, process, ends_at, changed_epoch
     on conflict (budget_id, period_id, end_user, process) do update set
       spent_nano = budget_spend.spent_nano + excluded.spent_nano,
