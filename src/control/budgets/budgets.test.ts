@@ -368,6 +368,8 @@ describe("budgets", () => {
     expect((await refused(monthly(), holder))[1]).toBe("wrong_state");
     for (let count = 0; count < 20; count += 1) await create(monthly());
     expect((await refused(monthly()))[1]).toBe("wrong_state");
+    // Those for each end user are among them.
+    expect((await refused({ ...monthly(), each_end_user: true }))[1]).toBe("wrong_state");
     await create({ ...monthly(), application_id: application.id });
   });
 

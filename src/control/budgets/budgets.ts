@@ -222,17 +222,16 @@ function checkEachEndUser({ eachEndUser, mode: set, alerts, period }: StoredBudg
 const ofEach = "for a budget of each end user";
 
 async function checkCount(view: ControlView, budget: StoredBudget): Promise<void> {
-  const count = await view.budgets.count(budget);
-  if (budget.eachEndUser === true && count >= mostForEach) {
+  const { ofOwner, forEach } = await view.budgets.count(budget);
+  const setters = budget.setBy === "operator" ? "operators" : "account holders";
+  if (budget.eachEndUser === true && forEach >= mostForEach) {
     throw wrongState(
-      `The account has ${mostForEach} budgets for each end user, which is the maximum. Change or remove one first.`,
+      `The account has ${mostForEach} budgets of ${setters} for each end user, which is the maximum. Remove one first.`,
     );
   }
-  if (count < mostBudgets) return;
+  if (ofOwner < mostBudgets) return;
   throw wrongState(
-    budget.setBy === "operator"
-      ? `It has ${mostBudgets} budgets of operators, which is the maximum. Change or remove one first.`
-      : `It has ${mostBudgets} budgets of account holders, which is the maximum. Change or remove one first.`,
+    `It has ${mostBudgets} budgets of ${setters}, which is the maximum. Remove one first.`,
   );
 }
 

@@ -59,6 +59,11 @@ export interface BudgetState extends PeriodSpend {
   readonly budget: StoredBudget;
 }
 
+interface BudgetCounts {
+  readonly ofOwner: number;
+  readonly forEach: number;
+}
+
 /** Every change reaches the processes that count, and waits for calls that are being stored. */
 export class Budgets extends EntityTable<StoredBudget, BudgetRow, BudgetFilter> {
   readonly #calendar = new Calendar();
@@ -122,17 +127,14 @@ export class Budgets extends EntityTable<StoredBudget, BudgetRow, BudgetFilter> 
     }
   }
 
-  /** How many the same side has set for exactly this account, application or key; for each end user, in all. */
-  async count({ accountId, applicationId, keyId, setBy, eachEndUser }: Budget): Promise<number> {
-    const isAlike =
-      eachEndUser === true
-        ? sql`each_end_user = 1`
-        : sql`coalesce(application_id, '') = ${applicationId ?? ""}
-            and coalesce(key_id, '') = ${keyId ?? ""}`;
-    const { rows } = await sql<{ budgets: number }>`
-      select count(*) as budgets from budgets
-      where account_id = ${accountId} and set_by = ${setBy} and ${isAlike}`.execute(this.queries);
-    return rows[0]?.budgets ?? 0;
+  /** How many the same side has set: for exactly this owner, and for each end user in the account. */
+  async count({ accountId, applicationId, keyId, setBy }: Budget): Promise<BudgetCounts> {
+    const { rows } = await sql<BudgetCounts>`
+      select count(case when coalesce(application_id, '') = ${applicationId ?? ""}
+          and coalesce(key_id, '') = ${keyId ?? ""} then 1 end) as of_owner,
+        count(case when each_end_user = 1 then 1 end) as for_each
+      from budgets where account_id = ${accountId} and set_by = ${setBy}`.execute(this.queries);
+    return rows[0] ?? { ofOwner: 0, forEach: 0 };
   }
 
   /** What is spent in the current periods, in the order of the budgets. */
