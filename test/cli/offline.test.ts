@@ -48,6 +48,10 @@ describe("accounts", () => {
     expect(errors).toContain(
       `Budget ${String(id)} of 7.5 USD a month for account 'Spender' is deleted.`,
     );
+    const each = await folder.json(...wanted, "--account", "Spender", "--each-end-user");
+    expect((await folder.run("budgets", "delete", String(each["id"]))).errors).toContain(
+      `of 7.5 USD a month for each end user of account 'Spender' is deleted.`,
+    );
   });
 
   test("are listed in pages, as a table with the place where it goes on", async () => {

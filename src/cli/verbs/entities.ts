@@ -75,13 +75,14 @@ export function titleOf({ noun, about }: Entity, record: ReplyRecord): string {
   return `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${readText(record, "id")} ${about(record)}`;
 }
 
-/** `of 5 USD a month for application 'search'`. */
+/** `of 5 USD a month for each end user of application 'search'`. */
 function budgetText(budget: ReplyRecord): string {
   const { period, limit_usd: limit } = budget;
   const often = period === "total" ? "in total" : `a ${String(period)}`;
   const owners = ["key_id", "application", "account"];
   const of = owners.find((field) => typeof budget[field] === "string") ?? "account";
-  return `of ${Number(limit)} USD ${often} for ${of.replace("_id", "")} ${named(of)(budget)}`;
+  const each = budget["each_end_user"] === true ? "each end user of " : "";
+  return `of ${Number(limit)} USD ${often} for ${each}${of.replace("_id", "")} ${named(of)(budget)}`;
 }
 
 /** Reads `sk-slc_` and the public id of a secret; the rest of a complete key is dropped. */
