@@ -74,6 +74,29 @@ test("end users that a process sees first are bounded in number, also over its h
   expect(placeOf("new")).toBe("new");
 });
 
+test("who shared the limit of all others before a hand-over shares it afterwards", () => {
+  const { budget, period } = budgetOf(100);
+  const note = { epoch: 1, isWhole: true, isComplete: true, processes: ["before"], silent: [] };
+  const before = new BudgetTally("before");
+  before.update({ ...note, spend: [] }, 0);
+  for (let index = 0; index < mostEndUsers + 5; index += 1) {
+    const place = before.placeOf({ budget, period, endUser: `made-up-${index}` });
+    before.reserve("call", [place], 20);
+    before.settle("call", 20);
+  }
+  const tally = new BudgetTally("own");
+  tally.follow(before.byProcess);
+  const placeOf = (endUser: string) => tally.placeOf({ budget, period, endUser });
+  // Nothing is stored yet, then one call.
+  const stored = { budgetId: "budget/made-up-7", periodId: period.id, byProcess: { before: 20 } };
+  for (const spend of [[], [stored]]) {
+    tally.update({ ...note, spend }, 0);
+    expect(placeOf("made-up-7").endUser).toBe("made-up-7");
+    expect(placeOf(`made-up-${mostEndUsers + 1}`).endUser).toBe(otherEndUsers);
+    expect(tally.full([placeOf("new")], 1)).toMatchObject([{ spentNano: 100 }]);
+  }
+});
+
 test("what is reserved is told of calls under way alone", () => {
   const tally = new BudgetTally("own");
   const [one, two] = [budgetOf(100), budgetOf(100, { id: "two" })];

@@ -113,11 +113,14 @@ export class BudgetTally {
       if (tally.idleHours > mostIdleHours) this.#tallies.delete(key);
     }
     this.#endUsers = new Map();
-    for (const key of this.#tallies.keys()) this.#countEndUser(key);
+    const taken = [...this.#predecessors.values()].flatMap(({ sums }) => Object.keys(sums));
+    for (const key of new Set([...this.#tallies.keys(), ...taken])) this.#countEndUser(key);
   }
 
   #isKnown(key: string): boolean {
-    return this.#stored.has(key) || this.#tallies.has(key);
+    if (this.#stored.has(key) || this.#tallies.has(key)) return true;
+    for (const { sums } of this.#predecessors.values()) if (key in sums) return true;
+    return false;
   }
 
   #countEndUser(key: string): void {
@@ -225,6 +228,7 @@ export class BudgetTally {
   /** Counts what processes before this one had spent and reserved, until the table has all of it. */
   follow(predecessors: SpendByProcess): void {
     for (const [process, sums] of Object.entries(predecessors)) {
+      for (const key in sums) if (!this.#isKnown(key)) this.#countEndUser(key);
       this.#predecessors.set(process, { sums, storedSinceMs: undefined });
     }
   }
