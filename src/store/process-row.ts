@@ -39,5 +39,5 @@ export interface ProcessRow extends OwnProcessRow {
 /** What processes on one database must have in common, and who they are. */
 export type ComparedRow = Pick<
   ProcessRow,
-  "id" | "name" | "number" | "startedAt" | "limitsDigest" | "pepperMarks" | "silentMs"
+  "id" | "name" | "number" | "startedAt" | "adminUrl" | "limitsDigest" | "pepperMarks" | "silentMs"
 >;

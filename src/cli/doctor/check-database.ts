@@ -1,7 +1,10 @@
 import type { Config } from "../../config/config.ts";
 import { StorageUnavailable, UnreadableUrlFile, WrongDatabase } from "../../store/errors.ts";
 import type { DatabaseFacts } from "../../store/store.ts";
-import { processDifferences } from "../../control/platform/process-differences.ts";
+import {
+  processDifferences,
+  withDistinctNames,
+} from "../../control/platform/process-differences.ts";
 import { digestOfLimits } from "../../process/control/process-rows.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
@@ -58,12 +61,13 @@ export async function checkOthers(
     id: "own-0",
     name: "this gateway",
     number: 1,
+    adminUrl: "",
     startedAt: clock.now(),
     limitsDigest: digestOfLimits(limits.store, database?.installation),
     pepperMarks: undefined,
     silentMs: 0,
   };
-  const differences = processDifferences([...processes, own]);
+  const differences = processDifferences([...withDistinctNames(processes), own]);
   return differences.map(({ text }) => findingsOn("gateways").failed(text));
 }
 

@@ -18,6 +18,7 @@ import {
   nameOf,
   processDifferences,
   silencesAmong,
+  withDistinctNames,
 } from "../platform/process-differences.ts";
 import { passesByItself } from "../platform/process-status.ts";
 import { differs } from "../platform/processes.ts";
@@ -77,7 +78,7 @@ export function overviewOperation(services: AdminServices): Operation {
       // Without them, the rest is still worth knowing.
       const keys = await viewKeys(live, facts, now).catch(() => []);
       const ofGateway = [
-        ...needsOfProcesses(rows),
+        ...needsOfProcesses(withDistinctNames(rows)),
         ...needsOfTargets(platform(), facts),
         ...needsOfSpools(facts),
         ...needsOfPools(platform(), sold),

@@ -78,6 +78,18 @@ export function silencesAmong(processes: readonly ProcessRow[]) {
   });
 }
 
+/** The rows with names that tell gateways of one host apart: with their admin addresses. */
+export function withDistinctNames<Named extends Pick<ProcessRow, "name" | "number" | "adminUrl">>(
+  rows: readonly Named[],
+): readonly Named[] {
+  const byName = Map.groupBy(rows, nameOf);
+  return rows.map((row) => {
+    const { name, adminUrl } = row;
+    const isOne = byName.get(nameOf(row))?.every((other) => other.adminUrl === adminUrl);
+    return isOne === true || adminUrl === "" ? row : { ...row, name: `${name} (${adminUrl})` };
+  });
+}
+
 /** What a process has in common with the one that it replaces: its folder, host and number. */
 export function placeOf({ id }: Pick<ProcessRow, "id">): string {
   return id.slice(0, id.lastIndexOf("-"));

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { AdminFixture, holderOf } from "../../../test/support/admin-fixture.ts";
 import type { ProcessRow } from "../../store/process-row.ts";
 import { changedKeySchema } from "../contract/keys.ts";
+import { overviewSchema } from "../contract/live.ts";
 import { processesSchema } from "../contract/processes.ts";
 
 function rowOf(id: string, more: Partial<ProcessRow> = {}): ProcessRow {
@@ -60,6 +61,26 @@ test("a gateway that lacks something is told, and one that is silent, unless it 
     `process 1 of host is degraded: ${degraded}.`,
     "process 1 of b gives no sign for 11 s. Look at `sluice status` on its machine.",
   ]);
+});
+
+test("gateways of one host are told apart by their admin addresses", async () => {
+  await using fixture = new AdminFixture();
+  const degraded = "limits.store does not answer";
+  const adminUrl = "http://127.0.0.1:9081";
+  fixture.processRows = [
+    rowOf("mac_a@host/1-1", { degraded }),
+    rowOf("mac_b@host/1-2", { degraded, adminUrl }),
+    rowOf("mac_b@host/2-3", { number: 2, degraded, adminUrl }),
+  ];
+  const { data, warnings } = await fixture.run(processesSchema, "listProcesses");
+  expect(warnings).toEqual([
+    `process 1 of host (http://127.0.0.1:8081) is degraded: ${degraded}.`,
+    `process 1 of host (${adminUrl}) is degraded: ${degraded}.`,
+    `process 2 of host is degraded: ${degraded}.`,
+  ]);
+  expect(data.map(({ name }) => name)).toEqual(["host", "host", "host"]);
+  const { needs } = await fixture.run(overviewSchema, "getOverview");
+  expect(needs.map(({ subject }) => subject.name)).toContain(`process 1 of host (${adminUrl})`);
 });
 
 test("a revocation tells how many gateways apply it, also when it is repeated", async () => {

@@ -1,5 +1,11 @@
 import type { ProcessRow } from "../../store/process-row.ts";
-import { isLive, nameOf, processDifferences, silencesAmong } from "./process-differences.ts";
+import {
+  isLive,
+  nameOf,
+  processDifferences,
+  silencesAmong,
+  withDistinctNames,
+} from "./process-differences.ts";
 import {
   processesSchema,
   type ProcessRowView,
@@ -46,11 +52,12 @@ export function processOperations(services: AdminServices): readonly Operation[]
       async run({ call }) {
         requireUnbound(call.principal);
         const found = await processRows();
-        const differences = processDifferences(found).map(({ text }) => text);
-        const silences = silencesAmong(found).map(
+        const named = withDistinctNames(found);
+        const differences = processDifferences(named).map(({ text }) => text);
+        const silences = silencesAmong(named).map(
           ({ row, text }) => `${nameOf(row)} ${text} Look at \`sluice status\` on its machine.`,
         );
-        const warnings = [...differences, ...found.flatMap(lackOf), ...silences];
+        const warnings = [...differences, ...named.flatMap(lackOf), ...silences];
         const data = found.map(viewRow);
         return { machine: live.machine, data, config_differs: differs(found), warnings };
       },

@@ -6,7 +6,11 @@ import type { RandomBytes } from "../../domain/keys/base62.ts";
 import { isRunning } from "../../domain/system-files.ts";
 import { createKeyDigest, type Peppers } from "../../domain/keys/peppers.ts";
 import type { ProcessRow, OwnProcessRow } from "../../store/process-row.ts";
-import { isLive, processDifferences } from "../../control/platform/process-differences.ts";
+import {
+  isLive,
+  processDifferences,
+  withDistinctNames,
+} from "../../control/platform/process-differences.ts";
 import { Coalesced } from "../../domain/waiting/coalesced.ts";
 import { hasSettledWithin, wait } from "../../domain/waiting/wait.ts";
 import { identityOfValkey } from "../../domain/addresses.ts";
@@ -195,7 +199,7 @@ export class ProcessRows {
 
   #compare(rows: readonly ProcessRow[]): void {
     const { differences: outage } = this.#options.events;
-    const differences = processDifferences(rows);
+    const differences = processDifferences(withDistinctNames(rows));
     for (const { kind, text } of differences) {
       if (!this.#differing.has(kind)) outage.failedAnew({ what: text });
     }

@@ -53,7 +53,7 @@ const question = `
     ) AS "freeConnections"`;
 
 const processQuestion = `
-  SELECT id, name, number, started_at AS "startedAt", limits_digest AS "limitsDigest",
+  SELECT id, name, number, admin_url AS "adminUrl", started_at AS "startedAt", limits_digest AS "limitsDigest",
     pepper_marks AS "pepperMarks",
     extract(epoch FROM clock_timestamp()) * 1000 - signed_at AS "silentMs"
   FROM processes ORDER BY name, number, id`;
