@@ -15,7 +15,7 @@ const readerCount = sizeOf({ quick: 40, all: 150, measured: 500 });
 const writeTimeoutMs = isComplete ? 10_000 : 3_000;
 /** The tolerance of the guaranteed time, because the machine may be busy. */
 const promisedPrecisionMs = 2_000;
-const timeoutMs = 20_000;
+const timeoutMs = 90_000;
 /** The buffers between the gateway and each reader take some megabytes before it stalls. */
 const fillTimeoutMs = isComplete ? 120_000 : 30_000;
 /** The guarantee for 500 readers, and so for fewer. */

@@ -7,7 +7,7 @@ export interface RawAnswer {
 }
 
 /** Far longer than any answer takes; only a hung server exceeds it. */
-const patienceMs = 15_000;
+const patienceMs = 60_000;
 
 /** A TCP connection that sends exact bytes and reads HTTP answers one by one. */
 export class RawConnection implements Disposable {
