@@ -9,6 +9,7 @@ import type { ProcessStatus } from "./platform/process-status.ts";
 import type { ProcessRow } from "../store/process-row.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { Plan } from "../domain/limits/plan.ts";
+import type { StoredEndUsers } from "../domain/upstream-settings.ts";
 import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 import type { ControlStore } from "../store/repositories/control-store.ts";
 import type { PriceTables, UsageStore } from "../store/store.ts";
@@ -66,6 +67,7 @@ export interface Platform {
   readonly plans: ReadonlyMap<string, Plan>;
   /** By name. */
   readonly pools: ReadonlyMap<string, PlatformPool>;
+  readonly endUsers: StoredEndUsers;
 }
 
 export interface PlatformPool extends Pool {

@@ -229,6 +229,7 @@ const testPlatform: Platform = {
     ["enterprise", { ...planOf("enterprise", 0, true), limits: undefined }],
   ]),
   pools: new Map([["main", poolOf("main")]]),
+  endUsers: "pseudonym",
 };
 
 function planOf(name: string, requestsPerMinute: number, provisioned: boolean): Plan {

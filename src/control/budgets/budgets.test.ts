@@ -363,6 +363,15 @@ describe("budgets", () => {
     await create(monthly());
   });
 
+  test("for each end user is refused where calls are stored without: it would limit nothing", async () => {
+    admin.platform = { ...admin.platform, endUsers: "off" };
+    const each = monthly({ each_end_user: true });
+    const [status, , param, message] = await refused(each);
+    expect([status, param]).toEqual([400, "each_end_user"]);
+    expect(message).toContain("end_users is off");
+    await create(monthly());
+  });
+
   test("one owner has at most 20 of account holders, and as many of operators", async () => {
     for (let count = 0; count < 20; count += 1) await create(monthly(), holder);
     expect((await refused(monthly(), holder))[1]).toBe("wrong_state");

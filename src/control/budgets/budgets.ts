@@ -109,6 +109,12 @@ function createBudget(budgets: BudgetOperations, services: AdminServices): Opera
         revision: 1,
       };
       checkEachEndUser(budget);
+      if (budget.eachEndUser === true && services.platform().endUsers === "off") {
+        throw invalidField(
+          "each_end_user",
+          "it needs end users, and end_users is off: set it to pseudonym, or leave this out",
+        );
+      }
       await checkCount(transaction, budget);
       await transaction.budgets.insert(budget);
       await transaction.budgets.judge(budget, now);

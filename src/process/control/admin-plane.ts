@@ -82,9 +82,11 @@ export function platformOf({
   plans,
   pools,
   listen,
-}: Pick<Config, "environments" | "plans" | "pools" | "listen">): Platform {
+  endUsers,
+}: Pick<Config, "environments" | "plans" | "pools" | "listen" | "endUsers">): Platform {
   return {
     plans,
+    endUsers,
     pools: new Map([...pools].map(([name, pool]) => [name, platformPool(pool, environments)])),
     environments: environments.map(({ name, hosts, models }) => ({
       name,
