@@ -196,7 +196,7 @@ export class OwnLimits implements LimitStore {
     store.goOn({ now: state.now, uses: [], calls: [] }, 0);
     this.#own = { store, givers };
     this.#gift = { tell, calls, before };
-    return { state, givers, spend: before.store.tally.byProcess };
+    return { state, givers, spend: before.store.tally.byProcess(this.#options.clock.now()) };
   }
 
   /** The successor could not start. */

@@ -85,7 +85,7 @@ test("who shared the limit of all others before a hand-over shares it afterwards
     before.settle("call", 20);
   }
   const tally = new BudgetTally("own");
-  tally.follow(before.byProcess);
+  tally.follow(before.byProcess(0));
   const placeOf = (endUser: string) => tally.placeOf({ budget, period, endUser });
   // Nothing is stored yet, then one call.
   const stored = { budgetId: "budget/made-up-7", periodId: period.id, byProcess: { before: 20 } };
@@ -95,6 +95,32 @@ test("who shared the limit of all others before a hand-over shares it afterwards
     expect(placeOf(`made-up-${mostEndUsers + 1}`).endUser).toBe(otherEndUsers);
     expect(tally.full([placeOf("new")], 1)).toMatchObject([{ spentNano: 100 }]);
   }
+});
+
+test("a successor is told no spend of periods that are over, once it is stored or a day has passed", () => {
+  const tally = new BudgetTally("own");
+  const [stored, unstored, running, lasting] = ["stored", "unstored", "running", "lasting"].map(
+    (id) => {
+      const { budget, period } = budgetOf(100, { id });
+      return { budget, period: { ...period, endsAt: id === "lasting" ? 9e12 : 1_000 } };
+    },
+  );
+  if (!stored || !unstored || !running || !lasting) throw new Error("four");
+  const periodId = stored.period.id;
+  const note = { epoch: 1, isWhole: true, isComplete: true, processes: ["own"], silent: [] };
+  const all = [stored, unstored, lasting];
+  tally.reserve("call", all, 7);
+  tally.settle("call", 7);
+  tally.reserve("long call", [running], 5);
+  const spend = ["stored", "lasting", "unstored"].map((budgetId) => {
+    return { budgetId, periodId, byProcess: { own: budgetId === "unstored" ? 6 : 7 } };
+  });
+  tally.update({ ...note, spend }, 0);
+  const told = (now: number) =>
+    Object.keys(tally.byProcess(now)["own"] ?? {}).map((key) => key.split(" ")[0]);
+  expect(told(999)).toEqual(["stored", "unstored", "lasting", "running"]);
+  expect(told(1_000)).toEqual(["unstored", "lasting", "running"]);
+  expect(told(86_401_000)).toEqual(["lasting", "running"]);
 });
 
 test("what is reserved is told of calls under way alone", () => {

@@ -50,6 +50,7 @@ const nothingStored: Stored = { epoch: -1, byProcess: {}, othersNano: 0 };
 
 /** By then the table has what a process had not stored when it ended. */
 const storedAfterMs = 60_000;
+const dayMs = 86_400_000;
 /** Two days: by then the table has all calls of a tally that is not used. */
 const mostIdleHours = 48;
 
@@ -214,15 +215,23 @@ export class BudgetTally {
     return sums;
   }
 
-  /** Of this process and those before it, for a successor. */
-  get byProcess(): SpendByProcess {
-    const own = Array.from(this.#tallies, ([key, { spentNano, reservedNano }]) => {
-      return [key, spentNano + reservedNano] as const;
-    });
+  /** Of this process and those before it, for a successor, without periods that are over. */
+  byProcess(now: number): SpendByProcess {
+    const own = [...this.#tallies]
+      .filter(([key, tally]) => !this.#isOver(key, tally, now))
+      .map(([key, { spentNano, reservedNano }]) => [key, spentNano + reservedNano] as const);
     const predecessors = Array.from(this.#predecessors, ([process, { sums }]) => {
       return [process, sums] as const;
     });
     return Object.fromEntries([...predecessors, [this.process, Object.fromEntries(own)]]);
+  }
+
+  /** Also if the clock is set back a little: the table has it, or the period ended a day ago. */
+  #isOver(key: string, { scope, spentNano, reservedNano }: Tally, now: number): boolean {
+    const { endsAt } = scope.period;
+    if (reservedNano > 0 || endsAt > now) return false;
+    const storedNano = this.#stored.get(key)?.byProcess[this.process] ?? -1;
+    return storedNano >= spentNano || endsAt + dayMs <= now;
   }
 
   /** Counts what processes before this one had spent and reserved, until the table has all of it. */
