@@ -155,6 +155,14 @@ describeWithPostgres((databases) => {
     expect(errors).toContain("its URL has no sslmode");
   });
 
+  test("a server without TLS, of which the URL wants it, is told as such", async () => {
+    const url = await databases.server.createDatabase();
+    const { exitCode, text } = await doctor(`${url}?sslmode=verify-full`);
+    expect(exitCode).toBe(1);
+    expect(text).toContain("offers no TLS, which sslmode in its URL asks for");
+    expect(text).toContain("To do: turn TLS on at the server, or remove sslmode from storage.url");
+  });
+
   test("a missing file of the URL is told with the setting that names it", async () => {
     const url = await databases.server.createDatabase();
     const wrong = `${url}?sslmode=verify-full&sslrootcert=/no/such.pem`;

@@ -12,7 +12,7 @@ import { refuseOtherSchema } from "../../store/repositories/schema.ts";
 import { inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
 import { type Finding, findingsOn } from "./finding.ts";
-import { isMissing, needsTls } from "../../store/postgres/connection/postgres-trouble.ts";
+import { isMissing, lacksTls, needsTls } from "../../store/postgres/connection/postgres-trouble.ts";
 
 const { ok, note, warning, failed } = findingsOn("database");
 const oldestVersion = 140_000;
@@ -164,6 +164,7 @@ function adviceOnDatabase(error: unknown, url: string): string {
       "as a superuser of the server, or correct its name in storage.url"
     );
   }
+  if (lacksTls(error)) return "turn TLS on at the server, or remove sslmode from storage.url";
   if (needsTls(error)) {
     return (
       "add an sslmode to storage.url, such as ?sslmode=verify-full, or have pg_hba.conf let this " +

@@ -34,12 +34,22 @@ const refusesPlain: PostgresTrouble = {
   cure: "reconnect",
 };
 
+/** The driver's words when the server answers that it has no TLS. */
+const noTls = /server does not support SSL/;
+const hasNoTls: PostgresTrouble = {
+  what: "offers no TLS, which sslmode in its URL asks for",
+  cure: "reconnect",
+};
+
 const unreachable: PostgresTrouble = { what: "cannot be reached", cure: "reconnect" };
 
 /** Of an error of the driver; undefined for errors of a statement or its data. */
 export function troubleOf(error: unknown): PostgresTrouble | undefined {
   const code = codeOf(error);
-  if (code === undefined) return isOfConnection(error) ? unreachable : undefined;
+  if (code === undefined) {
+    if (noTls.test(String(error))) return hasNoTls;
+    return isOfConnection(error) ? unreachable : undefined;
+  }
   if (code === "28000" && notEncrypted.test(String(error))) return refusesPlain;
   return troubles.get(code) ?? troubles.get(code.slice(0, 2));
 }
@@ -57,6 +67,11 @@ export function isMissing(error: unknown): boolean {
 /** Whether the server lets only encrypted connections in. */
 export function needsTls(error: unknown): boolean {
   return error instanceof StorageUnavailable && troubleOf(error.cause) === refusesPlain;
+}
+
+/** Whether the URL wants an encrypted connection, and the server offers none. */
+export function lacksTls(error: unknown): boolean {
+  return error instanceof StorageUnavailable && troubleOf(error.cause) === hasNoTls;
 }
 
 /** The error of a statement as callers handle it. */
