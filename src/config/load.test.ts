@@ -395,6 +395,7 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: the upstream 'local-vlm' is
     [{ listen: "{ data: '127.0.0.1:81', admin: '127.0.0.1:81' }" }, "must differ from listen.data"],
     [{ storage: "{ url: 'postgres://user:geheim@db' }" }, "must be postgres://USER:PASSWORD@HOST"],
     [{ storage: "{ url: 'postgres:db' }" }, "must be postgres://USER:PASSWORD@HOST"],
+    [{ storage: "{ url: 'postgres://user:pa/ss#w@rd@db/sluice' }" }, "as %2F %23 %3F %25 %40"],
     [{ storage: "{ url: 'mysql:x' }" }, "must be sqlite:PATH"],
     [{ storage: "{ url: 'sqlite://data/x.db' }" }, "without slashes before the path"],
     [{ storage: "{ url: 'sqlite:' }" }, "must name a file"],

@@ -16,6 +16,8 @@ interface HostAndPort {
   readonly port: number;
 }
 
+export const escapedSigns = "; write / # ? % @ in a password as %2F %23 %3F %25 %40";
+
 export const valkeyUrlForms =
   "valkey://USER:PASSWORD@HOST:PORT/DATABASE, valkey+sentinel://HOST:PORT,HOST:PORT/SERVICE or " +
   "valkey+cluster://HOST:PORT,HOST:PORT; valkeys:// and so on with TLS";

@@ -71,7 +71,7 @@ const adviceOn: Readonly<Record<UpstreamFailureKind, string>> = {
   "account-blocked": "see the billing page of the account at the provider",
   "stale-credential": "get a new credential, and check the clock",
   "unknown-model":
-    "check the identifier of the model and the region, and whether the provider's account has access to it",
+    "check the identifier of the model, base_url and the region, and whether the provider's account has access to it",
   "context-overflow": "raise context_window to that of the model",
   unsupported: "check the kind of the model: chat or embedding",
   "invalid-request": "check the identifier of the model and the target's settings",

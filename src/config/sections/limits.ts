@@ -1,6 +1,11 @@
 import { z } from "zod";
 import { Secret } from "../../domain/keys/secret.ts";
-import { nameOfValkey, parseValkeyUrl, valkeyUrlForms } from "../../domain/addresses.ts";
+import {
+  escapedSigns,
+  nameOfValkey,
+  parseValkeyUrl,
+  valkeyUrlForms,
+} from "../../domain/addresses.ts";
 import { duration, text, wholeNumber } from "../../settings/values.ts";
 import { pemCertificates } from "./upstream-connections.ts";
 
@@ -16,7 +21,9 @@ export const limitsSchema = z
       .transform((value, context) => {
         if (value === "memory" || parseValkeyUrl(value) !== undefined) return value;
         const isShared = /^(valkey|redis)s?(\+\w+)?:/i.test(value);
-        const message = isShared ? `must be ${valkeyUrlForms}` : "must be memory or valkey://...";
+        const message = isShared
+          ? `must be ${valkeyUrlForms}${escapedSigns}`
+          : "must be memory or valkey://...";
         context.issues.push({ code: "custom", message, input: value });
         return z.NEVER;
       })

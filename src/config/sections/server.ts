@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { z } from "zod";
-import { nameOfDatabase } from "../../domain/addresses.ts";
+import { escapedSigns, nameOfDatabase } from "../../domain/addresses.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import { duration, flag, listenAddress, size, text, wholeNumber } from "../../settings/values.ts";
 
@@ -51,7 +51,8 @@ function isPostgres(url: string): boolean {
 function storageProblem(url: string): string | undefined {
   if (isPostgres(url)) {
     const isWhole = URL.canParse(url) && /^\/[^/]+$/.test(new URL(url).pathname);
-    return isWhole ? undefined : "must be postgres://USER:PASSWORD@HOST:PORT/DATABASE";
+    const form = `postgres://USER:PASSWORD@HOST:PORT/DATABASE${escapedSigns}`;
+    return isWhole ? undefined : `must be ${form}`;
   }
   if (!url.startsWith("sqlite:")) return "must be sqlite:PATH, sqlite::memory: or postgres://...";
   if (url.startsWith("sqlite://")) return "must be sqlite:PATH, without slashes before the path";

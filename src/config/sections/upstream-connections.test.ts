@@ -27,7 +27,7 @@ test("connections are shared only between the same settings", () => {
 });
 
 test.each([
-  ["a path", { ca: "/etc/ssl/ca.pem" }, "certificates in PEM format"],
+  ["a path", { ca: "/etc/ssl/ca.pem" }, "certificates in PEM format: the text, not a path"],
   ["a broken certificate", { ca: certificates.authority.replace("MII", "XXX") }, "PEM format"],
   ["a certificate as key", { certificate: chain, key: chain }, "private key in PEM format"],
   ["a certificate without a key", { certificate: chain }, "both certificate and key"],

@@ -23,7 +23,7 @@ const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/
 export function pemCertificates(about: string) {
   return z
     .string()
-    .refine(hasCertificates, "must be one or more certificates in PEM format")
+    .refine(hasCertificates, "must be one or more certificates in PEM format: the text, not a path")
     .meta({ title: "certificates", description: about });
 }
 
