@@ -100,8 +100,8 @@ function readPair(pair: string): [string, string] {
   return [key.trim(), value.join("=").trim()];
 }
 
-/** Text in one direction on one line: no controls, no marks of direction. */
-const printableText = /^[^\p{C}\p{Zl}\p{Zp}]+$/u;
+/** Text in one direction on one line: no controls, no marks of direction, nothing that was not decoded. */
+const printableText = /^[^\p{C}\p{Zl}\p{Zp}\uFFFD]+$/u;
 
 function printable(value: string, mostBytes: number): string | undefined {
   // Of a long text not even the spaces are looked at.

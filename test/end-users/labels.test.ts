@@ -103,7 +103,7 @@ test("calls without a name have none", async () => {
 
 test("values that are no names are dropped and counted, and the call goes on", async () => {
   const before = await droppedOf("end_user");
-  const bad = ["a\nb", "a\u0000b", "\u202egnp.exe", "a\u200bb", "a\u2028b", " "];
+  const bad = ["a\nb", "a\u0000b", "\u202egnp.exe", "a\u200bb", "a\u2028b", "\ud800", " "];
   for (const user of bad) {
     expect((await rowOf({ body: { user } })).end_user).toBeNull();
   }
