@@ -77,6 +77,7 @@ export function budgetRefusal(
       budget: {
         id: budget.id,
         scope: budget.keyId === undefined ? (isOwn ? "application" : "account") : "key",
+        eachEndUser: scope.endUser !== undefined,
         model: budget.model,
         period: budget.period,
         periodId: period.id,

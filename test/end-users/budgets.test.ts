@@ -47,6 +47,7 @@ describe("a budget for each end user", () => {
     const request = refused.headers.get("x-request-id") ?? "";
     const explained = JSON.stringify(await budgets.json("GET", `/explain/${request}`));
     expect(explained).toContain(`can raise budget ${id}.`);
+    expect(explained).toContain('"each_end_user":true');
     const use = await (await budgets.gateway.get("/v1/usage")).json();
     expect(use).toMatchObject({ budgets: [{ id, each_end_user: true, spent_usd: null }] });
   });

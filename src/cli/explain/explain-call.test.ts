@@ -81,6 +81,13 @@ test("a call without attempts is explained as such", () => {
   expect(formatCall({ ...plain, routing })).toEndWith("No target was tried.");
 });
 
+test("a budget of each end user is told as one", () => {
+  const budget = { id: "bgt_1", limit_usd: "0.05", period: "day", scope: "account" };
+  const textOf = (own: object) => formatRefusal({ status: 429, budget: { ...budget, ...own } });
+  expect(textOf({ each_end_user: true })).toContain("(day) of each end user of the account");
+  expect(textOf({ each_end_user: false })).toContain("(day) of the account");
+});
+
 test("a refusal tells the end user and the tags of its call", () => {
   const refusal = { status: 429, rule: "tokens_per_minute" };
   const text = formatRefusal(refusal, { end_user: "eu_1", tags: { team: "search" } });

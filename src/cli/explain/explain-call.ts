@@ -176,12 +176,13 @@ function formatKey(refusal: ReplyRecord): string | number {
 function budgetFacts(budget: ReplyRecord): readonly Fact[] {
   const of = (name: string): string | number => cellOf(budget, name);
   const model = typeof budget["model"] === "string" ? `, for ${of("model")}` : "";
+  const each = budget["each_end_user"] === true ? "each end user of " : "";
   const reset = typeof budget["resets_at"] === "string" ? `${of("resets_at")} UTC` : "never";
   const raise = commandLine(`budgets update ${of("id")} --limit-usd USD`);
   return [
     [
       "Budget",
-      `${of("id")}: ${of("limit_usd")} USD (${of("period")}) of the ${of("scope")}${model}`,
+      `${of("id")}: ${of("limit_usd")} USD (${of("period")}) of ${each}the ${of("scope")}${model}`,
     ],
     [
       "Spent",

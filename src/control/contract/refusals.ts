@@ -41,6 +41,7 @@ export const refusalSchema = z
       .object({
         id: z.string(),
         scope: z.enum(["account", "application", "key"]),
+        each_end_user: z.boolean().describe("Whether each end user of these calls has it."),
         model: z.string().nullable(),
         period: z.enum(budgetPeriods),
         period_id: z.string(),

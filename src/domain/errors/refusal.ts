@@ -115,6 +115,7 @@ export interface RefusedBudget extends Pick<
   "id" | "model" | "period" | "timeZone" | "limitNano" | "setBy"
 > {
   readonly scope: "account" | "application" | "key";
+  readonly eachEndUser: boolean;
   readonly periodId: string;
   readonly spentNano: number;
   readonly reservedNano: number;
