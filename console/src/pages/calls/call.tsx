@@ -174,7 +174,7 @@ function Measures({ call }: { readonly call: CallDetail }) {
       <section className="card stack tight" aria-label="Tokens">
         <h2>{exactText(call.input_tokens + output)} tokens</h2>
         <Tokens counts={call} />
-        <p className="muted small">{sourceWords[call.usage_source]}</p>
+        {!isRefused(call) && <p className="muted small">{sourceWords[call.usage_source]}</p>}
         {call.may_be_billed_twice && (
           <p className="small">
             The provider may also bill an attempt that did not answer: it may have completed it.

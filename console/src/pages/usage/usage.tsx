@@ -83,8 +83,8 @@ export function UsagePage() {
         {chosen === "tag" && (
           <input
             className="input"
-            aria-label="Key of the tag"
-            placeholder="Its key, then Enter"
+            aria-label="Tag key"
+            placeholder="Tag key, then Enter"
             defaultValue={tagKey}
             onKeyDown={({ key, currentTarget: { value } }) => {
               if (key === "Enter") change({ by: `tag:${value.trim()}` });
