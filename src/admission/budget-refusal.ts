@@ -47,8 +47,7 @@ export function budgetRefusal(
       ? `What is left of ${name} is reserved for requests under way.`
       : spentNano >= budget.limitNano
         ? `${name.charAt(0).toUpperCase()}${name.slice(1)} is spent.`
-        : `Too little of ${name} is left for this request; one with ` +
-          `${capField === undefined ? "a shorter input" : `a smaller \`${capField}\``} may fit.`;
+        : `Too little of ${name} is left for this request; ${smallerOf(capField)} may fit.`;
   const end = isTooLarge
     ? `Please shorten the input${capField === undefined ? "." : `, or set \`${capField}\` to less.`}`
     : resetsAt === undefined
@@ -108,6 +107,10 @@ function nameOf({ budget, endUser }: BudgetScope, application: string): string {
   return endUser === undefined
     ? `the ${adjectives[period]} budget of ${subject}${ofModel}`
     : `this end user's ${adjectives[period]} budget under ${subject}${ofModel}`;
+}
+
+function smallerOf(capField: string | undefined): string {
+  return `one with ${capField === undefined ? "a shorter input" : `a smaller \`${capField}\``}`;
 }
 
 function moreOf({ endUser }: BudgetScope, others: readonly FullBudget[]): string {

@@ -425,7 +425,7 @@ test("usage is grouped by end user and by the key of a tag, and a call leads to 
   await page.getByRole("rowheader", { name: "none" }).waitFor();
   await page.getByRole("link", { name: /^eu_/ }).waitFor();
   await page.getByLabel("Group by").selectOption("tag");
-  await page.getByLabel("Key of the tag").fill("team");
+  await page.getByLabel("Tag key").fill("team");
   await page.keyboard.press("Enter");
   await page.getByRole("rowheader", { name: "none" }).waitFor();
   await page.getByRole("link", { name: "search", exact: true }).click();
