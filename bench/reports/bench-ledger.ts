@@ -5,6 +5,7 @@ import type { UsageStore } from "../../src/store/store.ts";
 import { openStores as openServer } from "../../src/store/postgres/open-stores.ts";
 import { openStores as openFile } from "../../src/store/sqlite/open-stores.ts";
 import { type CallSpan, callOf } from "./usage-calls.ts";
+import { testPeppers } from "../../test/support/test-peppers.ts";
 
 /** As many as the leader takes from a spool at once. */
 const batchRows = 2_000;
@@ -37,7 +38,7 @@ export class BenchLedger implements AsyncDisposable {
   }
 
   static inFile(path: string): BenchLedger {
-    const stores = openFile(path, systemClock, { owner: undefined });
+    const stores = openFile(path, systemClock, { owner: undefined, peppers: testPeppers() });
     return new BenchLedger({
       connection: stores.connection,
       store: stores.usage,
@@ -46,7 +47,7 @@ export class BenchLedger implements AsyncDisposable {
   }
 
   static onServer(url: string): BenchLedger {
-    const stores = openServer(url, systemClock, { owner: undefined });
+    const stores = openServer(url, systemClock, { owner: undefined, peppers: testPeppers() });
     return new BenchLedger({
       connection: stores.connection.inLane("usage"),
       store: stores.usage,

@@ -5,6 +5,7 @@ import type { Figure } from "../figure.ts";
 import type { OwnContext } from "../figures/context.ts";
 import { summarize } from "../statistics.ts";
 import { callOf, type CallSpan } from "./usage-calls.ts";
+import { testPeppers } from "../../test/support/test-peppers.ts";
 
 /** As many as the leader takes from a spool at once. */
 const batchRows = 2_000;
@@ -56,7 +57,7 @@ async function insertAll({ url, gateways, count, first }: Load, { signal }: OwnC
   const since = Date.UTC(2026, 0, 30);
   const span = { since, until: since + (count * 1_000) / callsPerSecond, count, first };
   const stores = Array.from({ length: gateways }, () =>
-    openStores(url, systemClock, { owner: undefined }),
+    openStores(url, systemClock, { owner: undefined, peppers: testPeppers() }),
   );
   try {
     // Connects, and in the first round creates the tables.

@@ -73,7 +73,7 @@ function moveIfThere(from: string, to: string): void {
 
 /** Another process, which changes keys without the rings. */
 function operator(clock: ManualClock) {
-  const store = new ControlStore(connect());
+  const store = new ControlStore(connect(), testPeppers());
   const change = (work: (transaction: ControlTransaction) => Promise<unknown>): Promise<unknown> =>
     store.change(work);
   return {

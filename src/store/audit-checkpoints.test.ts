@@ -19,7 +19,7 @@ class Bench implements AsyncDisposable {
   /** The scheduled callback. */
   due: (() => void) | undefined;
   readonly connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-  readonly store = new ControlStore(this.connection);
+  readonly store = new ControlStore(this.connection, testPeppers());
   readonly lines: string[] = [];
   readonly broken: string[] = [];
   readonly failures: unknown[] = [];

@@ -11,6 +11,7 @@ import { runsOf } from "../support/requirement.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { insertKey } from "./control-fixtures.ts";
 import { recordOf } from "./usage-fixtures.ts";
+import { testPeppers } from "../support/test-peppers.ts";
 
 /** Connections of several gateways to one new database. */
 export type OpenGateways = (count: number, clock: ManualClock) => Promise<readonly SqlStores[]>;
@@ -42,7 +43,7 @@ export function budgetOf(id: string, values: Partial<StoredBudget> = {}): Stored
 }
 
 export function digestOf(row: Pick<UsageRecord, "accountId" | "endUser">): string {
-  return endUserDigests()(row)[0] ?? "";
+  return endUserDigests(testPeppers())(row)[0] ?? "";
 }
 
 /** What stored calls cost, by `budget period`, as rows and budgets say. */

@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { endUserDigests } from "../../src/domain/keys/pseudonyms.ts";
 import { mostEndUsers } from "../../src/domain/money/budget.ts";
 import type { StoredBudget } from "../../src/store/entities.ts";
 import type { SqlStores } from "../../src/store/repositories/open-stores.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { testPeppers } from "../support/test-peppers.ts";
 import {
   budgetOf,
   digestOf,
@@ -79,15 +81,24 @@ export function endUserBudgetContract(name: string, open: OpenGateways): void {
     test("a new price of a call changes the spend where the call was counted", async () => {
       await insert(stores, budgetOf("each", { eachEndUser: true, alerts: [] }));
       const charge = { process: "p1", budgetIds: ["each/others"] };
+      // Counted before the pepper was rotated.
+      const mary = { accountId: "acct_a", endUser: "eu_mary" };
+      const [older] = endUserDigests(testPeppers("older"))(mary);
       await stores.usage.insert([
         recordOf("jane", { startedAt: now, endUser: "eu_jane", charge }),
         recordOf("john", { startedAt: now, endUser: "eu_john" }),
+        recordOf("mary", {
+          startedAt: now,
+          endUser: "eu_mary",
+          charge: { process: "p1", budgetIds: [`each/${older}`] },
+        }),
       ]);
-      expect(await reprice(stores)).toMatchObject({ repriced: 2 });
+      expect(await reprice(stores)).toMatchObject({ repriced: 3 });
       const john = digestOf({ accountId: "acct_a", endUser: "eu_john" });
       expect(await storedSums(stores)).toEqual({
         "each/others 2026-11": "30000",
         [`each/${john} 2026-11`]: "30000",
+        [`each/${older} 2026-11`]: "30000",
       });
     });
 

@@ -92,7 +92,7 @@ export async function runPermitted(
 /** The operations of the control plane on an in-memory database, with a stopped clock. */
 export class AdminFixture implements AsyncDisposable {
   readonly clock = new ManualClock();
-  readonly stores = openStores(":memory:", this.clock);
+  readonly stores = openStores(":memory:", this.clock, { peppers: testPeppers() });
   readonly lastUses = new Map<string, number>();
   readonly refusals: Refusal[] = [];
   processes: readonly ProcessStatus[] = [];

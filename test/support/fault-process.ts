@@ -10,6 +10,7 @@ import type { SqlStores } from "../../src/store/repositories/open-stores.ts";
 import { openStores as openSqlite } from "../../src/store/sqlite/open-stores.ts";
 import { createKeysOfAccounts } from "./process-key.ts";
 import { startServing, type ServingProcess } from "./sluice-process.ts";
+import { testPeppers } from "./test-peppers.ts";
 
 /** A gateway in a process of its own, to measure its memory, and a key to call it. */
 export interface FaultProcess extends AsyncDisposable {
@@ -67,8 +68,8 @@ export async function startFaultProcess(
   const metrics = async (): Promise<string> => metricsOf(serving.adminUrl);
   const openStores = () =>
     postgres === undefined
-      ? openSqlite(database, systemClock)
-      : openPostgres(postgres, systemClock);
+      ? openSqlite(database, systemClock, { peppers: testPeppers() })
+      : openPostgres(postgres, systemClock, { peppers: testPeppers() });
   return {
     serving,
     configPath,

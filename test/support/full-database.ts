@@ -14,12 +14,13 @@ import {
   userOf,
 } from "../contracts/control-fixtures.ts";
 import { midnight, randomOf, randomRecords, recordOf } from "../contracts/usage-fixtures.ts";
+import { testPeppers } from "./test-peppers.ts";
 
 export const fullSize = { keys: 1_500, calls: 12_000, replies: 300 } as const;
 
 /** Fills every table of a database with what gateways write over some weeks. */
 export async function fillDatabase(path: string): Promise<void> {
-  const stores = openStores(path, systemClock);
+  const stores = openStores(path, systemClock, { peppers: testPeppers() });
   await using _ = stores.connection;
   await stores.control.change(addEntities);
   await addUsage(stores);

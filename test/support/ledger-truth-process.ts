@@ -15,6 +15,7 @@ import { mixSections, type PlannedCall } from "./ledger-truth-mix.ts";
 import { sumRollUps, type LedgerSums } from "./ledger-truth.ts";
 import { createKeysOf, type KeyPlan } from "./process-key.ts";
 import { startServing, type ServingProcess } from "./sluice-process.ts";
+import { testPeppers } from "./test-peppers.ts";
 
 export interface ProcessBenchOptions {
   readonly keys: number;
@@ -121,7 +122,9 @@ export class ProcessBench implements AsyncDisposable {
 
   /** The content of the database; no gateway may run. */
   async stored(): Promise<StoredLedger> {
-    const { reports, connection } = openStores(this.database, systemClock);
+    const { reports, connection } = openStores(this.database, systemClock, {
+      peppers: testPeppers(),
+    });
     await using _ = connection;
     const rows: UsageRecord[] = [];
     let after: string | undefined;

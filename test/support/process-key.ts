@@ -46,7 +46,7 @@ export async function createKeysOfAccounts(
   const { config } = parsed;
   const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
   const owner = new Installation(config, { random, clock });
-  const stores = openDatabaseStores(config.storage, clock, { owner });
+  const stores = openDatabaseStores(config.storage, clock, { owner, peppers: owner.peppers });
   await using _ = { [Symbol.asyncDispose]: () => stores.connection.close() };
   const services = {
     store: stores.control,

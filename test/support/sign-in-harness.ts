@@ -55,7 +55,7 @@ export class SignInHarness implements AsyncDisposable {
   readonly #settings: AdminSettings;
 
   constructor(options: SignInOptions = {}) {
-    this.store = options.store ?? new ControlStore(this.connection);
+    this.store = options.store ?? new ControlStore(this.connection, testPeppers());
     const { clock, store, passwords } = this;
     this.publicUrl = options.publicUrl ?? "https://console.example.com";
     const settings = { ...defaults, sso: options.sso, ...options.settings };

@@ -60,7 +60,7 @@ export class TenantWorld implements AsyncDisposable {
   /** Tokens reported by upstreams beyond what a call could have used, by account. */
   readonly lies: number[];
   readonly #options: WorldOptions;
-  readonly #stores = openStores(":memory:", this.clock);
+  readonly #stores = openStores(":memory:", this.clock, { peppers: testPeppers() });
   readonly #applications: Application[] = [];
   readonly #keys: Key[][] = [];
   #limits: MemoryLimitStore;

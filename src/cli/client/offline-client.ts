@@ -73,7 +73,7 @@ interface OpenStores extends DatabaseStores {
 /** Opens the database, which a running gateway may be using. */
 async function openStores(config: Config, io: CommandIo): Promise<OpenStores> {
   const owner = new Installation(config, io);
-  const stores = openDatabaseStores(config.storage, io.clock, { owner });
+  const stores = openDatabaseStores(config.storage, io.clock, { owner, peppers: owner.peppers });
   try {
     await stores.connection.open();
     return { ...stores, peppers: owner.peppers };

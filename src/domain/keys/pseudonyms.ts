@@ -1,8 +1,7 @@
 import type { UsageRecord } from "../usage/usage.ts";
 import type { EndUserForwarding } from "../upstream-settings.ts";
 import { encodeBase62 } from "./base62.ts";
-import { createKeyDigest, type KeyDigest, Peppers } from "./peppers.ts";
-import { Secret } from "./secret.ts";
+import { createKeyDigest, type KeyDigest, type Peppers } from "./peppers.ts";
 
 /** What a caller names its end users and caches. */
 interface Names {
@@ -80,10 +79,7 @@ type StoredEndUser = Pick<UsageRecord, "accountId" | "endUser">;
  */
 export type EndUserDigests = (of: StoredEndUser) => readonly string[];
 
-const ofThisProcess = new Peppers(new Secret(crypto.randomUUID()));
-
-/** Default: under a pepper of this process alone. */
-export function endUserDigests({ all }: Pick<Peppers, "all"> = ofThisProcess): EndUserDigests {
+export function endUserDigests({ all }: Pick<Peppers, "all">): EndUserDigests {
   const digests = all.map(({ digest }) => createKeyDigest(digest("erased end users")));
   return ({ accountId, endUser = "" }) => {
     return digests.map((of) => of(`${accountId}\n${endUser}`).toString("hex"));

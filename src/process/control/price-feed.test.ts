@@ -13,6 +13,7 @@ import { openStores } from "../../store/sqlite/open-stores.ts";
 import type { Logger } from "../../telemetry/log/logger.ts";
 import { storageEvents } from "../../telemetry/events/storage-events.ts";
 import { PriceFeed } from "./price-feed.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 const target = "up/us.anthropic.claude-sonnet-4-6";
 const entry = { provider: "bedrock", model: "anthropic.claude-sonnet-4-6", output: 1 };
@@ -37,7 +38,7 @@ function configOf(prices: readonly object[]) {
 
 function feedOf(clock: ManualClock, config: Config) {
   const path = join(mkdtempSync(join(tmpdir(), "sluice-price-feed-")), "sluice.db");
-  const { connection } = openStores(path, clock, {});
+  const { connection } = openStores(path, clock, { peppers: testPeppers() });
   const book = new PublishedPrices();
   const log: string[] = [];
   const logger: Logger = {

@@ -8,6 +8,7 @@ import type { SpendNote } from "../../domain/money/budget.ts";
 import { openStores } from "../../store/sqlite/open-stores.ts";
 import type { ProcessRow } from "../../store/process-row.ts";
 import { SpendFeed, whoCounts } from "./spend-feed.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 function rowOf(id: string, more: Partial<ProcessRow> = {}): ProcessRow {
   return {
@@ -75,7 +76,7 @@ test("a process counts while it gives signs, and this one by what it is now", ()
 
 test("what was known of processes stays while the database is read but not written", async () => {
   const path = join(mkdtempSync(join(tmpdir(), "sluice-spend-feed-")), "sluice.db");
-  const stores = openStores(path, systemClock);
+  const stores = openStores(path, systemClock, { peppers: testPeppers() });
   let seen: Parameters<typeof whoCounts>[0];
   const notes: SpendNote[] = [];
   const feed = new SpendFeed({

@@ -21,7 +21,7 @@ interface DatabaseConnection {
 export function openDatabaseStores(
   storage: Config["storage"],
   clock: Clock,
-  options: StoreOptions = {},
+  options: StoreOptions,
 ): DatabaseStores {
   switch (storage.backend) {
     case "sqlite":

@@ -49,6 +49,7 @@ export function openStorage(options: StorageOptions) {
   let isOpen = false;
   const stores = openDatabaseStores(storage, clock, {
     owner,
+    peppers: owner.peppers,
     onTrouble(what, error) {
       // An error that ends the start is reported once, by the caller.
       if (isOpen || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);

@@ -11,23 +11,24 @@ import { SqlResponseStore } from "../repositories/response-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import type { PostgresConnection } from "./connection/connection.ts";
 import { serverTime } from "./open-stores.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 describeWithPostgres((databases) => {
   const { connect } = databases;
 
-  controlStoreContract("PostgreSQL", async () => new ControlStore(await connect()));
+  controlStoreContract("PostgreSQL", async () => new ControlStore(await connect(), testPeppers()));
 
   keyStoreContract("PostgreSQL", async (clock) => {
     const connection = await connect();
     return {
       keys: new SqlKeyStore(connection.inLane("entities"), clock),
-      control: new ControlStore(connection),
+      control: new ControlStore(connection, testPeppers()),
     };
   });
 
   replyStoreContract("PostgreSQL", async () => {
     const connection = await connect();
-    const control = new ControlStore(connection);
+    const control = new ControlStore(connection, testPeppers());
     return {
       store: repliesOf(connection),
       erase: (accountId) => control.change(({ accounts }) => accounts.markErased(accountId, 1)),
@@ -38,7 +39,7 @@ describeWithPostgres((databases) => {
     const url = await databases.server.createDatabase();
     const connections = [await connect({ url }), await connect({ url }), await connect({ url })];
     const [connection = await connect({ url })] = connections;
-    const control = new ControlStore(connection);
+    const control = new ControlStore(connection, testPeppers());
     const others = connections.slice(1).map((each) => responsesOf(each));
     return { store: responsesOf(connection), control, others };
   });

@@ -11,15 +11,15 @@ export const serverTime = sql<number>`(extract(epoch from clock_timestamp()) * 1
 type Options = StoreOptions & Pick<PostgresOptions, "poolSize">;
 
 /** All stores of a database, on one pool that connects on first use. */
-export function openStores(url: string, clock: Clock, options: Options = {}) {
-  const { onDropped, ...ofConnection } = options;
+export function openStores(url: string, clock: Clock, options: Options) {
+  const { onDropped, peppers, ...ofConnection } = options;
   const connection = new PostgresConnection({ url, clock, ...ofConnection });
   const stores = openIn({
     connection,
     clock,
     isFaultOfData,
     onDropped,
-    peppers: options.owner?.peppers,
+    peppers,
     async keepBudgets(queries) {
       await sql`select value from epochs where name = 'budgets' for share`.execute(queries);
     },

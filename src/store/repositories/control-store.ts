@@ -49,7 +49,7 @@ export class ControlStore {
   readonly #connection: SqlConnection;
   readonly #digestsOf: EndUserDigests;
 
-  constructor(connection: SqlConnection, peppers?: Peppers) {
+  constructor(connection: SqlConnection, peppers: Peppers) {
     this.#connection = connection;
     this.#digestsOf = endUserDigests(peppers);
   }

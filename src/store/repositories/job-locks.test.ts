@@ -5,6 +5,7 @@ import { describeWithPostgres } from "../../../test/support/postgres-databases.t
 import { openStores } from "../sqlite/open-stores.ts";
 import { jobLocksIn } from "./job-locks.ts";
 import type { SqlConnection } from "./tables.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 async function checkLocks(connection: Pick<SqlConnection, "change">): Promise<void> {
   const clock = new ManualClock();
@@ -23,7 +24,9 @@ async function checkLocks(connection: Pick<SqlConnection, "change">): Promise<vo
 
 const title = "one machine has a job until it does not run it again in time";
 
-test(title, () => checkLocks(openStores(":memory:", new ManualClock(), {}).connection));
+test(title, () =>
+  checkLocks(openStores(":memory:", new ManualClock(), { peppers: testPeppers() }).connection),
+);
 
 describeWithPostgres(({ connect }) => {
   test(title, async () => checkLocks((await connect()).inLane(undefined)));

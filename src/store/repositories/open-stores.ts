@@ -30,9 +30,11 @@ interface StoreParts extends Omit<UsageStoreOptions, "clock"> {
 }
 
 export interface StoreOptions
-  extends Pick<StateOptions, "onTrouble" | "onRecovered">, Pick<UsageStoreOptions, "onDropped"> {
+  extends
+    Pick<StateOptions, "onTrouble" | "onRecovered">,
+    Pick<UsageStoreOptions, "onDropped" | "peppers"> {
   /** Checks that the database is the right one. */
-  readonly owner?: (DatabaseOwner & Pick<UsageStoreOptions, "peppers">) | undefined;
+  readonly owner?: DatabaseOwner | undefined;
 }
 
 /** All stores of a database. */

@@ -9,6 +9,7 @@ import type { TargetPrice } from "../../domain/money/price.ts";
 import { openStores } from "../sqlite/open-stores.ts";
 import { pricesIn, type PriceStore } from "./price-store.ts";
 import type { SqlConnection } from "./tables.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 const dollars = (input: number): TargetPrice => ({
   price: { input },
@@ -93,7 +94,7 @@ const atClock = (connection: SqlConnection, clock: ManualClock) =>
 priceStoreContract("SQLite", () => {
   const clock = new ManualClock();
   const path = join(mkdtempSync(join(tmpdir(), "sluice-prices-")), "sluice.db");
-  const open = () => atClock(openStores(path, clock, {}).connection, clock);
+  const open = () => atClock(openStores(path, clock, { peppers: testPeppers() }).connection, clock);
   return { clock, store: open(), other: open() };
 });
 

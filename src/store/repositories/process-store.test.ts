@@ -10,6 +10,7 @@ import { openStores } from "../sqlite/open-stores.ts";
 import { nextEpoch } from "./control/key-epochs.ts";
 import { processesIn, type KeysWatcher, type ProcessStore } from "./process-store.ts";
 import type { SqlConnection } from "./tables.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 const minuteMs = 60_000;
 
@@ -105,12 +106,12 @@ function processStoreContract(name: string, open: () => Database | Promise<Datab
 }
 
 processStoreContract("SQLite", () => {
-  const { connection, processes } = openStores(":memory:", systemClock, {});
+  const { connection, processes } = openStores(":memory:", systemClock, { peppers: testPeppers() });
   return { connection, store: processes };
 });
 
 test("nobody announces changes in a file", () => {
-  const { watchKeys } = openStores(":memory:", systemClock, {});
+  const { watchKeys } = openStores(":memory:", systemClock, { peppers: testPeppers() });
   const told = new Told();
   watchKeys(told.watcher).stop();
   expect([told.epochs, told.lost, told.back]).toEqual([[], 0, 0]);

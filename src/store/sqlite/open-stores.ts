@@ -11,15 +11,15 @@ import { runForEach } from "./connection/session.ts";
 const busyTimeoutMs = 10;
 
 /** All stores of a database, on one connection that opens on first use. */
-export function openStores(path: string, clock: Clock, options: StoreOptions = {}) {
-  const { onDropped, ...ofConnection } = options;
+export function openStores(path: string, clock: Clock, options: StoreOptions) {
+  const { onDropped, peppers, ...ofConnection } = options;
   const connection = new SqliteConnection({ path, busyTimeoutMs, clock, ...ofConnection });
   const stores = openIn({
     connection,
     clock,
     isFaultOfData,
     onDropped,
-    peppers: options.owner?.peppers,
+    peppers,
     insertNew: (queries, rows) => runForEach(queries, insertCall, rows),
     // All processes are on one machine.
     now: () => sql<number>`${clock.now()}`,

@@ -12,12 +12,17 @@ import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
 import { isFaultOfData } from "./connection/sqlite-trouble.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 test("a repeated statement is prepared once, with any other statements in between", async () => {
   await using connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-  const control = new ControlStore(connection);
+  const control = new ControlStore(connection, testPeppers());
   const ring = new SqlKeyStore(connection, { now: () => 1 });
-  const usage = new SqlUsageStore(connection, { isFaultOfData, clock: Date });
+  const usage = new SqlUsageStore(connection, {
+    isFaultOfData,
+    clock: Date,
+    peppers: testPeppers(),
+  });
   const application = applicationOf("app_a", { accountId: "acct_a" });
   await control.change(async (to) => {
     await to.accounts.insert(accountOf("acct_a"));

@@ -12,11 +12,12 @@ import { ControlStore } from "../repositories/control-store.ts";
 import { encodeCursor } from "../repositories/cursor.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 /** The cost of a list must depend on its page, not on the number of rows. */
 describe("plans of queries", () => {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-  const store = new ControlStore(connection);
+  const store = new ControlStore(connection, testPeppers());
 
   beforeAll(() => fill(store));
 

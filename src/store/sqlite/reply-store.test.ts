@@ -11,6 +11,7 @@ import { ControlStore } from "../repositories/control-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqlResponseStore } from "../repositories/response-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 function open() {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
@@ -22,7 +23,7 @@ function open() {
 
 replyStoreContract("SQLite", () => {
   const { connection, store } = open();
-  const control = new ControlStore(connection);
+  const control = new ControlStore(connection, testPeppers());
   return {
     store,
     erase: (accountId) => control.change(({ accounts }) => accounts.markErased(accountId, 1)),
@@ -40,7 +41,7 @@ responseStoreContract("SQLite", () => {
   if (connection === undefined) throw new Error("no connection");
   return {
     store: new SqlResponseStore(connection),
-    control: new ControlStore(connection),
+    control: new ControlStore(connection, testPeppers()),
     others: others.map((other) => new SqlResponseStore(other)),
   };
 });

@@ -10,10 +10,11 @@ import type { KeyFilter } from "../control-store.ts";
 import { scannedRows } from "../repositories/entity-table.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 import { ControlStore } from "../repositories/control-store.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 /** More keys than a page scans; only the three oldest are of staging and of another plan. */
 async function fill(connection: SqliteConnection): Promise<ControlStore> {
-  const store = new ControlStore(connection);
+  const store = new ControlStore(connection, testPeppers());
   await store.change(async (to) => {
     await to.accounts.insert(accountOf("acct_a"));
     const many = applicationOf("app_many", { accountId: "acct_a", name: "many" });
@@ -60,7 +61,7 @@ test("a list of rare keys scans a bounded number a page, and misses and repeats 
 
 test("the bounds of a page are found in an index alone", async () => {
   await using connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-  const store = new ControlStore(connection);
+  const store = new ControlStore(connection, testPeppers());
   const plansOfList = (filter: KeyFilter) =>
     plansOf(connection, () => store.read((view) => view.keys.list(filter, { limit: 5 })));
   const isActive = { value: true, now: 1 };

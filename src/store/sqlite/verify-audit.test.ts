@@ -7,6 +7,7 @@ import { auditEntryOf } from "../../../test/contracts/control-fixtures.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 import { ControlStore } from "../repositories/control-store.ts";
 import { readRecord } from "../repositories/audit.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 
 /** Removes the triggers, as an attacker with write access to the file can. */
 const withoutTriggers = `
@@ -24,7 +25,7 @@ describe("a tampered audit", () => {
 
   beforeAll(async () => {
     await using first = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-    await new ControlStore(first).change(async (to) => {
+    await new ControlStore(first, testPeppers()).change(async (to) => {
       for (let at = 1; at <= 1_200; at += 1) {
         await to.audit.append(auditEntryOf(at, { after: { note: `note ${at}` } }));
       }
@@ -35,7 +36,7 @@ describe("a tampered audit", () => {
   beforeEach(() => {
     copyFileSync(filled, path);
     connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-    store = new ControlStore(connection);
+    store = new ControlStore(connection, testPeppers());
   });
 
   afterEach(() => connection.close());
@@ -150,7 +151,7 @@ describe("a tampered audit", () => {
     await store.change((to) => to.audit.append(auditEntryOf(2_000)));
     const { last } = await store.auditEnds(older);
     await using restored = new SqliteConnection({ path, busyTimeoutMs: 10 });
-    const other = new ControlStore(restored);
+    const other = new ControlStore(restored, testPeppers());
     expect(await other.verifyAudit(signal)).toMatchObject({ isIntact: true, entries: 1_200 });
     expect(await other.auditEnds(last)).toEqual({ first: 1, last: older, hasKnown: false });
     expect((await other.verifyAudit(signal, { digest: last.digest })).problem?.what).toBe(

@@ -11,6 +11,7 @@ import { SqlUsageStore } from "../../repositories/usage/usage-store.ts";
 import { isFaultOfData } from "./postgres-trouble.ts";
 import { PostgresConnection } from "./connection.ts";
 import { sql } from "kysely";
+import { testPeppers } from "../../../../test/support/test-peppers.ts";
 
 describeWithPostgres((databases) => {
   const reopened = { reopenIntervalMs: 0 };
@@ -20,11 +21,11 @@ describeWithPostgres((databases) => {
     const connections = await Promise.all([1, 2, 3, 4].map(() => databases.connect({ url })));
     await Promise.all(connections.map((connection) => connection.open()));
     const [one] = connections;
-    await new ControlStore(one ?? (await databases.connect({ url }))).change((to) =>
+    await new ControlStore(one ?? (await databases.connect({ url })), testPeppers()).change((to) =>
       to.accounts.insert(accountOf("acct_a")),
     );
     for (const connection of connections) {
-      const store = new ControlStore(connection);
+      const store = new ControlStore(connection, testPeppers());
       expect((await store.read((view) => view.accounts.get("acct_a")))?.id).toBe("acct_a");
     }
   });
@@ -32,7 +33,7 @@ describeWithPostgres((databases) => {
   test("changes of several gateways run one after another, with one epoch for each", async () => {
     const url = await databases.server.createDatabase();
     const stores = await Promise.all(
-      [1, 2, 3].map(async () => new ControlStore(await databases.connect({ url }))),
+      [1, 2, 3].map(async () => new ControlStore(await databases.connect({ url }), testPeppers())),
     );
     const application = applicationOf("app_a");
     await stores[0]?.change(async (to) => {
@@ -58,9 +59,11 @@ describeWithPostgres((databases) => {
     const records = Array.from({ length: 50 }, (_, index) => recordOf(`req_${index}`));
     await Promise.all(
       connections.map((connection) =>
-        new SqlUsageStore(connection.inLane("usage"), { isFaultOfData, clock: Date }).insert(
-          records,
-        ),
+        new SqlUsageStore(connection.inLane("usage"), {
+          isFaultOfData,
+          clock: Date,
+          peppers: testPeppers(),
+        }).insert(records),
       ),
     );
     const counted = await connections[0]?.read((queries) =>
@@ -73,7 +76,7 @@ describeWithPostgres((databases) => {
 
   test("a batch of usage that takes long delays no change of a key and no reading", async () => {
     const connection = await databases.connect();
-    const control = new ControlStore(connection);
+    const control = new ControlStore(connection, testPeppers());
     const written = Promise.withResolvers<void>();
     const storing = connection.inLane("usage").change(() => written.promise);
     await control.change((to) => to.accounts.insert(accountOf("acct_a")));
@@ -85,7 +88,7 @@ describeWithPostgres((databases) => {
   test("a gateway that stops in the middle of a change does not keep others from theirs", async () => {
     const url = await databases.server.createDatabase();
     const frozen = await databases.connect({ url, statementTimeoutMs: 2_000 });
-    const other = new ControlStore(await databases.connect({ url }));
+    const other = new ControlStore(await databases.connect({ url }), testPeppers());
     await untilAvailable(() => frozen.open());
     const hasBegun = Promise.withResolvers<void>();
     const thaws = Promise.withResolvers<void>();
@@ -139,7 +142,7 @@ describeWithPostgres((databases) => {
       onTrouble: (what) => void events.push(what),
       onRecovered: () => void events.push("recovered"),
     });
-    const store = new ControlStore(connection);
+    const store = new ControlStore(connection, testPeppers());
     await store.change((to) => to.accounts.insert(accountOf("acct_a")));
     await databases.server.kill();
     const read = () => store.read((view) => view.accounts.get("acct_a"));
@@ -160,13 +163,15 @@ describeWithPostgres((databases) => {
     await Promise.all([one.open(), other.open()]);
     const hasBegun = Promise.withResolvers<void>();
     const commits = Promise.withResolvers<void>();
-    const changing = new ControlStore(one).change(async (to) => {
+    const changing = new ControlStore(one, testPeppers()).change(async (to) => {
       await to.accounts.insert(accountOf("acct_a"));
       hasBegun.resolve();
       await commits.promise;
     });
     await hasBegun.promise;
-    const reading = new ControlStore(other).change((to) => to.accounts.get("acct_a"));
+    const reading = new ControlStore(other, testPeppers()).change((to) =>
+      to.accounts.get("acct_a"),
+    );
     await untilOneWaits(other.inLane("usage"));
     commits.resolve();
     await changing;
@@ -179,7 +184,7 @@ describeWithPostgres((databases) => {
       statementTimeoutMs: 300,
       connectTimeoutMs: 1_000,
     });
-    const store = new ControlStore(connection);
+    const store = new ControlStore(connection, testPeppers());
     const read = () => store.read((view) => view.accounts.get("acct_a"));
     await untilAvailable(read);
     databases.server.signal("SIGSTOP");
@@ -229,7 +234,7 @@ describeWithPostgres((databases) => {
       await ends.promise;
     });
     await hasBegun.promise;
-    const store = new ControlStore(connection);
+    const store = new ControlStore(connection, testPeppers());
     const read = () => store.read((view) => view.accounts.get("acct_a"));
     expect(await read().catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
     ends.resolve();

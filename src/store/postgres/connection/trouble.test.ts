@@ -8,6 +8,7 @@ import { ControlStore } from "../../repositories/control-store.ts";
 import { SqlUsageStore } from "../../repositories/usage/usage-store.ts";
 import { LaneQueue } from "./lanes.ts";
 import { isFaultOfData, meaningOf, troubleOf } from "./postgres-trouble.ts";
+import { testPeppers } from "../../../../test/support/test-peppers.ts";
 
 describeWithPostgres((databases) => {
   test("a full disk is one trouble until a change works, however many reads work meanwhile", async () => {
@@ -17,7 +18,7 @@ describeWithPostgres((databases) => {
       onTrouble: (what) => void events.push(what),
       onRecovered: () => void events.push("recovered"),
     });
-    const store = new ControlStore(connection);
+    const store = new ControlStore(connection, testPeppers());
     const insert = (id: string): Promise<unknown> =>
       store.change((to) => to.accounts.insert(accountOf(id))).catch((error: unknown) => error);
     await connection.change(async (queries) => {
@@ -40,7 +41,11 @@ describeWithPostgres((databases) => {
 
   test("a call may have more attempts than a small number holds", async () => {
     const connection = await databases.connect();
-    const store = new SqlUsageStore(connection.inLane("usage"), { isFaultOfData, clock: Date });
+    const store = new SqlUsageStore(connection.inLane("usage"), {
+      isFaultOfData,
+      clock: Date,
+      peppers: testPeppers(),
+    });
     await store.insert([recordOf("req_1", { attempts: 40_000 })]);
     const { rows } = await connection.read((queries) =>
       sql`select attempts from usage`.execute(queries),

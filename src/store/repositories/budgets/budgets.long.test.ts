@@ -13,6 +13,7 @@ import { ManualClock } from "../../../../test/support/manual-clock.ts";
 import { insertKey } from "../../../../test/contracts/control-fixtures.ts";
 import { until } from "../../../../test/support/until.ts";
 import { nextBudgetEpoch } from "./spend.ts";
+import { testPeppers } from "../../../../test/support/test-peppers.ts";
 
 describeWithPostgres((databases) => {
   const open: ReturnType<typeof openStores>[] = [];
@@ -23,7 +24,9 @@ describeWithPostgres((databases) => {
 
   const openGateways: OpenGateways = async (count, clock) => {
     const url = await databases.server.createDatabase();
-    const all = Array.from({ length: count }, () => openStores(url, clock, { poolSize: 4 }));
+    const all = Array.from({ length: count }, () =>
+      openStores(url, clock, { poolSize: 4, peppers: testPeppers("test", "older") }),
+    );
     open.push(...all);
     return all;
   };
@@ -34,7 +37,7 @@ describeWithPostgres((databases) => {
   test("calls under no budget wait for none, and a budget waits for calls", async () => {
     const url = await databases.server.createDatabase();
     const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 10) });
-    const stores = openStores(url, clock, { poolSize: 4 });
+    const stores = openStores(url, clock, { poolSize: 4, peppers: testPeppers() });
     open.push(stores);
     const at = { startedAt: clock.now() };
     await stores.usage.insert([recordOf("first", at)]);
@@ -61,7 +64,9 @@ describeWithPostgres((databases) => {
   test("batches of two gateways that meet a budget which is just made are stored, and it counts them once", async () => {
     const url = await databases.server.createDatabase();
     const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 10) });
-    const gateways = [1, 2].map(() => openStores(url, clock, { poolSize: 4 }));
+    const gateways = [1, 2].map(() =>
+      openStores(url, clock, { poolSize: 4, peppers: testPeppers() }),
+    );
     open.push(...gateways);
     const [one] = gateways;
     if (one === undefined) throw new Error("there is no gateway");

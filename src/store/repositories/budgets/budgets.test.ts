@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { budgetContract, type OpenGateways } from "../../../../test/contracts/budget-contract.ts";
 import { endUserBudgetContract } from "../../../../test/contracts/end-user-budget-contract.ts";
 import { openStores } from "../../sqlite/open-stores.ts";
+import { testPeppers } from "../../../../test/support/test-peppers.ts";
 
 const ends: (() => Promise<void>)[] = [];
 
@@ -14,7 +15,9 @@ afterEach(async () => {
 
 const openGateways: OpenGateways = async (count, clock) => {
   const folder = mkdtempSync(join(tmpdir(), "budgets-"));
-  const all = Array.from({ length: count }, () => openStores(join(folder, "sluice.db"), clock));
+  const all = Array.from({ length: count }, () =>
+    openStores(join(folder, "sluice.db"), clock, { peppers: testPeppers("test", "older") }),
+  );
   ends.push(async () => {
     for (const { connection } of all) await connection.close();
     rmSync(folder, { recursive: true });

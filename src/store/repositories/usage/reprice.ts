@@ -18,7 +18,7 @@ import { moveSums } from "./usage-sums.ts";
 /** `connection`: of the lane of usage. */
 export function costsIn(
   connection: Pick<SqlConnection, "change" | "read">,
-  peppers?: Peppers,
+  peppers: Peppers,
 ): CostStore {
   const terms = { calendar: new Calendar(), digestsOf: endUserDigests(peppers) };
   return {

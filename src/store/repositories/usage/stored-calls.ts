@@ -14,7 +14,7 @@ export class SqlStoredCalls implements StoredCalls {
   readonly #digestsOf: EndUserDigests;
   #hasBegun = false;
 
-  constructor(connection: Pick<SqlConnection, "change" | "read">, peppers?: Peppers) {
+  constructor(connection: Pick<SqlConnection, "change" | "read">, peppers: Peppers) {
     this.#connection = connection;
     this.#digestsOf = endUserDigests(peppers);
   }

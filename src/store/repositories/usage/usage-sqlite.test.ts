@@ -11,12 +11,13 @@ import { isFaultOfData } from "../../sqlite/connection/sqlite-trouble.ts";
 import { listCalls } from "./usage-calls.ts";
 import { SqlUsageReports } from "./usage-reports.ts";
 import { SqlUsageStore } from "./usage-store.ts";
+import { testPeppers } from "../../../../test/support/test-peppers.ts";
 
 function open(path: string, lockWaitMs?: number) {
   const connection = new SqliteConnection({ path, busyTimeoutMs: 1, lockWaitMs });
   return {
     connection,
-    store: new SqlUsageStore(connection, { isFaultOfData, clock: Date }),
+    store: new SqlUsageStore(connection, { isFaultOfData, clock: Date, peppers: testPeppers() }),
     reports: new SqlUsageReports(connection),
   };
 }

@@ -9,14 +9,15 @@ import { costsIn } from "./reprice.ts";
 import { SqlStoredCalls } from "./stored-calls.ts";
 import { SqlUsageReports } from "./usage-reports.ts";
 import { SqlUsageStore } from "./usage-store.ts";
+import { testPeppers } from "../../../../test/support/test-peppers.ts";
 
 describeWithPostgres(({ connect }) => {
   async function create(): Promise<Ledger> {
     const connection = (await connect()).inLane("usage");
     return {
-      store: new SqlUsageStore(connection, { isFaultOfData, clock: Date }),
+      store: new SqlUsageStore(connection, { isFaultOfData, clock: Date, peppers: testPeppers() }),
       reports: new SqlUsageReports(connection),
-      costs: costsIn(connection),
+      costs: costsIn(connection, testPeppers()),
     };
   }
 
@@ -25,7 +26,11 @@ describeWithPostgres(({ connect }) => {
   usageHistoryContract("PostgreSQL", create);
   storedCallsContract("PostgreSQL", async () => {
     const connection = (await connect()).inLane("usage");
-    const usage = new SqlUsageStore(connection, { isFaultOfData, clock: Date });
-    return { usage, open: () => new SqlStoredCalls(connection) };
+    const usage = new SqlUsageStore(connection, {
+      isFaultOfData,
+      clock: Date,
+      peppers: testPeppers(),
+    });
+    return { usage, open: () => new SqlStoredCalls(connection, testPeppers()) };
   });
 });

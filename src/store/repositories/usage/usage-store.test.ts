@@ -9,21 +9,26 @@ import { costsIn } from "./reprice.ts";
 import { SqlStoredCalls } from "./stored-calls.ts";
 import { SqlUsageReports } from "./usage-reports.ts";
 import { SqlUsageStore } from "./usage-store.ts";
+import { testPeppers } from "../../../../test/support/test-peppers.ts";
 
 usageStoreContract("SQLite", create);
 usageReportsContract("SQLite", create);
 usageHistoryContract("SQLite", create);
 storedCallsContract("SQLite", () => {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-  const usage = new SqlUsageStore(connection, { isFaultOfData, clock: Date });
-  return Promise.resolve({ usage, open: () => new SqlStoredCalls(connection) });
+  const usage = new SqlUsageStore(connection, {
+    isFaultOfData,
+    clock: Date,
+    peppers: testPeppers(),
+  });
+  return Promise.resolve({ usage, open: () => new SqlStoredCalls(connection, testPeppers()) });
 });
 
 function create(): Ledger {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
   return {
-    store: new SqlUsageStore(connection, { isFaultOfData, clock: Date }),
+    store: new SqlUsageStore(connection, { isFaultOfData, clock: Date, peppers: testPeppers() }),
     reports: new SqlUsageReports(connection),
-    costs: costsIn(connection),
+    costs: costsIn(connection, testPeppers()),
   };
 }

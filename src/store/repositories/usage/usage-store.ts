@@ -31,8 +31,7 @@ export interface UsageStoreOptions {
   readonly keepBudgets?: ((queries: Queries) => Promise<undefined>) | undefined;
   /** Removes what is left of erased values in files. Default: nothing is. */
   readonly onErased?: (() => Promise<void>) | undefined;
-  /** Of those who write and erase calls. Default: this process alone does. */
-  readonly peppers?: Peppers | undefined;
+  readonly peppers: Peppers;
   /** Called for calls that came too late to be stored. */
   readonly onDropped?: ((dropped: DroppedRows) => void) | undefined;
 }
