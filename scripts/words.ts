@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { longSentences, translatedPhrases } from "./documents/prose.ts";
 
-const most = { readme: 700, page: 3000, docs: 45_620 };
+const most = { readme: 700, page: 3000, docs: 45_682 };
 /** Pages that may have more, and why. */
 const longer: Readonly<Record<string, number>> = {
   // Generated from the schema.
