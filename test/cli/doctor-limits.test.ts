@@ -81,13 +81,15 @@ describeWithValkey(() => {
     using own = createFolder({ isOffline: false });
     const path = await configure(server.url, undefined, own);
     const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
-    await using _gateway = await startServing(["--config", path, ...anyPort]);
+    await using gateway = await startServing(["--config", path, ...anyPort]);
     const told =
       /note gateway process 1 is degraded: .* shared again at [\d:]{8} UTC, nothing is to/;
     await until("doctor tells it", async () => told.test((await examine(path)).text));
     const { exitCode, text } = await examine(path);
     expect(text).not.toMatch(/FAILED|warning/);
     expect(exitCode).toBe(0);
+    expect(gateway.text()).toContain("the store of limits decides in a minute");
+    expect(gateway.text()).not.toContain("ERROR");
   });
 
   test("what is wrong with a server is told, with what to do", async () => {

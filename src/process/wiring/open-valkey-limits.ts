@@ -60,7 +60,10 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): P
     tally,
     processes,
     timeoutMs,
-    onAlone: (reason) => events.shares.failedAnew({ store: name, reason }),
+    onAlone(reason, isFirstSight) {
+      if (isFirstSight) events.limitsNew(name, reason);
+      else events.shares.failedAnew({ store: name, reason });
+    },
     onShared: () => events.shares.end({ store: name }),
     onAccountLost(account, why) {
       events.limitsLost(name, account, why);

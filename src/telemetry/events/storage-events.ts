@@ -21,6 +21,13 @@ export function storageEvents(options: OutageOptions) {
       outages.database.failedAnew({ what, cause: describeError(error) });
     },
 
+    /** At the first sight of a server, as of a new installation: nothing is to be done. */
+    limitsNew(store: string, reason: string): void {
+      const message =
+        "the store of limits decides in a minute; until then, this process grants its share";
+      logger.log("info", message, { store, reason });
+    },
+
     /** What the store had counted for an account is lost, or unreadable: a share for a minute. */
     limitsLost(store: string, account: string, reason: string): void {
       const message =

@@ -8,8 +8,8 @@ const mostFailures = 5;
 export interface TrustOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
-  /** Called once for each new reason not to trust the server. */
-  readonly onAlone?: (reason: string) => void;
+  /** Called once for each new reason not to trust the server; at first sight it may just be new. */
+  readonly onAlone?: (reason: string, isFirstSight: boolean) => void;
   /** Called when the server is trusted, at the start and after each loss. */
   readonly onShared?: () => void;
 }
@@ -27,6 +27,7 @@ export class Trust {
   #answers = false;
   #reason: string | undefined;
   #isTold = false;
+  #isFirstSight = true;
 
   constructor(options: TrustOptions) {
     this.#options = options;
@@ -59,6 +60,7 @@ export class Trust {
     this.young(ageMs);
     if (!this.decides || this.#isTold) return;
     this.#isTold = true;
+    this.#isFirstSight = false;
     this.#reason = undefined;
     this.#options.onShared?.();
   }
@@ -76,6 +78,7 @@ export class Trust {
     if (now - this.#failedAt < this.#options.timeoutMs) return;
     this.#failedAt = now;
     this.#failures += 1;
+    this.#isFirstSight = false;
     if (this.#failures >= mostFailures) this.#lose(reason, trustAfterMs);
   }
 
@@ -90,6 +93,7 @@ export class Trust {
     this.#isTold = false;
     if (this.#reason === reason) return;
     this.#reason = reason;
-    this.#options.onAlone?.(reason);
+    this.#options.onAlone?.(reason, this.#isFirstSight);
+    this.#isFirstSight = false;
   }
 }
