@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 
-const most = { src: 92_900, simulator: 8720, console: 11_650 };
+const most = { src: 92_885, simulator: 8720, console: 11_648 };
 
 interface Count {
   lines: number;
