@@ -1,18 +1,19 @@
 /**
- * Counts the words of every document as `wc -w` does: `npm run words`; `--flaws` prints each flaw of their sentences.
+ * Counts the words of every document: `npm run words`; `--flaws` prints each flaw of their sentences. `wc -w` counts some
+ * 7 % more, because marks of lists, headings and tables are words to it.
  * Fails above a limit.
  */
 import { readFileSync } from "node:fs";
 import { longSentences, translatedPhrases } from "./documents/prose.ts";
 
-const most = { readme: 700, page: 3000, docs: 45_682 };
+const most = { readme: 700, page: 3000, docs: 45_000 };
 /** Pages that may have more, and why. */
 const longer: Readonly<Record<string, number>> = {
   // Generated from the schema.
   "docs/configuration-reference.md": 4720,
 };
 /** In all pages; to be 0. */
-const mostFlaws = { longSentences: 10, translatedPhrases: 3 };
+const mostFlaws = { longSentences: 0, translatedPhrases: 0 };
 
 interface Page {
   readonly path: string;
@@ -55,7 +56,7 @@ function readPage(path: string): Page {
   const text = readFileSync(path, "utf8");
   return {
     path,
-    words: text.split(/\s+/).filter((word) => word !== "").length,
+    words: text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length,
     long: longSentences(text, 30),
     translated: translatedPhrases(text),
   };
