@@ -16,10 +16,10 @@ function example(): string {
 
 testNeeding("curl")("the document's example of a session works as it is pasted", async () => {
   const environments = `
-  - { name: local, hosts: ["*"], models: ["*"] }`;
+  - { name: production, hosts: ["*"], models: ["*"] }`;
   await using gateway = await startGateway({
     sections: { environments },
-    key: { environment: "local", account: "owner" },
+    key: { environment: "production", account: "owner" },
   });
   const post = async (path: string, body: object): Promise<{ id: string }> =>
     (await (await gateway.admin("POST", `/admin/v1${path}`, body)).json()) as { id: string };
