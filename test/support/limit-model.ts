@@ -22,6 +22,8 @@ interface Reservation {
   readonly slot: number;
   readonly reserved: number;
   tokens: number;
+  /** What it was charged beyond that, in the order of time. */
+  readonly added: { readonly slot: number; readonly tokens: number }[];
   overrun: number;
   /** Slot in which the overrun was held last. */
   heldIn: number;
@@ -73,6 +75,19 @@ class Account {
     if (tokens === 0) return;
     this.debt -= tokens;
     this.charges.push({ slot: this.#slot, requests: 0, tokens });
+  }
+
+  /** While that second counts: from the debt, then from its charges, whose ever. */
+  takeBack(slot: number, tokens: number): void {
+    if (slot < this.#slot - 60) return;
+    const ofDebt = Math.min(tokens, this.debt);
+    this.debt -= ofDebt;
+    let left = tokens - ofDebt;
+    for (const charge of this.counted().filter((each) => each.slot === slot)) {
+      const taken = Math.min(left, charge.tokens);
+      charge.tokens -= taken;
+      left -= taken;
+    }
   }
 
   sum(): { requests: number; tokens: number } {
@@ -146,7 +161,7 @@ export class LimitModel {
     if (refusal !== undefined) return refusal;
     const wouldRefuse = this.#refuseCall(audited, { demand, overrun, nowMs });
     const charges = this.#charge(scopes, demand, slot);
-    const held = { atMs: nowMs, slot, reserved: tokens, tokens, overrun, heldIn: slot };
+    const held = { atMs: nowMs, slot, reserved: tokens, tokens, added: [], overrun, heldIn: slot };
     const reservation = { ...held, charges };
     this.#reservations.set(callId, reservation);
     for (const scope of scopes) this.#account(scope, slot).open.add(reservation);
@@ -227,6 +242,7 @@ export class LimitModel {
     reservation.tokens += more;
     reservation.overrun -= Math.min(more, reservation.overrun);
     reservation.heldIn = slotAt(nowMs);
+    if (more > 0) reservation.added.push({ slot: slotAt(nowMs), tokens: more });
     for (const { scope } of reservation.charges) {
       const account = this.#account(scope, slotAt(nowMs));
       account.debt += more;
@@ -252,6 +268,12 @@ export class LimitModel {
         account.debt += difference - fitting;
       }
       account.pay();
+      let left = difference - change;
+      for (const part of reservation.added) {
+        const taken = Math.min(left, part.tokens);
+        left -= taken;
+        if (taken > 0) account.takeBack(part.slot, taken);
+      }
     }
   }
 

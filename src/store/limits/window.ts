@@ -111,6 +111,14 @@ export class UsageWindow {
     return true;
   }
 
+  /** Takes back what was charged in a slot that still counts: from the debt, then from the slot. */
+  takeBack(slot: number, amount: number): void {
+    if (!this.#used.counts(slot)) return;
+    const ofDebt = Math.min(amount, this.#debt);
+    this.#debt -= ofDebt;
+    this.#used.change(slot, -Math.min(amount - ofDebt, this.#used.at(slot)));
+  }
+
   /**
    * Milliseconds until this amount fits if nothing else is charged: until the newest slot that must
    * expire first does. 0 when it fits now, undefined when it never does. A debt of more than an
@@ -198,6 +206,27 @@ export class UsageWindow {
     do copy.advance(++slot);
     while (slot < first + longestWaitSlots && copy.isOver(limit, amount));
     return slot * slotMs - nowMs;
+  }
+}
+
+/** What a running call was charged beyond its reservation, by slot. */
+export class AddedCharges {
+  readonly #added: { readonly slot: number; amount: number }[] = [];
+
+  add(slot: number, amount: number): void {
+    const last = this.#added.at(-1);
+    if (last?.slot === slot) last.amount += amount;
+    else this.#added.push({ slot, amount });
+  }
+
+  /** The oldest parts, up to an amount: the rest counts as long. */
+  oldest(amount: number): readonly { readonly slot: number; readonly amount: number }[] {
+    let left = amount;
+    return this.#added.flatMap((part) => {
+      const taken = Math.min(left, part.amount);
+      left -= taken;
+      return taken > 0 ? [{ slot: part.slot, amount: taken }] : [];
+    });
   }
 }
 

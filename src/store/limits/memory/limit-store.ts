@@ -18,7 +18,7 @@ import {
 } from "../decision.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
 import { ScopeWindows } from "./scope-windows.ts";
-import type { ScopeUse } from "../window.ts";
+import { AddedCharges, type ScopeUse } from "../window.ts";
 
 export interface MemoryLimitStoreOptions {
   /** Only the monotonic time is read, so jumps of the wall clock change nothing. */
@@ -146,6 +146,7 @@ export class MemoryLimitStore implements LimitStore {
     const overrun = Math.min(more, reservation.overrun);
     reservation.tokens = tokens;
     reservation.overrun -= overrun;
+    (reservation.added ??= new AddedCharges()).add(this.#slot, more);
     this.#windows.correct(reservation.charges, overrun, (window) => window.chargeMore(more));
   }
 
@@ -155,15 +156,16 @@ export class MemoryLimitStore implements LimitStore {
     const reservation = this.#reservations.get(callId);
     if (reservation === undefined) return;
     this.#reservations.delete(callId);
-    const { charges, slot, overrun, reserved } = reservation;
+    const { charges, slot, overrun, reserved, added } = reservation;
     // Runs where calls end, so it must not throw: an invalid count keeps the charge.
     const used = isTokenCount(tokens) ? tokens : reservation.tokens;
     const difference = used - reservation.tokens;
     if (difference === 0 && overrun === 0) return;
-    // What it was charged beyond its reservation counts until its time has passed.
     const amount = Math.max(difference, -reserved);
+    const back = added?.oldest(amount - difference) ?? [];
     this.#windows.correct(charges, overrun, (window) => {
       if (!window.adjust(slot, amount) && amount > 0) window.chargeMore(amount);
+      for (const part of back) window.takeBack(part.slot, part.amount);
     });
   }
 
@@ -229,6 +231,7 @@ export class MemoryLimitStore implements LimitStore {
 }
 
 interface Reservation {
+  added?: AddedCharges;
   readonly slot: number;
   /** Tokens charged in that slot, the most that it refunds. */
   readonly reserved: number;

@@ -139,8 +139,8 @@ return all
 
 /**
  * Corrects windows: { 0, now, slot, age of the data, windows }. Each step is of a window, by its
- * number: 's' replaces a charge by what a call used, 'm' charges more for a running call, 'c'
- * changes what a slot has counted, as far as that still counts.
+ * number: 's' replaces a charge by what a call used, 'm' charges more for a running call, 't' takes a
+ * part of that back, 'c' changes what a slot has counted, as far as that still counts.
  */
 export const correctScript: ValkeyScript = {
   name: "correct",
@@ -158,6 +158,7 @@ while taken < #ARGV - 3 do
   local at, amount = takeNumber(), takeNumber()
   if kind == 's' then w:settle(at, amount)
   elseif kind == 'm' then w:chargeMore(amount)
+  elseif kind == 't' then w:takeBack(at, -amount)
   elseif w:counts(at) then w:change(at, amount)
   end
 end

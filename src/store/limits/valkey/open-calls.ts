@@ -1,4 +1,5 @@
 import { isTokenCount } from "../../../domain/limits/limit-scope.ts";
+import { AddedCharges } from "../window.ts";
 import type { Leases } from "./leases.ts";
 import { isOfTokens, openOverrun, type OwnWindows } from "./own-windows.ts";
 import { applyHere, type Account, type Reports, type Step } from "./reports.ts";
@@ -14,6 +15,7 @@ export interface OpenCall {
   charged: number;
   /** Tokens it may use beyond that. */
   overrun: number;
+  added?: AddedCharges;
 }
 
 export interface OpenCallsOptions {
@@ -47,7 +49,11 @@ export class OpenCalls {
     call.overrun -= overrun;
     const own = this.#options.own.of(call.names, reports.slot).filter(isOfTokens);
     openOverrun(own, -overrun);
-    const step = { kind: "m", slot: reports.slot, amount: more } as const;
+    // In one slot of all, no later than that of the server.
+    const slot = Math.max(reports.slot, ...own.map(({ window }) => window.newest));
+    for (const { window } of own) window.advance(slot);
+    (call.added ??= new AddedCharges()).add(slot, more);
+    const step = { kind: "m", slot, amount: more } as const;
     const steps = own.map((of) => ({ own: of, ...step }));
     return this.tell(call.account, steps, call.names);
   }
@@ -71,13 +77,13 @@ export class OpenCalls {
         return undefined;
       }
     }
-    // What it was charged beyond its reservation counts until its time has passed.
-    const step = { kind: "s", slot, amount: Math.max(difference, -reserved) } as const;
-    return this.tell(
-      account,
-      own.map((of) => ({ own: of, ...step })),
-      names,
-    );
+    const amount = Math.max(difference, -reserved);
+    const back = call.added?.oldest(amount - difference) ?? [];
+    const steps = own.flatMap((of): Step[] => [
+      { own: of, kind: "s", slot, amount },
+      ...back.map((part): Step => ({ own: of, kind: "t", slot: part.slot, amount: -part.amount })),
+    ]);
+    return this.tell(account, steps, names);
   }
 
   /** Applies steps here, and tells the server: at once, or with others if the key is busy. */

@@ -27,7 +27,7 @@ export interface Account {
 /** A correction of a window; see `correctScript`. */
 export interface Step {
   readonly own: OwnWindow;
-  readonly kind: "s" | "m" | "c";
+  readonly kind: "s" | "m" | "t" | "c";
   readonly slot: number;
   readonly amount: number;
 }
@@ -244,6 +244,8 @@ export function applyHere({ own: { window }, kind, slot, amount }: Step): void {
     window.adjust(slot, amount < 0 ? Math.max(amount, -window.at(slot)) : amount);
   } else if (kind === "m") {
     window.chargeMore(amount);
+  } else if (kind === "t") {
+    window.takeBack(slot, -amount);
   } else if (!window.adjust(slot, amount) && amount > 0) {
     window.chargeMore(amount);
   }

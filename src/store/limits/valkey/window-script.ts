@@ -151,6 +151,14 @@ function W:adjust(at, difference)
   self:pay()
 end
 
+-- Takes back what was charged in a slot that still counts: from the debt, then from the slot.
+function W:takeBack(at, amount)
+  if not self:counts(at) then return end
+  local ofDebt = math.min(amount, self.d)
+  self.d = self.d - ofDebt
+  self:change(at, ofDebt - amount)
+end
+
 -- Replaces what was charged for a call by what it used.
 function W:settle(admitted, difference)
   if self:counts(admitted) or difference <= 0 then self:adjust(admitted, difference)
