@@ -25,11 +25,12 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 
 /**
- * Suites mostly wait for processes: two at once use little more than one of two cores. More than three slow each other
- * down, beside one of those that only wait. Files share their modules, as they do one after the other: to load the
+ * Suites mostly wait for processes: two at once use little more than one of two cores. Long ones have more processes:
+ * two of them run beside two that only wait. Files share their modules, as they do one after the other: to load the
  * gateway for each takes a fifth longer.
  */
 const inParallel = ["--parallel=3", "--no-isolate"];
+const twoAtOnce = ["--parallel=2", "--no-isolate"];
 interface Part {
   readonly isLong: boolean;
   readonly options: readonly string[];
@@ -58,8 +59,8 @@ const choices = {
   "--quick": [[{ isLong: false, options: inParallel }]],
   "--long": [
     [
-      { isLong: true, options: [], suites: waiting },
-      { isLong: true, options: inParallel, without: [...measuring, ...waiting] },
+      { isLong: true, options: twoAtOnce, suites: waiting },
+      { isLong: true, options: twoAtOnce, without: [...measuring, ...waiting] },
     ],
     [{ isLong: true, options: [], suites: measuring }],
   ],
