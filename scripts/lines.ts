@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 
-const most = { src: 92_934, simulator: 8720, console: 11_648 };
+const most = { src: 92_942, simulator: 8720, console: 11_648 };
 
 interface Count {
   lines: number;

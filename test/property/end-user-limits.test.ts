@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { admit } from "../../src/admission/admit.ts";
 import { EndUserScopes } from "../../src/admission/end-user-scopes.ts";
 import { planScopes } from "../../src/admission/plan-scopes.ts";
@@ -9,7 +9,6 @@ import { Calendar } from "../../src/domain/money/calendar.ts";
 import { PublishedPrices } from "../../src/domain/money/price.ts";
 import type { LimitStore } from "../../src/store/limits/limit-store.ts";
 import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
-import type { ValkeyClient } from "../../src/store/limits/valkey/client.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import {
   callerOf,
@@ -20,8 +19,8 @@ import {
   snapshotOf,
 } from "../support/pipeline-fixtures.ts";
 import { sizeOf } from "../support/requirement.ts";
-import { clientOf, emptied, limitsOver, steeredBy } from "../support/valkey-limits.ts";
-import { describeWithValkey, startValkey, type ValkeyServer } from "../support/valkey-server.ts";
+import { emptied, limitsOver, steeredBy, valkeyClientOfTests } from "../support/valkey-limits.ts";
+import { describeWithValkey } from "../support/valkey-server.ts";
 
 const eachEndUser = { requestsPerMinute: 3, tokensPerMinute: 60 };
 /** End users of an account with limits apart; there are more names than that. */
@@ -176,21 +175,12 @@ describe("an end user's calls stay within its limits, those of too many names wi
   });
 
   describeWithValkey(() => {
-    let server: ValkeyServer;
-    let client: ValkeyClient;
-    beforeAll(async () => {
-      server = await startValkey();
-      client = await clientOf(server);
-    });
-    afterAll(async () => {
-      client.close();
-      await server[Symbol.asyncDispose]();
-    });
+    const valkey = valkeyClientOfTests();
 
     test.each([true, false])("over a server, with leases: %p", async (isLeasing) => {
       const create: Create = async (clock) => {
-        await emptied(server);
-        return limitsOver(steeredBy(clock, client), { clock, random: () => 0, isLeasing });
+        await emptied(valkey.server);
+        return limitsOver(steeredBy(clock, valkey.client), { clock, random: () => 0, isLeasing });
       };
       await fc.assert(
         fc.asyncProperty(history, (asks) => expectWithin(create, asks)),

@@ -1,14 +1,13 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
-import type { ValkeyClient } from "../../src/store/limits/valkey/client.ts";
 import type { LimitDecision, LimitStore } from "../../src/store/limits/limit-store.ts";
 import { LimitModel } from "../support/limit-model.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { sizeOf } from "../support/requirement.ts";
-import { clientOf, emptied, limitsOver, steeredBy } from "../support/valkey-limits.ts";
-import { describeWithValkey, startValkey, type ValkeyServer } from "../support/valkey-server.ts";
+import { emptied, limitsOver, steeredBy, valkeyClientOfTests } from "../support/valkey-limits.ts";
+import { describeWithValkey } from "../support/valkey-server.ts";
 
 const scopeIds = ["key", "account", "pool", "tried"] as const;
 /** Small, so that limits are reached. */
@@ -135,22 +134,13 @@ describe("random histories agree with the plainest form of the rules", () => {
   });
 
   describeWithValkey(() => {
-    let server: ValkeyServer;
-    let client: ValkeyClient;
-    beforeAll(async () => {
-      server = await startValkey();
-      client = await clientOf(server);
-    });
-    afterAll(async () => {
-      client.close();
-      await server[Symbol.asyncDispose]();
-    });
+    const valkey = valkeyClientOfTests();
 
     test("over a server", async () => {
       const create: Create = async (clock) => {
-        await emptied(server);
+        await emptied(valkey.server);
         const terms = { clock, random: () => 0, isLeasing: false };
-        return limitsOver(steeredBy(clock, client), terms);
+        return limitsOver(steeredBy(clock, valkey.client), terms);
       };
       await fc.assert(
         fc.asyncProperty(history, ({ startMs, steps }) => compare(create, startMs, steps)),

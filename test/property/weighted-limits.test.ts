@@ -1,12 +1,11 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { planWeights, reservationUnder } from "../../src/admission/reserve-tokens.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import type { Plan } from "../../src/domain/limits/plan.ts";
 import { dearestTokens, planTokens } from "../../src/domain/limits/token-weights.ts";
 import type { LimitStore } from "../../src/store/limits/limit-store.ts";
 import { MemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
-import type { ValkeyClient } from "../../src/store/limits/valkey/client.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import {
   callerOf,
@@ -17,8 +16,8 @@ import {
   targetOf,
 } from "../support/pipeline-fixtures.ts";
 import { sizeOf } from "../support/requirement.ts";
-import { clientOf, emptied, limitsOver, steeredBy } from "../support/valkey-limits.ts";
-import { describeWithValkey, startValkey, type ValkeyServer } from "../support/valkey-server.ts";
+import { emptied, limitsOver, steeredBy, valkeyClientOfTests } from "../support/valkey-limits.ts";
+import { describeWithValkey } from "../support/valkey-server.ts";
 
 const limits = { requestsPerMinute: 1_000, tokensPerMinute: 1_000 };
 const scopes = minuteScopes("key", limits, { overrunFactor: 3, owner: "account" });
@@ -147,21 +146,12 @@ describe("no 60 seconds hold more than a weighted limit, whatever the weights", 
   });
 
   describeWithValkey(() => {
-    let server: ValkeyServer;
-    let client: ValkeyClient;
-    beforeAll(async () => {
-      server = await startValkey();
-      client = await clientOf(server);
-    });
-    afterAll(async () => {
-      client.close();
-      await server[Symbol.asyncDispose]();
-    });
+    const valkey = valkeyClientOfTests();
 
     test.each([true, false])("over a server, with leases: %p", async (isLeasing) => {
       const create: Create = async (clock) => {
-        await emptied(server);
-        return limitsOver(steeredBy(clock, client), { clock, random: () => 0, isLeasing });
+        await emptied(valkey.server);
+        return limitsOver(steeredBy(clock, valkey.client), { clock, random: () => 0, isLeasing });
       };
       await fc.assert(
         fc.asyncProperty(history, (of) => expectWithin(create, of)),

@@ -1,3 +1,4 @@
+import { afterAll, beforeAll } from "bun:test";
 import { createHash } from "node:crypto";
 import { parseValkeyUrl } from "../../src/domain/addresses.ts";
 import { systemClock, type Clock } from "../../src/domain/clock.ts";
@@ -11,7 +12,7 @@ import {
   ValkeyLimits,
   type ValkeyLimitsOptions,
 } from "../../src/store/limits/valkey/limit-store.ts";
-import type { ValkeyServer } from "./valkey-server.ts";
+import { valkeyOfTests, type ValkeyServer } from "./valkey-server.ts";
 
 /** A client as a process has it. The time-out is generous: the machine may be busy. */
 export async function clientOf(
@@ -29,6 +30,28 @@ export async function clientOf(
 export async function emptied(server: Pick<ValkeyServer, "command">): Promise<void> {
   await server.command("FLUSHALL");
   await server.command("SET", "sluice:{0}:since", "0::");
+}
+
+/** A server and a client of it, for the tests of one block. */
+export function valkeyClientOfTests(): {
+  readonly server: ValkeyServer;
+  readonly client: ValkeyClient;
+} {
+  const own = valkeyOfTests();
+  let client: ValkeyClient | undefined;
+  beforeAll(async () => {
+    client = await clientOf(own.server);
+  });
+  afterAll(() => client?.close());
+  return {
+    get server() {
+      return own.server;
+    },
+    get client() {
+      if (client === undefined) throw new Error("the client is opened before the first test");
+      return client;
+    },
+  };
 }
 
 let processes = 0;

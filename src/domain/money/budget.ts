@@ -74,6 +74,12 @@ export function scopeIdOf({ budget, endUser }: Pick<BudgetScope, "budget" | "end
   return endUser === undefined ? budget.id : `${budget.id}/${endUser}`;
 }
 
+/** The reverse of `scopeIdOf`. */
+export function partsOfScopeId(id: string): { budgetId: string; endUser: string | undefined } {
+  const [budgetId = "", endUser] = id.split("/");
+  return { budgetId, endUser };
+}
+
 /** Calls with the budgets that they were admitted under. */
 export interface Charge {
   /** The gateway process that counts what they spend, by a random id. */

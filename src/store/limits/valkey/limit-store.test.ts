@@ -1,36 +1,22 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { limitStoreContract } from "../../../../test/contracts/limit-store-contract.ts";
 import {
-  clientOf,
   emptied,
   limitsOver,
   steeredBy,
+  valkeyClientOfTests,
 } from "../../../../test/support/valkey-limits.ts";
-import {
-  describeWithValkey,
-  startValkey,
-  type ValkeyServer,
-} from "../../../../test/support/valkey-server.ts";
+import { describeWithValkey } from "../../../../test/support/valkey-server.ts";
 import { ManualClock } from "../../../../test/support/manual-clock.ts";
 import { minuteScopes } from "../../../domain/limits/limit-scope.ts";
-import type { ValkeyClient } from "./client.ts";
 
 describeWithValkey(() => {
-  let server: ValkeyServer;
-  let client: ValkeyClient;
-  beforeAll(async () => {
-    server = await startValkey();
-    client = await clientOf(server);
-  });
-  afterAll(async () => {
-    client.close();
-    await server[Symbol.asyncDispose]();
-  });
+  const valkey = valkeyClientOfTests();
 
   for (const random of [0, 0.5, 1]) {
     limitStoreContract(`Valkey, jitter drawn as ${random}`, async (clock) => {
-      await emptied(server);
-      return limitsOver(steeredBy(clock, client), {
+      await emptied(valkey.server);
+      return limitsOver(steeredBy(clock, valkey.client), {
         clock,
         random: () => random,
       });
@@ -38,9 +24,9 @@ describeWithValkey(() => {
   }
 
   test("a lease of a busy key admits no more calls of an end user than its own limit", async () => {
-    await emptied(server);
+    await emptied(valkey.server);
     const clock = new ManualClock({ monotonicMs: 1_000_000 });
-    const limits = await limitsOver(steeredBy(clock, client), { clock, random: () => 0 });
+    const limits = await limitsOver(steeredBy(clock, valkey.client), { clock, random: () => 0 });
     const scopesOf = (id: string, requestsPerMinute: number) =>
       minuteScopes(id, { requestsPerMinute, tokensPerMinute: 1_000_000 }, { owner: "account" });
     const key = scopesOf("key:a", 100_000);

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { otherEndUsers } from "../../../domain/money/budget.ts";
+import { otherEndUsers, partsOfScopeId } from "../../../domain/money/budget.ts";
 import type { Calendar } from "../../../domain/money/calendar.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import type { StoredBudget } from "../../entities.ts";
@@ -122,11 +122,13 @@ function addUp(
         if (period.endsAt <= openAt) continue;
         // Who is erased has no spend.
         if (budget.eachEndUser === true && call.endUser === undefined) continue;
-        const counted = charge?.budgetIds.find((id) => id.split("/", 1)[0] === budget.id);
+        const counted = charge?.budgetIds
+          .map(partsOfScopeId)
+          .find(({ budgetId }) => budgetId === budget.id);
         const process = counted === undefined ? "" : (charge?.process ?? "");
         const places = budget.eachEndUser === true ? [...digestsOf(call), otherEndUsers] : [];
         // As the process counted the call, or else as it is stored.
-        const endUser = counted?.split("/")[1] ?? places[0] ?? "";
+        const endUser = counted?.endUser ?? places[0] ?? "";
         const name = `${budget.id} ${period.id} ${endUser} ${process}`;
         let sum = sums.get(name);
         if (sum === undefined) {
